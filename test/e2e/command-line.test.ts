@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -58,11 +58,31 @@ it('migrate prints the changed configuration, and writes it with --write', async
   expect((await omnibus('check', file)).status).toBe(78);
   expect((await omnibus('migrate', file, '--write')).status).toBe(0);
   expect((await omnibus('check', file)).status).toBe(0);
-  expect(await omnibus('migrate', file)).toMatchObject({ status: 0, output: `${file} has no outdated options` });
+  const good = await omnibus('migrate', file);
+  expect(good.status).toBe(0);
+  expect(good.output).toContain(`${file} has no outdated options`);
+  expect(good.output).toContain('mcpServers: # mine');
   expect(await omnibus('migrate', join(folder, 'nowhere.yaml'))).toMatchObject({
     status: 78,
     output: expect.stringContaining('there is no such file') as string,
   });
+});
+
+it('migrate refuses a file that it cannot read, and one of another program, which it would break', async () => {
+  const broken = await configFile('mcpServers: { a: { command: x }\n');
+  expect(await omnibus('migrate', broken)).toMatchObject({
+    status: 78,
+    output: expect.stringContaining('a "{" before this place is not closed') as string,
+  });
+  const settings = join(folder, '.gemini/settings.json');
+  const before = '{"security":{"auth":{}},"mcpServers":{"a":{"httpUrl":"http://127.0.0.1:1/mcp"}}}';
+  await mkdir(join(folder, '.gemini'), { recursive: true });
+  await writeFile(settings, before);
+  expect(await omnibus('migrate', settings, '--write')).toMatchObject({
+    status: 78,
+    output: expect.stringContaining('is a file of Gemini CLI, which is not changed') as string,
+  });
+  expect(await readFile(settings, 'utf8')).toBe(before);
 });
 
 it('check accepts a good configuration, and reports everything that is wrong with another', async () => {

@@ -307,6 +307,60 @@ describe('files', () => {
     expect((await pipe('check')).status).toBe(0);
     expect((await pipe('import', 'nobody')).status).toBe(5);
     await rm(join(folder, 'omnibus.yaml'));
+    await rm(join(folder, '.vscode'), { recursive: true });
+    await rm(join(folder, 'home/.codeium'), { recursive: true });
+  });
+
+  it('servers that differ in headers or environment alone are all imported, and one that is left out is named with its twin', async () => {
+    const url = 'https://tickets.example/mcp';
+    await writeFile(
+      join(folder, 'one.json'),
+      JSON.stringify({
+        mcpServers: {
+          work: { url, headers: { Authorization: 'Bearer work' } },
+          private: { url, headers: { Authorization: 'Bearer private' } },
+          'db-a': { command: 'db', env: { DB_NAME: 'a' } },
+          'db-b': { command: 'db', env: { DB_NAME: 'b' } },
+          again: { command: 'db', env: { DB_NAME: 'b' } },
+        },
+      }),
+    );
+    await mkdir(join(folder, '.cursor'));
+    await writeFile(
+      join(folder, '.cursor/mcp.json'),
+      JSON.stringify({ mcpServers: { work: { url, headers: { Authorization: 'Bearer third' } } } }),
+    );
+    const imported = await pipe('import', 'one.json', '.cursor/mcp.json', '--json');
+    expect(JSON.parse(imported.stdout)).toMatchObject({
+      taken: [
+        { server: 'work' },
+        { server: 'private' },
+        { server: 'db-a' },
+        { server: 'db-b' },
+        { server: 'work-cursor', given: 'work', differences: ['headers'] },
+      ],
+      same: [{ server: 'db-b', given: 'again', from: 'one.json' }],
+    });
+    const again = await pipe('import', 'one.json');
+    expect(again.stderr).toContain('again of one.json  is in the configuration already as db-b');
+    expect(again.stdout).toContain('was not changed');
+    const secrets = await readdir(join(folder, 'omnibus.secrets'));
+    expect(secrets.filter((name) => name.includes('Authorization'))).toHaveLength(3);
+    await rm(join(folder, 'omnibus.yaml'));
+    await rm(join(folder, '.cursor'), { recursive: true });
+  });
+
+  it('a file that cannot be taken over does not keep the others from being imported', async () => {
+    await mkdir(join(folder, '.gemini'));
+    await writeFile(join(folder, '.gemini/settings.json'), '{ "mcpServers": {');
+    await writeFile(join(folder, '.mcp.json'), JSON.stringify({ mcpServers: { a: { command: 'a' } } }));
+    const all = await pipe('import');
+    expect(all).toMatchObject({ status: 0, stderr: expect.stringContaining('settings.json:1: left out: ') as string });
+    expect(await readFile(join(folder, 'omnibus.yaml'), 'utf8')).toBe('mcpServers:\n  a:\n    command: a\n');
+    expect((await pipe('import', '.gemini/settings.json')).status).toBe(78);
+    await rm(join(folder, 'omnibus.yaml'));
+    await rm(join(folder, '.mcp.json'));
+    await rm(join(folder, '.gemini'), { recursive: true });
   });
 
   it("the gateway is written into a client's file after asking, with a backup, and removed again", async () => {

@@ -1,6 +1,15 @@
 /** Parses the text of a configuration and knows the line of each option: YAML, JSON with comments and trailing commas, or TOML. */
 import { parse as parseToml, TomlError } from 'smol-toml';
-import { isMap, isNode, isScalar, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml';
+import {
+  isMap,
+  isNode,
+  isScalar,
+  LineCounter,
+  parseDocument,
+  type Document,
+  type YAMLError,
+  type YAMLWarning,
+} from 'yaml';
 import type { Path } from './problem.ts';
 
 interface Place {
@@ -37,10 +46,17 @@ export function readDocument(text: string, file: string): ReadDocument | Unreada
   const isJson = looksLikeJson(text);
   const lines = new LineCounter();
   const source = withoutMark(isJson ? blankComments(text) : text);
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false });
-  if (document.errors.length > 0) return { faults: faultsOf(document.errors, source, lines, isJson) };
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, merge: true });
+  // A text with "!" before it is a tag, which would leave an empty text behind.
+  const tags = document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED');
+  const errors = document.errors.length > 0 ? document.errors : tags;
+  if (errors.length > 0) return { faults: faultsOf(errors, source, lines, isJson) };
   const unfolded = unfold(document);
-  if ('problem' in unfolded) return { faults: [{ line: 1, column: 1, message: unfolded.problem }] };
+  if ('problem' in unfolded) {
+    const at = unfolded.of === undefined ? -1 : source.indexOf(unfolded.of);
+    const { line, col } = at === -1 ? { line: 1, col: 1 } : lines.linePos(at);
+    return { faults: [{ line, column: col, message: unfolded.problem }] };
+  }
   return {
     format: isJson ? 'json' : 'yaml',
     value: unfolded.value,
@@ -49,13 +65,21 @@ export function readDocument(text: string, file: string): ReadDocument | Unreada
 }
 
 /** Puts the parts where aliases (`*name`) refer to them, which can have no end. */
-function unfold(document: Document.Parsed): { readonly value: unknown } | { readonly problem: string } {
+function unfold(
+  document: Document.Parsed,
+): { readonly value: unknown } | { readonly problem: string; readonly of?: string } {
   try {
     const value = document.toJS() as unknown;
     // It throws where a value contains itself.
     JSON.stringify(value);
     return { value };
   } catch (error) {
+    const [, unknown] = /^Unresolved alias.*: (.*)$/.exec((error as Error).message) ?? [];
+    if (unknown !== undefined)
+      return {
+        problem: `"*${unknown}" without quotes refers to a part of this file, and there is no "&${unknown}": put it in quotes`,
+        of: `*${unknown}`,
+      };
     if (error instanceof ReferenceError)
       return {
         problem: 'aliases ("*name") refer to aliases so often that the file would be too large: write the parts out',
@@ -85,7 +109,7 @@ function withoutMark(text: string): string {
 
 /** The mistakes in a text, of which structural ones only the first: everything after it would be reported too. */
 function faultsOf(
-  errors: readonly YAMLError[],
+  errors: readonly (YAMLError | YAMLWarning)[],
   text: string,
   lines: LineCounter,
   isJson: boolean,
@@ -103,15 +127,28 @@ function faultsOf(
     faults.push({
       line: Math.max(1, line),
       column: Math.max(1, col),
-      message: words ?? `not ${isJson ? 'JSON' : 'YAML or JSON'}: ${error.message}${indentAdvice(error)}`,
+      message:
+        words ??
+        `not ${isJson ? 'JSON' : 'YAML or JSON'}: ${structureWords(error) ?? `${error.message}${indentAdvice(error)}`}`,
     });
   }
   return faults;
 }
 
 /** @returns undefined for a structural mistake, which makes everything behind it unreadable. */
-function wordsOf({ code, pos: [at] }: YAMLError, text: string, isJson: boolean): string | undefined {
+function wordsOf({ code, pos: [at] }: YAMLError | YAMLWarning, text: string, isJson: boolean): string | undefined {
+  const word = /^[^\s,\]}]*/.exec(text.slice(at))?.[0] ?? '';
   switch (code) {
+    case 'BAD_SCALAR_START':
+      return `a text that begins with "${word.slice(0, 1)}" needs quotes`;
+    case 'BAD_ALIAS':
+      return `"${word}" without quotes refers to a part of this file: put it in quotes`;
+    case 'TAG_RESOLVE_FAILED':
+      return `${JSON.stringify(word)} without quotes is a tag of YAML and no text: put it in quotes`;
+    case 'MULTIPLE_DOCS':
+      return '"---" begins a second document, and a configuration is one: remove the line, or write each into a file of its own';
+    case 'BLOCK_AS_IMPLICIT_KEY':
+      return 'the text has ": " in it, which begins another option: put the text in quotes';
     case 'BAD_DQ_ESCAPE':
       return `in double quotes a backslash begins an escape, and this is not a valid one: write \\\\ for each backslash of a path, or / instead${isJson ? '' : ', or put it in single quotes'}`;
     case 'DUPLICATE_KEY': {
@@ -125,7 +162,18 @@ function wordsOf({ code, pos: [at] }: YAMLError, text: string, isJson: boolean):
   }
 }
 
-function indentAdvice({ code }: YAMLError): string {
+/** What is open where the text or its part ends. */
+function structureWords({ code, message }: YAMLError | YAMLWarning): string | undefined {
+  if (code !== 'MISSING_CHAR' && code !== 'BAD_INDENT') return undefined;
+  const [, sign] = /end with an? ([}\]])/.exec(message) ?? [];
+  if (sign !== undefined) return `a "${sign === '}' ? '{' : '['}" before this place is not closed: write its "${sign}"`;
+  const [, quote] = /^Missing closing (["'])/.exec(message) ?? [];
+  return quote === undefined
+    ? undefined
+    : `a text that begins with ${quote} before this place has no ${quote} at its end`;
+}
+
+function indentAdvice({ code }: YAMLError | YAMLWarning): string {
   return code === 'BAD_INDENT' || code === 'UNEXPECTED_TOKEN' || code === 'MULTILINE_IMPLICIT_KEY'
     ? '; is the line indented as far as the others of its map, with a blank after its colon?'
     : '';

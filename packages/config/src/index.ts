@@ -27,6 +27,6 @@ export { hasEndpoint, hasTenants, isForTenant, serversFor } from './tenants.ts';
 export type { ServerChanges } from './diff.ts';
 export { clientById, clients } from './clients/table.ts';
 export type { Client } from './clients/table.ts';
-export { readClientFile } from './clients/read.ts';
+export { ownerOf, readClientFile } from './clients/read.ts';
 export type { ClientFile } from './clients/read.ts';
 export { entriesAt, formatOf, removeEntry, setEntry } from './edit/entries.ts';

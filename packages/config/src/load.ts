@@ -1,7 +1,7 @@
 /** Turns the text of a configuration file into a complete configuration, or into the list of everything that is wrong with it. */
 import { isTemplate, placeholdersOf } from '@omnibus/protocol';
 import { adopt } from './clients/adopt.ts';
-import { isMap, recognize } from './clients/recognize.ts';
+import { recognize } from './clients/recognize.ts';
 import type { Client } from './clients/table.ts';
 import { readDocument, type ReadDocument } from './document.ts';
 import { migrateConfig } from './migrate.ts';
@@ -12,6 +12,7 @@ import { configSchema, ignoredServerKeys, type Config } from './schema.ts';
 import { secretsSchema, type StoreSettings } from './secrets-schema.ts';
 import { ServerFaults } from './server-faults.ts';
 import { serverNotes } from './server-notes.ts';
+import { isMap } from './values.ts';
 import { reportIssue } from './words.ts';
 
 export interface ConfigSource extends ReferenceSource {
@@ -41,7 +42,14 @@ export interface LoadedConfig {
   readonly given: unknown;
 }
 
-export type LoadResult = LoadedConfig | { readonly problems: readonly ConfigProblem[] };
+export type LoadResult =
+  | LoadedConfig
+  | {
+      /** Everything that is wrong, in the order of the file. */
+      readonly problems: readonly ConfigProblem[];
+      /** Those of them that make the configuration unusable, where others are of single servers. */
+      readonly mistakes?: readonly ConfigProblem[];
+    };
 
 type Report = (path: Path, message: string) => void;
 
@@ -90,14 +98,29 @@ function loadOwn(source: ConfigSource, before: ReadDocument): LoadResult {
 /** Loads a client's file. An entry that would become a different server than the client has is a problem; nothing is dropped silently. */
 function loadOf(client: Client, source: ConfigSource, read: ReadDocument): LoadResult {
   const { file } = source;
-  const { hasServers, value, notes, losses, origin } = adopt(client, file, read.value);
+  if (client.instead !== undefined)
+    return {
+      problems: [
+        {
+          file,
+          line: 1,
+          column: 1,
+          path: '',
+          message: `this is a file of ${client.name}, and none of Omnibus: ${client.instead}`,
+        },
+      ],
+    };
+  const { hasServers, value, notes, losses, unusable, origin } = adopt(client, file, read.value);
   const at = (path: Path, message: string): ConfigProblem => ({
     file,
     ...read.placeOf(path),
     path: formatPath(path),
     message,
   });
-  const problems = losses.map(({ path, text }) => at(path, `${text}; \`omnibus import ${file}\` takes over the rest`));
+  const hasRest = Object.keys(value.mcpServers).some((name) => !unusable.has(name));
+  const problems = losses.map(({ path, text }) =>
+    at(path, hasRest ? `${text}; \`omnibus import ${file}\` takes over the rest` : text),
+  );
   if (!hasServers)
     problems.push(
       at(
@@ -163,7 +186,10 @@ function finish(
   const parsed = configSchema.safeParse(value);
   if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report);
   if (problems.length > 0 || !parsed.success)
-    return { problems: withoutConsequences([...problems, ...faults]).toSorted(byPlace) };
+    return {
+      problems: withoutConsequences([...problems, ...faults]).toSorted(byPlace),
+      mistakes: withoutConsequences(problems),
+    };
   profileNotes(parsed.data, into(notes));
   serverNotes(parsed.data, raw, into(notes));
   return {

@@ -190,6 +190,14 @@ it.each<readonly [string, string, readonly string[]]>([
     ],
   ],
   [
+    'options of other programs at the top and under a server',
+    'tools: []\nmcpServers:\n  a: { command: x, disallowed_tools: [y], tools: {} }\n',
+    [
+      'f.yaml:1:1: tools: unknown option; write includeTools or excludeTools under each server, or `tools` of a profile',
+      'f.yaml:3:20: mcpServers.a.disallowed_tools: unknown option; write excludeTools',
+    ],
+  ],
+  [
     'a server with nothing',
     'mcpServers:\n  a:\n',
     [

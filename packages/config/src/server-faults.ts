@@ -1,7 +1,7 @@
 /** Resolves the references (`${…}`) in a configuration. One that cannot be resolved in the options of a server only keeps that server from being connected to. */
 import { createPrivateKey } from 'node:crypto';
 import { parseEnv } from 'node:util';
-import { isMap } from './clients/recognize.ts';
+import { isMap } from './values.ts';
 import { formatPath, type Path } from './problem.ts';
 import { resolveReferences, type ReferenceSource } from './references.ts';
 import type { Config, ServerConfig } from './schema.ts';

@@ -1,5 +1,5 @@
 /** Finds options of servers that do something else than their author probably expects, by how they are written. */
-import { isMap } from './clients/recognize.ts';
+import { isMap } from './values.ts';
 import type { Path } from './problem.ts';
 import type { Config } from './schema.ts';
 

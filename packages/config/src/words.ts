@@ -57,30 +57,55 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
   );
 }
 
-/** Options of other programs that Omnibus does not have, and what to write instead. */
-const known: Readonly<Record<string, string>> = {
+/** Options of other programs under a server, and what to write there instead. */
+const underServer: Readonly<Record<string, string>> = {
   protocolVersion:
     'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
   revision:
     'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
   headersHelper:
     'a program that makes headers is not supported: write them under `headers`, with "${NAME}" or "${file:path}" for what is secret',
-  inputs: 'values that VS Code asks its user for are taken from environment variables here: write "${NAME}"',
   disabledTools: 'write excludeTools',
   disabled_tools: 'write excludeTools',
+  disallowed_tools: 'write excludeTools',
+  enabledTools: 'write includeTools',
   enabled_tools: 'write includeTools',
-  allowedTools: 'write includeTools',
+  allowed_tools: 'write includeTools',
+  allowedTools:
+    'write includeTools for tools that may be called; which calls a user is asked about is for the client to say',
   bearer_token_env_var: 'write headers: { Authorization: "Bearer ${NAME}" }',
   http_headers: 'write headers',
+  requestOptions: 'write headers',
+  envs: 'write env',
+  env_keys: 'write env: { NAME: "${NAME}" }',
+  cmd: 'write command and args',
+  uri: 'write url',
   tool_timeout_sec: 'write timeout: 60s',
   startup_timeout_sec: 'write connectTimeout: 10s',
   requestTimeout: 'write timeout',
   initTimeout: 'write connectTimeout',
+  oauth: 'write credentials: { kind: oauth }',
+  port: 'write url: http://127.0.0.1:PORT/mcp',
+  host: 'write url: http://HOST/mcp',
+};
+
+/** Options of other programs at the top of a file, and what to write there instead. */
+const atTop: Readonly<Record<string, string>> = {
+  inputs:
+    'values that VS Code asks its user for are taken from environment variables here: leave it out, and write "${NAME}" where the value belongs',
   port: 'write listen: 127.0.0.1:7300',
   host: 'write listen: 127.0.0.1:7300',
-  mcp: 'write mcpServers',
+  mcp: 'write the servers below it under mcpServers',
   mcp_servers: 'write mcpServers',
-  trust: 'an option of clients for their own use, which has no effect here: leave it out',
+  sandbox: 'write it under each server that is to have one',
+  logLevel: 'write log: { level: info }',
+  logging: 'write log: { level: info }',
+  disabledTools: 'write excludeTools under each server',
+  excludeTools: 'write it under each server',
+  includeTools: 'write it under each server',
+  allowedTools: 'write includeTools under each server',
+  tools: 'write includeTools or excludeTools under each server, or `tools` of a profile',
+  mcpProxy: 'write listen, and auth: { keys: { file: keys.yaml } } for who may call',
 };
 
 /** Options of the identity of callers that are looked for elsewhere than they are, by the place where they were written. */
@@ -110,8 +135,8 @@ const elsewhere: Readonly<Record<string, string>> = {
 function foreign(key: string, path: Path): string | undefined {
   const place = [...path.filter((part) => typeof part === 'string'), key].join('.');
   if (Object.hasOwn(elsewhere, place)) return `; ${elsewhere[place] as string}`;
-  if (!Object.hasOwn(known, key) || (path.length !== 0 && path[0] !== 'mcpServers')) return undefined;
-  return `; ${known[key] as string}`;
+  const rows = path.length === 0 ? atTop : path.length === 2 && path[0] === 'mcpServers' ? underServer : {};
+  return Object.hasOwn(rows, key) ? `; ${rows[key] as string}` : undefined;
 }
 
 const typeNames: Readonly<Record<string, string>> = {

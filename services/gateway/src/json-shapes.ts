@@ -24,7 +24,15 @@ const ms = count.describe('milliseconds since 1970');
 
 const placed = z.object({ file: text, line: count, column: count, path: text, message: text });
 const change = { file: text, isChanged: z.boolean().optional(), text: text.optional().describe('with --print') };
-const taken = z.array(z.object({ server: text, from: text, client: text }));
+const taken = z.array(
+  z.object({
+    server: text,
+    from: text,
+    client: text,
+    given: text.optional(),
+    differences: z.array(text).optional(),
+  }),
+);
 const starts = z
   .array(z.object({ server: text, line: text, digest: text, risks: z.array(text), unpinned: text.optional() }))
   .describe('what it starts on this machine');

@@ -1,16 +1,14 @@
 /** Turns the file of an MCP client into a configuration of Omnibus: its servers, and remarks about them. */
+import { homedir } from 'node:os';
+import { dirname, resolve } from 'node:path';
 import { isToken } from '@omnibus/protocol';
 import type { Path } from '../problem.ts';
-import { isMap, type Values } from './recognize.ts';
-import type { Client } from './table.ts';
-import { inputVariable, translatePlaceholders } from './variables.ts';
-import { translateEntry } from './translate.ts';
-
-export interface RemarkAt {
-  /** In the client's file. */
-  readonly path: Path;
-  readonly text: string;
-}
+import { isMap, textsIn, type Values } from '../values.ts';
+import type { Beside, RemarkAt } from './beside.ts';
+import { withoutBridge } from './bridges.ts';
+import type { Client, Found } from './table.ts';
+import { isBuiltIn, translateEntry } from './translate.ts';
+import { pathFrom, projectFolder, translatePlaceholders, type Place } from './variables.ts';
 
 export interface Adopted {
   /** Whether the file has a place where the client keeps servers. */
@@ -18,26 +16,39 @@ export interface Adopted {
   readonly value: { readonly mcpServers: Readonly<Record<string, unknown>> };
   readonly notes: readonly RemarkAt[];
   readonly losses: readonly RemarkAt[];
+  /** Names of servers that cannot be taken over without what is lost. */
+  readonly unusable: ReadonlySet<string>;
   /** The path in the client's file that the value at a path of `value` comes from. */
   readonly origin: (path: Path) => Path;
 }
 
-/** @param file names the file, for placeholders such as `${workspaceFolder}`. */
-export function adopt(client: Client, file: string, value: unknown): Adopted {
-  const found = serversIn(client, value);
+export interface AdoptOptions {
+  /** The folder of the configuration that takes the servers over; that of the client's file by default, which is then served itself. */
+  readonly into?: string;
+  /** Whether bridges to an address are replaced by the address. */
+  readonly replacesBridges?: boolean;
+}
+
+/** @param file names the file, for placeholders such as `${workspaceFolder}` and for relative paths. */
+export function adopt(client: Client, file: string, value: unknown, options: AdoptOptions = {}): Adopted {
+  const found = client.find !== undefined && isMap(value) ? client.find(value) : serversIn(client, value);
+  const names = (found ?? []).map(({ name }) => name);
+  const beside: Beside = isMap(value) ? (client.beside?.(value, names) ?? {}) : {};
   const servers: Record<string, unknown> = {};
   const origins = new Map<string, { readonly path: Path; readonly calledBefore: Readonly<Record<string, string>> }>();
-  const notes: RemarkAt[] = [...elsewhere(client, value)];
+  const notes: RemarkAt[] = [...(beside.notes ?? [])];
   const losses: RemarkAt[] = [];
-  const allowed = isMap(value) ? allowedOf(value) : () => true;
+  const unusable = new Set<string>();
+  const inputs = inputsOf(value);
+  const isOfUser = isUserFile(client, file);
   for (const { name: given, path, entry } of found ?? []) {
     if (!isMap(entry)) {
-      servers[given] = entry;
+      put(servers, given, entry);
       origins.set(given, { path, calledBefore: {} });
       continue;
     }
     const { server, calledBefore, notes: noted, losses: lost } = translateEntry(client, entry);
-    if (client.id === 'goose' && server['disabled'] === true) continue;
+    if (isBuiltIn(server) && server['disabled'] === true) continue;
     if (isThisGateway(given, server)) {
       notes.push({ path, text: 'it is this gateway itself, which cannot be its own server; it is left out' });
       continue;
@@ -45,24 +56,41 @@ export function adopt(client: Client, file: string, value: unknown): Adopted {
     const name = freeName(given, servers);
     if (name !== given)
       notes.push({ path, text: `its name here is "${name}": names are letters, digits, "_" and "-"` });
-    servers[name] = placeholders(
-      { ...server, ...(allowed(given) ? {} : { disabled: true }) },
-      { file, takesBare: client.id === 'gemini' },
-    );
+    const bridge = options.replacesBridges === true ? withoutBridge(server) : undefined;
+    if (bridge !== undefined && 'kept' in bridge) notes.push({ path, text: bridge.kept });
+    else for (const text of bridge?.notes ?? []) notes.push({ path, text });
+    const replaced = bridge !== undefined && 'entry' in bridge ? { ...bridge.entry } : server;
+    const placed = withFolder(restricted(replaced, given, beside), file, isOfUser, options.into);
     origins.set(name, { path, calledBefore });
     for (const { option, text } of noted) notes.push({ path: [...path, option], text });
     for (const { option, text } of lost) losses.push({ path: [...path, option], text });
-    for (const { path: where, id } of inputsIn(entry, path))
-      notes.push({
-        path: where,
-        text: `${client.name} asks its user for this value; here it is taken from the environment variable ${inputVariable(id)}`,
-      });
+    const where: Omit<Place, 'option'> = {
+      client,
+      file,
+      isOfUser,
+      own: isMap(placed['env']) ? placed['env'] : {},
+      inputs,
+    };
+    put(
+      servers,
+      name,
+      Object.fromEntries(
+        Object.entries(placed).flatMap(([option, each]) => {
+          const at: Path = [...path, calledBefore[option] ?? option];
+          const taken = withReferences(each, { ...where, option }, at, notes, losses);
+          if (taken !== undefined) return [[option, taken]];
+          unusable.add(name);
+          return [];
+        }),
+      ),
+    );
   }
   return {
     hasServers: found !== undefined,
     value: { mcpServers: servers },
     notes,
     losses,
+    unusable,
     origin: ([top, name, option, ...rest]) => {
       const origin = top === 'mcpServers' && typeof name === 'string' ? origins.get(name) : undefined;
       if (origin === undefined) return [top, name, option, ...rest].filter((step) => step !== undefined);
@@ -73,13 +101,12 @@ export function adopt(client: Client, file: string, value: unknown): Adopted {
   };
 }
 
-interface Found {
-  readonly name: string;
-  readonly path: Path;
-  readonly entry: unknown;
+/** Sets a member of any name, `__proto__` too. */
+function put(map: Record<string, unknown>, name: string, value: unknown): void {
+  Object.defineProperty(map, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
-function serversIn({ keys }: Client, value: unknown): Found[] | undefined {
+function serversIn({ keys }: Client, value: unknown): readonly Found[] | undefined {
   const all: readonly (readonly string[])[] = [...keys, ['mcpServers'], ['servers']];
   for (const key of all) {
     const servers = key.reduce<unknown>((at, step) => (isMap(at) ? at[step] : undefined), value);
@@ -94,30 +121,59 @@ function serversIn({ keys }: Client, value: unknown): Found[] | undefined {
   return undefined;
 }
 
-/** Claude Code keeps servers of single projects in the same file. */
-function elsewhere(client: Client, value: unknown): RemarkAt[] {
-  if (client.id !== 'claude-code' || !isMap(value) || !isMap(value['projects'])) return [];
-  return Object.entries(value['projects']).flatMap(([folder, project]) => {
-    const count = isMap(project) && isMap(project['mcpServers']) ? Object.keys(project['mcpServers']).length : 0;
-    return count === 0
-      ? []
-      : [
-          {
-            path: ['projects', folder, 'mcpServers'],
-            text: `${count === 1 ? 'a server' : `${count} servers`} of a single project; left out`,
-          },
-        ];
-  });
+/** Values that VS Code proposes for what it asks its user, by id. */
+function inputsOf(value: unknown): Readonly<Record<string, string>> {
+  const inputs: unknown = isMap(value) ? value['inputs'] : undefined;
+  return Object.fromEntries(
+    (Array.isArray(inputs) ? inputs.filter((each) => isMap(each)) : []).flatMap(({ id, default: proposed }) =>
+      typeof id === 'string' && typeof proposed === 'string' && !/[{}$]/.test(proposed) ? [[id, proposed]] : [],
+    ),
+  );
 }
 
-/** Gemini CLI has lists of the servers it uses. */
-function allowedOf(value: Values): (name: string) => boolean {
-  const { allowed, excluded } = isMap(value['mcp']) ? value['mcp'] : {};
-  return (name) =>
-    (!Array.isArray(allowed) || allowed.includes(name)) && !(Array.isArray(excluded) && excluded.includes(name));
+/** Whether the file is one of a user, whose servers are for every project. */
+function isUserFile(client: Client, file: string): boolean {
+  const path = resolve(file).replaceAll('\\', '/');
+  return (
+    /\/(Code( - Insiders)?|Cursor|VSCodium|Windsurf|data)\/User\//.test(path) ||
+    projectFolder(file) === homedir() ||
+    client
+      .userFiles({ platform: process.platform, home: homedir(), env: process.env })
+      .some((each) => resolve(each) === resolve(file))
+  );
 }
 
-/** What `omnibus connect` has written, or somebody by hand. */
+/** Tools and servers that the file forbids beside the entry. */
+function restricted(server: Values, name: string, { exclude = [], include = [], disabled = [] }: Beside): Values {
+  const of = (rows: typeof exclude): readonly string[] =>
+    rows.filter((row) => row.server === name || row.server === '*').flatMap(({ tools }) => tools);
+  const [excluded, included] = [of(exclude), of(include)];
+  const both = textsIn(server['includeTools']);
+  return {
+    ...server,
+    ...(excluded.length === 0 ? {} : { excludeTools: [...new Set([...textsIn(server['excludeTools']), ...excluded])] }),
+    ...(included.length === 0
+      ? {}
+      : { includeTools: both.length === 0 ? included : included.filter((tool) => both.includes(tool)) }),
+    ...(disabled.includes(name) ? { disabled: true } : {}),
+  };
+}
+
+/** Clients start the programs of a project in its folder, and resolve paths there. */
+function withFolder(server: Values, file: string, isOfUser: boolean, into: string | undefined): Values {
+  const [here, there] = [projectFolder(file), resolve(into ?? dirname(file))];
+  if (here === there || typeof server['command'] !== 'string' || server['url'] !== undefined) return server;
+  const { cwd, envFile } = server;
+  const whole = (path: unknown): unknown =>
+    typeof path === 'string' && !path.includes('${') ? pathFrom(here, path) : path;
+  return {
+    ...server,
+    ...(isOfUser && cwd === undefined ? {} : { cwd: whole(cwd ?? here) }),
+    ...(envFile === undefined ? {} : { envFile: whole(envFile) }),
+  };
+}
+
+/** What `omnibus connect` has written, or a user by hand. */
 function isThisGateway(name: string, { url, command, args }: Values): boolean {
   if (typeof url === 'string')
     return name === 'omnibus' && /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?\/mcp(\/|$)/.test(url);
@@ -139,17 +195,27 @@ function freeName(given: string, taken: Readonly<Record<string, unknown>>): stri
   }
 }
 
-function placeholders(value: unknown, where: { readonly file: string; readonly takesBare: boolean }): unknown {
-  if (typeof value === 'string') return translatePlaceholders(value, where);
-  if (Array.isArray(value)) return value.map((item) => placeholders(item, where));
-  return isMap(value)
-    ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, placeholders(item, where)]))
-    : value;
-}
-
-function inputsIn(value: unknown, path: Path): { readonly path: Path; readonly id: string }[] {
-  if (typeof value === 'string')
-    return [...value.matchAll(/\$\{input:([^}]*)\}/g)].map(([, id]) => ({ path, id: id as string }));
-  if (Array.isArray(value)) return value.flatMap((item, index) => inputsIn(item, [...path, index]));
-  return isMap(value) ? Object.entries(value).flatMap(([key, item]) => inputsIn(item, [...path, key])) : [];
+/**
+ * Replaces placeholders in an option. A header or variable that cannot be taken over is left out.
+ * @returns undefined where the whole option cannot be taken over.
+ */
+function withReferences(value: unknown, place: Place, path: Path, notes: RemarkAt[], losses: RemarkAt[]): unknown {
+  if (typeof value === 'string') {
+    const { text, notes: noted, loss } = translatePlaceholders(value, place);
+    for (const each of noted) notes.push({ path, text: each });
+    if (loss === undefined) return text;
+    losses.push({ path, text: loss });
+    return undefined;
+  }
+  if (Array.isArray(value)) {
+    const items = value.map((item: unknown, index) => withReferences(item, place, [...path, index], notes, losses));
+    return items.includes(undefined) ? undefined : items;
+  }
+  if (!isMap(value)) return value;
+  const mayLose = place.option === 'env' || place.option === 'headers';
+  const entries = Object.entries(value).map(
+    ([key, item]) => [key, withReferences(item, place, [...path, key], notes, losses)] as const,
+  );
+  if (!mayLose && entries.some(([, item]) => item === undefined)) return undefined;
+  return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
 }

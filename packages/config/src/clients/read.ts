@@ -1,31 +1,60 @@
 /** Reads the file of an MCP client so that its servers can be imported: each as an entry of Omnibus, with remarks about everything that could not be taken over. */
-import { readDocument } from '../document.ts';
+import { readDocument, type ReadDocument } from '../document.ts';
 import { durationProblem } from '../duration.ts';
+import { loadConfig } from '../load.ts';
 import { formatPath, type Path } from '../problem.ts';
 import { configSchema } from '../schema.ts';
-import { adopt, type RemarkAt } from './adopt.ts';
-import { isMap, recognize, type Values } from './recognize.ts';
+import { isMap, type Values } from '../values.ts';
+import { adopt } from './adopt.ts';
+import type { RemarkAt } from './beside.ts';
+import { recognize } from './recognize.ts';
 import type { Client } from './table.ts';
+import { isBuiltIn } from './translate.ts';
 
 export interface ClientFile {
   readonly client: Client;
   /** By the names they have here. References in them are kept. */
   readonly servers: Readonly<Record<string, Values>>;
+  /** The path in the client's file of each of them, by the same names. */
+  readonly places: Readonly<Record<string, Path>>;
   /** What is not taken, or means nothing here; `path` is that of the client's file. */
   readonly remarks: readonly { readonly path: string; readonly line: number; readonly text: string }[];
 }
 
 const durations = ['timeout', 'maxTime', 'connectTimeout', 'rereadLists'];
+const isOwn = (option: string): boolean => Object.hasOwn(configSchema.shape, option);
 
-/** @throws {Error} in words, when it cannot be read or is no client's. */
-export function readClientFile(file: string, text: string): ClientFile {
+/** Whose file a text is: of a program, or of Omnibus (undefined). `problems` says why it cannot be read, each with its place. */
+export function ownerOf(
+  file: string,
+  text: string,
+): { readonly client: Client | undefined; readonly read: ReadDocument } | { readonly problems: readonly string[] } {
   const read = readDocument(text, file);
-  if ('faults' in read)
-    throw new Error(read.faults.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`).join('\n'));
-  const client = recognize(file, read.format, read.value, (option) => Object.hasOwn(configSchema.shape, option));
+  return 'faults' in read
+    ? { problems: read.faults.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`) }
+    : { client: recognize(file, read.format, read.value, isOwn), read };
+}
+
+/**
+ * @param into the folder of the configuration that takes the servers over, from which its paths start.
+ * @throws {Error} in words, when it cannot be read or is no client's.
+ */
+export function readClientFile(file: string, text: string, into?: string): ClientFile {
+  const owner = ownerOf(file, text);
+  if ('problems' in owner) throw new Error(owner.problems.join('\n'));
+  const { client, read } = owner;
   if (client === undefined)
-    throw new Error('it is not the file of a known client; a configuration of Omnibus needs no import');
-  const { hasServers, value, notes, losses, origin } = adopt(client, file, read.value);
+    throw new Error(
+      isMap(read.value) && Object.keys(read.value).some((option) => isOwn(option))
+        ? 'it is not the file of a known client; a configuration of Omnibus needs no import'
+        : 'it is not the file of a known program: write its servers under `mcpServers`, each with `command` or `url`',
+    );
+  if (client.instead !== undefined)
+    throw new Error(`this is a file of ${client.name}, which cannot be taken over: ${client.instead}`);
+  const { hasServers, value, notes, losses, unusable, origin } = adopt(client, file, read.value, {
+    ...(into === undefined ? {} : { into }),
+    replacesBridges: true,
+  });
   if (!hasServers)
     throw new Error(
       `it is a file of ${client.name}, which keeps its servers under ${client.keys[0]?.join('.') ?? 'mcpServers'}, and it has none there`,
@@ -36,21 +65,32 @@ export function readClientFile(file: string, text: string): ClientFile {
       void remarks.push({ path: origin(['mcpServers', name, ...path]), text: words });
     const server = isMap(entry) ? takeOptions(entry, say) : undefined;
     if (server === undefined) return [];
-    if (server['command'] !== undefined || server['url'] !== undefined) return [[name, server] as const];
-    say([], 'it has neither "command" nor "url"; left out');
-    return [];
+    if (unusable.has(name)) {
+      say([], 'left out: it would be another server without what is named above');
+      return [];
+    }
+    if (server['command'] === undefined && server['url'] === undefined) {
+      say([], 'it has neither "command" nor "url"; left out');
+      return [];
+    }
+    const fitting = withoutMistakes(name, server, say);
+    return fitting === undefined ? [] : [[name, fitting] as const];
   });
-  const places = remarks.map(({ path, text: words }) => ({
-    path: formatPath(path),
-    line: read.placeOf(path).line,
-    text: words,
-  }));
-  return { client, servers: Object.fromEntries(servers), remarks: places };
+  return {
+    client,
+    servers: Object.fromEntries(servers),
+    places: Object.fromEntries(servers.map(([name]) => [name, origin(['mcpServers', name])])),
+    remarks: remarks.map(({ path, text: words }) => ({
+      path: formatPath(path),
+      line: read.placeOf(path).line,
+      text: words,
+    })),
+  };
 }
 
 /** The options of an entry that Omnibus has too. Undefined for a server that is built into the client and runs nowhere else. */
 function takeOptions(entry: Values, say: (path: Path, text: string) => void): Values | undefined {
-  if (entry['type'] === 'builtin' || entry['type'] === 'platform' || entry['type'] === 'frontend') return undefined;
+  if (isBuiltIn(entry)) return undefined;
   return Object.fromEntries(
     Object.entries(entry).filter(([option, value]) => {
       if (!Object.hasOwn(serverOptions, option)) {
@@ -67,6 +107,36 @@ function takeOptions(entry: Values, say: (path: Path, text: string) => void): Va
       );
     }),
   );
+}
+
+/** Options without which the entry would be another server. */
+const essential: ReadonlySet<unknown> = new Set(['command', 'args', 'url', 'cwd', 'includeTools', 'excludeTools']);
+
+/** The entry without the options, headers and variables that would be mistakes in a configuration. @returns undefined where nothing is left of it. */
+function withoutMistakes(name: string, given: Values, say: (path: Path, text: string) => void): Values | undefined {
+  let server = given;
+  for (;;) {
+    const loaded = loadConfig({
+      file: 'omnibus.json',
+      text: JSON.stringify({ mcpServers: { [name]: server } }),
+      env: {},
+      readFile: () => '',
+    });
+    const [problem] = 'problems' in loaded ? (loaded.mistakes ?? loaded.problems) : [];
+    if (problem === undefined) return server;
+    const [option = '', member] = problem.path.slice(`mcpServers.${name}.`.length).split(/[.[](.*)/);
+    if (essential.has(option) || !Object.hasOwn(server, option)) {
+      say(option === '' ? [] : [option], `${problem.message}; the server is left out`);
+      return undefined;
+    }
+    const { [option]: value, ...rest } = server;
+    const isMember =
+      (option === 'env' || option === 'headers') && isMap(value) && member !== undefined && member in value;
+    say(isMember ? [option, member] : [option], `${problem.message}; left out`);
+    server = isMember
+      ? { ...rest, [option]: Object.fromEntries(Object.entries(value).filter(([key]) => key !== member)) }
+      : rest;
+  }
 }
 
 const serverOptions: Readonly<Record<string, unknown>> = configSchema.shape.mcpServers.unwrap().valueType.shape;

@@ -1,5 +1,13 @@
-/** The MCP clients that keep their servers in a file: where the file is, where in it the servers stand, and how an entry is written. */
+/**
+ * The programs that keep servers in a file: where the file is and how it is recognized, where in it the servers stand, what becomes of each option, and how an entry
+ * of this gateway is written. What is known is taken over or named; nothing goes out as a text that the program itself would replace.
+ */
 import { join } from 'node:path';
+import type { Path } from '../problem.ts';
+import { isMap, mapsIn, type Values } from '../values.ts';
+import { besideClaudeCode, besideGemini, besideOpencode, besideZed, type ReadBeside } from './beside.ts';
+import { gateways } from './gateways.ts';
+import type { Special } from './translate.ts';
 
 interface Machine {
   readonly platform: NodeJS.Platform;
@@ -15,6 +23,13 @@ interface GatewayEntry {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** A server in a client's file. */
+export interface Found {
+  readonly name: string;
+  readonly path: Path;
+  readonly entry: unknown;
+}
+
 export interface Client {
   /** Its name in commands. */
   readonly id: string;
@@ -26,6 +41,22 @@ export interface Client {
   readonly timeoutUnit?: 's' | 'ms';
   /** Ends of the paths of its files, with `/` between folders. */
   readonly known: RegExp;
+  /** Whether a file is this program's by options that no other program has; it decides before the path. */
+  readonly marks?: (value: Values, format: 'yaml' | 'json' | 'toml') => boolean;
+  /** Whether an entry has an option that only this client writes; it decides after the path. */
+  readonly entryMarks?: (entry: Values) => boolean;
+  /** Options at the top of its file that have the same name as one of Omnibus. */
+  readonly shares?: readonly string[];
+  /** Forms of placeholders that it replaces besides those with a word before a colon: `${NAME}` (braces), `$NAME` (bare). In other files they are texts. */
+  readonly replaces?: readonly ('braces' | 'bare')[];
+  /** Reads what stands beside the servers. */
+  readonly beside?: ReadBeside;
+  /** Options of its entries that mean something else than elsewhere, or that it alone has. */
+  readonly options?: Readonly<Record<string, (given: Special) => void>>;
+  /** Finds servers that do not stand under a fixed key. */
+  readonly find?: (value: Values) => readonly Found[] | undefined;
+  /** What to do instead, for a file that names servers and cannot be taken over. */
+  readonly instead?: string;
   /** Files of a user, the likeliest first. */
   readonly userFiles: (machine: Machine) => readonly string[];
   /** The file of a project, from its folder. */
@@ -35,6 +66,12 @@ export interface Client {
   /** What a user has to do so that the client reads its file again. */
   readonly hint: string;
 }
+
+const has = (value: Values, ...options: readonly string[]): boolean =>
+  options.some((option) => Object.hasOwn(value, option));
+/** Whether a map has servers under `servers`, as VS Code writes them. */
+const serversAt = (value: Values): boolean =>
+  isMap(value['servers']) && typeof value['servers']['type'] !== 'string' && !has(value, 'mcpServers');
 
 const withHeaders = (headers: Readonly<Record<string, string>>): object =>
   Object.keys(headers).length === 0 ? {} : { headers };
@@ -59,6 +96,7 @@ export const clients: readonly Client[] = [
     name: 'Claude Desktop',
     keys: [['mcpServers']],
     known: /(^|\/)claude_desktop_config\.json$/,
+    marks: (value) => isMap(value['mcpServers']) && has(value, 'globalShortcut', 'preferences'),
     userFiles: (machine) => [join(appData(machine), 'Claude', 'claude_desktop_config.json')],
     // It starts programs only.
     entry: ({ command, args }) => ({ command, args }),
@@ -69,6 +107,10 @@ export const clients: readonly Client[] = [
     name: 'Claude Code',
     keys: [['mcpServers']],
     known: /(^|\/)(\.claude\.json|\.mcp\.json)$/,
+    marks: (value) => isMap(value['mcpServers']) && has(value, 'numStartups', 'projects'),
+    entryMarks: (entry) => has(entry, 'headersHelper', 'alwaysLoad'),
+    replaces: ['braces'],
+    beside: besideClaudeCode,
     userFiles: ({ home, env }) => [
       env['CLAUDE_CONFIG_DIR'] === undefined
         ? join(home, '.claude.json')
@@ -93,6 +135,8 @@ export const clients: readonly Client[] = [
     name: 'VS Code',
     keys: [['servers'], ['mcp', 'servers'], ['mcpServers']],
     known: /(^|\/)(\.vscode|Code( - Insiders)?\/User(\/profiles\/[^/]+)?|data\/User)\/mcp\.json$/,
+    marks: (value, format) =>
+      format === 'json' && (serversAt(value) || (isMap(value['mcp']) && serversAt(value['mcp']))),
     userFiles: (machine) => [join(codeUser(machine), 'mcp.json')],
     projectFile: '.vscode/mcp.json',
     entry: ({ url, headers }) => ({ type: 'http', url, ...withHeaders(headers) }),
@@ -103,6 +147,7 @@ export const clients: readonly Client[] = [
     name: 'Windsurf',
     keys: [['mcpServers']],
     known: /(^|\/)\.codeium\/(windsurf\/)?mcp_config\.json$/,
+    entryMarks: (entry) => has(entry, 'serverUrl'),
     userFiles: ({ home }) => [
       join(home, '.codeium', 'windsurf', 'mcp_config.json'),
       join(home, '.codeium', 'mcp_config.json'),
@@ -115,6 +160,9 @@ export const clients: readonly Client[] = [
     name: 'Zed',
     keys: [['context_servers']],
     known: /(^|\/)(\.zed|zed|Zed)\/settings\.json$/,
+    marks: (value) => has(value, 'context_servers'),
+    shares: ['log', 'profiles'],
+    beside: besideZed,
     userFiles: (machine) => [
       machine.platform === 'darwin'
         ? join(machine.home, '.config', 'zed', 'settings.json')
@@ -125,24 +173,27 @@ export const clients: readonly Client[] = [
     hint: 'Zed rereads the file by itself',
   },
   {
-    id: 'cline',
-    name: 'Cline',
-    keys: [['mcpServers']],
-    timeoutUnit: 's',
-    known: /(^|\/)cline_mcp_settings\.json$/,
-    userFiles: (machine) => extension(machine, 'saoudrizwan.claude-dev', 'cline_mcp_settings.json'),
-    entry: ({ url, headers }) => ({ type: 'streamableHttp', url, ...withHeaders(headers) }),
-    hint: 'Cline rereads the file by itself',
-  },
-  {
     id: 'roo',
     name: 'Roo Code',
     keys: [['mcpServers']],
     timeoutUnit: 's',
     known: /(^|\/)(rooveterinaryinc\.roo-cline\/settings\/mcp_settings|\.roo\/mcp|mcp_settings)\.json$/,
+    entryMarks: (entry) =>
+      has(entry, 'watchPaths') || (has(entry, 'alwaysAllow') && entry['type'] === 'streamable-http'),
     userFiles: (machine) => extension(machine, 'rooveterinaryinc.roo-cline', 'mcp_settings.json'),
     projectFile: '.roo/mcp.json',
     hint: '',
+  },
+  {
+    id: 'cline',
+    name: 'Cline',
+    keys: [['mcpServers']],
+    timeoutUnit: 's',
+    known: /(^|\/)cline_mcp_settings\.json$/,
+    entryMarks: (entry) => entry['type'] === 'streamableHttp' || has(entry, 'transportType', 'alwaysAllow'),
+    userFiles: (machine) => extension(machine, 'saoudrizwan.claude-dev', 'cline_mcp_settings.json'),
+    entry: ({ url, headers }) => ({ type: 'streamableHttp', url, ...withHeaders(headers) }),
+    hint: 'Cline rereads the file by itself',
   },
   {
     id: 'antigravity',
@@ -159,6 +210,12 @@ export const clients: readonly Client[] = [
     keys: [['mcpServers']],
     timeoutUnit: 'ms',
     known: /(^|\/)\.?gemini(-cli)?\/settings\.json$/,
+    marks: (value) =>
+      isMap(value['mcpServers']) && isMap(value['security']) && has(value['security'], 'auth', 'folderTrust'),
+    entryMarks: (entry) => has(entry, 'httpUrl'),
+    shares: ['security', 'admin'],
+    replaces: ['braces', 'bare'],
+    beside: besideGemini,
     userFiles: ({ home }) => [join(home, '.gemini', 'settings.json')],
     projectFile: '.gemini/settings.json',
     entry: ({ url, headers }) => ({ httpUrl: url, ...withHeaders(headers) }),
@@ -169,6 +226,8 @@ export const clients: readonly Client[] = [
     name: 'Codex',
     keys: [['mcp_servers']],
     known: /(^|\/)\.codex\/config\.toml$/,
+    marks: (value, format) => format !== 'yaml' && isMap(value['mcp_servers']),
+    shares: ['profiles'],
     userFiles: ({ home, env }) => [join(env['CODEX_HOME'] ?? join(home, '.codex'), 'config.toml')],
     projectFile: '.codex/config.toml',
     entry: ({ url, headers }) => ({ url, ...(Object.keys(headers).length === 0 ? {} : { http_headers: headers }) }),
@@ -180,6 +239,8 @@ export const clients: readonly Client[] = [
     keys: [['mcpServers']],
     timeoutUnit: 'ms',
     known: /(^|\/)mcp-config\.json$/,
+    entryMarks: (entry) => Array.isArray(entry['tools']),
+    replaces: ['braces', 'bare'],
     userFiles: ({ home, env }) => [join(env['COPILOT_HOME'] ?? join(home, '.copilot'), 'mcp-config.json')],
     entry: ({ url, headers }) => ({ type: 'http', url, ...withHeaders(headers), tools: ['*'] }),
     hint: 'start Copilot CLI again',
@@ -200,6 +261,7 @@ export const clients: readonly Client[] = [
     keys: [['mcpServers']],
     timeoutUnit: 'ms',
     known: /(^|\/)\.kiro\/settings\/mcp\.json$/,
+    replaces: ['braces'],
     userFiles: ({ home }) => [join(home, '.kiro', 'settings', 'mcp.json')],
     projectFile: '.kiro/settings/mcp.json',
     entry: ({ url, headers }) => ({ url, ...withHeaders(headers) }),
@@ -211,6 +273,12 @@ export const clients: readonly Client[] = [
     keys: [['mcp']],
     timeoutUnit: 'ms',
     known: /(^|\/)opencode\.jsonc?$/,
+    marks: (value) =>
+      !has(value, 'mcpServers') &&
+      mapsIn(value['mcp']).some(
+        ([, { type, command }]) => type === 'local' || type === 'remote' || Array.isArray(command),
+      ),
+    beside: besideOpencode,
     userFiles: ({ home, env }) =>
       ['opencode.json', 'opencode.jsonc'].map((file) =>
         join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'opencode', file),
@@ -225,6 +293,11 @@ export const clients: readonly Client[] = [
     keys: [['extensions']],
     timeoutUnit: 's',
     known: /(^|\/)goose\/config\.yaml$/,
+    marks: (value, format) =>
+      format === 'yaml' &&
+      !has(value, 'mcpServers') &&
+      mapsIn(value['extensions']).some(([, entry]) => has(entry, 'type', 'cmd', 'uri')),
+    replaces: ['braces', 'bare'],
     userFiles: ({ home, env, platform }) => [
       platform === 'win32'
         ? join(env['APPDATA'] ?? home, 'Block', 'goose', 'config', 'config.yaml')
@@ -245,6 +318,7 @@ export const clients: readonly Client[] = [
     name: 'Continue',
     keys: [['mcpServers']],
     known: /(^|\/)\.continue\/(config\.ya?ml|mcpServers\/[^/]+\.ya?ml)$/,
+    marks: (value) => Array.isArray(value['mcpServers']) && value['mcpServers'].some((each) => isMap(each)),
     userFiles: ({ home }) => [join(home, '.continue', 'config.yaml')],
     entry: ({ url, headers }) => ({
       name: 'omnibus',
@@ -255,6 +329,20 @@ export const clients: readonly Client[] = [
     hint: 'Continue rereads the file by itself',
   },
 ];
+
+/** An unknown client: all that is known is that it keeps `mcpServers` in a JSON file. */
+export const anyClient: Client = {
+  id: 'client',
+  name: 'a client',
+  keys: [['mcpServers']],
+  known: /^$/,
+  userFiles: () => [],
+  replaces: ['braces'],
+  hint: '',
+};
+
+/** All programs whose files are recognized: the first that fits is meant. */
+export const programs: readonly Client[] = [...gateways, ...clients];
 
 export function clientById(id: string): Client | undefined {
   return clients.find((client) => client.id === id);

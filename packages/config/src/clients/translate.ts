@@ -1,8 +1,8 @@
 /** Translates a client's entry for a server into one of Omnibus, and lists what has no counterpart, so that nothing is lost silently. */
-import { isMap } from './recognize.ts';
+import { isMap, textsIn, type Values } from '../values.ts';
 import type { Client } from './table.ts';
 
-type Entry = Readonly<Record<string, unknown>>;
+type Entry = Values;
 
 /** Something about one option of an entry, for whoever wrote it. */
 interface Remark {
@@ -35,9 +35,18 @@ const clientsOwn = new Set([
   'autoStart',
   'watchPaths',
   'registryUrl',
-  'settings',
   'required',
   'initializationOptions',
+  'chatMenu',
+  'startup',
+  'serverInstructions',
+  'stderr',
+  'keep_alive',
+  'keepAlive',
+  'supports_parallel_tool_calls',
+  'default_tools_approval_mode',
+  'useInstructions',
+  'disableStandardInput',
 ]);
 /** Descriptive options, which have no effect on how the server behaves. They are left out without a remark. */
 const words = new Set([
@@ -51,6 +60,10 @@ const words = new Set([
   'faviconUrl',
   'provider',
   'bundled',
+  'title',
+  'mcp_info',
+  'alias',
+  'owner',
 ]);
 
 /** Names that clients use for options of Omnibus. */
@@ -73,14 +86,22 @@ const renamed: Readonly<Record<string, string>> = {
   enabled_tools: 'includeTools',
 };
 
+/** Transports by what clients call them, in small letters and without signs. */
 const types: Readonly<Record<string, string>> = {
   local: 'stdio',
+  stdio: 'stdio',
   remote: 'http',
-  streamable_http: 'http',
-  'streamable-http': 'http',
-  streamableHttp: 'http',
-  streamableHTTP: 'http',
-  builtin: 'builtin',
+  http: 'http',
+  streamable: 'http',
+  streamablehttp: 'http',
+  httpstream: 'http',
+  sse: 'sse',
+  websocket: 'websocket',
+  ws: 'websocket',
+};
+const typeOf = (given: string): string => {
+  const plain = given.toLowerCase().replaceAll(/[-_ ]/g, '');
+  return Object.hasOwn(types, plain) ? (types[plain] as string) : given;
 };
 
 /** Translates one entry. Options that Omnibus knows by the same name stay as they are. */
@@ -94,7 +115,7 @@ export function translateEntry(client: Client, entry: Entry): Translated {
     if (option !== before) calledBefore[option] = before;
   };
   for (const [option, value] of Object.entries(entry)) {
-    const special = Object.hasOwn(specials, option) ? specials[option] : undefined;
+    const special = client.options?.[option] ?? (Object.hasOwn(specials, option) ? specials[option] : undefined);
     if (value === null) notes.push({ option, text: 'the option has no value' });
     else if (special !== undefined)
       special({
@@ -103,39 +124,63 @@ export function translateEntry(client: Client, entry: Entry): Translated {
         entry,
         server,
         set: (to, what) => set(to, what, option),
-        note: (text) => notes.push({ option, text }),
+        note: (text, at = option) => notes.push({ option: at, text }),
         lose: (text) => losses.push({ option, text }),
       });
-    else if (Object.hasOwn(renamed, option)) set(renamed[option] as string, value, option);
-    else if (words.has(option)) continue;
+    else if (Object.hasOwn(renamed, option)) {
+      const to = renamed[option] as string;
+      set(to, to === 'env' && isMap(value) ? merged(server, to, value) : value, option);
+    } else if (words.has(option)) continue;
     else if (clientsOwn.has(option))
       notes.push({ option, text: `an option of ${client.name} for its own use, which has no effect here` });
     else server[option] = value;
   }
-  if (typeof server['type'] === 'string' && Object.hasOwn(types, server['type']))
-    server['type'] = types[server['type']] as string;
+  if (typeof server['type'] === 'string') server['type'] = typeOf(server['type']);
   // Gemini CLI writes `httpUrl` for Streamable HTTP and `url` for either transport; where an entry has both, `httpUrl` is meant.
   if (Object.hasOwn(entry, 'httpUrl')) server['url'] = entry['httpUrl'];
   if (Array.isArray(server['command']))
     [server['command'], server['args']] = [server['command'][0], server['command'].slice(1)];
-  if (server['type'] === 'builtin' || server['type'] === 'platform')
+  if (isBuiltIn(server) && server['disabled'] !== true)
     losses.push({ option: 'type', text: `it is built into ${client.name}, and runs nowhere else` });
+  for (const option of ['env', 'headers'])
+    if (isMap(server[option]))
+      server[option] = textsOnly(server[option], (name) =>
+        notes.push({ option: calledBefore[option] ?? option, text: `${name} has no value, so it is not set` }),
+      );
   return { server, calledBefore, notes, losses };
 }
 
-interface Special {
+/** Whether a server is a part of its client, and no program or address. */
+export const isBuiltIn = ({ type }: Values): boolean =>
+  type === 'builtin' || type === 'platform' || type === 'frontend' || type === 'inline_python';
+
+/** Environment variables and headers are texts: a number or truth value means its text, and null that there is none. */
+function textsOnly(given: Values, unset: (name: string) => void): Values {
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => {
+      if (value === null) {
+        unset(name);
+        return [];
+      }
+      return [[name, typeof value === 'number' || typeof value === 'boolean' ? String(value) : value] as const];
+    }),
+  );
+}
+
+export interface Special {
   readonly client: Client;
   readonly value: unknown;
   readonly entry: Entry;
   readonly server: Record<string, unknown>;
   readonly set: (option: string, value: unknown) => void;
-  readonly note: (text: string) => void;
+  /** @param at another option than that of the value. */
+  readonly note: (text: string, at?: string) => void;
   readonly lose: (text: string) => void;
 }
 
 const seconds = ({ value, set }: Special, option: string): void =>
   set(option, typeof value === 'number' ? `${value}s` : value);
-const merged = (server: Record<string, unknown>, option: string, more: object): object => ({
+export const merged = (server: Record<string, unknown>, option: string, more: object): object => ({
   ...(isMap(server[option]) ? server[option] : {}),
   ...more,
 });
@@ -158,15 +203,54 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
   connectionTimeout: ({ value, set }) => set('connectTimeout', typeof value === 'number' ? `${value}ms` : value),
   enabled: ({ value, set }) => set('disabled', typeof value === 'boolean' ? !value : value),
   isActive: ({ value, set }) => set('disabled', typeof value === 'boolean' ? !value : value),
-  tools: ({ value, set }) => set(Array.isArray(value) ? 'includeTools' : 'tools', value),
+  tools: ({ client, value, server, set, note }) => {
+    if (Array.isArray(value)) return set('includeTools', value);
+    if (!isMap(value)) return set('tools', value);
+    const kept: Record<string, unknown> = {};
+    for (const [tool, settings] of Object.entries(value)) {
+      if (!isMap(settings)) kept[tool] = settings;
+      else {
+        const { timeout, maxTime, enabled, ...others } = settings;
+        if (enabled === false) server['excludeTools'] = [...textsIn(server['excludeTools']), tool];
+        if (timeout !== undefined || maxTime !== undefined)
+          kept[tool] = { ...(timeout === undefined ? {} : { timeout }), ...(maxTime === undefined ? {} : { maxTime }) };
+        for (const option of Object.keys(others))
+          note(
+            option === 'approval_mode'
+              ? `tools.${tool}.${option}: ${client.name} asks its user by it, which has no effect here; rules with \`ask\` do that (docs/policy.md)`
+              : `tools.${tool}.${option} is not taken over: the tool is offered as the server describes it`,
+          );
+      }
+    }
+    if (Object.keys(kept).length > 0) set('tools', kept);
+  },
+  excludeTools: ({ value, server, set }) =>
+    set('excludeTools', Array.isArray(value) ? [...textsIn(server['excludeTools']), ...(value as unknown[])] : value),
+  available_tools: ({ value, set }) => {
+    // None means all of them.
+    if (!Array.isArray(value) || value.length > 0) set('includeTools', value);
+  },
+  env_keys: ({ client, value, server, set, note, lose }) => {
+    if (!Array.isArray(value) || !value.every((each) => typeof each === 'string'))
+      return lose('expected a list of names of variables');
+    const own = isMap(server['env']) ? server['env'] : {};
+    const missing = value.filter((each) => !Object.hasOwn(own, each));
+    if (missing.length === 0) return;
+    set('env', { ...own, ...Object.fromEntries(missing.map((each) => [each, `\${env:${each}}`])) });
+    note(
+      `${client.name} keeps ${missing.join(', ')} in its own store; here ${missing.length === 1 ? 'it is taken from the environment variable' : 'they are taken from the environment variables'} of that name`,
+    );
+  },
+  read_timeout_seconds: (given) => seconds(given, 'timeout'),
+  initTimeout: ({ value, set }) => set('connectTimeout', typeof value === 'number' ? `${value}ms` : value),
   env_vars: ({ value, server, set, lose }) => {
     const names = Array.isArray(value) ? value.map((each: unknown) => (isMap(each) ? each['name'] : each)) : [];
     if (names.length === 0 || !names.every((name) => typeof name === 'string'))
       lose('expected a list of names of variables');
-    else set('env', merged(server, 'env', Object.fromEntries(names.map((name) => [name, `\${${name}}`]))));
+    else set('env', merged(server, 'env', Object.fromEntries(names.map((name) => [name, `\${env:${name}}`]))));
   },
   bearer_token_env_var: ({ value, server, set }) =>
-    set('headers', merged(server, 'headers', { Authorization: `Bearer \${${String(value)}}` })),
+    set('headers', merged(server, 'headers', { Authorization: `Bearer \${env:${String(value)}}` })),
   env_http_headers: ({ value, server, set }) =>
     set(
       'headers',
@@ -174,7 +258,7 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
         server,
         'headers',
         isMap(value)
-          ? Object.fromEntries(Object.entries(value).map(([name, variable]) => [name, `\${${String(variable)}}`]))
+          ? Object.fromEntries(Object.entries(value).map(([name, variable]) => [name, `\${env:${String(variable)}}`]))
           : {},
       ),
     ),
@@ -196,24 +280,88 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
         ['env', 'env'],
       ] as const)
         if (value[from] !== undefined && value[from] !== null) server[to] = value[from];
+    if (isMap(value) && typeof value['timeout'] === 'number') server['timeout'] = `${value['timeout']}ms`;
+  },
+  settings: ({ client, entry, note, lose }) => {
+    if (entry['command'] !== undefined || entry['url'] !== undefined)
+      note(`an option of ${client.name} for its own use, which has no effect here`);
+    else
+      lose(
+        `the program comes with an extension of ${client.name}, which alone knows its command: write \`command\` and \`args\`, as the pages of the server name them`,
+      );
   },
   headersHelper: ({ lose }) =>
     lose(
       'a program that makes headers is not supported here: write them under `headers`, with "${NAME}" or "${file:path}" for what is secret',
     ),
-  oauth: ({ note }) =>
-    note(
-      'there the client signs in at the server in a browser; here, `credentials: { kind: oauth }` does that, or a token under `headers`',
-    ),
-  auth: ({ value, note, lose }) => {
-    if (value === 'oauth' || isMap(value))
-      note(
-        'there the client signs in at the server in a browser; here, `credentials: { kind: oauth }` does that, or a token under `headers`',
+  oauth: (given) => {
+    // opencode and others: false means that there is no sign-in.
+    if (given.value !== false) signIn(given, isMap(given.value) ? given.value : {});
+  },
+  auth: (given) => {
+    const { value, lose } = given;
+    if (value === 'oauth' || isMap(value)) signIn(given, isMap(value) ? value : {});
+    else if (value !== false) lose('the option has no counterpart here: write what the server expects under `headers`');
+  },
+  scopes: ({ value, server, set }) => set('credentials', { kind: 'oauth', ...credentialsIn(server), scopes: value }),
+  oauthScopes: ({ value, server, set }) =>
+    set('credentials', { kind: 'oauth', ...credentialsIn(server), scopes: value }),
+  authProviderType: ({ client, value, lose }) => {
+    if (value !== 'dynamic_discovery')
+      lose(
+        `${client.name} gets tokens for this server in a way of its own; here, \`credentials\` says how (docs/credentials.md)`,
       );
-    else lose('the option has no counterpart here: write what the server expects under `headers`');
   },
   sampling: ({ note }) =>
     note('the option has no effect here: each connected client declares whether a server may ask it for sampling'),
   sandbox: ({ lose }) =>
-    lose('there is no sandbox here: run the server in a container, and write the command that starts it'),
+    lose('it is written otherwise here: `sandbox` with what the program may use (docs/security.md)'),
 };
+
+const credentialsIn = (server: Values): Values => (isMap(server['credentials']) ? server['credentials'] : {});
+
+/** Options of sign-in, by what clients call them. */
+const clientIds = ['clientId', 'client_id', 'CLIENT_ID', 'clientID'];
+const clientSecrets = ['clientSecret', 'client_secret', 'CLIENT_SECRET'];
+const scopeLists = ['scope', 'scopes', 'oauthScopes', 'SCOPES'];
+const callbacks = ['callbackPort', 'redirectUri', 'redirect_uri', 'callback_port', 'use_loopback'];
+
+/** What a client signs in with at the server, as `credentials`. */
+function signIn({ server, set, note }: Special, given: Values): void {
+  if (given['enabled'] === false) return;
+  const first = (names: readonly string[]): unknown =>
+    names.map((name) => given[name]).find((value) => value !== undefined && value !== null && value !== '');
+  const [clientId, clientSecret, scope] = [first(clientIds), first(clientSecrets), first(scopeLists)];
+  const scopes = typeof scope === 'string' ? scope.split(/[\s,]+/).filter((each) => each !== '') : textsIn(scope);
+  const issuer = typeof given['issuer'] === 'string' ? given['issuer'] : undefined;
+  const known = {
+    ...(typeof clientId === 'string' ? { clientId } : {}),
+    ...(scopes.length > 0 ? { scopes } : {}),
+    ...(issuer === undefined ? {} : { issuer }),
+  };
+  const others = Object.keys(given).filter(
+    (name) => ![...clientIds, ...clientSecrets, ...scopeLists, ...callbacks, 'issuer', 'enabled'].includes(name),
+  );
+  if (typeof clientSecret === 'string' && issuer === undefined)
+    note(
+      `a client secret is for one issuer alone, which this file does not name: write credentials: { kind: oauth${typeof clientId === 'string' ? `, clientId: ${JSON.stringify(clientId)}` : ''}, clientSecret: "\${file:path}"${scopes.length > 0 ? `, scopes: ${JSON.stringify(scopes)}` : ''}, issuer: "https://…" }`,
+    );
+  else if (Object.keys(known).length === 0)
+    note(
+      'there the client signs in at the server in a browser; here, `credentials: { kind: oauth }` does that, or a token under `headers`',
+    );
+  else {
+    set('credentials', {
+      kind: 'oauth',
+      ...credentialsIn(server),
+      ...known,
+      ...(typeof clientSecret === 'string' ? { clientSecret } : {}),
+    });
+    if (typeof clientId === 'string')
+      note(
+        'the client is registered with the callback of another program: register that of the gateway too, `publicUrl`/connect/callback',
+      );
+  }
+  if (others.length > 0)
+    note(`${others.join(', ')}: not taken over; the gateway asks the server and its issuer (docs/credentials.md)`);
+}

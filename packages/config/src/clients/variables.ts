@@ -1,40 +1,167 @@
-/** Placeholders of clients in the texts of their files, as references of Omnibus. */
-import { dirname, resolve } from 'node:path';
+/**
+ * Placeholders of clients in the texts of their files, as references of Omnibus. Each form is taken over or named: a placeholder that nothing replaces would go
+ * out as a text, in place of a secret for example.
+ */
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import type { Client } from './table.ts';
 
-export interface Placeholders {
-  /** The file they stand in. */
+/** Where a text stands. */
+export interface Place {
+  readonly client: Client;
+  /** The file of the client. */
   readonly file: string;
-  /** Whether a plain `$NAME` is one. */
-  readonly takesBare: boolean;
+  /** Whether it is a file of the user, which belongs to no project. */
+  readonly isOfUser: boolean;
+  /** The option of the server that the text belongs to. */
+  readonly option: string;
+  /** Variables that the entry gives its program: the program itself replaces them in its arguments, as a shell does. */
+  readonly own: Readonly<Record<string, unknown>>;
+  /** Values that the client has for what it asks its user, by id. */
+  readonly inputs: Readonly<Record<string, string>>;
 }
 
+export interface Translation {
+  readonly text: string;
+  /** What the user should know of a placeholder that is taken over. */
+  readonly notes: readonly string[];
+  /** Why the text cannot be taken over. */
+  readonly loss: string | undefined;
+}
+
+const settingsFolder =
+  /(^|[/\\])\.(vscode|cursor|roo|gemini|qwen|zed|kiro|codex|continue|amazonq|opencode|claude-plugin)([/\\](settings|agents|mcpServers|cli-agents))?$/;
+
 /** The folder of the project that a client's file belongs to: that with `.vscode` and the like in it, else that of the file. */
-function projectFolder(file: string): string {
+export function projectFolder(file: string): string {
   const folder = dirname(resolve(file));
-  return /(^|[/\\])\.(vscode|cursor|roo|gemini|zed|kiro|codex)$/.test(folder) ? dirname(folder) : folder;
+  const [settings] = settingsFolder.exec(folder) ?? [];
+  return settings === undefined ? folder : folder.slice(0, folder.length - settings.length) || '/';
 }
 
 /** The variable that stands for what VS Code asks its user: `${input:github-token}` is `${GITHUB_TOKEN}`. */
-export function inputVariable(id: string): string {
+function inputVariable(id: string): string {
   return id
     .toUpperCase()
     .replaceAll(/[^A-Z0-9]+/g, '_')
     .replace(/^(?=\d)/, '_');
 }
 
-/** Rewrites the placeholders of clients in a text as references of Omnibus. An unknown placeholder stays, and is reported when references are resolved. */
-export function translatePlaceholders(text: string, { file, takesBare }: Placeholders): string {
-  const braced = text.replaceAll(/\$\{([^}]*)\}/g, (whole, inner: string) => {
-    if (inner.startsWith('input:')) return `\${${inputVariable(inner.slice('input:'.length))}}`;
+const name = /^[A-Za-z_]\w*$/;
+/** Variables of VS Code that mean something in an editor alone (code.visualstudio.com/docs/reference/variables-reference). */
+const ofEditor =
+  /^(file|fileBasename|fileBasenameNoExtension|fileDirname|fileDirnameBasename|fileExtname|fileWorkspaceFolder|relativeFile|relativeFileDirname|lineNumber|columnNumber|selectedText|cwd|execPath|defaultBuildTask)$/;
+
+/** Rewrites the placeholders of clients in a text as references of Omnibus. */
+export function translatePlaceholders(text: string, place: Place): Translation {
+  const notes: string[] = [];
+  let loss: string | undefined;
+  const { client, file, option, own } = place;
+  const { replaces = [] } = client;
+  /** Whether the text goes to the server as a secret or an address does, and no program reads it as code. */
+  const isValue = option === 'headers' || option === 'env' || option === 'url' || option === 'credentials';
+  const lose = (words: string): string => {
+    loss ??= words;
+    return '';
+  };
+  /** A variable that the entry sets to something else than the gateway's variable of that name. */
+  const isOwn = (variableName: string): boolean =>
+    !isValue && Object.hasOwn(own, variableName) && !/^\$\{?(env:)?[A-Za-z_]\w*\}?$/.test(String(own[variableName]));
+
+  /** What stands in `${…}`. */
+  const braced = (whole: string, inner: string): string => {
+    if (inner.startsWith('input:')) {
+      const id = inner.slice('input:'.length);
+      const fallback = Object.hasOwn(place.inputs, id) ? `:-${place.inputs[id] as string}` : '';
+      notes.push(
+        `${client.name} asks its user for this value; here it is taken from the environment variable ${inputVariable(id)}`,
+      );
+      return `\${${inputVariable(id)}${fallback}}`;
+    }
     if (inner === 'userHome') return '${HOME}';
     if (inner === 'pathSeparator' || inner === '/') return '/';
-    if (/^(workspaceFolder(:[^}]*)?|workspaceRoot)$/.test(inner)) return projectFolder(file).replaceAll('${', '$${');
-    if (inner === 'workspaceFolderBasename')
-      return (projectFolder(file).split(/[/\\]/).at(-1) ?? '').replaceAll('${', '$${');
+    if (/^(workspaceFolder|workspaceRoot|workspaceFolderBasename)(:[^}]*)?$/.test(inner)) {
+      if (place.isOfUser)
+        return lose(
+          `${whole} is the folder that is open in ${client.name}, and the gateway has none: write the path itself`,
+        );
+      const folder = projectFolder(file);
+      return plainText(inner.startsWith('workspaceFolderBasename') ? (folder.split(/[/\\]/).at(-1) ?? '') : folder);
+    }
+    if (ofEditor.test(inner) && (client.id === 'vscode' || !replaces.includes('braces')))
+      return lose(
+        `${whole} is a variable of ${client.id === 'vscode' ? client.name : 'VS Code'}'s editor, and nothing here has its value: write the value itself`,
+      );
+    if (/^(config|command|cmd):/.test(inner))
+      return lose(
+        `${client.name} finds out what stands for ${whole.length > 60 ? `${whole.slice(0, 60)}…` : whole} by its settings or by a command, which the gateway does not: write the value, "\${NAME}" for an environment variable, or "\${file:path}"`,
+      );
+    if (/^(env|file|vault):/.test(inner)) return whole;
+    const [variableName = ''] = inner.split(':-', 1);
+    if (!name.test(variableName)) return isValue || replaces.includes('braces') ? whole : `$${whole}`;
+    if (replaces.includes('braces')) return isOwn(variableName) ? `$${whole}` : whole;
+    // The client passes it on as it is: a line of a shell means it so, and a whole value is meant as a reference.
+    if (!isValue || inner !== variableName) return `$${whole}`;
+    notes.push(`${client.name} passes "${whole}" on as it is; here it is the environment variable ${variableName}`);
     return whole;
+  };
+
+  const secrets = text.replaceAll(/\$\{\{\s*([^}]*?)\s*\}\}/g, (whole, inner: string) => {
+    const [, variableName] = /^(?:secrets|inputs|env)\.([A-Za-z_]\w*)$/.exec(inner) ?? [];
+    if (variableName === undefined)
+      return isValue || client.id === 'continue'
+        ? lose(`"${whole}" is a placeholder that nothing here replaces: write "\${NAME}" for an environment variable`)
+        : whole;
+    notes.push(
+      `${client.name} has this value of its own; here it is taken from the environment variable ${variableName}`,
+    );
+    return `\${env:${variableName}}`;
   });
-  const otherwise = braced.replaceAll(/\{env:([A-Za-z_]\w*)\}/g, (whole, name: string, at: number) =>
-    braced[at - 1] === '$' ? whole : `\${${name}}`,
+  const curly = secrets.replaceAll(/(?<!\$)\{\{\s*([A-Za-z_][\w.]*)\s*\}\}/g, (whole, inner: string) =>
+    isValue || client.id === 'librechat' ? lose(userFact(whole, inner)) : whole,
   );
-  return takesBare ? otherwise.replaceAll(/\$([A-Za-z_]\w*)/g, (_whole, name: string) => `\${${name}}`) : otherwise;
+  const commands = curly.replaceAll(/\$\([^)]*\)/g, (whole) =>
+    isValue || client.id === 'crush'
+      ? lose(
+          '"$(…)" is the output of a command, which the gateway does not run: write "${NAME}" for an environment variable, or "${file:path}"',
+        )
+      : whole,
+  );
+  const references = commands.replaceAll(/\$\{([^}]*)\}/g, braced);
+  const files = references.replaceAll(/(?<!\$)\{(env|file):([^{}]+)\}/g, (whole, kind: string, inner: string) => {
+    if (!isValue && client.id !== 'opencode') return whole;
+    if (kind === 'env') return name.test(inner) ? `\${${inner}}` : whole;
+    return `\${file:${pathFrom(dirname(resolve(file)), inner.trim())}}`;
+  });
+  const bare = replaces.includes('bare')
+    ? files.replaceAll(/(\$?)\$([A-Za-z_]\w*)/g, (whole, escape: string, variableName: string) =>
+        escape !== '' || isOwn(variableName) ? whole : `\${${variableName}}`,
+      )
+    : files;
+  const all =
+    client.id === 'litellm'
+      ? bare.replaceAll(/\bos\.environ\/([A-Za-z_]\w*)/g, (_whole, each: string) => `\${${each}}`)
+      : bare;
+  return { text: all, notes, loss };
+}
+
+/** What LibreChat and others put in the place of `{{…}}`, and what says the same here. */
+function userFact(whole: string, inner: string): string {
+  const fact = /EMAIL/i.test(inner)
+    ? '{principal.claims.email}'
+    : /USERNAME/i.test(inner)
+      ? '{principal.claims.preferred_username}'
+      : '{principal.subject}';
+  return `nothing here replaces "${whole}": write "${fact}" for a fact about the caller (docs/credentials.md), or "\${NAME}" for an environment variable`;
+}
+
+/** A path as the client resolves it. */
+export function pathFrom(folder: string, path: string): string {
+  if (/^~(?=$|[/\\])/.test(path)) return join(homedir(), path.slice(1));
+  return isAbsolute(path) ? path : resolve(folder, path);
+}
+
+/** A text in which nothing is a reference. */
+function plainText(text: string): string {
+  return text.replaceAll('${', '$${');
 }

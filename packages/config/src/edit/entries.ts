@@ -3,7 +3,7 @@
  * entry stands; what came of it is read again and held against what was wanted.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { isMap as isRecord } from '../clients/recognize.ts';
+import { isMap as isRecord } from '../values.ts';
 import { blankComments, looksLikeJson } from '../document.ts';
 import {
   isMap,

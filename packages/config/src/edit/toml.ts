@@ -1,7 +1,7 @@
 /** Tables of a TOML file, put in and taken out as text: its parser forgets comments. */
 import { isDeepStrictEqual } from 'node:util';
 import { parse, stringify } from 'smol-toml';
-import { isMap } from '../clients/recognize.ts';
+import { isMap } from '../values.ts';
 
 /** @throws {Error} in words */
 export function tomlValue(text: string): Readonly<Record<string, unknown>> {

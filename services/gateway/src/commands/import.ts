@@ -2,16 +2,16 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
-import { clientById, clients, entriesAt, formatOf, readClientFile, setEntry, type ClientFile } from '@omnibus/config';
+import { clientById, clients, entriesAt, formatOf, readClientFile, setEntry } from '@omnibus/config';
 import { isObject, type JsonObject } from '@omnibus/protocol';
-import { CommandProblem, notice, runCommand } from '../outcome.ts';
+import { answer, CommandProblem, notice, runCommand } from '../outcome.ts';
 import { readText } from '../write-file.ts';
 import { filesOf } from './connect.ts';
 import { agreeToAdded, shownOf } from '../starts/consent.ts';
 import { startsOf } from '../starts/starts.ts';
 import { attempt, checkText, write, type FileOptions } from './servers.ts';
-import { findConfigFile } from './settings.ts';
+import { findOwnFile } from './settings.ts';
+import { Twins } from './twins.ts';
 
 const newFile = 'omnibus.yaml';
 /** Names of environment variables and headers whose values are treated as secrets. */
@@ -21,6 +21,10 @@ interface Taken {
   readonly server: string;
   readonly from: string;
   readonly client: string;
+  /** The name that the client gives it, where that may be another. */
+  readonly given?: string;
+  /** The options in which it differs from the server of that name in the configuration. */
+  readonly differences?: readonly string[];
 }
 
 interface Report {
@@ -35,7 +39,7 @@ interface Report {
 /** @param sources clients by their ids, or files; none: every client's file that is found, and those of the project in this folder. */
 export function importServers(sources: readonly string[], options: FileOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    const file = findConfigFile(options.config) ?? newFile;
+    const file = findOwnFile(options.config) ?? newFile;
     const files = sources.length === 0 ? everywhere() : sources.flatMap((source) => filesFor(source));
     if (files.length === 0)
       throw new CommandProblem('unknown', 'no file of an MCP client was found', {
@@ -49,7 +53,13 @@ export function importServers(sources: readonly string[], options: FileOptions):
         throw new CommandProblem('usage', `${source} is the configuration itself`, {
           advice: 'Name another file to write the servers to: --config omnibus.yaml.',
         });
-      text = take(source, file, text, report);
+      try {
+        text = take(source, file, { before, text }, report);
+      } catch (error) {
+        // A file that was named has to be good; of those that were found, each is taken by itself.
+        if (sources.length > 0) throw error;
+        report.remarks.push({ from: source, line: 1, path: '', text: `left out: ${(error as Error).message}` });
+      }
     }
     const starts = report.taken.length === 0 ? [] : startsOf(checkText(file, text));
     const added = starts.filter(({ server }) => report.taken.some((taken) => taken.server === server));
@@ -67,6 +77,10 @@ export function importServers(sources: readonly string[], options: FileOptions):
         starts,
         added.map(({ server }) => server),
       );
+    if (report.taken.length === 0 && report.same.length === 0 && options.json !== true && options.print !== true) {
+      answer(`nothing was taken over, and ${file} was not changed\n`);
+      return 'done';
+    }
     return write(
       {
         file,
@@ -107,91 +121,98 @@ function filesFor(source: string): string[] {
   return found;
 }
 
-function take(source: string, file: string, before: string, report: Report): string {
-  const read: ClientFile = attempt(source, () => readClientFile(source, readText(source)));
+function take(
+  source: string,
+  file: string,
+  { before, text }: { readonly before: string; readonly text: string },
+  report: Report,
+): string {
+  const read = attempt(source, () => readClientFile(source, readText(source), dirname(resolve(file))));
   const from = read.client.name;
-  for (const { path, line, text } of read.remarks) report.remarks.push({ from: source, line, path, text });
-  let changed = before;
-  for (const [given, had] of Object.entries(read.servers)) {
-    const servers = attempt(file, () => entriesAt(changed, formatOf(file, changed), ['mcpServers']));
-    const there = isObject(servers) ? servers : {};
-    const wanted = withoutBridge(had);
-    const twin = Object.keys(there).find((name) => isSame(there[name], wanted));
+  for (const { path, line, text: words } of read.remarks)
+    report.remarks.push({ from: source, line, path, text: words });
+  const known = entriesIn(file, before);
+  const twins = new Twins((path) => textOfSecret(file, path, report));
+  let changed = text;
+  for (const [given, wanted] of Object.entries(read.servers)) {
+    const there = entriesIn(file, changed);
+    const compared = Object.keys(there).flatMap((name) => {
+      const entry = there[name];
+      return isObject(entry) ? [{ name, differences: twins.differences(entry, wanted) }] : [];
+    });
+    // The user may have changed limits and selections of a server that was there before this command.
+    const twin =
+      compared.find(({ differences }) => differences.length === 0) ??
+      compared.find(
+        ({ name, differences }) => name === given && Object.hasOwn(known, name) && twins.areOneServer(differences),
+      );
+    const place = { from: source, client: from };
     if (twin !== undefined) {
-      report.same.push({ server: twin, from: source, client: from });
+      const { name, differences } = twin;
+      report.same.push({ server: name, given, ...place, ...(differences.length === 0 ? {} : { differences }) });
       continue;
     }
-    const name = freeName(given, there);
+    const name = freeName(given, read.client.id, there);
+    const differences = compared.find((each) => each.name === given)?.differences;
     const entry = hideSecrets(wanted, name, file, report);
     changed = attempt(file, () => setEntry(changed, formatOf(file, changed), ['mcpServers'], name, entry));
-    report.taken.push({ server: name, from: source, client: from });
+    report.taken.push({ server: name, ...place, ...(differences === undefined ? {} : { given, differences }) });
   }
   return changed;
 }
 
-function freeName(given: string, taken: JsonObject): string {
+function entriesIn(file: string, text: string): JsonObject {
+  const servers = attempt(file, () => entriesAt(text, formatOf(file, text), ['mcpServers']));
+  return isObject(servers) ? servers : {};
+}
+
+/** The text of a file that an entry names: one that is to be written, or one that is there. */
+function textOfSecret(file: string, path: string, { secrets }: Report): string | undefined {
+  const whole = resolve(dirname(file), path);
+  const planned = secrets.find((secret) => resolve(secret.file) === whole);
+  if (planned !== undefined) return planned.text;
+  return existsSync(whole) ? attempt(whole, () => readText(whole)) : undefined;
+}
+
+/** The name of the client's entry; where another server has it, with the client behind it. */
+function freeName(given: string, client: string, taken: JsonObject): string {
   let name = given;
-  for (let number = 2; Object.hasOwn(taken, name); number += 1) name = `${given}-${number}`;
+  for (let number = 1; Object.hasOwn(taken, name); number += 1)
+    name = `${given}-${client}${number === 1 ? '' : `-${number}`}`.slice(-64);
   return name;
-}
-
-/** Replaces `npx mcp-remote URL`, a program that connects to an address, by the address itself, since the gateway can connect to it. */
-function withoutBridge(entry: JsonObject): JsonObject {
-  const { command, args, ...rest } = entry;
-  if (
-    typeof command !== 'string' ||
-    !Array.isArray(args) ||
-    !/(^|[/\\])(npx|bunx|pnpx|mcp-remote)(\.cmd)?$/.test(command)
-  )
-    return entry;
-  const words = args.map(String);
-  const at = words.findIndex((word) => /^mcp-remote(@.*)?$/.test(word));
-  if (at === -1 && !command.includes('mcp-remote')) return entry;
-  const url = words.slice(at + 1).find((word) => /^https?:\/\//.test(word));
-  if (url === undefined) return entry;
-  const headers = Object.fromEntries(
-    words.flatMap((word, index) => {
-      const line = word === '--header' ? words[index + 1] : undefined;
-      return line === undefined || !line.includes(':')
-        ? []
-        : [[line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()] as const];
-    }),
-  );
-  return { ...rest, type: undefined, url, ...(Object.keys(headers).length === 0 ? {} : { headers }) };
-}
-
-/** Whether two entries name the same server, whatever their other options are. */
-function isSame(one: unknown, other: JsonObject): boolean {
-  if (!isObject(one)) return false;
-  if (typeof one['url'] === 'string' || typeof other['url'] === 'string')
-    return String(one['url']).replace(/\/$/, '') === String(other['url']).replace(/\/$/, '');
-  return one['command'] === other['command'] && isDeepStrictEqual(one['args'] ?? [], other['args'] ?? []);
 }
 
 /** Moves secrets of an entry into files, to which the entry refers as `${file:...}`. */
 function hideSecrets(entry: JsonObject, server: string, file: string, report: Report): JsonObject {
-  const folder = `${file.replace(/\.[^.]*$/, '')}.secrets`;
-  const hidden = (option: 'env' | 'headers'): object => {
-    const given = entry[option];
-    if (!isObject(given)) return {};
-    return {
-      [option]: Object.fromEntries(
-        Object.entries(given).map(([name, value]) => {
-          if (typeof value !== 'string' || value === '' || !secretName.test(name) || value.includes('${'))
-            return [name, value];
-          const path = join(
-            folder,
-            `${server}-${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}${Object.keys(given).filter((each) => each.toLowerCase() === name.toLowerCase()).length > 1 ? `-${createHash('sha256').update(name).digest('hex').slice(0, 4)}` : ''}`,
-          );
-          report.secrets.push({ file: path, text: value });
-          return [name, `\${file:${path.slice(dirname(file) === '.' ? 0 : dirname(file).length + 1)}}`];
-        }),
-      ),
-    };
+  const hide = (name: string, value: unknown, isSecret: boolean): unknown => {
+    // `$${` is a plain `${`; anything else with it is a reference.
+    if (typeof value !== 'string' || value === '' || !isSecret || value.replaceAll('$${', '').includes('${'))
+      return value;
+    const text = value.replaceAll('$${', '${');
+    const path = secretFile(file, `${server}-${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`, name, text, report);
+    report.secrets.push({ file: path, text });
+    return `\${file:${path.slice(dirname(file) === '.' ? 0 : dirname(file).length + 1)}}`;
   };
+  const within = (given: unknown, isSecret: (name: string) => boolean): unknown =>
+    isObject(given)
+      ? Object.fromEntries(Object.entries(given).map(([name, value]) => [name, hide(name, value, isSecret(name))]))
+      : given;
+  const { env, headers, credentials } = entry;
   return Object.fromEntries(
-    Object.entries({ ...entry, ...hidden('env'), ...hidden('headers') }).filter(([, value]) => value !== undefined),
+    Object.entries({
+      ...entry,
+      env: within(env, (name) => secretName.test(name)),
+      headers: within(headers, (name) => secretName.test(name)),
+      credentials: within(credentials, (name) => name === 'clientSecret'),
+    }).filter(([, value]) => value !== undefined),
   );
+}
+
+/** A file for a secret: one of its own, even where two names differ in signs alone. */
+function secretFile(file: string, name: string, given: string, text: string, { secrets }: Report): string {
+  const path = join(`${file.replace(/\.[^.]*$/, '')}.secrets`, name);
+  const isTaken = secrets.some((secret) => secret.file.toLowerCase() === path.toLowerCase());
+  return isTaken ? `${path}-${createHash('sha256').update(`${given}\0${text}`).digest('hex').slice(0, 8)}` : path;
 }
 
 function writeSecret(file: string, text: string): void {
@@ -200,9 +221,16 @@ function writeSecret(file: string, text: string): void {
 }
 
 function say({ taken, same, remarks, secrets }: Report): void {
-  for (const { server, client, from } of taken) notice(`${server}  from ${client}, ${from}`);
-  for (const { server, from } of same) notice(`${server}  is in the configuration already; ${from} has it too`);
-  for (const { from, line, path, text } of remarks) notice(`  ${from}:${line}: ${path}: ${text}`);
+  for (const { server, client, from, given, differences = [] } of taken)
+    notice(
+      `${server}  from ${client}, ${from}${differences.length === 0 ? '' : `; it is no twin of ${given ?? server}, from which it differs in ${differences.join(', ')}`}`,
+    );
+  for (const { server, from, given, differences = [] } of same)
+    notice(
+      `${given ?? server} of ${from}  is in the configuration already${given === server ? '' : ` as ${server}`}${differences.length === 0 ? '' : `, which keeps its own ${differences.join(', ')}`}`,
+    );
+  for (const { from, line, path, text } of remarks)
+    notice(`  ${from}:${line}: ${path === '' ? '' : `${path}: `}${text}`);
   if (secrets.length > 0)
     notice(
       `  ${secrets.length === 1 ? 'a secret goes' : `${secrets.length} secrets go`} into ${dirname(secrets[0]?.file ?? '')}, readable by you only`,

@@ -56,6 +56,11 @@ export function findConfigFile(given: string | undefined): string | undefined {
   return given ?? defaultFiles.find((file) => existsSync(file));
 }
 
+/** The configuration of Omnibus itself: not the file of a client that is served as it is. */
+export function findOwnFile(given: string | undefined): string | undefined {
+  return given ?? defaultFiles.find((file) => file !== '.mcp.json' && existsSync(file));
+}
+
 /** What a role leaves out of its configuration: processes that connect to no server must not hold the secrets that servers are sent, and only edges those of the exchange of tokens. */
 export function readingOf(role: Role | undefined): {
   readonly withoutServerSecrets: boolean;

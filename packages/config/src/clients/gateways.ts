@@ -1,0 +1,309 @@
+/** Programs that people come from, and files that name servers without being the file of a client: how each is recognized, and what becomes of its options. */
+import { isMap, mapsIn, textsIn, type Values } from '../values.ts';
+import {
+  besideAgentgateway,
+  besideAmp,
+  besideCrush,
+  besideKiroAgent,
+  besideLibrechat,
+  besideLitellm,
+  besideMcpAgent,
+  besideMcphub,
+  besideTbxark,
+} from './beside.ts';
+import type { Client, Found } from './table.ts';
+import { merged, type Special } from './translate.ts';
+
+const nowhere = { userFiles: () => [], hint: '' } as const;
+const has = (value: Values, ...options: readonly string[]): boolean =>
+  options.some((option) => Object.hasOwn(value, option));
+const schemaOf = (value: Values): string => (typeof value['$schema'] === 'string' ? value['$schema'] : '');
+
+/** A header from an option that holds a secret. */
+const header = ({ server, set }: Special, name: string, text: string): void =>
+  set('headers', merged(server, 'headers', { [name]: text }));
+
+/** Targets of agentgateway are deep in its file: in listeners, routes and backends. */
+function targetsOf(value: Values): readonly Found[] | undefined {
+  const found: Found[] = [];
+  const look = (here: unknown, path: readonly (string | number)[]): void => {
+    if (Array.isArray(here)) for (const [index, each] of here.entries()) look(each, [...path, index]);
+    else if (isMap(here))
+      for (const [option, each] of Object.entries(here)) {
+        const targets = option === 'mcp' && isMap(each) ? each['targets'] : undefined;
+        if (Array.isArray(targets))
+          for (const [index, entry] of targets.entries())
+            found.push({
+              name: isMap(entry) && typeof entry['name'] === 'string' ? entry['name'] : `target-${index + 1}`,
+              path: [...path, option, 'targets', index],
+              entry,
+            });
+        else look(each, [...path, option]);
+      }
+  };
+  look(value, []);
+  return found.length === 0 ? undefined : found;
+}
+
+/** `host`, `port` and `path` of a target of agentgateway, as an address. */
+const target =
+  (type: string | undefined) =>
+  ({ value, server, set, lose }: Special): void => {
+    const { host, port, path = type === 'sse' ? '/sse' : '/mcp' } = isMap(value) ? value : {};
+    if (typeof host !== 'string') return lose('expected `host`, with `port` and `path`');
+    if (type !== undefined) server['type'] = type;
+    set(
+      'url',
+      /^https?:\/\//.test(host)
+        ? host
+        : `${port === 443 ? 'https' : 'http'}://${host}${typeof port === 'number' ? `:${port}` : ''}${String(path)}`,
+    );
+  };
+
+export const gateways: readonly Client[] = [
+  {
+    ...nowhere,
+    id: 'toolhive',
+    name: 'ToolHive',
+    keys: [],
+    known: /^$/,
+    marks: (value) =>
+      (has(value, 'schema_version') && has(value, 'image', 'remote_url') && has(value, 'transport')) ||
+      mapsIn(value['servers']).some(([, entry]) => has(entry, 'image') && has(entry, 'transport')),
+    instead:
+      'write the address that `thv list` shows, `url: http://127.0.0.1:PORT/mcp`, or the image itself: command: docker, args: [run, -i, --rm, IMAGE]',
+  },
+  {
+    ...nowhere,
+    id: 'docker-catalog',
+    name: "Docker's MCP catalogue",
+    keys: [],
+    known: /^$/,
+    marks: (value) => mapsIn(value['registry']).some(([, entry]) => has(entry, 'image', 'ref', 'remote')),
+    instead: 'write each image as a server: command: docker, args: [run, -i, --rm, IMAGE]',
+  },
+  {
+    ...nowhere,
+    id: 'registry',
+    name: 'the MCP registry',
+    keys: [],
+    known: /^$/,
+    marks: (value) => schemaOf(value).includes('modelcontextprotocol.io') && has(value, 'packages', 'remotes'),
+    instead: 'add what it describes: omnibus add NAME -- npx -y PACKAGE@VERSION, or omnibus add NAME https://HOST/mcp',
+  },
+  {
+    ...nowhere,
+    id: 'bundle',
+    name: 'an MCP bundle (.mcpb)',
+    keys: [],
+    known: /^$/,
+    marks: (value) => has(value, 'manifest_version', 'dxt_version') && isMap(value['server']),
+    instead: 'unpack the bundle, and write `command` and `args` of its `server.mcp_config` with whole paths',
+  },
+  {
+    ...nowhere,
+    id: 'plugin',
+    name: 'a plugin',
+    keys: [],
+    known: /(^|\/)(\.claude-plugin\/plugin|gemini-extension)\.json$/,
+    instead:
+      'its servers start in the folder of the plugin: import the file that `mcpServers` names, or write each server with whole paths',
+  },
+  {
+    ...nowhere,
+    id: 'kiro-agent',
+    name: 'an agent of Kiro or Amazon Q',
+    keys: [['mcpServers']],
+    timeoutUnit: 'ms',
+    known: /(^|\/)(\.kiro\/agents|\.?(aws\/)?amazonq\/cli-agents)\/[^/]+\.json$/,
+    marks: (value) =>
+      isMap(value['mcpServers']) &&
+      has(value, 'allowedTools', 'toolAliases', 'toolsSettings', 'useLegacyMcpJson', 'includeMcpJson'),
+    replaces: ['braces'],
+    beside: besideKiroAgent,
+  },
+  {
+    ...nowhere,
+    id: 'amp',
+    name: 'Amp',
+    keys: [['amp.mcpServers']],
+    known: /(^|\/)\.?amp\/settings\.jsonc?$/,
+    marks: (value) => has(value, 'amp.mcpServers'),
+    shares: ['log', 'security'],
+    replaces: ['braces'],
+    beside: besideAmp,
+  },
+  {
+    ...nowhere,
+    id: 'crush',
+    name: 'Crush',
+    keys: [['mcp']],
+    timeoutUnit: 's',
+    known: /(^|\/)\.?crush\.json$/,
+    marks: (value) =>
+      schemaOf(value).includes('charm.land/crush') ||
+      (!has(value, 'mcpServers') &&
+        !schemaOf(value).includes('opencode') &&
+        mapsIn(value['mcp']).some(
+          ([, { type, command }]) => /^(stdio|http|sse)$/.test(String(type)) && !isMap(command),
+        )),
+    replaces: ['braces', 'bare'],
+    beside: besideCrush,
+  },
+  {
+    ...nowhere,
+    id: 'librechat',
+    name: 'LibreChat',
+    keys: [['mcpServers']],
+    timeoutUnit: 'ms',
+    known: /(^|\/)librechat[^/]*\.ya?ml$/,
+    marks: (value, format) =>
+      format === 'yaml' &&
+      isMap(value['mcpServers']) &&
+      (has(value, 'mcpSettings') ||
+        (has(value, 'version') && has(value, 'endpoints', 'interface', 'registration', 'fileConfig', 'modelSpecs')) ||
+        /\{\{(LIBRECHAT_|MCP_)\w+\}\}/.test(JSON.stringify(value['mcpServers']))),
+    replaces: ['braces'],
+    beside: besideLibrechat,
+    options: {
+      apiKey: (given) => {
+        const { source, key, authorization_type: type, custom_header: name } = isMap(given.value) ? given.value : {};
+        if (source === 'user' || typeof key !== 'string')
+          given.lose(
+            'each user gives a key of his own there; here, `credentials: { kind: oauth }`, or a header with "{principal.…}" (docs/credentials.md)',
+          );
+        else if (type === 'custom' && typeof name === 'string') header(given, name, key);
+        else header(given, 'Authorization', type === 'basic' ? `Basic ${key}` : `Bearer ${key}`);
+      },
+      customUserVars: ({ lose }) =>
+        lose(
+          'each user gives values of his own there; here, `credentials: { kind: oauth }`, or a header with "{principal.…}" (docs/credentials.md)',
+        ),
+      requiresOAuth: ({ value, note }) => {
+        if (value === true)
+          note('users sign in at the server; here, `credentials: { kind: oauth }` does that (docs/credentials.md)');
+      },
+    },
+  },
+  {
+    ...nowhere,
+    id: 'litellm',
+    name: 'LiteLLM',
+    keys: [['mcp_servers']],
+    timeoutUnit: 's',
+    known: /(^|\/)litellm[^/]*\.ya?ml$/,
+    marks: (value, format) => format === 'yaml' && isMap(value['mcp_servers']),
+    shares: ['guardrails'],
+    replaces: [],
+    beside: besideLitellm,
+    options: {
+      auth_type: (given) => {
+        const { entry, value, note } = given;
+        const secret = entry['auth_value'] ?? entry['authentication_token'];
+        if (value === 'none') return;
+        if (value === 'oauth2') note('sign-in at the server; here, `credentials` does that (docs/credentials.md)');
+        else if (typeof secret !== 'string')
+          note(`what is shown as "${String(value)}" is not in this file: write it under \`headers\``);
+        else if (value === 'bearer_token') header(given, 'Authorization', `Bearer ${secret}`);
+        else if (value === 'api_key') header(given, 'X-API-Key', secret);
+        else if (value === 'authorization') header(given, 'Authorization', secret);
+        else given.lose(`"${String(value)}": write the header that the server expects under \`headers\``);
+      },
+      auth_value: () => undefined,
+      authentication_token: () => undefined,
+      static_headers: ({ value, server, set }) => set('headers', merged(server, 'headers', isMap(value) ? value : {})),
+      extra_headers: ({ value, lose }) =>
+        lose(
+          `headers of callers (${textsIn(value).join(', ')}) are not passed on: write {principal.…} for a fact about the caller, or \`credentials\` (docs/credentials.md)`,
+        ),
+      allowed_tools: ({ value, set }) => set('includeTools', value),
+      disallowed_tools: ({ value, set }) => set('excludeTools', value),
+      spec_path: ({ lose }) => lose('a server made of an OpenAPI document: run a program that serves it over MCP'),
+      access_groups: ({ note }) =>
+        note('who may use the server is said by `access` or `tenants` here (docs/policy.md)'),
+    },
+  },
+  {
+    ...nowhere,
+    id: 'agentgateway',
+    name: 'agentgateway',
+    keys: [],
+    known: /(^|\/)agentgateway[^/]*\.(ya?ml|json)$/,
+    marks: (value) => has(value, 'binds', 'listeners', 'backends') && targetsOf(value) !== undefined,
+    replaces: ['braces', 'bare'],
+    find: targetsOf,
+    beside: besideAgentgateway,
+    options: {
+      stdio: ({ value, server, set }) => {
+        const { cmd, args, env } = isMap(value) ? value : {};
+        set('command', cmd);
+        if (args !== undefined) server['args'] = args;
+        if (env !== undefined) server['env'] = env;
+      },
+      mcp: target(undefined),
+      sse: target('sse'),
+      openapi: ({ lose }) => lose('a server made of an OpenAPI document: run a program that serves it over MCP'),
+      policies: () => undefined,
+    },
+  },
+  {
+    ...nowhere,
+    id: 'mcp-agent',
+    name: 'mcp-agent',
+    keys: [['mcp', 'servers']],
+    known: /(^|\/)mcp_agent(\.config)?\.ya?ml$/,
+    marks: (value, format) => format === 'yaml' && isMap(value['mcp']) && isMap(value['mcp']['servers']),
+    replaces: ['braces'],
+    beside: besideMcpAgent,
+    options: {
+      allowed_tools: ({ value, set }) => set('includeTools', value),
+      roots: ({ note }) => note('the roots of the connected client are shown to the server here'),
+      http_timeout_seconds: ({ value, set }) => set('connectTimeout', typeof value === 'number' ? `${value}s` : value),
+    },
+  },
+  {
+    ...nowhere,
+    id: 'tbxark',
+    name: "TBXark's mcp-proxy",
+    keys: [['mcpServers']],
+    known: /^$/,
+    marks: (value) => isMap(value['mcpProxy']),
+    replaces: ['braces'],
+    beside: besideTbxark,
+    options: {
+      options: ({ value, set, note }) => {
+        for (const [option, each] of isMap(value) ? Object.entries(value) : []) {
+          if (option === 'toolFilter' && isMap(each)) {
+            set(each['mode'] === 'allow' ? 'includeTools' : 'excludeTools', each['list']);
+            note(`options.toolFilter is ${each['mode'] === 'allow' ? '`includeTools`' : '`excludeTools`'} here`);
+          } else if (option === 'authTokens')
+            note(
+              'options.authTokens: who may call the server is not taken over: `access` says that, by keys or groups (docs/policy.md)',
+            );
+          else if (!/^(panicIfInvalid|logEnabled|disabled)$/.test(option))
+            note(`options.${option} has no counterpart here`);
+          if (option === 'disabled' && each === true) set('disabled', true);
+        }
+      },
+    },
+  },
+  {
+    ...nowhere,
+    id: 'mcphub',
+    name: 'mcphub',
+    keys: [['mcpServers']],
+    known: /^$/,
+    marks: (value) =>
+      isMap(value['mcpServers']) &&
+      (has(value, 'systemConfig', 'bearerKeys', 'userConfigs') ||
+        (Array.isArray(value['users']) && has(value, 'groups'))),
+    replaces: ['braces'],
+    beside: besideMcphub,
+    options: {
+      keepAliveInterval: () => undefined,
+      enableKeepAlive: () => undefined,
+      openapi: ({ lose }) => lose('a server made of an OpenAPI document: run a program that serves it over MCP'),
+      prompts: ({ note }) => note('which prompts are offered is said by a profile here'),
+    },
+  },
+];
