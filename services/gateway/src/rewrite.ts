@@ -1,6 +1,7 @@
 /** Changes of files of secrets, which commands and the gateway make at any time, one after another. */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync, renameSync, writeSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { renameDurably, writeDurably } from '@omnibus/credentials/durable';
 import { FileLock } from '@omnibus/credentials/file-lock';
 
 /**
@@ -27,14 +28,8 @@ export async function rewrite(file: string, make: () => string): Promise<void> {
 
 function write(target: string, text: string): true {
   const written = `${target}.new`;
-  const handle = openSync(written, 'w', 0o600);
-  try {
-    writeSync(handle, text);
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-  renameSync(written, target);
+  writeDurably(written, text);
+  renameDurably(written, target);
   return true;
 }
 

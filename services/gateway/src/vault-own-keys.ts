@@ -3,9 +3,10 @@
  * user use the same keys. The file names the entry of the keychain that has them, so a version that knows no keychain refuses it instead of making other keys.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseVaultKeys, type KeyRing, type Resealed, type Vault, type VaultKeys } from '@omnibus/credentials';
+import { renameDurably, writeDurably } from '@omnibus/credentials/durable';
 import { FileLock } from '@omnibus/credentials/file-lock';
 import { keychainOf, type Keychain } from './desktop/keychain.ts';
 
@@ -138,7 +139,7 @@ export class OwnKeys {
       try {
         // Another process may have removed the lock as abandoned; then the change is made again on the state that it has written.
         if (!lock.isHeld) continue;
-        renameSync(written, this.#path);
+        renameDurably(written, this.#path);
         return;
       } finally {
         rmSync(written, { force: true });
@@ -149,9 +150,7 @@ export class OwnKeys {
 
   #write({ lines, account }: Kept): string {
     const written = `${this.#path}.${process.pid}.new`;
-    writeFileSync(written, `${[...lines, ...(account === undefined ? [] : [`keychain:${account}`])].join('\n')}\n`, {
-      mode: 0o600,
-    });
+    writeDurably(written, `${[...lines, ...(account === undefined ? [] : [`keychain:${account}`])].join('\n')}\n`);
     return written;
   }
 }

@@ -2,19 +2,10 @@
  * A vault in a file that only its owner can read, rewritten as a whole with each change. Several processes of one user may use it: each takes the lock beside
  * the file, reads what others have written, and writes.
  */
-import {
-  chmodSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  watch,
-  writeFileSync,
-  type FSWatcher,
-} from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isObject } from '@omnibus/protocol';
+import { renameDurably, writeDurably } from './durable.ts';
 import { FileLock } from './file-lock.ts';
 import type { VaultStore } from './vault.ts';
 
@@ -117,10 +108,11 @@ export class FileStore implements VaultStore {
 
   #write(all: ReadonlyMap<string, string>, lock: FileLock): boolean {
     const written = `${this.#path}.${process.pid}.new`;
-    writeFileSync(written, `${JSON.stringify(Object.fromEntries(all), null, 2)}\n`, { mode: 0o600 });
+    // A rotated refresh token that a loss of power takes away is lost for good: its issuer takes the previous one no more.
+    writeDurably(written, `${JSON.stringify(Object.fromEntries(all), null, 2)}\n`);
     chmodSync(written, 0o600);
     const isHeld = lock.isHeld;
-    if (isHeld) renameSync(written, this.#path);
+    if (isHeld) renameDurably(written, this.#path);
     else rmSync(written, { force: true });
     if (isHeld) this.#seen = stampOf(this.#path);
     return isHeld;

@@ -1,7 +1,8 @@
 /** The tokens of this user for gateways, by the address of the gateway, in a file that only its owner can read. */
-import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { renameDurably, writeDurably } from '@omnibus/credentials/durable';
 import { FileLock } from '@omnibus/credentials/file-lock';
 import { z } from 'zod';
 import { CommandProblem } from '../outcome.ts';
@@ -101,12 +102,12 @@ export class KeptTokens {
     const written = `${target}.new`;
     this.#inWords('written', () => {
       rmSync(written, { force: true });
-      writeFileSync(
+      writeDurably(
         written,
         `${JSON.stringify({ gateways: Object.fromEntries([...others, ...(after === undefined ? [] : [[address, after] as const])]) }, null, 2)}\n`,
-        { mode: 0o600, flag: 'wx' },
+        'wx',
       );
-      renameSync(written, target);
+      renameDurably(written, target);
     });
   }
 

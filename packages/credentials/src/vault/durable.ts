@@ -1,0 +1,29 @@
+/** Files that survive a loss of power: the text is on the disk before the file has its name, and the name before the caller goes on. */
+import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** Writes a file that only its owner can read, and waits until the disk has it. @param flag of `open`; `wx` for a file that must not exist. */
+export function writeDurably(path: string, text: string, flag: 'w' | 'wx' = 'w'): void {
+  const handle = openSync(path, flag, 0o600);
+  try {
+    writeFileSync(handle, text);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Gives a file its name, in the place of another one, and waits until the disk has the folder's new entry. */
+export function renameDurably(from: string, to: string): void {
+  renameSync(from, to);
+  try {
+    const folder = openSync(dirname(to), 'r');
+    try {
+      fsyncSync(folder);
+    } finally {
+      closeSync(folder);
+    }
+  } catch {
+    // Some systems and file systems open or sync no folders; they write its entries in their own time.
+  }
+}
