@@ -1,18 +1,21 @@
 /** What requests are told while a connection is not open. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, parseServerName } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Era } from '../dialect/modern/discovery.ts';
+import { Troubled } from '../transport/trouble.ts';
+import type { ConnectionOptions } from './connection-options.ts';
 import { UpstreamConnection } from './connection.ts';
 import { OneStream } from './one-stream-under-test.ts';
 
-it('while a connection is opened again, its requests are refused with the reason why it could not be opened before', async () => {
-  const wheel = new DeadlineWheel({ tickMs: 1, onFault: (error) => expect.fail(String(error)) });
-  const [first, again] = [Promise.withResolvers<never>(), Promise.withResolvers<void>()];
-  const later = Promise.withResolvers<never>();
+/** @param open opens a transport; it is given how many were opened before. */
+function connectionUnderTest(
+  open: (before: number) => Promise<void>,
+  more: Partial<ConnectionOptions> = {},
+): UpstreamConnection {
   let opened = 0;
-  const connection = new UpstreamConnection({
+  return new UpstreamConnection({
     server: parseServerName('one'),
     worker: newWorkerId('backend'),
     isProgram: false,
@@ -23,15 +26,14 @@ it('while a connection is opened again, its requests are refused with the reason
     era: new Era('legacy'),
     toolSchema: () => undefined,
     createTransport(observer) {
+      const outcome = open(opened);
       opened += 1;
-      const outcome = opened === 1 ? first.promise : later.promise;
-      if (opened === 2) queueMicrotask(again.resolve);
       return Object.assign(new OneStream(observer), { open: () => outcome });
     },
     isExclusive: false,
     connectTimeoutMs: 5_000,
     backoff: { minMs: 1, maxMs: 2 },
-    wheel,
+    wheel: new DeadlineWheel({ tickMs: 1, onFault: (error) => expect.fail(String(error)) }),
     log: createLogger({ level: 'silent', format: 'json' }),
     metrics: new Metrics({ processMetrics: false }),
     observer: {
@@ -42,6 +44,16 @@ it('while a connection is opened again, its requests are refused with the reason
       askedUnnamed: () => undefined,
       notification: () => undefined,
     },
+    ...more,
+  });
+}
+
+it('while a connection is opened again, its requests are refused with the reason why it could not be opened before', async () => {
+  const [first, again] = [Promise.withResolvers<never>(), Promise.withResolvers<void>()];
+  const later = Promise.withResolvers<never>();
+  const connection = connectionUnderTest((before) => {
+    if (before === 1) queueMicrotask(again.resolve);
+    return before === 0 ? first.promise : later.promise;
   });
   connection.start();
   const waiting = connection.ask('tools/list', {});
@@ -58,3 +70,28 @@ it('while a connection is opened again, its requests are refused with the reason
   expect(await connection.ask('tools/list', {})).toMatchObject(refusal);
   await connection.stop();
 });
+
+it.each([
+  ['credentials', true, 0],
+  ['credentials', false, 3],
+  ['address', true, 3],
+] as const)(
+  'a server that cannot be used (%s) is warned of at each attempt, unless it only waits for a user who signs in',
+  async (trouble, wantsSignIn, warnings) => {
+    const fourth = Promise.withResolvers<void>();
+    const log = createLogger({ level: 'silent', format: 'json' });
+    const [warn, info] = [vi.spyOn(log, 'warn'), vi.spyOn(log, 'info')];
+    const connection = connectionUnderTest(
+      (before) => {
+        if (before === 3) fourth.resolve();
+        return before < 3 ? Promise.reject(new Troubled(trouble, 'HTTP 401')) : Promise.withResolvers<void>().promise;
+      },
+      { log, isBase: true, wantsSignIn: () => wantsSignIn },
+    );
+    connection.start();
+    await fourth.promise;
+    expect(warn).toHaveBeenCalledTimes(warnings);
+    expect(info).toHaveBeenCalledTimes(warnings === 0 ? 1 : 0);
+    await connection.stop();
+  },
+);

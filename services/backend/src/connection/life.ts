@@ -86,13 +86,8 @@ export class ConnectionLife {
     );
     if (options.isBase) {
       this.#actor.subscribe(({ value, context: { trouble } }) => {
-        // A server that talks to nobody without a sign-in is tried again and again, and is not down.
         const isWaiting =
-          value !== 'ready' &&
-          value !== 'asleep' &&
-          value !== 'stopped' &&
-          trouble === 'credentials' &&
-          options.wantsSignIn?.() === true;
+          value !== 'ready' && value !== 'asleep' && value !== 'stopped' && this.#isWaitingForUser(trouble);
         options.metrics.upstream.state(options.server, isWaiting ? 'sign_in' : shownStates[value]);
       });
     }
@@ -298,9 +293,20 @@ export class ConnectionLife {
     else this.#closing = close();
   }
 
-  #scheduleRetry({ failures, problem }: ConnectionContext): void {
+  /** A server that answers no caller without a sign-in is tried again and again, and is not down. */
+  #isWaitingForUser(trouble: ServerTrouble | undefined): boolean {
+    return trouble === 'credentials' && this.#options.wantsSignIn?.() === true;
+  }
+
+  #scheduleRetry({ failures, problem, trouble }: ConnectionContext): void {
     const delayMs = backoffMs(failures, this.#options.backoff, Math.random());
-    this.#options.log.warn({ problem, retryInMs: delayMs }, 'server is not available');
+    const { log } = this.#options;
+    if (!this.#isWaitingForUser(trouble)) log.warn({ problem, retryInMs: delayMs }, 'server is not available');
+    else
+      log[failures === 1 ? 'info' : 'debug'](
+        { problem, retryInMs: delayMs },
+        'the server answers no caller without a sign-in, and the gateway waits for a user who signs in',
+      );
     if (this.#options.isBase) this.#options.diary?.note(`not available: ${problem}`);
     this.#retry = this.#options.wheel.schedule(delayMs, () => {
       const isStillWorking = this.#actor.getSnapshot().value === 'resting' && this.#port.pending.hasSentCalls;
