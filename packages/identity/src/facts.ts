@@ -13,8 +13,20 @@ const keyCharacters = 32;
 /**
  * The key of a principal, which can be used in subjects and keys. Each part is hashed with its length, so that no two names give the same text. An agent
  * that acts for somebody is a principal of its own.
+ * @param record the id of the user's record, where a name may pass from one user to another.
  */
-export function principalOf({ issuer, subject }: Subject, tenant?: string, actors: readonly Subject[] = []): Principal {
-  const parts = [tenant ?? '', issuer, subject, ...actors.flatMap((actor) => [actor.issuer, actor.subject])];
+export function principalOf(
+  { issuer, subject }: Subject,
+  tenant?: string,
+  actors: readonly Subject[] = [],
+  record?: string,
+): Principal {
+  const parts = [
+    tenant ?? '',
+    issuer,
+    subject,
+    ...actors.flatMap((actor) => [actor.issuer, actor.subject]),
+    ...(record === undefined ? [] : [record]),
+  ];
   return `p_${hash('sha256', parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join(''), 'base64url').slice(0, keyCharacters)}` as Principal;
 }

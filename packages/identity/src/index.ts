@@ -10,7 +10,7 @@ export { Networks } from './networks.ts';
 export { issuerProblem } from './issuers/key-set.ts';
 export { principalOf } from './facts.ts';
 export { Proofs } from './proofs.ts';
-export type { OwnServer } from './own-tokens.ts';
+export { recordClaim, type OwnServer } from './own-tokens.ts';
 export type { Facts, Verdict } from './facts.ts';
 export { certificatesIn, followTls, readTls, tlsProblem } from './tls-files.ts';
 export type { TlsFiles } from './tls-files.ts';

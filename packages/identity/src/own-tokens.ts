@@ -15,6 +15,9 @@ export interface OwnServer {
   onChanged(listener: () => void): void;
 }
 
+/** The claim of these tokens with the id of a user's record in the file. */
+export const recordClaim = 'omnibus_user';
+
 /** The form of these tokens: users of a provider may have a tenant, and users of the file have none. */
 const names = {
   algorithms: ['ES256'],
@@ -23,6 +26,7 @@ const names = {
   groups: 'groups',
   tenant: 'tenant',
   mayLackTenant: true,
+  record: recordClaim,
 } as const;
 
 export class OwnTokens {

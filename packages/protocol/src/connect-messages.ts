@@ -38,6 +38,7 @@ export type ConnectCommand =
    * @property issuer of the user's identity; left out where only the name is known, which then must be that of one user.
    * @property principal of the user, by which connections that cannot be decrypted are found; those of agents of the user are found by the name.
    * @property before limits this to connections from before that time, in milliseconds since 1970, which belong to another user who had the name earlier.
+   * @property except the principal of the user who has the name now, whose connections stay.
    */
   | {
       readonly kind: 'forget';
@@ -45,6 +46,7 @@ export type ConnectCommand =
       readonly issuer?: string;
       readonly principal?: Principal;
       readonly before?: number;
+      readonly except?: Principal;
     };
 
 /** A connection of a user to a server, without secrets. */

@@ -97,11 +97,11 @@ export class Account {
   async userOf(
     request: IncomingMessage,
     response: ServerResponse,
-  ): Promise<Pick<Person, 'subject' | 'tenant' | 'name'> | undefined> {
+  ): Promise<Pick<Person, 'subject' | 'tenant' | 'name' | 'record'> | undefined> {
     const { subject, person } = await this.#found(request, response);
     return subject === undefined || person === undefined
       ? undefined
-      : { subject, tenant: person.tenant, name: person.name };
+      : { subject, tenant: person.tenant, name: person.name, record: person.record };
   }
 
   async #found(

@@ -182,6 +182,31 @@ it('an address that has no attempts left takes none from a user who is elsewhere
   expect((await browser.submit(page, '/login', { name: 'ann', password })).text).toContain('to act for you?');
 });
 
+it('wrong passwords that a stranger types at another address do not lock a user out', async () => {
+  const browser = new Browser();
+  const { page } = await begin(await registered(), browser);
+  const statusOf = async (said: string): Promise<number> =>
+    (await browser.submit(page, '/login', { name: 'ann', password: said })).status;
+  for (let guess = 0; guess < 10; guess += 1) expect(await statusOf('x'.repeat(1_001))).toBe(403);
+  expect(await statusOf(password)).toBe(429);
+  address = '198.51.100.2';
+  expect((await browser.submit(page, '/login', { name: 'ann', password })).text).toContain('to act for you?');
+});
+
+it('a dozen addresses that register programs all the time keep no other address from registering one', async () => {
+  const register = async (from: string): Promise<number> => {
+    address = from;
+    const body = JSON.stringify({ redirect_uris: ['http://127.0.0.1:7/callback'], token_endpoint_auth_method: 'none' });
+    return (await fetch(`${url}/register`, { method: 'POST', headers: { 'content-type': 'application/json' }, body }))
+      .status;
+  };
+  const statuses: number[] = [];
+  for (let count = 0; count < 30; count += 1)
+    for (let host = 1; host <= 12; host += 1) statuses.push(await register(`198.51.100.${host}`));
+  expect(new Set(statuses)).toEqual(new Set([201, 429]));
+  expect(await register('198.51.100.99')).toBe(201);
+});
+
 it('whoever types the code of a program sees where it asked from, and not the proxy between', async () => {
   address = '203.0.113.7';
   const { typed } = await begin(await registered(), new Browser());

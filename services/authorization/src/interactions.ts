@@ -15,9 +15,13 @@ type Details = Awaited<ReturnType<Provider['interactionDetails']>>;
 const maxNameCharacters = 128;
 /** How long a browser's session is kept in which nobody is signed in. */
 const interactionSeconds = 10 * 60;
-/** Bounds on guessing passwords: for one user from anywhere, ten at once and then one a minute; for anybody from one address, twenty at once and then one in six seconds. */
-const perUser = { burst: 10, everyMs: 60_000, maxNames: 10_000 };
+/**
+ * Bounds on guessing passwords: for one user from one address, ten at once and then one a minute; for any users from one address, twenty at once and then
+ * one in six seconds. For one user from all addresses there are ten times as many as from one, so that a stranger at one address locks no user out.
+ */
+const perUserAtAddress = { burst: 10, everyMs: 60_000, maxNames: 10_000 };
 const perAddress = { burst: 20, everyMs: 6_000, maxNames: 10_000 };
+const perUser = { burst: 100, everyMs: 6_000, maxNames: 10_000 };
 
 /** What is done at an address of a sign-in. */
 interface Action {
@@ -30,6 +34,7 @@ interface Action {
 export class Interactions {
   readonly #options: SiteOptions;
   readonly #byUser = new TokenBuckets(perUser);
+  readonly #byUserAtAddress = new TokenBuckets(perUserAtAddress);
   readonly #byAddress = new TokenBuckets(perAddress);
   /** By the part of the path after the id of the sign-in. */
   readonly #actions = new Map<string | undefined, Action>([
@@ -206,14 +211,15 @@ export class Interactions {
 
   async #signIn(exchange: Exchange, details: Details, form: URLSearchParams): Promise<void> {
     const { response, address } = exchange;
-    const { users, log, metrics, records } = this.#options;
+    const { users, people, log, metrics, records } = this.#options;
     const client = String(details.params['client_id']);
     const known = users();
     if (known === undefined || details.prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
     const name = (form.get('name') ?? '').trim().slice(0, maxNameCharacters);
     const password = form.get('password') ?? '';
+    const place = JSON.stringify([name, address]);
     // Attempts from an address that has none left do not count against the user, and create no entry in the table of users.
-    const wait = this.#byAddress.take(address) || this.#byUser.take(name);
+    const wait = this.#byAddress.take(address) || this.#byUserAtAddress.take(place) || this.#byUser.take(name);
     if (wait > 0) {
       metrics.callers.signedIn('password', 'throttled');
       records.signedIn({ way: 'password', outcome: 'denied', subject: name, client, address, reason: 'throttled' });
@@ -239,7 +245,9 @@ export class Interactions {
     metrics.callers.signedIn('password', 'good');
     records.signedIn({ way: 'password', outcome: 'ok', subject: user.name, client, address });
     this.#byAddress.giveBack(address);
+    this.#byUserAtAddress.giveBack(place);
     this.#byUser.giveBack(name);
+    await people.signedInBy(user);
     await this.#goOn(exchange, details, { accountId: user.name, amr: ['pwd'] });
   }
 

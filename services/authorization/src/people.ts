@@ -1,6 +1,7 @@
 /** Users who have signed in, how they did, and their consents by client. */
 import type { SealedStore } from './sealed-store.ts';
 import type { Revocations } from './revocations.ts';
+import type { UserRecord } from './users.ts';
 
 /** A sign-in at an OpenID provider; a sign-in at the gateway lasts no longer. */
 export interface UpstreamSession {
@@ -32,6 +33,8 @@ export interface Person {
   readonly name: string;
   readonly groups: readonly string[];
   readonly tenant: string | undefined;
+  /** The id of the record of a user of the file, where it has one. */
+  readonly record?: string | undefined;
   /** Tokens of the provider for the user; undefined for a user of the file. */
   readonly upstream: UpstreamSession | undefined;
 }
@@ -71,6 +74,17 @@ export class People {
     if (upstream?.sid !== undefined) await this.#store.put('UpstreamSid', upstream.sid, { subject: person.subject });
   }
 
+  /** Stores by which record of the file a user signs in. */
+  async signedInBy({ name, id }: Pick<UserRecord, 'name' | 'id'>): Promise<void> {
+    await this.#store.put('UserRecord', name, { id });
+  }
+
+  /** Whether the last user who signed in by a name is another one than the file has now. */
+  async isAnother({ name, id }: Pick<UserRecord, 'name' | 'id'>): Promise<boolean> {
+    const before = await this.#store.get<Pick<UserRecord, 'id'>>('UserRecord', name);
+    return before !== undefined && before.value.id !== id;
+  }
+
   /** Changes the data of a user. @param make gives the new value; undefined keeps the old one. */
   async change(subject: string, make: (person: Person) => Person | undefined): Promise<void> {
     await this.#store.change<Person>('Person', subject, (person) => (person === undefined ? undefined : make(person)));
@@ -87,6 +101,7 @@ export class People {
   /** Keeps the list of consents of a user, which otherwise ends with its bucket's age while programs go on refreshing their tokens. */
   async isUsing(subject: string): Promise<void> {
     await this.#store.change<{ readonly all: readonly Allowed[] }>('Allowed', subject, (kept) => kept);
+    await this.#store.change<Pick<UserRecord, 'id'>>('UserRecord', subject, (kept) => kept);
   }
 
   /** Stores a consent; further scopes for the same grant are added to it. */

@@ -20,7 +20,7 @@ import { SignInProblem } from './sign-in-failure.ts';
 import { SignInRecords } from './sign-in-records.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { Upstream, type SignInOptions } from './upstream.ts';
-import { Users } from './users.ts';
+import { Users, type UserRecord } from './users.ts';
 
 export interface AuthorizationServerOptions extends Rules {
   readonly bus: Bus;
@@ -31,8 +31,8 @@ export interface AuthorizationServerOptions extends Rules {
   /** The sealing keys of the gateway; undefined for a gateway of one process without any. */
   readonly sealingKeys: readonly [Buffer, ...Buffer[]] | undefined;
   readonly usersFile: string | undefined;
-  /** Called with users who were removed from the file. */
-  readonly removed?: ((subject: string) => void) | undefined;
+  /** Called with users who were removed from the file, or whose name another user has now. */
+  readonly removed?: ((user: Pick<UserRecord, 'name' | 'id'>) => void) | undefined;
   readonly signIn: SignInOptions | undefined;
   readonly refreshGraceMs: number;
   /** The servers that an address gives users of a tenant access to. @returns undefined for an address that is not of this gateway. */
@@ -176,10 +176,11 @@ export class AuthorizationServer {
       usersFile === undefined
         ? undefined
         : await Users.open(usersFile, {
-            left: (names) => {
-              for (const name of names) {
-                this.#takeBack(name);
-                if (this.#users?.find(name) === undefined) removed?.(name);
+            left: (left) => {
+              for (const user of left) {
+                this.#takeBack(user.name);
+                const now = this.#users?.find(user.name);
+                if (now === undefined || now.id !== user.id) removed?.(user);
               }
             },
             rejected: (problem) => log.warn({ problem }, 'the changed users are not taken'),
@@ -200,7 +201,7 @@ export class AuthorizationServer {
   }
 
   /** A user of the file. */
-  userOfFile(subject: string): { readonly created?: string | undefined } | undefined {
+  userOfFile(subject: string): Pick<UserRecord, 'created' | 'id'> | undefined {
     return this.#users?.find(subject);
   }
 
@@ -259,7 +260,7 @@ export class AuthorizationServer {
   userOf(
     request: IncomingMessage,
     response: ServerResponse,
-  ): Promise<Pick<Person, 'subject' | 'tenant' | 'name'> | undefined> {
+  ): Promise<Pick<Person, 'subject' | 'tenant' | 'name' | 'record'> | undefined> {
     return this.#site.userOf(request, response);
   }
 
@@ -303,7 +304,14 @@ export class AuthorizationServer {
     )
       return undefined;
     if (user !== undefined)
-      return { subject, name: user.name, groups: user.groups, tenant: undefined, upstream: undefined };
+      return {
+        subject,
+        name: user.name,
+        groups: user.groups,
+        tenant: undefined,
+        record: user.id,
+        upstream: undefined,
+      };
     const person = await this.#people.find(subject);
     if (person?.upstream === undefined || this.#upstream === undefined) return undefined;
     if (!isAsked) return person;
@@ -320,6 +328,11 @@ export class AuthorizationServer {
   /** Revokes what was allowed by users who were removed or given another password while no process ran that would have noticed. */
   async #endFormer(): Promise<void> {
     for (const name of this.#users?.names() ?? []) {
+      const user = this.#users?.find(name);
+      if (user !== undefined && (await this.#people.isAnother(user))) {
+        await this.#people.takeBack(name);
+        await this.#people.signedInBy(user);
+      }
       const since = this.#users?.since(name);
       if (since !== undefined) await this.#people.takeBackBefore(name, since);
     }

@@ -5,6 +5,7 @@ import type {
   interactionPolicy as policies,
   errors as providerErrors,
 } from 'oidc-provider';
+import { recordClaim } from '@omnibus/identity';
 import { printable, redirectKind, type JsonObject } from '@omnibus/protocol';
 import { consentSlackMs } from './adapter.ts';
 import type { ClientDocuments } from './client-documents.ts';
@@ -211,6 +212,7 @@ export function settingsOf({
       return {
         ...(person === undefined || person.groups.length === 0 ? {} : { groups: person.groups }),
         ...(person?.tenant === undefined ? {} : { tenant: person.tenant }),
+        ...(person?.record === undefined ? {} : { [recordClaim]: person.record }),
         ...(grantId === undefined ? {} : { grant_id: Revocations.nameOf(grantId) }),
       };
     },

@@ -175,6 +175,33 @@ it('what they had allowed is revoked at the start, their browsers have to sign i
   expect([await isSignedIn(ann), await isSignedIn(ben), await isSignedIn(carl)]).toEqual([false, false, true]);
 });
 
+it('a user who gets the name of a removed one is another caller, and gets nothing of him whatever the clocks say', async () => {
+  await authorization.close();
+  const created = new Date(Date.now() - 3_600_000).toISOString();
+  const [first, second] = [
+    { ...users.ann, id: 'first', created },
+    { ...users.ann, id: 'second', created },
+  ];
+  await open([first, users.carl]);
+  const [ann, carl] = [await signIn('ann'), await signIn('carl')];
+  await authorization.close();
+  vi.setSystemTime(Date.now() + 2_000);
+  await open([second, users.carl]);
+  expect([ann, carl].map(isRevoked)).toEqual([true, false]);
+  expect(await refresh(ann)).toMatchObject({ error: 'invalid_grant' });
+  expect([await isSignedIn(ann), await isSignedIn(carl)]).toEqual([false, true]);
+  const other = await signIn('ann');
+  await authorization.close();
+  await open([second, users.carl]);
+  expect([isRevoked(other), await isSignedIn(other)]).toEqual([false, true]);
+  // By this claim the gateway tells one from the other.
+  expect([ann, other, carl].map(({ tokens }) => decodeJwt(tokens.access_token)['omnibus_user'])).toEqual([
+    'first',
+    'second',
+    undefined,
+  ]);
+});
+
 it('the tokens of a user who is no longer in the file are revoked at the start', async () => {
   const [ann, carl] = [await signIn('ann'), await signIn('carl')];
   await authorization.close();

@@ -1,7 +1,7 @@
 /** Routes the addresses of the authorization server: the library serves those of the protocol, our pages the others. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { TokenBuckets } from '@omnibus/lifecycle';
+import { TokenBucket, TokenBuckets } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type Provider from 'oidc-provider';
 import { Account, type SessionContext } from './account.ts';
@@ -75,7 +75,9 @@ export class Site {
   readonly #typed = new TokenBuckets({ burst: 30, everyMs: 5_000, maxNames });
   readonly #polls = new DevicePolls();
   readonly #registered = new TokenBuckets({ burst: 30, everyMs: 10_000, maxNames });
-  readonly #registeredByAll = new TokenBuckets({ burst: 300, everyMs: 1_000, maxNames });
+  /** The first registrations of an address do not count for the bound of all addresses, so that a few busy addresses keep no other out. */
+  readonly #registeredFirst = new TokenBuckets({ burst: 3, everyMs: 10 * 60_000, maxNames });
+  readonly #registeredByAll = new TokenBucket({ burst: 300, everyMs: 1_000 });
 
   constructor(options: SiteOptions) {
     this.#options = options;
@@ -234,8 +236,10 @@ export class Site {
       response.writeHead(204).end();
       return;
     }
-    const wait = this.#registered.take(address) || this.#registeredByAll.take('');
+    const wait = this.#registered.take(address);
     if (wait > 0) throw new TooMany(wait);
+    if (this.#registeredFirst.take(address) > 0 && !this.#registeredByAll.take())
+      throw new TooMany(this.#registeredByAll.waitSeconds);
     const described = describeClient(parsed(await readText(request)));
     if ('problem' in described) {
       sendJson(response, 400, { error: described.error, error_description: described.problem });

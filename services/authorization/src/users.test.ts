@@ -12,7 +12,7 @@ it('a user is known by his password alone, and none any more when he leaves the 
   const left: string[] = [];
   const rejected: string[] = [];
   const users = await Users.open(file, {
-    left: (names) => left.push(...names),
+    left: (users) => left.push(...users.map(({ name }) => name)),
     rejected: (problem) => rejected.push(problem),
   });
   onTestFinished(async () => {

@@ -44,6 +44,11 @@ const record = z.strictObject({
     .max(200)
     .default([]),
   created: z.string().optional(),
+  /** Tells a user from a later one of the same name; users of earlier versions have none. */
+  id: z
+    .string()
+    .regex(/^[\w-]{1,64}$/, { error: 'expected what `omnibus users add` writes' })
+    .optional(),
   /** When the user was given another password than the first one. */
   passwordSince: z.string().optional(),
 });
@@ -97,8 +102,8 @@ async function isRight(password: string, stored: string): Promise<boolean> {
 }
 
 export interface UsersObserver {
-  /** Called with users that were removed or have a new password. */
-  left(names: readonly string[]): void;
+  /** Called with users that were removed, have a new password, or have given their name to another user; as they were before. */
+  left(users: readonly UserRecord[]): void;
   /** Called when the file cannot be used as it is now, or is not followed; the previous users stay. */
   rejected(problem: string): void;
 }
@@ -195,9 +200,10 @@ export class Users {
       return;
     }
     this.#observer.left(
-      [...before.values()]
-        .filter(({ name, password }) => this.#users.get(name)?.password !== password)
-        .map(({ name }) => name),
+      [...before.values()].filter(({ name, password, id }) => {
+        const now = this.#users.get(name);
+        return now?.password !== password || now.id !== id;
+      }),
     );
   }
 }

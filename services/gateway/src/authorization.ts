@@ -1,6 +1,6 @@
 /** Opens the gateway's own authorization server as configured in `auth.server`. `@omnibus/authorization` is loaded only where one is configured. */
 import { resolve } from 'node:path';
-import type { AuthorizationServer, FurtherScope } from '@omnibus/authorization';
+import type { AuthorizationServer, FurtherScope, UserRecord } from '@omnibus/authorization';
 import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
 import { enabledServers, hasEndpoint, hasTenants, serversFor, type Config } from '@omnibus/config';
@@ -18,7 +18,7 @@ interface AuthorizationOptions {
   readonly sealingKeys: SealingKeys | undefined;
   readonly audit: Audit | undefined;
   /** Called with users who are not in the file of users any more. */
-  readonly removed: (subject: string) => void;
+  readonly removed: (user: Pick<UserRecord, 'name' | 'id'>) => void;
 }
 
 /** The scope of access tokens where the configuration names none. */

@@ -296,7 +296,7 @@ export async function startGateway({
         metrics,
         audit,
         log: edgeLog,
-        removed: (subject) => void goneUsers?.removed(subject),
+        removed: (user) => void goneUsers?.removed(user),
       });
       goneUsers = openGoneUsers({ authorization, bus: opened, log: edgeLog, config: () => current });
       exchange = openExchange({ config: current, bus, log: edgeLog, metrics, authorization });

@@ -1,4 +1,5 @@
 /** Reads and changes the file of users, for commands and the admin port. Errors have messages for the operator. */
+import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { digestOf, formatUsers, minPasswordCharacters, parseUsers, type UserRecord } from '@omnibus/authorization';
 import { rewrite } from './rewrite.ts';
@@ -33,6 +34,11 @@ export async function setUser(
       password: digest,
       groups: groups.length === 0 && before !== undefined ? before.groups : [...groups],
       created: before?.created ?? now,
+      ...(before === undefined
+        ? { id: randomBytes(12).toString('base64url') }
+        : before.id === undefined
+          ? {}
+          : { id: before.id }),
       ...(before === undefined ? {} : { passwordSince: now }),
     };
     return [...users.filter((user) => user !== before), added];

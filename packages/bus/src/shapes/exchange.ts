@@ -148,7 +148,13 @@ export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
   finish: { browser: text, query: text, sealed: optional(text) },
   list: { principal: optional(text) },
   revoke: { server: token, principal: text },
-  forget: { subject: text, issuer: optional(text), principal: optional(text), before: optional(number) },
+  forget: {
+    subject: text,
+    issuer: optional(text),
+    principal: optional(text),
+    before: optional(number),
+    except: optional(text),
+  },
 });
 const connection = fields<ConnectionRow>({
   server: token,

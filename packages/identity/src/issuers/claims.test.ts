@@ -88,3 +88,18 @@ it.each(['ann\nben', 'ann\u001b[2J', 'ann\u0085', 'ann\u2028', 'ann\ud800'])(
     }
   },
 );
+
+it('users of one name are different callers where their records are', () => {
+  const principalOfUser = (claims: Readonly<Record<string, string>>, record?: string): unknown => {
+    const proof = proofOf({ sub: 'ann', ...claims }, 'https://login.example', { ...names, record });
+    return typeof proof === 'string' ? proof : proof.facts.principal;
+  };
+  const [first, second, none] = [
+    principalOfUser({ omnibus_user: 'first' }, 'omnibus_user'),
+    principalOfUser({ omnibus_user: 'second' }, 'omnibus_user'),
+    principalOfUser({}, 'omnibus_user'),
+  ];
+  expect(new Set([first, second, none]).size).toBe(3);
+  // Of another issuer the claim says nothing.
+  expect(principalOfUser({ omnibus_user: 'first' })).toBe(none);
+});

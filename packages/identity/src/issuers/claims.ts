@@ -14,6 +14,8 @@ export interface ClaimNames {
   readonly mayLackTenant?: boolean;
   /** Claims with a text, number or truth value that servers may be told. */
   readonly claims?: readonly string[] | undefined;
+  /** The claim with the id of the user's record, where a name may pass from one user to another. */
+  readonly record?: string | undefined;
   /** Claims that a token must have, with their accepted values. */
   readonly require?: Readonly<Record<string, readonly string[]>> | undefined;
 }
@@ -118,7 +120,12 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
       client,
       key: undefined,
       grant: textOf(claims['grant_id']),
-      principal: principalOf({ issuer, subject }, tenant, actors),
+      principal: principalOf(
+        { issuer, subject },
+        tenant,
+        actors,
+        names.record === undefined ? undefined : textOf(claims[names.record]),
+      ),
       expiresAt: exp === undefined ? undefined : Math.min(latestMs, (exp + toleranceSeconds) * 1_000),
     },
   };

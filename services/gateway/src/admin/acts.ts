@@ -159,7 +159,7 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
       const { readUsers } = await import('../user-records.ts');
       return json(
         200,
-        readUsers(usersFile()).map(({ password: _digest, passwordSince: _since, ...rest }) => rest),
+        readUsers(usersFile()).map(({ password: _digest, passwordSince: _since, id: _id, ...rest }) => rest),
       );
     }),
     act({ name: 'users', method: 'POST', act: 'users.change' }, async ({ request, body }) => {

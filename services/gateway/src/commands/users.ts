@@ -35,7 +35,7 @@ export function listUsers(where: UsersOptions): Promise<void> {
     const users = readUsers(file);
     answerEither(
       where.json,
-      users.map(({ password: _digest, passwordSince: _since, ...rest }) => rest),
+      users.map(({ password: _digest, passwordSince: _since, id: _id, ...rest }) => rest),
       `${alignColumns([['NAME', 'GROUPS', 'CREATED'], ...users.map(({ name, groups, created }) => [printable(name), groups.map((group) => printable(group)).join(', ') || '-', created ?? '-'])])}\n`,
     );
   });

@@ -1,5 +1,6 @@
 /** What the edge has backend workers end of users who are not in the file of users any more. */
 import { MemoryBus, subjects } from '@omnibus/bus';
+import { principalOf } from '@omnibus/identity';
 import type { ConnectCommand, ConnectionRow } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { expect, it } from 'vitest';
@@ -23,7 +24,7 @@ const connectionOf = (owner: string): ConnectionRow =>
 /** @returns what backend workers were asked to end. */
 async function ended(
   owners: readonly string[],
-  users: Readonly<Record<string, { readonly created?: string }>>,
+  users: Readonly<Record<string, { readonly created?: string; readonly id?: string }>>,
   isWhole: boolean,
 ): Promise<readonly ConnectCommand[]> {
   const bus = new MemoryBus(() => undefined);
@@ -61,4 +62,11 @@ it('a user who is not in the file of one of several processes is not forgotten: 
 it('who is given the name of a user before him gets nothing of what that one has connected', async () => {
   const heard = await ended([`ann (${issuer})`], { ann: { created: new Date(now - day).toISOString() } }, false);
   expect(heard).toEqual([{ kind: 'forget', subject: 'ann', issuer, before: now - day - 5 * 60_000 }]);
+  const known = await ended(
+    [`ann (${issuer})`],
+    { ann: { created: new Date(now - 1_000).toISOString(), id: 'second' } },
+    false,
+  );
+  const except = principalOf({ issuer, subject: 'ann' }, undefined, [], 'second');
+  expect(known).toEqual([{ kind: 'forget', subject: 'ann', issuer, before: now - 1_000, except }]);
 });

@@ -15,7 +15,9 @@ export interface GoneUsersOptions {
   /** The issuer of the users' identities. */
   readonly issuer: string;
   /** Finds a user of the file. */
-  readonly find: (subject: string) => { readonly created?: string | undefined } | undefined;
+  readonly find: (
+    subject: string,
+  ) => { readonly created?: string | undefined; readonly id?: string | undefined } | undefined;
   /**
    * Whether users that are missing in the file are certainly removed: in a gateway of one process, whose file is the only one, and without an external
    * provider.
@@ -27,7 +29,7 @@ export interface GoneUsersOptions {
 
 /** Pauses between attempts while no backend worker answers. */
 const pausesMs = [1_000, 2_000, 5_000, 10_000, 30_000];
-/** Tolerance for the clocks of the machines on which users are added and sign in. */
+/** Tolerance for the clocks of the machines on which users are added and sign in, where only times tell users of one name apart. */
 const slackMs = 5 * 60_000;
 
 export class GoneUsers {
@@ -39,9 +41,10 @@ export class GoneUsers {
   }
 
   /** Ends the connections of a removed user. Never rejects. */
-  async removed(subject: string): Promise<void> {
+  async removed({ name: subject, id }: { readonly name: string; readonly id?: string | undefined }): Promise<void> {
     const { issuer } = this.#options;
-    await this.#ask({ kind: 'forget', subject, issuer, principal: principalOf({ issuer, subject }) }, subject);
+    const principal = principalOf({ issuer, subject }, undefined, [], id);
+    await this.#ask({ kind: 'forget', subject, issuer, principal }, subject);
   }
 
   /** Ends the connections of users that no longer exist. Never rejects. */
@@ -56,10 +59,15 @@ export class GoneUsers {
     );
     for (const subject of owners) {
       const user = find(subject);
-      if (user === undefined && isWhole) await this.removed(subject);
+      if (user === undefined && isWhole) await this.removed({ name: subject });
       const created = Date.parse(user?.created ?? '');
-      if (!Number.isNaN(created))
-        await this.#ask({ kind: 'forget', subject, issuer, before: created - slackMs }, subject);
+      if (Number.isNaN(created)) continue;
+      // A user with an id is another principal than the users who had the name before.
+      const former =
+        user?.id === undefined
+          ? { before: created - slackMs }
+          : { before: created, except: principalOf({ issuer, subject }, undefined, [], user.id) };
+      await this.#ask({ kind: 'forget', subject, issuer, ...former }, subject);
     }
   }
 

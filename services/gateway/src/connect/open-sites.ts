@@ -87,12 +87,13 @@ function proofBy(authorization: AuthorizationServer | undefined): ConnectSiteOpt
   return async ({ principal, who, ticket }, request, response) => {
     if (principal === anonymous) return 'other';
     const isOfOurs =
-      authorization !== undefined && who?.issuer === authorization.issuer && principalOf(who, who.tenant) === principal;
+      authorization !== undefined &&
+      who?.issuer === authorization.issuer &&
+      principalOf(who, who.tenant, [], authorization.userOfFile(who.subject)?.id) === principal;
     if (!isOfOurs) return 'unproven';
     const user = await authorization.userOf(request, response);
     if (user === undefined) return { signInAt: authorization.signInAddress(ticket) };
-    return principalOf({ issuer: authorization.issuer, subject: user.subject }, user.tenant) === principal
-      ? 'proven'
-      : 'other';
+    const proven = principalOf({ issuer: authorization.issuer, subject: user.subject }, user.tenant, [], user.record);
+    return proven === principal ? 'proven' : 'other';
   };
 }

@@ -111,6 +111,7 @@ export class Connections {
     issuer,
     principal,
     before = Infinity,
+    except,
   }: Extract<ConnectCommand, { kind: 'forget' }>): Promise<ConnectReply> {
     const found: Found[] = [];
     for (const place of await this.#places()) {
@@ -119,9 +120,9 @@ export class Connections {
       const isHis = of === undefined ? place.principal === principal : issuer === undefined || of === issuer;
       // The date of a connection that cannot be decrypted is unknown.
       const isBefore = kept === undefined ? before === Infinity : kept.value.since < before;
-      if (isHis && isBefore) found.push({ place, issuer: of });
+      if (isHis && isBefore && place.principal !== except) found.push({ place, issuer: of });
     }
-    const begun = await this.#unfinished({ subject, issuer, principal, before });
+    const begun = await this.#unfinished({ subject, issuer, principal, before, except });
     const issuers = new Set([...found, ...begun].flatMap((each) => each.issuer ?? []));
     if (issuer === undefined && issuers.size > 1)
       return {
@@ -145,11 +146,13 @@ export class Connections {
     issuer,
     principal,
     before,
+    except,
   }: {
     readonly subject: string;
     readonly issuer: string | undefined;
     readonly principal: Principal | undefined;
     readonly before: number;
+    readonly except: Principal | undefined;
   }): Promise<readonly Found[]> {
     const { passing } = this.#options;
     const found: Found[] = [];
@@ -158,6 +161,7 @@ export class Connections {
       const entry = (await passing.get<Unfinished>(place))?.value;
       if (entry === undefined || entry.until - unfinishedMs >= before) continue;
       const of = issuerOf(entry.who === undefined ? entry.connection?.owner : ownerOf(entry.who), subject);
+      if (except !== undefined && (entry.principal ?? place.principal) === except) continue;
       const isHis =
         of === undefined ? (entry.principal ?? place.principal) === principal : issuer === undefined || of === issuer;
       if (isHis) found.push({ place, issuer: of });
