@@ -10,6 +10,7 @@ const alone = [
   'test/upgrade/upgrade.test.ts',
   'test/e2e/backpressure.test.ts',
   'test/outside/edge-bounds.test.ts',
+  'test/outside/memory.test.ts',
   'test/outside/sessions-memory.test.ts',
 ];
 /** Files that `npm test` leaves to `npm run test:long`. A file that is named on the command line runs in any case. */

@@ -6,24 +6,13 @@ import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { omnibusProgram } from '../support/processes.ts';
 import { shapes, startGateway, writeConfig } from '../support/gateway.ts';
+import { measured } from '../support/metrics.ts';
 import type { Carrier, Posted } from './carriers.ts';
 import { EventSourceCarrier, StdioCarrier, WebSocketCarrier } from './duplex-carriers.ts';
 import { HttpCarrier, sendRaw } from './http-carriers.ts';
 import { HonestHttpServer } from './http-server.ts';
 import { Chooser, mangled, mutated } from './mutate.ts';
-import {
-  expectSound,
-  Failures,
-  goesOn,
-  Innocent,
-  measured,
-  memoryOf,
-  only,
-  say,
-  seed,
-  testMs,
-  timeouts,
-} from './run.ts';
+import { expectSound, Failures, goesOn, Innocent, memoryOf, only, say, seed, testMs, timeouts } from './run.ts';
 import { mutatedHeaders, validMessage } from './traffic.ts';
 
 const carriers = [

@@ -1,12 +1,11 @@
 /** The common parts of every run of this suite: a seed, a time, an innocent client in parallel, and the checks of the processes afterwards. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { expect } from 'vitest';
 import type { GatewayUnderTest, Shape } from '../support/gateway.ts';
 import { byLane } from '../support/lane.ts';
 import { collectedMemoryOf } from '../support/metrics.ts';
-import { fixturePath, root } from '../support/processes.ts';
+import { root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { answered } from './judge.ts';
 import { Upstream } from '../support/upstream.ts';
@@ -162,9 +161,6 @@ export class Innocent implements AsyncDisposable {
     await this.upstream[Symbol.asyncDispose]();
   }
 }
-
-/** Variables of the processes of a gateway whose memory is measured. */
-export const measured = { NODE_OPTIONS: `--import ${pathToFileURL(fixturePath('collected-memory')).href}` };
 
 /** The memory of each process before the run, after the gateway has served a first client. */
 export function memoryOf(gateway: GatewayUnderTest): Promise<readonly number[]> {

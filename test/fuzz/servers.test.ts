@@ -6,12 +6,13 @@ import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { fixturePath } from '../support/processes.ts';
 import { shapes, startGateway } from '../support/gateway.ts';
+import { measured } from '../support/metrics.ts';
 import { Hostile } from './hostile.ts';
 import { HttpCarrier } from './http-carriers.ts';
 import { HostileServer, type Wire } from './hostile-network.ts';
 import { hostile } from './judge.ts';
 import { Chooser } from './mutate.ts';
-import { expectSound, Failures, goesOn, Innocent, measured, memoryOf, say, seed, testMs, timeouts } from './run.ts';
+import { expectSound, Failures, goesOn, Innocent, memoryOf, say, seed, testMs, timeouts } from './run.ts';
 import type { Era } from './server.ts';
 import { validMessage } from './traffic.ts';
 

@@ -10,11 +10,12 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Balancer } from '../support/balancer.ts';
 import { shapes, startGateway } from '../support/gateway.ts';
+import { measured } from '../support/metrics.ts';
 import { Browser, callback, OAuthClient } from '../support/sign-in.ts';
 import { Upstream } from '../support/upstream.ts';
 import { manageUsers } from '../support/users.ts';
 import { Chooser, mangled, mutated } from './mutate.ts';
-import { expectSound, Failures, goesOn, hangMs, measured, memoryOf, seed, testMs } from './run.ts';
+import { expectSound, Failures, goesOn, hangMs, memoryOf, seed, testMs } from './run.ts';
 import { challenge, Gathered, verifier, webRequest, type WebRequest } from './sign-in-requests.ts';
 import { mutatedHeaders } from './traffic.ts';
 

@@ -1,5 +1,6 @@
 /** Metrics and memory of running processes of the gateway. */
-import type { RunningProcess } from './processes.ts';
+import { pathToFileURL } from 'node:url';
+import { fixturePath, type RunningProcess } from './processes.ts';
 
 /** Every series of one process: the name with its labels, as in the text format, and the value. */
 export async function metricsOf(process: RunningProcess): Promise<ReadonlyMap<string, number>> {
@@ -23,10 +24,13 @@ export function memoryOf(processes: readonly RunningProcess[]): Promise<number[]
   );
 }
 
+/** Variables of processes whose memory is measured. */
+export const measured = { NODE_OPTIONS: `--import ${pathToFileURL(fixturePath('collected-memory')).href}` };
+
 /** How often processes have collected their garbage. */
 const collections = new WeakMap<RunningProcess, number>();
 
-/** Bytes that a process holds after it has collected its garbage. The fixture `collected-memory` has to be loaded before its program. */
+/** Bytes that a process holds after it has collected its garbage. It has to be started with `measured`. */
 export async function collectedMemoryOf(process: RunningProcess): Promise<number> {
   const time = (collections.get(process) ?? 0) + 1;
   collections.set(process, time);

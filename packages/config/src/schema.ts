@@ -603,10 +603,10 @@ const shape = z.strictObject({
         'Bytes that wait on one stream for a client that does not read. Beyond it, the stream is closed.',
       ),
       maxKeptBytes: limit('maxKeptBytes').describe(
-        'Bytes of messages that one session worker keeps for clients that resume a stream or have none open. Beyond it, the oldest are dropped.',
+        'Bytes of messages that one session worker keeps for clients that resume a stream or have none open, and of open requests whose clients have disconnected. Beyond it, the oldest messages are dropped, and such requests are cancelled.',
       ),
       maxKeptBytesPerSession: limit('maxKeptBytesPerSession').describe(
-        'Bytes of messages that are so kept for one session.',
+        'Bytes of messages and requests that are so kept for one session.',
       ),
       maxSessionBytes: limit('maxSessionBytes').describe(
         'Bytes of what the clients of all sessions of one worker have declared and subscribed to.',

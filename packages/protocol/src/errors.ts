@@ -94,7 +94,7 @@ export const errorTable = {
     -32603,
     200,
     'unknown-outcome',
-    'Too many calls wait for answers of their clients (limits.maxParked, limits.maxParkedPerClient, limits.maxParkedBytes). This call was cancelled.',
+    'Too many calls wait for answers of their clients (limits.maxParked, limits.maxParkedPerClient, limits.maxParkedBytes), or too many bytes of calls whose clients have disconnected are kept (limits.maxKeptBytes, limits.maxKeptBytesPerSession). This call was cancelled.',
   ),
   'session.rate': row(
     -32603,

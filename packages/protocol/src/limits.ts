@@ -47,7 +47,7 @@ export const defaultLimits = {
   maxStreamsPerSession: 8,
   /** Bytes written to one client's stream and not yet taken by the network; the stream is closed beyond it. */
   maxBufferedBytes: 16 * 1024 * 1024,
-  /** Bytes of messages that one session worker keeps for clients that come back to a stream or have none open, of all sessions and of one. */
+  /** Bytes of messages that one session worker keeps for clients that come back to a stream or have none open, and of open requests whose clients have disconnected, of all sessions and of one. */
   maxKeptBytes: 64 * 1024 * 1024,
   maxKeptBytesPerSession: 16 * 1024 * 1024,
   /** Bytes that one session worker keeps of what clients declared and subscribed to, of all sessions and of one. */

@@ -195,7 +195,7 @@ export class Metrics extends Instruments {
   );
   readonly keptFrameBytes = this.gauge(
     'omnibus_kept_bytes',
-    'Bytes of messages kept for clients that resume a stream or have none open (limits.maxKeptBytes).',
+    'Bytes of messages kept for clients that resume a stream or have none open, and of open requests whose clients have disconnected (limits.maxKeptBytes).',
     [],
   );
   readonly keptDropped = this.counter(

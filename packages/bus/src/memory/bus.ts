@@ -166,7 +166,7 @@ export class MemoryBus implements Bus {
   }
 
   #deliver(to: Subject<unknown, unknown>, member: Member, payload: unknown, request: MemoryRequest | undefined): void {
-    const reply = request === undefined ? ignoreReply : (answer: unknown) => this.#enqueue(() => request.reply(answer));
+    const reply = request === undefined ? ignoreReply : this.#replier(request);
     this.#enqueue(() => {
       if (!member.open) return;
       try {
@@ -176,6 +176,11 @@ export class MemoryBus implements Bus {
         this.#handlerFailed(to, request, error);
       }
     });
+  }
+
+  /** Makes what a handler replies with. It must not hold the payload, since handlers keep it as long as a stream lasts. */
+  #replier(request: MemoryRequest): (answer: unknown) => void {
+    return (answer) => this.#enqueue(() => request.reply(answer));
   }
 
   /** B6. Runs in a further microtask, after the replies that the handler has sent. */

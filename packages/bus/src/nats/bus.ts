@@ -98,15 +98,9 @@ class NatsBus implements Bus {
     const waiting = new Set<Promise<void>>();
     let refused: Error | undefined;
     const hear = (message: Msg): void => {
-      const reply = (payload: Reply): void => {
-        if (message.reply === undefined || message.reply === '') return;
-        try {
-          this.#send(message.reply, payload, undefined, false);
-        } catch (error) {
-          this.#handlerFailed(to, message, error);
-        }
-      };
-      const failed = (error: unknown): void => this.#handlerFailed(to, message, error);
+      const { reply: replyTo } = message;
+      const reply = this.#replier(to, replyTo);
+      const failed = (error: unknown): void => this.#handlerFailed(to, replyTo, error);
       const handle = (bytes: Uint8Array): void => {
         const payload = decode(bytes);
         // A kind that only a newer version knows is refused like an invalid message: the sender must not wait for something that nobody does.
@@ -206,8 +200,20 @@ class NatsBus implements Bus {
     }
   }
 
+  /** Makes what a handler replies with. It must not hold the message, since handlers keep it as long as a stream lasts. */
+  #replier<Reply>(to: Subject<unknown, unknown>, replyTo: string | undefined): (payload: Reply) => void {
+    return (payload) => {
+      if (replyTo === undefined || replyTo === '') return;
+      try {
+        this.#send(replyTo, payload, undefined, false);
+      } catch (error) {
+        this.#handlerFailed(to, replyTo, error);
+      }
+    };
+  }
+
   /** B6. A message that could not be read or answered is not the handler's fault, but its sender is told all the same. */
-  #handlerFailed(to: Subject<unknown, unknown>, message: Msg, error: unknown): void {
+  #handlerFailed(to: Subject<unknown, unknown>, replyTo: string | undefined, error: unknown): void {
     const kind = failureKind(error);
     const incident = newIncident();
     if (kind === 'handler-failed')
@@ -220,8 +226,8 @@ class NatsBus implements Bus {
         error,
         incident,
       });
-    if (message.reply === undefined || message.reply === '' || to.isForEveryone === true || this.#isClosed) return;
-    this.#connection.publish(message.reply, '', { headers: failureReply(kind, incident) });
+    if (replyTo === undefined || replyTo === '' || to.isForEveryone === true || this.#isClosed) return;
+    this.#connection.publish(replyTo, '', { headers: failureReply(kind, incident) });
   }
 
   /** An exception inside the NATS client ends the connection, and anybody can send what causes one, such as malformed headers. */

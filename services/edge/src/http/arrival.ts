@@ -200,7 +200,11 @@ export class Arrival {
       if (this.#facts !== undefined && this.#gate.credentialLifetimes.areOver(this.#facts, this.#provenAt)) {
         this.#gate.metrics.refused(revoked.reason);
         this.challenge(revoked, errorText(undefined, toErrorObject(revoked)));
-      } else this.run(() => done(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+        return;
+      }
+      const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+      chunks.length = 0; // An idle connection keeps its last request, with what listens to it.
+      this.run(() => done(body));
     });
   }
 }

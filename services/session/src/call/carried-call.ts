@@ -75,7 +75,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     request: CarriedRequest,
   ) {
     const { server, tool, task } = to;
-    super(call.id, server, tool ?? task?.tool);
+    super(call, server, tool ?? task?.tool);
     this.#parts = parts;
     this.#call = call;
     this.#to = to;

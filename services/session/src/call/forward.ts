@@ -110,6 +110,11 @@ export class Forwarding<Stream extends CallStream> {
     this.carrier.open.failAll(gatewayFault);
   }
 
+  /** Answers the open requests of one stream with a fault of the gateway. */
+  failStream(stream: Stream, gatewayFault: GatewayFault): void {
+    this.carrier.open.failSome((request) => (request.stream === stream ? gatewayFault : undefined));
+  }
+
   /** Ends open requests that are blocked from now on. @returns whether the client itself is blocked. */
   endBlocked(blocks: Blocks): boolean {
     const { facts } = this.#client.port;
@@ -235,7 +240,7 @@ export class Forwarding<Stream extends CallStream> {
   ): void {
     let isOver = false;
     const waiting = new WaitingRequest(
-      call.id,
+      call,
       () => {
         isOver = true;
         call.stream.leaveUnanswered();

@@ -5,16 +5,25 @@
 import { Link, Ring } from '@omnibus/collections';
 import { idKey, type GatewayFault, type JsonRpcId, type ServerName } from '@omnibus/protocol';
 
+/** The client's id of a request, and the stream on which it is answered. */
+interface AnsweredCall {
+  readonly id: JsonRpcId;
+  readonly stream: object;
+}
+
 export abstract class OpenRequest extends Link {
   readonly clientId: JsonRpcId;
+  /** The stream on which it is answered. */
+  readonly stream: object;
   /** The server that it was sent to. */
   readonly server: ServerName | undefined;
   /** The server's own name of the tool. */
   readonly tool: string | undefined;
 
-  constructor(clientId: JsonRpcId, server: ServerName | undefined, tool: string | undefined) {
+  constructor({ id, stream }: AnsweredCall, server: ServerName | undefined, tool: string | undefined) {
     super();
-    this.clientId = clientId;
+    this.clientId = id;
+    this.stream = stream;
     this.server = server;
     this.tool = tool;
   }
@@ -33,13 +42,13 @@ export class WaitingRequest extends OpenRequest {
 
   /** @param cancel ends it without an answer. @param fail answers it with a fault of the gateway. */
   constructor(
-    clientId: JsonRpcId,
+    call: AnsweredCall,
     cancel: (reason: string) => void,
     fail: (gatewayFault: GatewayFault) => void,
     server?: ServerName,
     tool?: string,
   ) {
-    super(clientId, server, tool);
+    super(call, server, tool);
     this.cancel = cancel;
     this.fail = fail;
   }

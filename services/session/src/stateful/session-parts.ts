@@ -28,6 +28,12 @@ export interface SessionParts {
   readonly forms: ApproverForms | undefined;
 }
 
+/** Of a request whose client has disconnected, where there is no room to keep it. */
+export const unkept = fault(
+  'parked.limit',
+  'the call was cancelled, since its client has disconnected and there was no room to keep it: limits.maxKeptBytesPerSession or limits.maxKeptBytes is reached',
+);
+
 /** The members of the session's record that come from its parts. */
 export function keptOf({
   client,

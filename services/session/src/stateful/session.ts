@@ -51,7 +51,7 @@ import { ApproverForms } from './approver-forms.ts';
 import { ServerQuestions } from './server-questions.ts';
 import { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
-import { interrupted, keptOf, type SessionParts } from './session-parts.ts';
+import { interrupted, keptOf, unkept, type SessionParts } from './session-parts.ts';
 import { SessionSight } from './session-sight.ts';
 
 /** Calls by which a session informs its worker. */
@@ -109,7 +109,12 @@ export class Session {
     const dialect = (): LegacyDialect =>
       legacyDialect(this.#actor.getSnapshot().context.revision ?? latestLegacyRevision);
     const changed = (): void => this.#hooks.changed(this);
-    const streams = new SessionStreams(key, host, () => questions.heldBefore);
+    const streams = new SessionStreams(
+      key,
+      host,
+      () => questions.heldBefore,
+      (stream) => forwarding.failStream(stream, unkept),
+    );
     const level = levelOf(key, host, () => forwarding, changed);
     const client = new SessionClient({ host, key, caller, streams, level, dialect, questions: () => questions });
     const forwarding: Forwarding<PostStream> = new Forwarding(host, client, new LinkedResources(), {

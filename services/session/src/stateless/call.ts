@@ -7,7 +7,7 @@
  *   running ------------> collecting ------------> parked ----------------------> running
  *      | answer                                      | answer, time over
  *      v                                             v
- *   settled <-----------------------------------------
+ *   settled <-----------------------------------------   (what is left then is in `settled-call.ts`)
  *
  * Invariants
  *  M1  The server gets one answer to each question, however often the client sends it.
@@ -17,7 +17,6 @@
  */
 import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import type { Deadline } from '@omnibus/lifecycle';
 import {
   fault,
   type Caller,
@@ -35,9 +34,10 @@ import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import { inputRequired } from '../dialect/modern/encode.ts';
 import { CallClient, type CallClientOptions } from './call-client.ts';
 import { CallQuestions } from './call-questions.ts';
-import { answer, answerResult, refuse, send, type PendingReply } from './pending-reply.ts';
+import { answerResult, refuse, send, type PendingReply } from './pending-reply.ts';
 import type { Place } from './place.ts';
 import type { KeptCall } from './kept-calls.ts';
+import { deliver, SettledCall, type Settlement } from './settled-call.ts';
 
 export interface StatelessCallOptions extends CallClientOptions {
   readonly host: CallHost;
@@ -52,7 +52,9 @@ export interface StatelessCallOptions extends CallClientOptions {
   readonly humanMs: number;
   readonly place: Place;
   /** Called when the call cannot be continued any more. */
-  readonly ended: (call: StatelessCall) => void;
+  readonly ended: (call: KeptCall) => void;
+  /** Called when the call has its answer, for which its client may ask again. @param call what is left of it. */
+  readonly settled: (call: SettledCall) => void;
 }
 
 /** Milliseconds in which questions are collected, so that those that a server asks together are sent together. */
@@ -61,9 +63,6 @@ const collectMs = 20;
 const maxWaiters = 16;
 /** No hooks: nothing outlives a call without a session. */
 const nobodyHears: ForwardingHooks = { idle: () => undefined, keptChanged: () => undefined };
-/** Milliseconds in which the answer of a settled call can be requested again. */
-const keepSettledMs = 60_000;
-
 export class StatelessCall implements CallStream, KeptCall {
   readonly #options: StatelessCallOptions;
   readonly #forwarding: Forwarding<CallStream>;
@@ -73,9 +72,6 @@ export class StatelessCall implements CallStream, KeptCall {
   #phase: 'running' | 'collecting' | 'parked' | 'settled' = 'running';
   #round = 0;
   #collecting: NodeJS.Timeout | undefined;
-  #answer: { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault } | undefined;
-  /** The deadline after which the answer is forgotten. */
-  #forgetting: Deadline | undefined;
   #askedUntil = Infinity;
   /** The tag under which the call is watched, over all its rounds. */
   #tag: string | undefined;
@@ -150,29 +146,23 @@ export class StatelessCall implements CallStream, KeptCall {
     this.#options.ended(this);
   }
 
-  #settle(given: { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault }): void {
+  #settle(given: Settlement): void {
+    const { host, place, ended, settled } = this.#options;
     clearTimeout(this.#collecting);
     this.#phase = 'settled';
-    this.#answer = given;
-    for (const waiter of this.#waiters.splice(0)) this.#deliver(waiter);
+    for (const waiter of this.#waiters.splice(0)) deliver(waiter, given);
+    ended(this);
+    if (this.#round === 0) return;
+    const left = new SettledCall(this.caller, given, this.#client.progress, this.#askedUntil, ended);
     // An answer that there is no room for cannot be asked for again; the client has been sent it.
-    if (this.#round === 0 || this.#options.place.keep(this, 'member' in given ? given.member.length : 0) !== undefined)
-      this.#options.ended(this);
-    else this.#forgetting = this.#options.host.wheel.schedule(keepSettledMs, () => this.#options.ended(this));
+    if (place.keep(left, 'member' in given ? given.member.length : 0) !== undefined) return;
+    settled(left);
+    left.forgetLater(host.wheel);
   }
 
   /** Ends a kept call to make room for later ones of the same client. */
   drop(reason: string): void {
-    this.#forgetting?.cancel();
-    if (this.#phase === 'settled') this.#options.ended(this);
-    else this.#forwarding.cancelAll(reason);
-  }
-
-  #deliver(waiter: PendingReply): void {
-    const given = this.#answer;
-    if (given === undefined) return;
-    if ('fault' in given) refuse(waiter, given.fault);
-    else answer(waiter, given.member, given.httpStatus);
+    this.#forwarding.cancelAll(reason);
   }
 
   // --- rounds ----------------------------------------------------------------------------------------------------------------
@@ -194,9 +184,12 @@ export class StatelessCall implements CallStream, KeptCall {
     for (const waiter of this.#waiters.splice(0)) this.#askFor(waiter);
   }
 
-  /** Approximate bytes of its parameters and open questions. */
+  /** Approximate bytes of its first and its latest request, and of open questions. */
   get #size(): number {
-    return JSON.stringify(this.#options.params).length + this.#questions.length;
+    const { params, first } = this.#options;
+    const { latest } = this.#client;
+    const again = latest === first ? 0 : JSON.stringify(latest.command.request.params).length;
+    return JSON.stringify(params).length + again + this.#questions.length;
   }
 
   /** Whether the time of the client to come back is over. */
@@ -219,10 +212,7 @@ export class StatelessCall implements CallStream, KeptCall {
       this.#forwarding.cancelAll('its caller may not make it any more');
       return;
     }
-    if (this.#phase === 'settled') {
-      this.#client.progress.resumed(waiter);
-      this.#deliver(waiter); // M2
-    } else if (this.#phase !== 'parked') {
+    if (this.#phase !== 'parked') {
       this.#join(waiter); // M2
     } else if (round !== this.#round) {
       this.#askFor(waiter); // M2: the state is of an earlier round, and the next question is open.

@@ -25,7 +25,8 @@ import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
 import { areVisited, urlVisits } from '../dialect/modern/url-visits.ts';
 import { serverFeatures } from '../dialect/servers.ts';
 import { TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
-import { StatelessCall } from './call.ts';
+import { StatelessCall, type StatelessCallOptions } from './call.ts';
+import type { SettledCall } from './settled-call.ts';
 import type { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { answerResult, refuse, requestedIn, requesterOf, type PendingReply } from './pending-reply.ts';
 import { Place } from './place.ts';
@@ -48,9 +49,9 @@ export interface StatelessCallsOptions {
 export class StatelessCalls {
   readonly #options: StatelessCallsOptions;
   readonly #states: RequestStates;
-  readonly #open = new Map<string, StatelessCall>();
+  readonly #open = new Map<string, StatelessCall | SettledCall>();
   /** Continued calls, by the request that continues them. */
-  readonly #joined = new Map<SessionKey, StatelessCall>();
+  readonly #joined = new Map<SessionKey, StatelessCall | SettledCall>();
 
   constructor(options: StatelessCallsOptions) {
     this.#options = options;
@@ -150,12 +151,20 @@ export class StatelessCalls {
       bindState: (text) =>
         principal === anonymous ? text : this.#states.seal({ kind: 'server', text }, caller, digestOf(method, params)),
       urlsRequired: (error) => this.#urlsRequired(error, waiter.command, method, urlRound),
-      ended: (ended) => {
-        if (this.#open.delete(key)) place.leave(ended);
-      },
+      ...this.#endOf(key, place),
     });
     this.#open.set(key, call);
     call.start();
+  }
+
+  /** What is called at the end of a call. It must not hold the request, since it stays with the answer. */
+  #endOf(key: SessionKey, place: Place): Pick<StatelessCallOptions, 'ended' | 'settled'> {
+    return {
+      ended: (ended) => {
+        if (this.#open.delete(key)) place.leave(ended);
+      },
+      settled: (settled) => void this.#open.set(key, settled),
+    };
   }
 
   #refuse(waiter: PendingReply, gatewayFault: GatewayFault): void {
@@ -310,7 +319,7 @@ export class StatelessCalls {
   }
 
   /** The call of a request, which has begun or continued it. */
-  #callOf(key: SessionKey): StatelessCall | undefined {
+  #callOf(key: SessionKey): StatelessCall | SettledCall | undefined {
     return this.#joined.get(key) ?? this.#open.get(key);
   }
 }

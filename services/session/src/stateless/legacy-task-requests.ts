@@ -22,6 +22,8 @@ export interface TaskRequest {
 
 /** A `tasks/result` that is kept open because the task needs input. */
 export interface TaskWatch extends KeptCall {
+  /** The request with which it began, which is kept with it. */
+  readonly begun: PendingReply;
   readonly task: TaskAddress;
   readonly exchange: Exchange;
   readonly questions: Map<string, Input>;
@@ -29,9 +31,9 @@ export interface TaskWatch extends KeptCall {
   readonly asked: Set<() => void>;
 }
 
-/** The memory of its questions while they are kept. */
-export function sizeOf({ questions }: Pick<TaskWatch, 'questions'>): number {
-  return JSON.stringify([...questions.values()]).length;
+/** The memory of a watch: its questions, and the request with which it began. */
+export function sizeOf({ questions, begun }: Pick<TaskWatch, 'questions' | 'begun'>): number {
+  return JSON.stringify([begun.command.request, ...questions.values()]).length;
 }
 
 export function nameOf({ waiter, task: { server, id, owner } }: TaskRequest): string {

@@ -292,6 +292,7 @@ export class LegacyTasks {
       exchange,
       questions,
       asked,
+      begun: asking.waiter,
       task: asking.task,
       caller: asking.waiter.command.caller,
       drop: (reason) => {

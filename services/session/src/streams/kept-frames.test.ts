@@ -32,7 +32,7 @@ function comeBack(table: StreamTable, name: string, after = 0): (number | string
 describe('what is kept for clients that come back', () => {
   it('is bounded for one session: its oldest streams that ended are let go, and who asks for one is refused', () => {
     const all = new TestBudget({ maxBytesPerSession: 500 });
-    const table = new StreamTable(all.home());
+    const table = new StreamTable(all.home(), () => undefined);
     for (const name of ['a', 'b', 'c']) answered(table, name, 200);
     expect([all.budget.used, all.dropped]).toEqual([400, ['session']]);
     expect([comeBack(table, 'a'), comeBack(table, 'b'), comeBack(table, 'c')]).toEqual([
@@ -44,7 +44,7 @@ describe('what is kept for clients that come back', () => {
 
   it('is bounded for all: what rested longest goes first, whosever it is, and what is in use stays', () => {
     const all = new TestBudget({ maxBytes: 1_000 });
-    const [one, two] = [new StreamTable(all.home()), new StreamTable(all.home())];
+    const [one, two] = [new StreamTable(all.home(), () => undefined), new StreamTable(all.home(), () => undefined)];
     answered(one, 'a', 300);
     answered(two, 'b', 300);
     const open = new ResumableStream(id('open'), () => undefined, one.home);
@@ -61,7 +61,7 @@ describe('what is kept for clients that come back', () => {
 
   it('a message larger than the share is delivered and not kept, and nothing else of the session is lost twice over', () => {
     const all = new TestBudget({ maxBytesPerSession: 100 });
-    const table = new StreamTable(all.home());
+    const table = new StreamTable(all.home(), () => undefined);
     const heard: number[] = [];
     const stream = new ResumableStream(
       id('s'),
@@ -79,7 +79,7 @@ describe('what is kept for clients that come back', () => {
 
   it('is let go by age, without any other stream having to end', () => {
     const all = new TestBudget();
-    const table = new StreamTable(all.home());
+    const table = new StreamTable(all.home(), () => undefined);
     answered(table, 'a', 100);
     all.pass(4 * 60_000);
     expect(comeBack(table, 'a')).toEqual(['attached', 100, 'end']);
@@ -90,7 +90,7 @@ describe('what is kept for clients that come back', () => {
 
   it('nothing of a session is kept when it has ended', () => {
     const all = new TestBudget();
-    const table = new StreamTable(all.home());
+    const table = new StreamTable(all.home(), () => undefined);
     answered(table, 'a', 100);
     const open = new ResumableStream(id('open'), () => undefined, table.home);
     table.add(open);

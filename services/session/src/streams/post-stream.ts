@@ -7,36 +7,46 @@ import {
   type SessionCommand,
   type WorkerId,
 } from '@omnibus/protocol';
-import { ResumableStream, type Reply } from './resumable-stream.ts';
+import { ResumableStream, type Asked, type Reply } from './resumable-stream.ts';
 import type { StreamTable } from './stream-table.ts';
 
 export type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
 
 /** The answer to one POST. It is closed by the answer to the last request of the POST. */
-export class PostStream {
+export class PostStream implements Asked {
   readonly #stream: ResumableStream;
   readonly #table: StreamTable;
+  readonly #command: PostCommand;
   #openRequests: number;
 
-  /** The W3C `traceparent` of the request. */
-  readonly trace: string | undefined;
-  /** The tag under which it is watched. */
-  readonly tap: string | undefined;
-
   /** @param requests number of requests in the POST that are to be answered. */
-  constructor(
-    { stream: id, sentUpTo, ...command }: PostCommand,
-    reply: Reply,
-    requests: number,
-    table: StreamTable,
-    edge?: WorkerId,
-  ) {
-    this.trace = command.kind === 'post' ? command.trace : undefined;
-    this.tap = command.kind === 'post' ? command.tap : undefined;
-    this.#stream = new ResumableStream(id, reply, table.home, sentUpTo, edge);
+  constructor(command: PostCommand, reply: Reply, requests: number, table: StreamTable, edge: WorkerId | undefined) {
+    this.#command = command;
+    this.#stream = new ResumableStream(command.stream, reply, table.home, command.sentUpTo, edge);
     this.#table = table;
     this.#openRequests = requests;
-    if (requests > 0) table.add(this.#stream);
+    if (requests === 0) return;
+    table.add(this.#stream);
+    this.#stream.answers(this);
+  }
+
+  /** The W3C `traceparent` of the request. */
+  get trace(): string | undefined {
+    return this.#command.kind === 'post' ? this.#command.trace : undefined;
+  }
+
+  /** The tag under which it is watched. */
+  get tap(): string | undefined {
+    return this.#command.kind === 'post' ? this.#command.tap : undefined;
+  }
+
+  /** Characters of its messages. */
+  get length(): number {
+    return JSON.stringify(this.#command.kind === 'post' ? this.#command.message : this.#command.messages).length;
+  }
+
+  giveUp(): void {
+    this.#table.unkept(this);
   }
 
   /** Sends a message that belongs to a request of this POST and precedes its answer. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { StreamFrame, StreamId } from '@omnibus/protocol';
-import { homeOf } from '../testing/home.ts';
+import type { StreamFrame, StreamId, WorkerId } from '@omnibus/protocol';
+import { homeOf, TestBudget } from '../testing/home.ts';
 import { ResumableStream } from './resumable-stream.ts';
 
 const id = (name: string): StreamId => name as StreamId;
@@ -35,6 +35,39 @@ describe('a resumable stream', () => {
     stream.send('answer', true, true);
     expect(stream.resume(0, id('r'), second.reply)).toBe(true);
     expect(second.texts()).toEqual(['attached', '1:answer', 'end']);
+  });
+
+  it('releases its reader, and the request that the reader holds, with the last message', () => {
+    const first = reader();
+    const stream = new ResumableStream(id('s'), first.reply, homeOf(), 0, 'edge-1' as WorkerId);
+    stream.send('answer', true, true);
+    expect(stream.edge).toBeUndefined();
+    stream.move();
+    expect(first.texts()).toEqual(['1:answer']);
+  });
+
+  it('counts its requests while nobody reads it, and no longer than that', () => {
+    const home = homeOf();
+    const stream = new ResumableStream(id('s'), reader().reply, home);
+    stream.answers({ length: 700, giveUp: () => expect.fail('there is room') });
+    expect(home.share.used).toBe(0);
+    stream.detach(id('s'));
+    expect(home.share.used).toBe(700);
+    stream.resume(0, id('r'), reader().reply);
+    expect(home.share.used).toBe(0);
+    stream.detach(id('r'));
+    stream.send('answer', true, true);
+    expect(home.share.used).toBe('answer'.length);
+  });
+
+  it('gives its requests up when nobody reads it and there is no room for them', () => {
+    const home = new TestBudget({ maxBytesPerSession: 600 }).home();
+    const stream = new ResumableStream(id('s'), reader().reply, home);
+    let given = 0;
+    stream.answers({ length: 700, giveUp: () => (given += 1) });
+    expect(given).toBe(0);
+    stream.detach(id('s'));
+    expect([given, home.share.used]).toEqual([1, 0]);
   });
 
   it('has one reader: a new one takes over, and late news of the old one changes nothing', () => {

@@ -24,6 +24,14 @@ export interface StreamKeeper {
   keep(stream: StreamId, event: SentEvent): void;
 }
 
+/** The requests that a stream is to answer. */
+export interface Asked {
+  /** Characters of them. */
+  readonly length: number;
+  /** Ends them: nobody reads the stream, and there is no room to keep them without a reader. */
+  giveUp(): void;
+}
+
 /** After this time the edge may have opened an event stream and told the client event ids by which it can resume. It is half of the edge's own delay, because the edge's clock started earlier. */
 const keepAfterMs = streamAfterMs / 2;
 
@@ -40,6 +48,10 @@ export class ResumableStream extends Link {
   #kept: KeptFrames | undefined;
   #isComplete = false;
   #wasDetached = false;
+  /** Undefined on a stream that answers no request, and after the last answer. */
+  #asked: Asked | undefined;
+  /** Bytes that are counted for `asked`, while the edge counts none since its client is gone. */
+  #counted = 0;
   readonly #keeper: StreamKeeper | undefined;
 
   /** @param sequence number of the last message that was sent on the stream, where another worker began it. */
@@ -52,6 +64,11 @@ export class ResumableStream extends Link {
     this.#keeper = keeper;
     this.#sequence = sequence;
     this.#edge = edge;
+  }
+
+  /** The stream is to answer these requests, which are kept until then. */
+  answers(asked: Asked): void {
+    this.#asked = asked;
   }
 
   /** The edge at which the stream is read; undefined without a reader, and in one process. */
@@ -100,6 +117,10 @@ export class ResumableStream extends Link {
       last,
       ...(missingScopes === undefined ? {} : { missingScopes }),
     });
+    if (!last) return;
+    // It holds the client's request, which may be large, while kept frames may stay for minutes.
+    this.#reply = undefined;
+    this.#release();
   }
 
   /** Ends the reader and tells it to ask another worker. */
@@ -107,6 +128,7 @@ export class ResumableStream extends Link {
     this.#isComplete = true;
     this.#reply?.({ kind: 'moved' });
     this.#reply = undefined;
+    this.#release();
   }
 
   /** Ends the reader without a further message. */
@@ -114,6 +136,7 @@ export class ResumableStream extends Link {
     this.#isComplete = true;
     this.#reply?.({ kind: 'end' });
     this.#reply = undefined;
+    this.#release();
   }
 
   /**
@@ -124,6 +147,7 @@ export class ResumableStream extends Link {
     if (reader !== this.#reader) return false;
     this.#reply = undefined;
     this.#wasDetached = true;
+    this.#count();
     return true;
   }
 
@@ -140,6 +164,7 @@ export class ResumableStream extends Link {
     this.#reader = reader;
     this.#edge = edge;
     this.#wasDetached = true;
+    this.#uncount();
     this.#kept?.wake();
     reply({ kind: 'attached', stream: this.id });
     for (const { sequence, text, isAnswer } of kept) {
@@ -161,7 +186,27 @@ export class ResumableStream extends Link {
 
   /** Drops what is kept: the session has ended, or another worker continues it. */
   forget(): void {
+    this.#release();
     this.#kept?.letGo();
+  }
+
+  /** Nobody reads the stream any more, so its requests count among what is kept for clients that come back. */
+  #count(): void {
+    const asked = this.#asked;
+    if (asked === undefined) return;
+    const { length } = asked;
+    if (this.#share.reserve(length)) this.#counted = length;
+    else asked.giveUp();
+  }
+
+  #uncount(): void {
+    this.#share.give(this.#counted);
+    this.#counted = 0;
+  }
+
+  #release(): void {
+    this.#asked = undefined;
+    this.#uncount();
   }
 
   #keep(event: SentEvent): void {

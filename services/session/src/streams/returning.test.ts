@@ -117,7 +117,7 @@ async function comeBack({
       limits: { maxStreamsPerSession: 4 } as Limits,
       metrics: new Metrics({ processMetrics: false }),
     },
-    posts: new StreamTable(home),
+    posts: new StreamTable(home, () => undefined),
     push: new PushStreams({ home, onDrop: () => undefined, isThere: () => true }),
   });
   journal.append(subjects.stream(key, stream), { kind: 'opened', requests: [7] });

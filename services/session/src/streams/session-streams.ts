@@ -21,8 +21,13 @@ export class SessionStreams {
   readonly #push: PushStreams;
   readonly #returning: Returning;
 
-  /** @param heldBefore the worker that held the session before this one. */
-  constructor(key: SessionKey, host: StreamHost, heldBefore: () => WorkerId | undefined) {
+  /** @param heldBefore the worker that held the session before this one. @param unkept as of `StreamTable`. */
+  constructor(
+    key: SessionKey,
+    host: StreamHost,
+    heldBefore: () => WorkerId | undefined,
+    unkept: (stream: PostStream) => void,
+  ) {
     this.#host = host;
     const { streams } = host;
     const keeper: StreamKeeper | undefined =
@@ -30,7 +35,7 @@ export class SessionStreams {
         ? undefined
         : { keep: (stream, event) => streams.append(subjects.stream(key, stream), { kind: 'sent', ...event }) };
     const home = { share: host.frames.share(), keeper };
-    this.#posts = new StreamTable(home);
+    this.#posts = new StreamTable(home, unkept);
     this.#push = new PushStreams({ home, onDrop: () => host.metrics.dropped('queue_full'), isThere: host.isEdgeThere });
     this.#returning = new Returning({ key, host, posts: this.#posts, push: this.#push, heldBefore });
   }

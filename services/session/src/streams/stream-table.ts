@@ -1,6 +1,7 @@
 /** The POST streams of one session that a client may resume: the open ones, and for a while those that have ended. */
 import { Ring } from '@omnibus/collections';
 import type { StreamId } from '@omnibus/protocol';
+import type { PostStream } from './post-stream.ts';
 import type { ResumableStream, StreamHome } from './resumable-stream.ts';
 
 const maxEnded = 32;
@@ -8,10 +9,13 @@ const maxEnded = 32;
 export class StreamTable {
   readonly #open = new Ring<ResumableStream>();
   readonly home: StreamHome;
+  /** Called when the client of a POST is gone and there is no room for its requests: it has to end them. */
+  readonly unkept: (stream: PostStream) => void;
   #ended: ResumableStream[] = [];
 
-  constructor(home: StreamHome) {
+  constructor(home: StreamHome, unkept: (stream: PostStream) => void) {
     this.home = home;
+    this.unkept = unkept;
   }
 
   add(stream: ResumableStream): void {

@@ -95,7 +95,7 @@ export class AskFirst<Stream extends CallStream> {
       return;
     }
     const request = new WaitingRequest(
-      call.id,
+      call,
       (reason) => {
         waiting.withdraw(reason);
         if (tag !== undefined) reports.ended(port, call, to, 'cancelled', { tag, since: beganAt });

@@ -8,7 +8,7 @@ import type { Screened } from './words.ts';
 /** @param then hears what became of the parameters, unless the request ended before. */
 export function screenFirst(
   open: OpenRequests,
-  { id, stream }: Pick<ForwardedCall<CallStream>, 'id' | 'stream'>,
+  call: Pick<ForwardedCall<CallStream>, 'id' | 'stream'>,
   screen: Screen,
   params: JsonObject,
   then: (made: Screened<JsonObject>) => void,
@@ -24,14 +24,14 @@ export function screenFirst(
   });
   if (isAnswered) return;
   waiting = new WaitingRequest(
-    id,
+    call,
     () => {
       isOver = true;
-      stream.leaveUnanswered();
+      call.stream.leaveUnanswered();
     },
     (gatewayFault) => {
       isOver = true;
-      stream.refuse(id, gatewayFault);
+      call.stream.refuse(call.id, gatewayFault);
     },
   );
   open.add(waiting);
