@@ -64,6 +64,22 @@ const differences: readonly Difference[] = [
       isAlphabet(through),
   },
   {
+    what: 'An entry of a list, or a result, that official clients refuse is repaired where it can mean only one thing; an entry that can mean two is in no list.',
+    where:
+      'members of entries that are `null`, have another type than the revision says, or hold an `outputSchema` that cannot be compiled; `null` members of results',
+    why: 'A client refuses the whole list over one entry, and so the lists of all servers. What is repaired is counted by server in `/status`; with `validation: enforce` nothing is.',
+    isAnswer: ({ path, direct, through }) =>
+      /^result\.(tools|prompts|resources|resourceTemplates|content|contents|messages|completion)\b/.test(path) &&
+      direct === null &&
+      through === undefined,
+  },
+  {
+    what: 'An output schema has no `$id` at its root.',
+    where: '`outputSchema` in `tools/list`',
+    why: 'A client compiles the schemas of all tools in one place, where the `$id` of one server would stand for a schema of another. No reference of the schema needs it.',
+    isAnswer: ({ path, through }) => path === 'result.tools[].outputSchema.$id' && through === undefined,
+  },
+  {
     what: 'A resource that an earlier server lists too has the address `omnibus://SERVER/` and its own after that.',
     where: '`uri` in lists and in what is read, at the endpoint of all servers',
     why: "One address cannot lead to two servers. All other addresses are the servers' own.",

@@ -99,6 +99,16 @@ const repair = z
   })
   .describe('What the server writes against the specification, and the gateway reads as the one thing it can mean.');
 const serverInfo = {
+  unfit: z
+    .array(
+      z.object({
+        kind: z.enum(['tools', 'prompts', 'resources', 'resourceTemplates']),
+        name: z.string().optional().describe("The server's own name of it, where it has one."),
+        problem: z.string(),
+      }),
+    )
+    .optional()
+    .describe('Entries that are in no list, the first hundred; left out where there is none.'),
   repairs: z
     .array(repair)
     .optional()

@@ -7,7 +7,12 @@ import {
   type CatalogRecord,
   type JsonObject,
   type ListKind,
+  type RepairCounts,
+  type UnfitEntry,
 } from '@omnibus/protocol';
+import { unfitMember, unfitSchema } from './entry-fit.ts';
+import { hasInnerId } from './output-schema.ts';
+import { repairEntry } from './repair-entry.ts';
 
 const required: Record<ListKind, readonly (readonly [field: string, kind: 'string' | 'object'])[]> = {
   tools: [
@@ -40,36 +45,54 @@ const maxEntryLength = 1024 * 1024;
 const maxListLength = 64 * 1024 * 1024;
 /** What is said about entries that were left out; a bad list has thousands of them. */
 const maxRejected = 100;
+/** Characters of a name in an example of a repair. */
+const maxShownName = 80;
 
 export interface CheckedEntries<Kind extends ListKind> {
   readonly entries: CatalogLists[Kind];
-  /** What was left out and why, in words. */
-  readonly rejected: readonly string[];
+  /** What was left out and why; the first hundred. */
+  readonly rejected: readonly UnfitEntry[];
+}
+
+/** Compiling takes time, so what is not known at once is a promise. */
+type OutputProblem = (schema: JsonObject) => Promise<string | undefined> | undefined;
+
+export interface EntryChecks {
+  readonly maxEntries: number;
+  /** Counts what is repaired; undefined where nothing is. */
+  readonly repairs?: RepairCounts | undefined;
+  /** Why clients cannot compile the `outputSchema` of a tool; undefined where they can. */
+  readonly outputProblem?: OutputProblem;
+  readonly maxLength?: number;
 }
 
 /** Keeps the sound entries of one list, the first of each identity, in the server's order. */
-export function checkEntries<Kind extends ListKind>(
+export async function checkEntries<Kind extends ListKind>(
   kind: Kind,
   values: readonly unknown[],
-  maxEntries: number,
-  maxLength = maxListLength,
-): CheckedEntries<Kind> {
+  { maxEntries, repairs, outputProblem, maxLength = maxListLength }: EntryChecks,
+): Promise<CheckedEntries<Kind>> {
   const entries: JsonObject[] = [];
-  const rejected: string[] = [];
+  const rejected: UnfitEntry[] = [];
   const seen = new Set<unknown>();
   let length = 0;
   for (const [index, value] of values.entries()) {
-    const problem = entryProblem(kind, value, seen);
-    const text = problem === undefined ? entryText(value as JsonObject) : { problem };
+    let entry = repairs === undefined ? value : repaired(kind, value, index, repairs);
+    const output = unusableOutput(kind, entry, outputProblem);
+    const outputWords = typeof output === 'object' ? await output : output;
+    if (outputWords !== undefined && repairs !== undefined)
+      entry = withoutOutput(entry as JsonObject, outputWords, repairs);
+    const problem = entryProblem(kind, entry, seen, outputWords);
+    const text = problem === undefined ? entryText(entry as JsonObject) : { problem };
     if (typeof text !== 'string') {
-      if (rejected.length < maxRejected) rejected.push(`${kind}[${index}]: ${text.problem}`);
+      if (rejected.length < maxRejected) rejected.push({ kind, ...nameOf(kind, entry), problem: text.problem });
     } else if (entries.length === maxEntries || length + text.length > maxLength) {
-      rejected.push(`${kind}: only the first ${entries.length} of ${values.length} are kept`);
+      rejected.push({ kind, problem: `only the first ${entries.length} of ${values.length} are kept` });
       break;
     } else {
       length += text.length;
-      entries.push(value as JsonObject);
-      seen.add((value as JsonObject)[identity[kind]]);
+      entries.push(entry as JsonObject);
+      seen.add((entry as JsonObject)[identity[kind]]);
     }
   }
   return { entries: entries as unknown as CatalogLists[Kind], rejected };
@@ -98,7 +121,51 @@ export function entryText(entry: JsonObject): string | { readonly problem: strin
   return text.length > maxEntryLength ? { problem: `it is longer than ${maxEntryLength} characters` } : text;
 }
 
-function entryProblem(kind: ListKind, value: unknown, seen: ReadonlySet<unknown>): string | undefined {
+/** @returns the value itself where there is nothing to repair. */
+function repaired(kind: ListKind, value: unknown, index: number, repairs: RepairCounts): unknown {
+  if (!isObject(value)) return value;
+  return repairEntry(kind, value, (repair, member) =>
+    repairs.note(repair, `${shownName(kind, value) ?? `${kind}[${index}]`}: ${member}`),
+  );
+}
+
+/** Why clients cannot use the output schema of a tool; undefined where they can, or where there is none. */
+function unusableOutput(
+  kind: ListKind,
+  entry: unknown,
+  outputProblem: OutputProblem | undefined,
+): Promise<string | undefined> | string | undefined {
+  if (kind !== 'tools' || !isObject(entry)) return undefined;
+  const { outputSchema: schema } = entry;
+  if (schema === undefined) return undefined;
+  if (!isObject(schema)) return 'it is not an object';
+  if (hasInnerId(schema)) return 'a part of it has an "$id", which clients confuse with those of other servers';
+  return unfitSchema(schema) ?? outputProblem?.(schema);
+}
+
+function withoutOutput(entry: JsonObject, problem: string, repairs: RepairCounts): JsonObject {
+  const { outputSchema: _dropped, ...rest } = entry;
+  repairs.note('output-schema', `${shownName('tools', entry) ?? 'tools'}: ${problem}`);
+  return rest;
+}
+
+function shownName(kind: ListKind, entry: JsonObject): string | undefined {
+  const name = entry[identity[kind]];
+  return typeof name === 'string' ? `${kind} ${JSON.stringify(name.slice(0, maxShownName))}` : undefined;
+}
+
+/** The identity of an entry that is left out, where it has one. */
+function nameOf(kind: ListKind, entry: unknown): { readonly name?: string } {
+  const name = isObject(entry) ? entry[identity[kind]] : undefined;
+  return typeof name === 'string' && name !== '' && name.length <= maxNameLength ? { name } : {};
+}
+
+function entryProblem(
+  kind: ListKind,
+  value: unknown,
+  seen: ReadonlySet<unknown>,
+  outputProblem: string | undefined,
+): string | undefined {
   if (!isObject(value)) return 'not an object';
   for (const [field, type] of required[kind]) {
     const fits = type === 'string' ? typeof value[field] === 'string' && value[field] !== '' : isObject(value[field]);
@@ -110,7 +177,11 @@ function entryProblem(kind: ListKind, value: unknown, seen: ReadonlySet<unknown>
     // Its calls could not be made as its server wants them (2026-07-28 server/tools, x-mcp-header).
     const headers = parameterHeaders(value['inputSchema'] as JsonObject);
     if ('problem' in headers) return headers.problem;
+    if (outputProblem !== undefined && value['outputSchema'] !== undefined)
+      return `clients cannot use its "outputSchema": ${outputProblem}`;
   }
+  const unfit = unfitMember(kind, value);
+  if (unfit !== undefined) return unfit;
   const id = value[identity[kind]] as string;
   if ((kind === 'tools' || kind === 'prompts') && id.length > maxNameLength)
     return `its name is longer than ${maxNameLength} characters`;

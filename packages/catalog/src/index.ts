@@ -1,4 +1,5 @@
 export { checkEntries } from './entry.ts';
+export { formsToCompile } from './output-schema.ts';
 export type { EndpointDefinition, OfferedTools } from './profile.ts';
 export { aliasPrefix } from './uris.ts';
 export type { ResourceMatch } from './uris.ts';

@@ -41,7 +41,7 @@ export function namedPrompts(
 }
 
 function named(kind: 'tools' | 'prompts', records: readonly CatalogRecord[]): Named[] {
-  return records.flatMap(({ server, held = [], lists, status, revision }) => {
+  return records.flatMap(({ server, held = [], unfit = [], lists, status, revision }) => {
     const isModern = isModernRevision(revision);
     const listed = lists[kind].map((entry) => ({
       server,
@@ -63,7 +63,14 @@ function named(kind: 'tools' | 'prompts', records: readonly CatalogRecord[]): Na
         isHeld: true,
         guardrail,
       }));
-    return [...listed, ...kept];
+    for (const { original } of kept) names.add(original);
+    // A call of what is left out is answered with the reason.
+    const leftOut = unfit.flatMap(({ kind: ofKind, name, problem }) => {
+      if (ofKind !== kind || name === undefined || names.has(name)) return [];
+      names.add(name);
+      return [{ server, original: name, entry: heldEntry(name), isUp: false, isModern, unfit: problem }];
+    });
+    return [...listed, ...kept, ...leftOut];
   });
 }
 

@@ -3,6 +3,7 @@
  * is shown inside an object, and so are its values.
  */
 import { isObject, type JsonObject } from '@omnibus/protocol';
+import { isPlain } from './plain-schema.ts';
 
 export function needsWrapping(outputSchema: unknown): boolean {
   return isObject(outputSchema) && outputSchema['type'] !== 'object';
@@ -23,4 +24,29 @@ function moveReferences(value: unknown): unknown {
         : [key, moveReferences(each)],
     ),
   );
+}
+
+/**
+ * An output schema as clients are shown it. A client compiles the schemas of all tools in one place, where an `$id` of one server would stand for a schema of
+ * another. No reference needs it: those that do not begin with "#" make a schema unusable.
+ */
+export function shownSchema(schema: JsonObject): JsonObject {
+  if (schema['$id'] === undefined) return schema;
+  const { $id: _id, ...rest } = schema;
+  return rest;
+}
+
+/** The forms of an output schema that clients are shown and some clients may be unable to compile; none where a look shows that all can. */
+export function formsToCompile(schema: JsonObject): readonly JsonObject[] {
+  const shown = shownSchema(schema);
+  if (isPlain(shown)) return [];
+  return needsWrapping(shown) ? [shown, wrapSchema(shown)] : [shown];
+}
+
+/** Whether a part of a schema has an `$id`, which clients would confuse with those of other servers. */
+export function hasInnerId(value: unknown, isRoot = true): boolean {
+  if (Array.isArray(value)) return value.some((each) => hasInnerId(each, false));
+  if (!isObject(value)) return false;
+  if (!isRoot && typeof value['$id'] === 'string') return true;
+  return Object.values(value).some((each) => hasInnerId(each, false));
 }

@@ -1,7 +1,7 @@
 /** Tools as they are shown and called: what of a server's own description clients see, and where a public name leads. */
 import { isObject, type JsonObject, type ServerName, type TaskSupport, type ToolEntry } from '@omnibus/protocol';
 import type { NamedEntry } from './names.ts';
-import { wrapSchema } from './output-schema.ts';
+import { shownSchema, wrapSchema } from './output-schema.ts';
 
 /** Where a public name leads. */
 export interface Route {
@@ -17,6 +17,8 @@ export interface Route {
   readonly taskSupport?: TaskSupport;
   /** It is kept from clients: its definition waits to be approved, or a guardrail denies it. */
   readonly isHeld?: boolean;
+  /** Why it is in no list: clients would refuse the list over it. */
+  readonly unfit?: string;
   /** The guardrail that denies it. */
   readonly guardrail?: string | undefined;
 }
@@ -39,10 +41,11 @@ export function publicTool(
   isModern: boolean,
 ): JsonObject {
   const { execution, ...plain } = entry as ToolEntry;
+  const output = isObject(plain['outputSchema']) ? shownSchema(plain['outputSchema']) : undefined;
   const shown =
-    wrapsOutput === true && !isModern
-      ? { ...plain, outputSchema: wrapSchema(entry['outputSchema'] as JsonObject) }
-      : plain;
+    output === undefined
+      ? plain
+      : { ...plain, outputSchema: wrapsOutput === true && !isModern ? wrapSchema(output) : output };
   // 2026-07-28 has none; what a server of that revision says there is carried as what it does not know is.
   const carried = isModern ? (isOfModern ? execution : undefined) : executionOf(execution, runsTasks === true);
   const tool = carried === undefined ? shown : { ...shown, execution: carried };

@@ -14,6 +14,7 @@ import {
   featuresOf,
   isObject,
   servesTasks,
+  unfitWords,
   type CatalogRecord,
   type ChangeKind,
   type Declared,
@@ -114,6 +115,8 @@ export class View {
       definition.pageSize,
       (server, problem) => this.#leaveOut(server, problem),
     );
+    for (const { server, unfit = [] } of this.records)
+      for (const each of unfit) this.#leaveOut(server, unfitWords(each));
     this.#missing = mapLists(eachKind, (_kind, kind) =>
       missingServers(kind, definition.servers, (server) => this.record(server)),
     );

@@ -2,6 +2,7 @@
 import type { DefinedKind } from './approved-definitions.ts';
 import { isToken, type ServerName, type WorkerId } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
+import { printable } from './printable.ts';
 import type { ChangeKind, ListKind } from './methods.ts';
 import type { Revision } from './revisions.ts';
 
@@ -63,6 +64,23 @@ export interface HeldEntry {
   readonly guardrail?: string;
 }
 
+/** An entry that is in no list because clients would refuse the whole list over it, or because it exceeds a bound. */
+export interface UnfitEntry {
+  readonly kind: ListKind;
+  /** The server's own name of the entry, or its URI or URI template; left out where it has none that can be read. */
+  readonly name?: string | undefined;
+  /** The reason, in words for a person. */
+  readonly problem: string;
+}
+
+/** An entry that is left out, and the reason, on one line. */
+export function unfitWords({ kind, name, problem }: UnfitEntry): string {
+  return printable(`${kind}${name === undefined ? '' : ` ${JSON.stringify(name.slice(0, maxShownName))}`}: ${problem}`);
+}
+
+/** Characters of a name that are shown. */
+const maxShownName = 100;
+
 /**
  * The kinds of problems for which a server cannot be used. `program`: it does not exist or must not be started. `ended`: it has ended. `address`: nothing
  * answers there. `credentials`: they are missing or refused. `time`: no answer in time. `speech`: the answers are not MCP. `configuration`: it is wrong.
@@ -92,6 +110,8 @@ export interface CatalogRecord {
   readonly unread?: readonly ListKind[];
   /** Number of entries that are in no list because they exceed the bounds. */
   readonly leftOut?: number;
+  /** The first hundred of these, each with its reason. */
+  readonly unfit?: readonly UnfitEntry[];
   /** Entries that are in no list because their definitions differ from the approved ones. */
   readonly held?: readonly HeldEntry[];
   /** Set when the adapter's worker has left in an orderly way: the record counts only while no other worker has one. */

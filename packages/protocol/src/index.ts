@@ -182,7 +182,7 @@ export type { InputMethod } from './method-table.ts';
 export { declaredBy, offerKey, ownerKey } from './declared.ts';
 export { outcomeUrlProblem, urlProblem } from './elicitation-url.ts';
 export type { Declared } from './declared.ts';
-export { catalogKey, noAnnouncements, noLists, parseCatalogKey } from './catalog-record.ts';
+export { catalogKey, noAnnouncements, noLists, parseCatalogKey, unfitWords } from './catalog-record.ts';
 export type {
   CallerOffer,
   ServerTrouble,
@@ -196,6 +196,7 @@ export type {
   ResourceEntry,
   ResourceTemplateEntry,
   ToolEntry,
+  UnfitEntry,
 } from './catalog-record.ts';
 export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';

@@ -6,14 +6,14 @@ it('repairs of one kind share a row, which keeps the first and last time and the
   const counts = new RepairCounts((repair) => heard.push(repair));
   expect(counts.rows).toEqual([]);
   counts.note('null-member', 'tools "a": title');
-  counts.note('text-hint', 'tools "a": readOnlyHint');
+  counts.note('text-flag', 'tools "a": readOnlyHint');
   counts.note('null-member', 'tools "b\u001B[2J": title');
   const [row, other, ...more] = counts.rows;
   expect(row).toMatchObject({ repair: 'null-member', count: 2, example: 'tools "b [2J": title' });
   expect(row?.lastAt).toBeGreaterThanOrEqual(row?.firstAt ?? Infinity);
-  expect(other).toMatchObject({ repair: 'text-hint', count: 1 });
+  expect(other).toMatchObject({ repair: 'text-flag', count: 1 });
   expect(more).toEqual([]);
-  expect(heard).toEqual(['null-member', 'text-hint', 'null-member']);
+  expect(heard).toEqual(['null-member', 'text-flag', 'null-member']);
 });
 
 it('an example is cut, and names of repairs are labels', () => {

@@ -6,11 +6,15 @@ import { printable } from './printable.ts';
 
 /** One row for each mistake that is repaired. A name is the value of a metric's label, so it never contains words of a server. */
 export const repairs = {
-  'null-member': { reads: 'a member of a list entry that is null as a member that is absent' },
-  'input-schema': { reads: 'an inputSchema that is missing, null or without type as one of type "object"' },
-  'text-hint': { reads: 'the text "true" or "false" of an annotation hint as that truth value' },
-  'output-schema': { reads: 'an outputSchema that no client can compile as an outputSchema that is absent' },
   redirect: { reads: 'a redirect within the origin of the server as its address' },
+  'null-member': { reads: 'a member of a list entry or result that is null as a member that is absent' },
+  'input-schema': { reads: 'an inputSchema that is missing, null, true or without type as one of type "object"' },
+  'boolean-schema': { reads: 'true or false in the place of the schema of a property as {} or {"not": {}}' },
+  'output-schema': { reads: 'an outputSchema that clients cannot compile as an outputSchema that is absent' },
+  'text-flag': { reads: 'the text "true" or "false" in the place of a truth value as that value' },
+  icon: { reads: 'an icon, or a member of an icon, that no client can show as absent' },
+  'icon-sizes': { reads: 'the sizes of an icon in one text as a list of sizes' },
+  annotation: { reads: 'an annotation of a resource that no client can read as absent' },
 } as const satisfies Record<string, { readonly reads: string }>;
 
 export type Repair = keyof typeof repairs;

@@ -6,12 +6,11 @@
  * clients and servers should validate against them.
  */
 import { holdsRawNumbers, isObject, isRawNumber, type JsonObject } from '@omnibus/protocol';
-import { Ajv, type ErrorObject, type Options } from 'ajv';
-import { Ajv2019 } from 'ajv/dist/2019.js';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Ajv, ErrorObject, Options } from 'ajv';
 import addFormats from 'ajv-formats';
 import { RE2JS } from 're2js';
 import { BudgetExhausted, counted, stepsOf, type Budget } from './budget.ts';
+import { ajvClassOf } from './dialect.ts';
 
 /**
  * @returns what is wrong with a value, in words that name the member; `ok` when nothing is, `unchecked` when finding out would take too long.
@@ -72,13 +71,7 @@ export function compileSchema(schema: JsonObject): CompiledSchema {
 
 /** An instance of its own for each schema: two servers may use one `$id`. */
 function validatorOf(dialect: unknown): Ajv {
-  const name = typeof dialect === 'string' ? dialect : '';
-  const ajv =
-    name.includes('draft-07') || name.includes('draft-06')
-      ? new Ajv(options)
-      : name.includes('2019-09')
-        ? new Ajv2019(options)
-        : new Ajv2020(options);
+  const ajv = new (ajvClassOf(dialect))(options);
   addFormats.default(ajv, { mode: 'fast' });
   // The one that comes with it compares every item with every other.
   ajv.removeKeyword('uniqueItems');

@@ -1,2 +1,3 @@
+export { clientProblem } from './compilable.ts';
 export { compileSchema } from './compile.ts';
 export type { CompiledSchema, Validate } from './compile.ts';

@@ -1,6 +1,6 @@
 /** The text that is printed on a terminal once the gateway is ready. */
 import type { Config } from '@omnibus/config';
-import { printable, type CatalogRecord } from '@omnibus/protocol';
+import { printable, unfitWords, type CatalogRecord } from '@omnibus/protocol';
 
 const clientName = 'omnibus';
 /** Listened at, these are all addresses of a machine; to connect to, they are none. */
@@ -80,14 +80,17 @@ export function isConnecting({ status, problem }: CatalogRecord): boolean {
   return status === 'down' && problem === 'it is still connecting';
 }
 
-function describe({ status, problem, lists }: CatalogRecord): string {
+function describe({ status, problem, lists, leftOut = 0, unfit = [] }: CatalogRecord): string {
   if (isConnecting({ status, problem } as CatalogRecord)) return 'is still connecting';
   if (status === 'down') return `down: ${printable(problem ?? 'not connected')}`;
-  return [
+  const offered = [
     count(lists.tools.length, 'tool'),
     count(lists.prompts.length, 'prompt'),
     count(lists.resources.length + lists.resourceTemplates.length, 'resource'),
   ].join(', ');
+  if (leftOut === 0) return offered;
+  const [first] = unfit;
+  return `${offered}; ${leftOut} left out${first === undefined ? '' : `: ${unfitWords(first)}`}`;
 }
 
 function count(number: number, noun: string): string {

@@ -154,7 +154,7 @@ export async function startGateway({
       : {
           servers: backend.loads.map(
             ({
-              record: { server, status: is, problem, revision, lists, leftOut = 0, held = [], wantsSignIn },
+              record: { server, status: is, problem, revision, lists, leftOut = 0, unfit = [], held = [], wantsSignIn },
               repairs,
             }) => ({
               server,
@@ -163,6 +163,7 @@ export async function startGateway({
               ...(backend?.sleeping.has(server) === true ? { isAsleep: true as const } : {}),
               problem,
               leftOut,
+              ...(unfit.length === 0 ? {} : { unfit }),
               ...(repairs.length === 0 ? {} : { repairs }),
               revision,
               ...(wantsSignIn === true ? { wantsSignIn: backend?.waitingFor(server) ?? 0 } : {}),

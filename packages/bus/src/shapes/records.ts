@@ -11,6 +11,7 @@ import {
   type CatalogRecord,
   type ClientInfo,
   type HeldEntry,
+  type UnfitEntry,
   type ListNotes,
   type OfferedList,
   type SessionRecord,
@@ -54,6 +55,7 @@ const offer = fields<CallerOffer>({
   key: text,
   lists: (value) => isObject(value) && listKinds.every((kind) => value[kind] === undefined || offeredList(value[kind])),
 });
+const unfit = fields<UnfitEntry>({ kind: oneOf(...listKinds), name: optional(text), problem: text });
 const held = fields<HeldEntry>({ kind: oneOf(...definedKinds), name: text, guardrail: optional(text) });
 
 export const approvedDefinitions = shape<ApprovedDefinitions>(
@@ -81,6 +83,7 @@ export const catalogRecord = shape<CatalogRecord>(
     notes: optional(notes),
     unread: optional(list(oneOf(...listKinds))),
     leftOut: optional(count),
+    unfit: optional(list(unfit)),
     held: optional(list(held)),
     hasLeft: optional(flag),
     announcements,

@@ -10,6 +10,7 @@ import type { ServerConfig } from '@omnibus/config';
 import { Bulkhead, Drain, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
   fault,
+  isObject,
   outcomeUrlProblem,
   roundMethods,
   type CallCommand,
@@ -19,6 +20,7 @@ import {
   type GatewayFault,
   type InputKey,
   type JsonObject,
+  type RepairCounts,
   type ServerName,
 } from '@omnibus/protocol';
 import type { CallMeter, CallResult, Logger, Tap, Tracing } from '@omnibus/telemetry';
@@ -32,6 +34,7 @@ import { CallTelling } from './call-telling.ts';
 import { Call, listedToolOf, resultOf, tracedParams } from './call.ts';
 import { CallSignIns } from './call-sign-ins.ts';
 import type { CallSignIn } from './sign-in.ts';
+import { mayHoldNulls, withoutNullMembers } from './result-nulls.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 import type { Tasks } from './tasks.ts';
@@ -51,6 +54,8 @@ export interface CallsOptions {
   readonly subscriptions: ResourceSubscriptions;
   readonly levels: Pick<LogLevels, 'raise' | 'least' | 'judged'>;
   readonly schemas: SchemaChecks;
+  /** Counts what is repaired of results; undefined where nothing is. */
+  readonly repairs: RepairCounts | undefined;
   /** Chooses the connection of a call. */
   readonly connections: () => Pick<
     ConnectionPool,
@@ -354,7 +359,21 @@ export class Calls {
   }
 
   #finish(call: Call, given: ExchangeOutcome): void {
-    if (!this.signIns.takes(call, given)) this.#end(call, given);
+    if (!this.signIns.takes(call, given)) this.#end(call, this.#repaired(call, given));
+  }
+
+  #repaired({ command: { method, params, context } }: Call, given: ExchangeOutcome): ExchangeOutcome {
+    const { repairs, catalog } = this.#options;
+    if (repairs === undefined || !mayHoldNulls(given)) return given;
+    return withoutNullMembers(
+      method,
+      given,
+      () => {
+        const schema = catalog.tool(String(params['name']), context.principal)?.['outputSchema'];
+        return isObject(schema) && schema['type'] !== 'object';
+      },
+      (place) => repairs.note('null-member', `result of ${method}: ${place}`),
+    );
   }
 
   #end(call: Call, given: ExchangeOutcome): void {

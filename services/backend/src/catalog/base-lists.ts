@@ -7,26 +7,34 @@ import {
   listKinds,
   listMethods,
   noLists,
+  unfitWords,
   printable,
   type CatalogLists,
   type JsonObject,
   type Limits,
   type ListKind,
   type ListNotes,
+  type UnfitEntry,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { readList } from './reader.ts';
+import { readList, type ReaderOptions } from './reader.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 
-export interface BaseListsOptions {
+export interface BaseListsOptions extends ReaderOptions {
   readonly limits: Limits;
   readonly log: Logger;
 }
+
+/** Bound on entries that the record names; all are counted. */
+const maxUnfit = 100;
+/** Entries that one log line names. */
+const maxLogged = 10;
 
 /** What is known of one list, other than its entries. */
 interface Known {
   readonly notes: ListNotes;
   readonly leftOut: number;
+  readonly unfit: readonly UnfitEntry[];
   /** Milliseconds for which the list may be used according to the server, if it announces no changes. */
   readonly ttlMs: number | undefined;
 }
@@ -63,6 +71,11 @@ export class BaseLists {
     return [...this.#known.values()].reduce((sum, { leftOut }) => sum + leftOut, 0);
   }
 
+  /** Entries that are in no list, each with its reason; the first of each list. */
+  get unfit(): readonly UnfitEntry[] {
+    return listKinds.flatMap((kind) => this.#known.get(kind)?.unfit ?? []).slice(0, maxUnfit);
+  }
+
   /** The smallest time for which the server's lists may be used. */
   get ttlMs(): number | undefined {
     const stated = [...this.#known.values()].flatMap(({ ttlMs }) => ttlMs ?? []);
@@ -87,7 +100,7 @@ export class BaseLists {
 
   /** Reads one list. @param capabilities of the server. */
   async read(kind: ListKind, connection: UpstreamConnection, capabilities: JsonObject): Promise<void> {
-    const { limits, log } = this.#options;
+    const { log } = this.#options;
     const capability = capabilities[kind === 'resourceTemplates' ? 'resources' : kind];
     if (capability === undefined) {
       if (this.#lists[kind].length > 0) this.#lists = { ...this.#lists, [kind]: [] };
@@ -96,7 +109,7 @@ export class BaseLists {
       return;
     }
     const wasWhole = this.#known.has(kind);
-    const reading = await readList(kind, (method, params) => connection.ask(method, params), limits);
+    const reading = await readList(kind, (method, params) => connection.ask(method, params), this.#options);
     // The failure is of a connection that was replaced; its successor reads the list again.
     if (!connection.isReady) return;
     const broken = 'failed' in reading ? reading.failed : reading.broken;
@@ -107,7 +120,8 @@ export class BaseLists {
     }
     if ('failed' in reading || (broken !== undefined && wasWhole)) return;
     const { entries, notes, problems, leftOut } = reading;
-    if (problems.length > 0) log.warn({ problems, leftOut }, 'entries of a list were left out');
+    if (problems.length > 0)
+      log.warn({ problems: problems.slice(0, maxLogged).map(unfitWords), leftOut }, 'entries of a list were left out');
     // An unchanged list stays the same object, and nobody is told of a change.
     if (JSON.stringify(entries) !== JSON.stringify(this.#lists[kind]))
       this.#lists = { ...this.#lists, [kind]: entries };
@@ -118,6 +132,7 @@ export class BaseLists {
     this.#known.set(kind, {
       notes: ages ? { ...notes, readAt: Date.now() } : notes,
       leftOut,
+      unfit: problems,
       ttlMs: ages ? notes.ttlMs : undefined,
     });
   }

@@ -20,12 +20,12 @@ import {
   type ToolEntry,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { readList } from './reader.ts';
+import { readList, type ReaderOptions } from './reader.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { NewConnection } from '../connection/pool-options.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
 
-export interface CallerOffersOptions {
+export interface CallerOffersOptions extends ReaderOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly limits: Limits;
@@ -208,7 +208,7 @@ export class CallerOffers {
   }
 
   async #read(key: string, connection: UpstreamConnection, caller: OfferCaller | undefined): Promise<void> {
-    const { limits, common, capabilities, log } = this.#options;
+    const { common, capabilities, log } = this.#options;
     const context = { capabilities: caller?.capabilities ?? {}, logLevel: undefined };
     const lists: Partial<Record<ListKind, unknown>> = {};
     let isWhole = true;
@@ -218,7 +218,7 @@ export class CallerOffers {
         const reading = await readList(
           kind,
           (method, params) => connection.ask(method, params, undefined, context),
-          limits,
+          this.#options,
         );
         const broken = 'failed' in reading ? reading.failed : reading.broken;
         if (broken === undefined && 'entries' in reading) lists[kind] = reading.entries;

@@ -60,7 +60,7 @@ it(
   },
 );
 
-it('a tool whose schema is not of type object is left out and counted, whatever the revision', async () => {
+it('a tool whose schema is of another type than object is left out, named and counted, and one without type is repaired, whatever the revision', async () => {
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']) {
     await using it = await AdapterUnderTest.start({
       says: ({ method }) => {
@@ -88,8 +88,13 @@ it('a tool whose schema is not of type object is left out and counted, whatever 
       },
     });
     await it.adapter.firstAttempt;
-    expect(it.tools, revision).toEqual(['good']);
-    expect(it.record, revision).toMatchObject({ revision, leftOut: 2 });
+    expect(it.tools, revision).toEqual(['good', 'none']);
+    expect(it.record, revision).toMatchObject({
+      revision,
+      leftOut: 1,
+      unfit: [{ kind: 'tools', name: 'bad', problem: '"inputSchema" must be of type "object"' }],
+    });
+    expect(it.repairs.rows).toMatchObject([{ repair: 'input-schema', example: 'tools "none": inputSchema' }]);
   }
 });
 

@@ -38,10 +38,9 @@ export class Notes {
     const meta = isObject(page['_meta']) ? keep(page['_meta'], (name) => !ofThisHop.has(name)) : {};
     const more = keep(page, (name) => name !== this.#kind && !known.has(name));
     if (isDeeperThan(meta, this.#limits.maxJsonDepth) || isDeeperThan(more, this.#limits.maxJsonDepth))
-      return `${this.#kind}: what is said of the list nests deeper than ${this.#limits.maxJsonDepth} (limits.maxJsonDepth)`;
+      return `what is said of the list nests deeper than ${this.#limits.maxJsonDepth} (limits.maxJsonDepth)`;
     this.#length += JSON.stringify([meta, more]).length;
-    if (this.#length > maxLength)
-      return `${this.#kind}: what is said of the list is longer than ${maxLength} characters`;
+    if (this.#length > maxLength) return `what is said of the list is longer than ${maxLength} characters`;
     this.#meta = { ...meta, ...this.#meta };
     this.#more = { ...more, ...this.#more };
     return undefined;

@@ -14,6 +14,7 @@ import {
 import { createLogger } from '@omnibus/telemetry';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
+import { OutputSchemas } from './output-schemas.ts';
 import { OwnerOffers, type OwnerOffersOptions } from './owner-offers.ts';
 
 const caller: OfferCaller = {
@@ -80,6 +81,8 @@ beforeEach(() => {
     server: 'up' as ServerName,
     log: createLogger({ level: 'silent', format: 'json' }),
     limits: defaultLimits,
+    repairs: undefined,
+    outputSchemas: new OutputSchemas(),
     rereadMs: 0,
     connections: () => pool,
     wantsSignIn: () => false,

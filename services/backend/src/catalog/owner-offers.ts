@@ -30,10 +30,10 @@ import type { UpstreamConnection } from '../connection/connection.ts';
 import type { NewConnection } from '../connection/pool-options.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
 import { FailedReadings } from './failed-readings.ts';
-import { readList } from './reader.ts';
+import { readList, type ReaderOptions } from './reader.ts';
 import { refusedTool, withoutSignIn } from './sign-in-offer.ts';
 
-export interface OwnerOffersOptions {
+export interface OwnerOffersOptions extends ReaderOptions {
   readonly server: ServerName;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
@@ -297,13 +297,13 @@ export class OwnerOffers {
     connection: UpstreamConnection,
     capabilities: JsonObject,
   ): Promise<{ readonly lists: Partial<CatalogLists>; readonly unread: ReadonlySet<ListKind> } | undefined> {
-    const { limits, log } = this.#options;
+    const { log } = this.#options;
     const [lists, unread]: [Partial<Record<ListKind, unknown>>, Set<ListKind>] = [{}, new Set()];
     const read = async (kind: ListKind): Promise<void> => {
       const reading = await readList(
         kind,
         (method, params) => connection.ask(method, params, undefined, { capabilities, logLevel: undefined }),
-        limits,
+        this.#options,
       );
       const broken = 'failed' in reading ? reading.failed : reading.broken;
       if (broken === undefined && 'entries' in reading) lists[kind] = reading.entries;

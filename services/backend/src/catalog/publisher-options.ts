@@ -4,9 +4,10 @@ import type { Limits, Principal, ServerName, WorkerId } from '@omnibus/protocol'
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
+import type { ReaderOptions } from './reader.ts';
 import type { Definitions } from './definitions/definitions.ts';
 
-export interface PublisherOptions {
+export interface PublisherOptions extends ReaderOptions {
   readonly server: ServerName;
   readonly worker: WorkerId;
   readonly connection: () => UpstreamConnection;

@@ -22,6 +22,7 @@ import {
 import { BaseLists } from './base-lists.ts';
 import { CallerOffers } from './caller-offers.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
+import { OutputSchemas } from './output-schemas.ts';
 import type { PublisherOptions } from './publisher-options.ts';
 import { isSame, recordOfLost, recordOfUp, type RecordParts } from './record-of.ts';
 import { RecordStore } from './record-store.ts';
@@ -73,7 +74,8 @@ export class CatalogPublisher {
   /** Callers that wait for the end of the next reading. */
   readonly #awaited: (() => void)[] = [];
 
-  constructor(options: PublisherOptions) {
+  constructor(given: Omit<PublisherOptions, 'outputSchemas'>) {
+    const options = { ...given, outputSchemas: new OutputSchemas() };
     this.#options = options;
     this.#store = new RecordStore({ ...options, record: () => this.#record });
     this.#common = new BaseLists(options);
@@ -346,11 +348,10 @@ export class CatalogPublisher {
   }
 
   /** Resolves when the record is written, or cannot be. */
-  async #publish({ leftOut: _leftOut, ...record }: CatalogRecord): Promise<void> {
+  async #publish(record: CatalogRecord): Promise<void> {
     if (this.#isRetired || isSame(record, this.#record, this.#store.written)) return;
-    const { leftOut } = this.#common;
-    this.#record = leftOut === 0 ? record : { ...record, leftOut };
-    this.#options.metrics.upstream.leftOut(record.server, leftOut);
+    this.#record = record;
+    this.#options.metrics.upstream.leftOut(record.server, record.leftOut ?? 0);
     if (this.owners !== undefined || record.wantsSignIn === true)
       this.#options.metrics.upstream.signInsWanted(record.server, this.waiting);
     this.#index(record);

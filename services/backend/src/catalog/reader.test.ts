@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defaultLimits, type ExchangeOutcome, type JsonObject, type Limits } from '@omnibus/protocol';
+import { OutputSchemas } from './output-schemas.ts';
 import { readList } from './reader.ts';
 
 const limits: Limits = defaultLimits;
@@ -21,7 +22,11 @@ async function read(
   ask: (method: string, params: JsonObject) => Promise<ExchangeOutcome>,
   changed: Partial<Limits> = {},
 ) {
-  const reading = await readList('tools', ask, { ...limits, ...changed });
+  const reading = await readList('tools', ask, {
+    limits: { ...limits, ...changed },
+    repairs: undefined,
+    outputSchemas: new OutputSchemas(),
+  });
   if ('failed' in reading) throw new Error(reading.failed);
   return reading;
 }
@@ -31,7 +36,7 @@ describe('reading a list of a server', () => {
     const { ask } = pages({ tools: Array.from({ length: 200_000 }, (_, index) => tool(`t${index}`)) });
     const { entries, leftOut, problems } = await read(ask);
     expect([entries.length, leftOut]).toEqual([50_000, 150_000]);
-    expect(problems[0]).toContain('limits.maxCatalogEntries');
+    expect(problems[0]?.problem).toContain('limits.maxCatalogEntries');
   });
 
   it('stops at a cursor that came before, and at pages without end', async () => {
@@ -45,7 +50,7 @@ describe('reading a list of a server', () => {
     const repeating = pages({ tools: [tool('a')], nextCursor: 'x' }, { tools: [tool('b')], nextCursor: 'x' });
     const { entries, problems } = await read(repeating.ask);
     expect(entries.map(({ name }) => name)).toEqual(['a', 'b']);
-    expect(problems[0]).toContain('repeats its cursor');
+    expect(problems[0]?.problem).toContain('repeats its cursor');
   });
 
   it('ends pages without entries too, and does not ask on when the bytes of the list are used up', async () => {
@@ -55,7 +60,7 @@ describe('reading a list of a server', () => {
     });
     const { entries, leftOut, problems } = await read(large.ask, { maxCatalogBytes: 1_000 });
     expect([entries.length, leftOut, large.asked()]).toEqual([1, 1, 1]);
-    expect(problems[0]).toContain('limits.maxCatalogBytes');
+    expect(problems[0]?.problem).toContain('limits.maxCatalogBytes');
   });
 
   it('leaves out what is too deep, has an endless name, comes twice or is no entry, and uses the rest', async () => {
@@ -81,6 +86,6 @@ describe('reading a list of a server', () => {
     const { entries, leftOut, problems } = await read(ask);
     expect(entries.map(({ name }) => name)).toEqual(['good', 'fine']);
     expect(leftOut).toBe(6);
-    expect(problems.every((problem) => problem.length <= 300)).toBe(true);
+    expect(problems.every(({ problem }) => problem.length <= 300)).toBe(true);
   });
 });

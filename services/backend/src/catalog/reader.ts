@@ -3,6 +3,7 @@ import { checkEntries } from '@omnibus/catalog';
 import {
   isDeeperThan,
   isObject,
+  printable,
   listMethods,
   type CatalogLists,
   type ExchangeOutcome,
@@ -10,8 +11,11 @@ import {
   type Limits,
   type ListKind,
   type ListNotes,
+  type RepairCounts,
+  type UnfitEntry,
 } from '@omnibus/protocol';
 import { Notes } from './list-notes.ts';
+import type { OutputSchemas } from './output-schemas.ts';
 
 export interface ListReading<Kind extends ListKind> {
   readonly entries: CatalogLists[Kind];
@@ -19,16 +23,24 @@ export interface ListReading<Kind extends ListKind> {
   readonly notes: ListNotes;
   /** Why the list is incomplete: a page after the first could not be read. */
   readonly broken: string | undefined;
-  /** Some of the problems, in words. */
-  readonly problems: readonly string[];
+  /** Problems of entries and of the list; the first hundred. */
+  readonly problems: readonly UnfitEntry[];
   /** Number of entries that were left out, as far as they were read. */
   readonly leftOut: number;
 }
 
-export type ReaderLimits = Pick<Limits, 'maxCatalogEntries' | 'maxCatalogPages' | 'maxCatalogBytes' | 'maxJsonDepth'>;
+type ReaderLimits = Pick<Limits, 'maxCatalogEntries' | 'maxCatalogPages' | 'maxCatalogBytes' | 'maxJsonDepth'>;
+
+/** How the lists of one server are read. */
+export interface ReaderOptions {
+  readonly limits: ReaderLimits;
+  /** Counts what is repaired; undefined where nothing is. */
+  readonly repairs: RepairCounts | undefined;
+  readonly outputSchemas: OutputSchemas;
+}
 
 /** Bound on problems that are named; further ones are counted. */
-const maxProblems = 10;
+const maxProblems = 100;
 /** Characters of a problem, which contains strings of the server. */
 const maxProblemLength = 300;
 /** Characters of a name or URI: eight times what revisions recommend at most for names, and what browsers take as an address. */
@@ -51,7 +63,7 @@ const methodNotFound = -32_601;
 /** The part of one list that was read so far. */
 class Reading {
   readonly values: unknown[] = [];
-  readonly problems: string[] = [];
+  readonly problems: UnfitEntry[] = [];
   leftOut = 0;
   readonly #kind: ListKind;
   readonly #limits: ReaderLimits;
@@ -62,8 +74,13 @@ class Reading {
     this.#limits = limits;
   }
 
-  note(problem: string): void {
-    if (this.problems.length < maxProblems) this.problems.push(problem.slice(0, maxProblemLength));
+  note(problem: string, name?: string): void {
+    if (this.problems.length < maxProblems)
+      this.problems.push({
+        kind: this.#kind,
+        ...(name === undefined ? {} : { name }),
+        problem: printable(problem, maxProblemLength),
+      });
   }
 
   /** @returns false when there is no room for more. */
@@ -79,7 +96,7 @@ class Reading {
       const problem = this.#problem(item);
       if (problem !== undefined) {
         this.leftOut += 1;
-        this.note(`${this.#kind}: an entry was left out: ${problem}`);
+        this.note(problem, nameOf(item, this.#kind));
         continue;
       }
       this.#bytes += JSON.stringify(item).length;
@@ -97,7 +114,7 @@ class Reading {
 
   #stop(left: number, problem: string): void {
     this.leftOut += left;
-    this.note(`${this.#kind}: ${problem}`);
+    this.note(problem);
   }
 
   #problem(item: unknown): string | undefined {
@@ -120,7 +137,7 @@ class Reading {
 export async function readList<Kind extends ListKind>(
   kind: Kind,
   ask: (method: string, params: JsonObject) => Promise<ExchangeOutcome>,
-  limits: ReaderLimits,
+  { limits, repairs, outputSchemas }: ReaderOptions,
 ): Promise<ListReading<Kind> | { readonly failed: string }> {
   const reading = new Reading(kind, limits);
   const seen = new Set<string>();
@@ -143,15 +160,19 @@ export async function readList<Kind extends ListKind>(
     if (!reading.take(items as unknown[]) || typeof next !== 'string') break;
     if (seen.has(next) || page >= limits.maxCatalogPages) {
       reading.note(
-        `${listMethods[kind]}: stopped after ${page} pages because ${seen.has(next) ? 'the server repeats its cursor' : 'of limits.maxCatalogPages'}`,
+        `stopped after ${page} pages because ${seen.has(next) ? 'the server repeats its cursor' : 'of limits.maxCatalogPages'}`,
       );
       break;
     }
     seen.add(next);
     cursor = next;
   }
-  const { entries, rejected } = checkEntries(kind, reading.values, limits.maxCatalogEntries);
-  for (const problem of rejected) reading.note(problem);
+  const { entries, rejected } = await checkEntries(kind, reading.values, {
+    maxEntries: limits.maxCatalogEntries,
+    repairs,
+    outputProblem: outputSchemas.ofOneList(),
+  });
+  for (const { problem, name } of rejected) reading.note(problem, name);
   return {
     entries,
     notes: notes.taken,
@@ -159,6 +180,11 @@ export async function readList<Kind extends ListKind>(
     problems: reading.problems,
     leftOut: reading.leftOut + rejected.length,
   };
+}
+
+function nameOf(item: unknown, kind: ListKind): string | undefined {
+  const name = isObject(item) ? item[identities[kind]] : undefined;
+  return typeof name === 'string' && name.length <= maxIdentityLength[kind] ? name : undefined;
 }
 
 function describe(outcome: ExchangeOutcome): string {

@@ -30,10 +30,12 @@ export function recordOfUp(known: CatalogRecord, instructions: string | undefine
     instructions: _shown,
     owners: _owners,
     wantsSignIn: _wantsSignIn,
+    leftOut: _leftOut,
+    unfit: _unfit,
     ...record
   } = known;
   const offers = parts.offers.all;
-  const { lists, problem, notes, unread } = parts.common;
+  const { lists, problem, notes, unread, leftOut, unfit } = parts.common;
   return judged(
     {
       ...record,
@@ -43,6 +45,8 @@ export function recordOfUp(known: CatalogRecord, instructions: string | undefine
       ...(problem === undefined ? {} : { problem }),
       ...(Object.keys(notes).length === 0 ? {} : { notes }),
       ...(unread.length === 0 ? {} : { unread }),
+      ...(leftOut === 0 ? {} : { leftOut }),
+      ...(unfit.length === 0 ? {} : { unfit }),
       ...(offers.length === 0 ? {} : { offers }),
     },
     parts,
@@ -91,7 +95,7 @@ export function isSame(record: CatalogRecord, known: CatalogRecord, written: Cat
     record.status !== known.status
   )
     return false;
-  const rest = ({ lists: _lists, leftOut: _leftOut, ...more }: CatalogRecord): string =>
+  const rest = ({ lists: _lists, ...more }: CatalogRecord): string =>
     JSON.stringify(Object.entries(more).toSorted(([one], [other]) => (one < other ? -1 : 1)));
   return rest(record) === rest(known);
 }

@@ -294,6 +294,30 @@ function Why({ server, address, command, endpoints }: ServerPage) {
             </>
           )}
         </dd>
+        {(server.unfit ?? []).length > 0 && (
+          <>
+            <dt>Left out</dt>
+            <dd>
+              {server.unfit?.map(({ kind, name, problem }, index) => (
+                <div key={index}>
+                  <Said text={`${kind}${name === undefined ? '' : ` ${name}`}: ${problem}`} max={300} />
+                </div>
+              ))}
+            </dd>
+          </>
+        )}
+        {(server.repairs ?? []).length > 0 && (
+          <>
+            <dt>Repairs</dt>
+            <dd>
+              {server.repairs?.map(({ repair, reads, count: times, example }) => (
+                <div key={repair}>
+                  The gateway reads {reads}: {count(times, 'time')}, as at <Said text={example} max={200} />
+                </div>
+              ))}
+            </dd>
+          </>
+        )}
         <dt>Shown at</dt>
         <dd>
           {endpoints.length === 0

@@ -1,6 +1,6 @@
 /** The status of a process at its admin port, and the part of it that an administrator of one tenant sees. */
 import { serversFor, type Config } from '@omnibus/config';
-import type { RepairRow } from '@omnibus/protocol';
+import type { RepairRow, UnfitEntry } from '@omnibus/protocol';
 import type { Role } from '../compose.ts';
 
 /** The status of one process, as `/status` answers it. */
@@ -31,6 +31,8 @@ export interface ProcessStatus {
     readonly unreadable?: number;
     /** How many of its entries are in no list, since they are malformed or too many. */
     readonly leftOut: number;
+    /** The first hundred of these, each with its reason; left out where there is none. */
+    readonly unfit?: readonly UnfitEntry[];
     /** What it writes against the specification and the gateway reads as what it means; left out where nothing was repaired. */
     readonly repairs?: readonly RepairRow[];
     readonly revision: string | undefined;

@@ -2,7 +2,7 @@
 import { readChallenge } from '@omnibus/credentials';
 import { accountOf, enabledServers, type Config, type ServerConfig } from '@omnibus/config';
 import type { ServerLoad } from '@omnibus/backend';
-import { printable, repairs, type CatalogRecord } from '@omnibus/protocol';
+import { printable, repairs, unfitWords, type CatalogRecord } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../compose.ts';
 import { counted } from '../counted.ts';
@@ -56,7 +56,7 @@ function wordsOf(lines: readonly { readonly text: string; readonly isOwn: boolea
 }
 
 function ofRunning(
-  { server, revision, lists, problem, leftOut = 0, held = [] }: CatalogRecord,
+  { server, revision, lists, problem, leftOut = 0, unfit = [], held = [] }: CatalogRecord,
   { strays, repairs: repaired }: Pick<ServerLoad, 'strays' | 'repairs'>,
   settings: ServerConfig | undefined,
   account: string | undefined,
@@ -91,7 +91,7 @@ function ofRunning(
       : [
           {
             text: `${leftOut} of what it offers cannot be shown to clients`,
-            advice: 'The log of a gateway that runs names each, with the reason.',
+            advice: unfit.slice(0, maxShown).map(unfitWords).join('; '),
           },
         ]),
     ...repaired.map(({ repair, count, example }) => ({

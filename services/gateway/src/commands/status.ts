@@ -1,6 +1,6 @@
 /** Shows the processes of a running gateway and its servers. */
 import type { Processes, ServerRow, Servers } from '@omnibus/admin-api';
-import { printable } from '@omnibus/protocol';
+import { printable, unfitWords } from '@omnibus/protocol';
 import type { ProcessStatus } from '../admin/status.ts';
 import { answerEither, CommandProblem, runCommand } from '../outcome.ts';
 import { alignColumns } from '../table.ts';
@@ -66,6 +66,7 @@ function ofOne(
         prompts,
         resources,
         leftOut,
+        unfit,
         held,
         wantsSignIn: signIns,
       }) => {
@@ -79,6 +80,7 @@ function ofOne(
           resources,
           leftOut,
           held,
+          ...(unfit === undefined ? {} : { unfit: [...unfit] }),
           ...(signIns === undefined || signIns === 0 ? {} : { signIns }),
           ...(problem === undefined ? {} : { problem }),
           ...(revision === undefined ? {} : { revision }),
@@ -109,7 +111,10 @@ function print({ processes, servers, missing }: Seen): string {
     String(each.resources),
     String(each.places.length),
     each.account ?? '-',
-    printable(each.problem ?? [pauseWords(each), signInWords(each)].filter((words) => words !== '').join('; ')),
+    printable(
+      each.problem ??
+        [pauseWords(each), signInWords(each), leftOutWords(each)].filter((words) => words !== '').join('; '),
+    ),
   ]);
   return [
     alignColumns([['PROCESS', 'ROLE', 'VERSION', 'UPTIME', 'BUS', 'SESSIONS', 'STATE'], ...rows, ...gone]),
@@ -148,6 +153,12 @@ function uptimeOf(ms: number): string {
 /** That users have to sign in first; empty where nobody has to. */
 function signInWords({ signIns }: ServerRow): string {
   return signIns === undefined ? '' : `wants a sign-in of ${signIns === 1 ? '1 user' : `${signIns} users`}`;
+}
+
+/** What is in no list because clients would refuse the list over it, and why. */
+function leftOutWords({ leftOut, unfit = [] }: ServerRow): string {
+  const [first] = unfit;
+  return leftOut === 0 ? '' : `${leftOut} left out${first === undefined ? '' : `: ${unfitWords(first)}`}`;
 }
 
 /** Who has paused a server, until when and why; empty for one that is not paused. */

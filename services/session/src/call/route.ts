@@ -23,7 +23,7 @@ import { toolParams, withoutOwnMeta } from './request-params.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import { ambiguous, resourceRoute, uriFault } from './routes/resource-route.ts';
-import { heldBack, unknownEntry, unknownResource } from './routes/unknown-entry.ts';
+import { heldBack, leftOut, unknownEntry, unknownResource } from './routes/unknown-entry.ts';
 
 /** The server that a request goes to, and its parameters there. */
 export interface Destination {
@@ -112,6 +112,7 @@ function planOf(
       const found = view.promptRoute(name);
       if (found === undefined) return refuse(unknownEntry(view, 'prompts', name));
       if (found.isHeld === true) return refuse(heldBack('prompt', name, found));
+      if (found.unfit !== undefined) return refuse(leftOut('prompts', name, found));
       return {
         kind: 'send',
         server: found.server,
@@ -176,6 +177,7 @@ function toolPlan(view: View, params: JsonObject, { port }: RoutedClient): Plan 
   const found = view.toolRoute(name);
   if (found === undefined) return signInPlan(view, name, params) ?? refuse(unknownEntry(view, 'tools', name));
   if (found.isHeld === true) return refuse(heldBack('tool', name, found));
+  if (found.unfit !== undefined) return refuse(leftOut('tools', name, found));
   const { task, ...plain } = toolParams(params, found);
   const mode = port.taskMode();
   const isTask = mode === 'requested' && task !== undefined && view.taskServers().length > 0;
@@ -224,6 +226,7 @@ function completionPlan(view: View, params: JsonObject, { linkedResources }: Rou
     return refuse(isPrompt ? unknownEntry(view, 'prompts', named) : unknownResource(view, named));
   if ('rivals' in found) return refuse(ambiguous(named, found.rivals));
   if ('isHeld' in found && found.isHeld) return refuse(heldBack('prompt', named, found));
+  if ('unfit' in found && found.unfit !== undefined) return refuse(leftOut('prompts', named, found));
   if (!view.canComplete(found.server))
     return { kind: 'answer', server: found.server, result: { completion: { values: [] } } };
   const original = isPrompt ? { ...ref, name: found.original } : { ...ref, uri: found.original };

@@ -350,6 +350,7 @@ function rowOf(
     lastWords,
     signIns,
     repairs,
+    unfit,
   } = best ?? {};
   const account = settings === undefined ? undefined : accountOf(settings, config);
   const known = Object.fromEntries(
@@ -364,6 +365,7 @@ function rowOf(
       rates,
       signIns,
       repairs,
+      unfit,
     }).filter(([, value]) => value !== undefined),
   );
   return {

@@ -138,7 +138,7 @@ export class ProcessDesk {
       : {
           servers: loads.map(
             ({
-              record: { server, status, problem: own, trouble, revision, lists, leftOut = 0, held = [] },
+              record: { server, status, problem: own, trouble, revision, lists, leftOut = 0, unfit = [], held = [] },
               running,
               waiting,
               connections,
@@ -168,6 +168,7 @@ export class ProcessDesk {
                 resources: lists.resources.length + lists.resourceTemplates.length,
                 leftOut,
                 held: held.length,
+                ...(unfit.length === 0 ? {} : { unfit }),
                 ...(repairs.length === 0 ? {} : { repairs: repairs.map(shownRepair) }),
                 ...(wantsSignIn === undefined || wantsSignIn === 0 ? {} : { signIns: wantsSignIn }),
                 ...(revision === undefined ? {} : { revision, era: isModernRevision(revision) ? 'modern' : 'legacy' }),

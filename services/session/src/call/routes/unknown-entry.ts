@@ -61,6 +61,20 @@ export function besides(kind: string, missing: readonly MissingServer[]): string
   return words.length === 0 ? '' : `; what some servers have of ${kind} is not known: ${words.join('; ')}`;
 }
 
+/** The refusal of a tool or prompt that is in no list. @param name as the client sent it. */
+export function leftOut(
+  kind: 'tools' | 'prompts',
+  name: string,
+  { server, unfit }: Pick<Route, 'server' | 'unfit'>,
+): GatewayFault {
+  const what = kind === 'tools' ? 'tool' : 'prompt';
+  return fault(
+    `${what}.unknown`,
+    `the ${what} ${JSON.stringify(printable(name, 100))} is in no list, since clients would refuse the list over what server "${server}" says of it: ${unfit ?? ''}. It is to be mended in the server`,
+    { server },
+  );
+}
+
 /** The refusal of a tool or prompt whose definition waits for approval. @param name as the client sent it. */
 export function heldBack(
   what: 'tool' | 'prompt',

@@ -1,0 +1,105 @@
+/**
+ * Members of a result that are null where the specification's schema has no null: libraries write members that are not set in this way, and official clients
+ * refuse the result over them. Data of a tool is left as it is.
+ */
+import { isObject, methodRow, type ExchangeMethod, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
+
+/** Optional members of results, of blocks of content, of contents and of completions (2025-11-25 and 2026-07-28 schema). */
+const optional: ReadonlySet<string> = new Set([
+  ...['_meta', 'isError', 'description', 'annotations', 'title', 'icons', 'mimeType', 'size', 'text', 'blob'],
+  ...['audience', 'priority', 'lastModified', 'total', 'hasMore', 'resultType', 'ttlMs', 'cacheScope'],
+]);
+
+/** Members that hold blocks of content, contents of resources, or messages of prompts. */
+const lists = ['content', 'contents', 'messages'] as const;
+
+/** Whether a result may have such members. It allocates nothing, since it looks at every result. */
+export function mayHoldNulls(outcome: ExchangeOutcome): boolean {
+  if (outcome.kind !== 'result') return false;
+  const { result } = outcome;
+  for (const name in result) {
+    const value = result[name];
+    if (value === null || (name === 'completion' && hasNull(value))) return true;
+    if (Array.isArray(value))
+      for (let index = 0; index < value.length; index += 1) if (hasNull(value[index])) return true;
+  }
+  return false;
+}
+
+/** In the object, or in an object in it. */
+function hasNull(value: unknown, depth = 0): boolean {
+  if (!isObject(value)) return false;
+  for (const name in value) {
+    const member = value[name];
+    if (member === null || (depth < 2 && hasNull(member, depth + 1))) return true;
+  }
+  return false;
+}
+
+/**
+ * @param mayBeNull whether null is a value of the tool's `structuredContent`; asked only where it is null.
+ * @param note hears of each member, by its place.
+ * @returns the same object where there is nothing to repair, as in almost every result.
+ */
+export function withoutNullMembers(
+  method: ExchangeMethod,
+  outcome: ExchangeOutcome,
+  mayBeNull: () => boolean,
+  note: (place: string) => void,
+): ExchangeOutcome {
+  if (outcome.kind !== 'result') return outcome;
+  const { result } = outcome;
+  // What is in the results of methods that no revision defines, nobody here knows.
+  if (methodRow(method) === undefined) return outcome;
+  let made = cleaned(result, '', note);
+  for (const list of lists) made = withItems(made, list, note);
+  const { completion } = made;
+  if (isObject(completion)) made = withMember(made, 'completion', cleaned(completion, 'completion.', note));
+  if (made['structuredContent'] === null && !mayBeNull()) made = without(made, 'structuredContent', '', note);
+  return made === result ? outcome : { ...outcome, result: made };
+}
+
+/** Blocks of content, contents of resources, or messages of prompts, which hold a block. */
+function withItems(result: JsonObject, name: string, note: (place: string) => void): JsonObject {
+  const list = result[name];
+  if (!Array.isArray(list)) return result;
+  let made: unknown[] | undefined;
+  for (let index = 0; index < list.length; index += 1) {
+    const item: unknown = list[index];
+    if (!isObject(item)) continue;
+    const kept = block(item, `${name}[${index}].`, note);
+    if (kept !== item) (made ??= [...(list as unknown[])])[index] = kept;
+  }
+  return made === undefined ? result : { ...result, [name]: made };
+}
+
+/** Its members, and those of what it holds: a resource, annotations, the content of a message. */
+function block(item: JsonObject, place: string, note: (place: string) => void): JsonObject {
+  let made = cleaned(item, place, note);
+  for (const name of ['resource', 'annotations', 'content']) {
+    const inner = made[name];
+    if (isObject(inner))
+      made = withMember(
+        made,
+        name,
+        name === 'content' ? block(inner, `${place}${name}.`, note) : cleaned(inner, `${place}${name}.`, note),
+      );
+  }
+  return made;
+}
+
+function cleaned(object: JsonObject, place: string, note: (place: string) => void): JsonObject {
+  let made = object;
+  for (const name in object) if (object[name] === null && optional.has(name)) made = without(made, name, place, note);
+  return made;
+}
+
+function without(object: JsonObject, name: string, place: string, note: (place: string) => void): JsonObject {
+  note(`${place}${name}`);
+  const { [name]: _null, ...rest } = object;
+  return rest;
+}
+
+function withMember(object: JsonObject, name: string, value: JsonObject): JsonObject {
+  return object[name] === value ? object : { ...object, [name]: value };
+}
