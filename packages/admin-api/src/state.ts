@@ -212,6 +212,10 @@ export const catalogueEntry = z.object({
     .describe(
       'Why its name differs: the server in front; that, and shortened to 64 characters; `rename` of a profile; characters that models do not take; a URI that two servers have.',
     ),
+  isForAskable: z
+    .literal(true)
+    .optional()
+    .describe('Only clients are offered it that servers can ask something (elicitation, sampling).'),
   annotations: json.optional(),
   inputSchema: json.optional(),
   outputSchema: json.optional(),

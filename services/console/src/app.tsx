@@ -4,7 +4,7 @@ import type { ComponentType } from 'preact';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
 import { needsSignIn, takeToken } from './api/ask.ts';
 import { refresh, useLive, type Live } from './api/live.ts';
-import { Dialog, Heading } from './parts/basics.tsx';
+import { Dialog, Heading, Updated } from './parts/basics.tsx';
 import { Returned } from './parts/returned.tsx';
 import { SignIn } from './parts/sign-in.tsx';
 import { State } from './parts/state.tsx';
@@ -90,7 +90,7 @@ function followTokens(): () => void {
   return () => removeEventListener('hashchange', changed);
 }
 
-function Top({ overview: { value, problem } }: { readonly overview: Live<OverviewAnswer> }) {
+function Top({ overview: { value, problem, at } }: { readonly overview: Live<OverviewAnswer> }) {
   const needs = value?.findings.filter(({ severity }) => severity !== 'note').length ?? 0;
   return (
     <header>
@@ -111,7 +111,7 @@ function Top({ overview: { value, problem } }: { readonly overview: Live<Overvie
       {value !== undefined && (
         <span class="where">
           {count(value.counts.processes, 'process', 'processes')} · {value.version} · answered by{' '}
-          <code>{value.process}</code>
+          <code>{value.process}</code> · <Updated at={at} />
           {value.console.mode === 'read' && ' · read only'}
         </span>
       )}

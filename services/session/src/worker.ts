@@ -16,7 +16,10 @@ import { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Guardrails, Policy } from '@omnibus/policy';
 import {
+  anonymous,
+  declaredBy,
   idSequence,
+  newRequestKey,
   newWorkerId,
   whoOf,
   type AdoptCommand,
@@ -215,6 +218,14 @@ export class SessionWorker {
       edges: this.#edges,
       watch: this.#watch,
       views: this.#views,
+      offered: (endpoint, capabilities) => {
+        void this.#offers.settling({
+          place: endpoint,
+          declared: declaredBy(capabilities, false),
+          caller: { principal: anonymous, session: newRequestKey(), standsAlone: true, capabilities },
+        });
+        return this.#views.getAlone(endpoint, capabilities, anonymous);
+      },
       waiting: () => metering.approvals.forApprovers,
     });
     const callerProblem = this.#callerProblem();

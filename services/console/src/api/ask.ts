@@ -129,8 +129,23 @@ async function send(path: string, { method = 'GET', body, signal: ending }: Aske
   }
 }
 
-export async function get<Answer>(path: string, signal?: AbortSignal): Promise<Answer> {
-  return jsonOf(await ask(path, signal === undefined ? {} : { signal }));
+/** Time that the gateway has for an answer, in milliseconds: the longest question to all processes takes a part of it. */
+const patienceMs = 10_000;
+
+/** @throws {ApiProblem} also if there is no answer in time. */
+export async function get<Answer>(path: string, ending?: AbortSignal): Promise<Answer> {
+  const limit = AbortSignal.timeout(patienceMs);
+  try {
+    return await jsonOf(await ask(path, { signal: ending === undefined ? limit : AbortSignal.any([ending, limit]) }));
+  } catch (error) {
+    if (!limit.aborted || ending?.aborted === true) throw error;
+    throw new ApiProblem(
+      0,
+      'unreachable',
+      `This process of the gateway has not answered for ${patienceMs / 1_000} s.`,
+      'It may hang: see its log, and restart it. The page tries again by itself.',
+    );
+  }
 }
 
 export async function post<Answer>(path: string, body?: unknown): Promise<Answer> {

@@ -78,6 +78,26 @@ export function Ago({ at, isSince = false }: { readonly at: string; readonly isS
   );
 }
 
+/** Figures of this age are marked: the page asks every two seconds. */
+const staleMs = 6_000;
+
+/** How old the figures of the page are. @param at milliseconds since 1970. */
+export function Updated({ at }: { readonly at: number }) {
+  const [now, setNow] = useState(Date.now());
+  useLayoutEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  const age = Math.max(0, now - at);
+  return age < staleMs ? (
+    <span class="updated">updated now</span>
+  ) : (
+    <span class="updated">
+      <State tone="bad" shape="!" word={`not updated for ${duration(age)}`} />
+    </span>
+  );
+}
+
 /** A button that copies a text, and then shows whether that succeeded. */
 export function Copy({ text, label = 'copy' }: { readonly text: string; readonly label?: string }) {
   const [said, setSaid] = useState<string>();

@@ -1,15 +1,21 @@
 /** A call from the page: its progress, the questions of its server, and its outcome. */
 import { useEffect, useState } from 'preact/hooks';
+import type { Approval, Approvals, CatalogueEntry } from '@omnibus/admin-api';
 import { problemWords } from '../api/ask.ts';
+import { useLive } from '../api/live.ts';
 import { Problem } from '../parts/basics.tsx';
 import { Said } from '../parts/said.tsx';
 import { State } from '../parts/state.tsx';
 import { Result } from '../result/result.tsx';
+import { hrefOf } from '../route.ts';
 import { asText, duration } from '../words.ts';
 import type { Attempt, AttemptState } from './attempt.ts';
 import { Asked } from './questions.tsx';
 
-export function Running({ attempt, server }: { readonly attempt: Attempt; readonly server: string }) {
+/** What is tried: the tool, prompt or resource that the catalogue shows. */
+type Tried = Pick<CatalogueEntry, 'server' | 'ownName'>;
+
+export function Running({ attempt, entry }: { readonly attempt: Attempt; readonly entry: Tried }) {
   const state = attempt.state.value;
   const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
   const isRunning = state.phase === 'running' || state.phase === 'asking';
@@ -18,11 +24,11 @@ export function Running({ attempt, server }: { readonly attempt: Attempt; readon
       <h2>The call</h2>
       <div role="status">
         {isRunning ? (
-          <State
-            tone={state.questions.length > 0 ? 'ask' : 'warn'}
-            shape={state.questions.length > 0 ? '?' : '◐'}
-            word={state.questions.length > 0 ? 'waits for you' : 'running'}
-          />
+          state.questions.length > 0 ? (
+            <State tone="ask" shape="?" word="waits for you" />
+          ) : (
+            <OnItsWay entry={entry} since={state.startedAt} />
+          )
         ) : state.phase === 'failed' ? (
           <State tone="bad" shape="✗" word="failed" />
         ) : (
@@ -44,7 +50,7 @@ export function Running({ attempt, server }: { readonly attempt: Attempt; readon
       {problem !== undefined && <Problem {...problem} />}
       <Progress state={state} isRunning={isRunning} />
       {state.questions.map((question) => (
-        <Asked key={question.key} question={question} attempt={attempt} server={server} />
+        <Asked key={question.key} question={question} attempt={attempt} server={entry.server} />
       ))}
       {state.problem !== undefined && (
         <>
@@ -74,6 +80,26 @@ export function Running({ attempt, server }: { readonly attempt: Attempt; readon
       )}
     </section>
   );
+}
+
+/** A call without an answer: an approver may have it. Users who may not see approvals see that it runs. */
+function OnItsWay({ entry, since }: { readonly entry: Tried; readonly since: number }) {
+  const approvals = useLive<Approvals>('approvals');
+  const waiting = approvals.value?.approvals.find((each) => isOf(each, entry, since));
+  if (waiting === undefined) return <State tone="warn" shape="◐" word="running" />;
+  return (
+    <>
+      <State tone="ask" shape="?" word="waits for approval" /> because of rule <Said text={waiting.rule} max={80} />.{' '}
+      <a href={hrefOf('approvals', waiting.id)}>Look at it</a>
+    </>
+  );
+}
+
+/** Clocks of the page and the gateway differ by this much at most. */
+const clocksMs = 5_000;
+
+function isOf({ state, server, tool, at }: Approval, entry: Tried, since: number): boolean {
+  return state === 'waiting' && server === entry.server && tool === entry.ownName && at >= since - clocksMs;
 }
 
 function Since({ at }: { readonly at: number }) {

@@ -41,9 +41,11 @@ export function Servers() {
                   />
                 </label>
                 <List
-                  servers={all.filter((server) =>
-                    `${server.name} ${server.state} ${server.problem ?? ''}`.toLowerCase().includes(wanted),
-                  )}
+                  servers={all
+                    .filter((server) =>
+                      `${server.name} ${server.state} ${server.problem ?? ''}`.toLowerCase().includes(wanted),
+                    )
+                    .toSorted((one, other) => urgency(one) - urgency(other))}
                   chosen={item}
                 />
               </>
@@ -55,6 +57,10 @@ export function Servers() {
     </>
   );
 }
+
+/** Servers in trouble come first; the others keep the order of the configuration. */
+const urgency = ({ state, problem, held }: ServerRow): number =>
+  state === 'down' ? 0 : state === 'unknown' ? 1 : held > 0 || problem !== undefined ? 2 : 3;
 
 function tally(servers: readonly ServerRow[]): string {
   return [...Map.groupBy(servers, ({ state }) => state)].map(([state, of]) => `${of.length} ${state}`).join(' · ');

@@ -52,12 +52,13 @@ function Choose() {
             </Empty>
           ) : (
             <Table label="Tools" head={['Tool', 'Server', 'What it does']}>
-              {entries.map(({ name, server, description = '' }) => (
+              {entries.map(({ name, server, description = '', isForAskable }) => (
                 <tr key={name}>
                   <td>
                     <a href={hrefOf('try', name)}>
                       <Said text={name} max={120} />
                     </a>
+                    {isForAskable === true && <span class="dim"> asks back</span>}
                   </td>
                   <td>
                     <Said text={server} max={80} />
@@ -146,6 +147,9 @@ function Bench({
   return (
     <>
       {entry.description !== undefined && <Said text={entry.description} max={600} isBlock />}
+      {entry.isForAskable === true && (
+        <p class="dim">Its server offers it only to clients that can be asked, as this page can.</p>
+      )}
       <form class="bench" ref={form} onSubmit={submit} onKeyDown={keyed} noValidate>
         <ArgumentsForm schema={schema} draft={draft} set={setDraft} problems={problems} />
         {problems.length > 0 && (
@@ -207,7 +211,7 @@ function Bench({
           <p>Its server says that it may destroy something, and it is called for real.</p>
         </Confirm>
       )}
-      {attempt !== undefined && <Running attempt={attempt} server={entry.server} />}
+      {attempt !== undefined && <Running attempt={attempt} entry={entry} />}
     </>
   );
 }

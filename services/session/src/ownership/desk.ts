@@ -6,6 +6,7 @@ import {
   listKinds,
   parseEndpointName,
   type EndpointName,
+  type JsonObject,
   type ListKind,
   type WorkerId,
   type WorkerOfRole,
@@ -25,6 +26,8 @@ export interface DeskOptions {
   /** Calls that wait for approvers. */
   readonly waiting: () => number;
   readonly views: { readonly leftOut: readonly string[]; get(endpoint: EndpointName): View | undefined };
+  /** What clients with these capabilities are offered, as far as it is known. Servers that were not asked yet are asked now. */
+  readonly offered: (endpoint: EndpointName, capabilities: JsonObject) => View | undefined;
 }
 
 /** A search in the lists of one endpoint. */
@@ -43,6 +46,8 @@ interface Entry {
   readonly ownName: string;
   readonly server: string;
   readonly renamed?: Renamed;
+  /** Whether only clients are offered it that servers can ask something. */
+  readonly isForAskable?: true;
   readonly text: string;
 }
 type Renamed = 'prefixed' | 'shortened' | 'configured' | 'cleaned' | 'alias';
@@ -53,6 +58,9 @@ const kinds = {
   resources: 'resource',
   resourceTemplates: 'template',
 } as const satisfies Record<ListKind, string>;
+
+/** What the client of the console's view "Try" can be asked, and so what the catalogue shows: some servers offer tools to such clients only. */
+const askable: JsonObject = { elicitation: { form: {}, url: {} }, sampling: {} };
 
 export class Desk {
   readonly worker: WorkerId;
@@ -106,11 +114,13 @@ export class Desk {
     const { config, views } = this.#options;
     const { mcpServers, profiles } = config();
     if (endpoint !== '' && !Object.hasOwn(mcpServers, endpoint) && !Object.hasOwn(profiles, endpoint)) return undefined;
-    const view = views.get(endpoint === '' ? ('' as EndpointName) : parseEndpointName(endpoint));
-    if (view === undefined) return undefined;
+    const at = endpoint === '' ? ('' as EndpointName) : parseEndpointName(endpoint);
+    const plain = views.get(at);
+    if (plain === undefined) return undefined;
+    const view = this.#options.offered(at, askable) ?? plain;
     const wanted = q?.toLowerCase();
     const found = listKinds
-      .flatMap((each) => entriesOf(view, each))
+      .flatMap((each) => entriesOf(view, each, plain))
       .filter(
         (entry) =>
           (kind === undefined || entry.kind === kind) &&
@@ -134,11 +144,24 @@ export class Desk {
   }
 }
 
-function entriesOf(view: View, kind: ListKind): Entry[] {
+/** @param plain what clients are offered that servers cannot ask anything. */
+function entriesOf(view: View, kind: ListKind, plain: View): Entry[] {
+  const common =
+    view === plain
+      ? undefined
+      : new Set(plain.lists.entries(kind).map(({ server, original }) => `${server}/${original}`));
   return view.lists.entries(kind).map(({ server, original, publicName, text }) => {
     const name = publicName ?? (kind === 'resources' ? view.resources.publicUri(server, original) : original);
     const renamed = renamedOf(view, kind, name, `${server}/${original}`);
-    return { kind: kinds[kind], name, ownName: original, server, ...(renamed === undefined ? {} : { renamed }), text };
+    return {
+      kind: kinds[kind],
+      name,
+      ownName: original,
+      server,
+      ...(renamed === undefined ? {} : { renamed }),
+      ...(common === undefined || common.has(`${server}/${original}`) ? {} : { isForAskable: true as const }),
+      text,
+    };
   });
 }
 

@@ -240,10 +240,7 @@ export class AuditDesk {
     };
   }
 
-  async #checkpoints({
-    readCheckpoint,
-    readCheckpointKey,
-  }: typeof Library): Promise<{
+  async #checkpoints({ readCheckpoint, readCheckpointKey }: typeof Library): Promise<{
     readonly checkpoints: readonly Checkpoint[];
     readonly key: CheckpointKey | undefined;
   }> {

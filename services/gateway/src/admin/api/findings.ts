@@ -12,11 +12,18 @@ const severities = ['error', 'warning', 'note'] as const;
 export function findingsOf({ processes, servers, configuration }: FindingsOf): Finding[] {
   const found: Finding[] = [
     ...ofProcesses(processes),
-    ...servers.servers.flatMap(ofServer),
+    ...ofServers(servers.servers.flatMap(aboutServer)),
     ...ofConfiguration(configuration),
   ];
-  return found.toSorted((one, other) => severities.indexOf(one.severity) - severities.indexOf(other.severity));
+  return found.toSorted(
+    (one, other) =>
+      severities.indexOf(one.severity) - severities.indexOf(other.severity) ||
+      Number(isDecision(other)) - Number(isDecision(one)),
+  );
 }
+
+/** Whether it waits for a decision of an operator, which no repair elsewhere makes. */
+const isDecision = ({ id }: Finding): boolean => id === 'approvals' || id.startsWith('held ');
 
 function ofProcesses({ processes, missing }: Processes): Finding[] {
   const link = '#/topology';
@@ -88,7 +95,54 @@ function ofProcesses({ processes, missing }: Processes): Finding[] {
   ];
 }
 
-function ofServer({
+/** What is wrong with one server. Servers with the same `cause` become one finding. */
+interface ServerFinding {
+  readonly id: string;
+  readonly severity: Finding['severity'];
+  readonly server: string;
+  /** What is the same for all servers with this trouble. */
+  readonly cause: string;
+  /** @param servers "server NAME", or "29 servers". @param are the verb that fits. @param said the problem, without the address of one of several. */
+  readonly text: (servers: string, are: 'is' | 'are', said: string) => string;
+  readonly problem?: string | undefined;
+  readonly advice?: string | undefined;
+  readonly link: string;
+}
+
+/** Servers with one trouble that are findings of their own; more are one finding. */
+const maxSingle = 3;
+/** Servers that such a finding names. */
+const maxNamed = 10;
+
+function ofServers(found: readonly ServerFinding[]): Finding[] {
+  return [...Map.groupBy(found, ({ id, cause }) => `${id} ${cause}`).values()].flatMap((alike) => {
+    const [first] = alike as [ServerFinding];
+    if (alike.length <= maxSingle)
+      return alike.map(({ id, severity, server, text, problem = '', advice, link }): Finding => ({
+        id: `${id} ${server}`,
+        severity,
+        text: text(`server ${server}`, 'is', problem),
+        link,
+        ...(advice === undefined ? {} : { advice }),
+      }));
+    const names = alike.slice(0, maxNamed).map(({ server }) => server);
+    const others = alike.length - names.length;
+    const named = `${names.join(', ')}${others === 0 ? '' : ` and ${others} more`}`;
+    // Advice that names one server is for that server.
+    const common = alike.every(({ advice }) => advice === first.advice) ? first.advice : undefined;
+    return [
+      {
+        id: `${first.id} (${first.cause})`,
+        severity: first.severity,
+        text: first.text(`${alike.length} servers`, 'are', first.cause),
+        advice: common === undefined ? named : `${named}. ${common}`,
+        link: first.link.replace(/\/[^/]*$/, ''),
+      },
+    ];
+  });
+}
+
+function aboutServer({
   name,
   state,
   problem,
@@ -97,78 +151,87 @@ function ofServer({
   held,
   places,
   paused,
-}: Servers['servers'][number]): Finding[] {
-  const link = `#/servers/${encodeURIComponent(name)}`;
+}: Servers['servers'][number]): ServerFinding[] {
+  const at = encodeURIComponent(name);
+  const about = { server: name, link: `#/servers/${at}` };
   const apart = places.filter((place) => place.state === 'down').length;
-  return [
-    ...(state === 'down'
-      ? [
-          {
-            id: `down ${name}`,
-            severity: 'error' as const,
-            text: `server ${name} is down: ${problem ?? 'it does not answer'}`,
-            link,
-            ...(advice === undefined ? {} : { advice }),
-          },
-        ]
-      : []),
-    ...(state === 'unknown'
-      ? [
-          {
-            id: `unknown ${name}`,
-            severity: 'warning' as const,
-            text: `nobody says what became of server ${name}`,
-            advice: 'Is a process with the role backend there, with the same configuration?',
-            link,
-          },
-        ]
-      : []),
-    ...(state === 'up' && apart > 0
-      ? [
-          {
-            id: `apart ${name}`,
-            severity: 'warning' as const,
-            text: `server ${name} cannot be reached from ${apart} of ${places.length} processes`,
-            link,
-          },
-        ]
-      : []),
-    ...(state === 'up' && problem !== undefined
-      ? [{ id: `problem ${name}`, severity: 'warning' as const, text: `server ${name}: ${problem}`, link }]
-      : []),
-    ...(paused === undefined
-      ? []
-      : [
-          {
-            id: `paused ${name}`,
-            severity: 'warning' as const,
-            text: `server ${name} is paused by ${paused.by} since ${paused.since}${paused.until === undefined ? '' : `, until ${paused.until}`}${paused.because === undefined ? '' : `: ${paused.because}`}`,
-            advice: `Nothing new is sent to it until: omnibus resume ${name}`,
-            link,
-          },
-        ]),
-    ...(held > 0
-      ? [
-          {
-            id: `held ${name}`,
-            severity: 'warning' as const,
-            text: `${held} of what server ${name} offers wait to be approved`,
-            advice: `See what changed, and approve what is right: omnibus definitions diff ${name}`,
-            link: `#/trust/${encodeURIComponent(name)}`,
-          },
-        ]
-      : []),
-    ...(leftOut > 0
-      ? [
-          {
-            id: `left out ${name}`,
-            severity: 'note' as const,
-            text: `${leftOut} of what server ${name} offers cannot be shown to clients`,
-            link: '#/catalogue',
-          },
-        ]
-      : []),
-  ];
+  const found: ServerFinding[] = [];
+  /** Problems name the server, or its address, in front of what is the same for others. */
+  const cause =
+    problem
+      ?.replaceAll(name, '')
+      .replaceAll(/https?:\/\/\S+|\d+\.\d+\.\d+\.\d+:\d+/g, '')
+      .trim() ?? 'it does not answer';
+  if (state === 'down')
+    found.push({
+      ...about,
+      id: 'down',
+      severity: 'error',
+      cause,
+      text: (servers, are, said) => `${servers} ${are} down: ${said}`,
+      problem: problem ?? 'it does not answer',
+      advice,
+    });
+  if (state === 'unknown')
+    found.push({
+      ...about,
+      id: 'unknown',
+      severity: 'warning',
+      cause: '',
+      text: (servers) => `no backend process reports ${servers}`,
+      advice: 'Is a process with the role backend there, with the same configuration?',
+    });
+  if (state === 'up' && apart > 0)
+    found.push({
+      ...about,
+      id: 'apart',
+      severity: 'warning',
+      cause: `${apart} of ${places.length}`,
+      text: (servers) => `${servers} cannot be reached from ${apart} of ${places.length} processes`,
+    });
+  if (state === 'up' && problem !== undefined)
+    found.push({
+      ...about,
+      id: 'problem',
+      severity: 'warning',
+      cause,
+      text: (servers, _are, said) => `${servers}: ${said}`,
+      problem,
+    });
+  if (paused !== undefined) {
+    const { by, since, until, because } = paused;
+    found.push({
+      ...about,
+      id: 'paused',
+      severity: 'warning',
+      cause: `${by} ${because ?? ''}`,
+      text: (servers, are) =>
+        `${servers} ${are} paused by ${by} since ${since}${until === undefined ? '' : `, until ${until}`}${because === undefined ? '' : `: ${because}`}`,
+      advice: `Nothing new is sent to it until: omnibus resume ${name}`,
+    });
+  }
+  if (held > 0)
+    found.push({
+      ...about,
+      id: 'held',
+      severity: 'warning',
+      cause: String(held),
+      text: (servers) =>
+        `${held} of what ${servers} offer${servers.startsWith('server ') ? 's' : ''} wait to be approved`,
+      advice: `See what changed, and approve what is right: omnibus definitions diff ${name}`,
+      link: `#/trust/${at}`,
+    });
+  if (leftOut > 0)
+    found.push({
+      ...about,
+      id: 'left out',
+      severity: 'note',
+      cause: String(leftOut),
+      text: (servers) =>
+        `${leftOut} of what ${servers} offer${servers.startsWith('server ') ? 's' : ''} cannot be shown to clients`,
+      link: '#/catalogue',
+    });
+  return found;
 }
 
 function ofConfiguration({ rejected, restart, file }: FindingsOf['configuration']): Finding[] {
