@@ -24,7 +24,7 @@ export interface ApprovalRecord {
   readonly arguments: string;
   /** Number of their characters that were cut off. */
   readonly hidden?: number;
-  /** SHA-256 over server, kind, tool, arguments, caller, rule and expiry. */
+  /** SHA-256 over server, kind, tool, arguments, definition of the tool, caller, rule and expiry. */
   readonly digest: string;
   readonly principal: Principal;
   /** The caller, as far as it is known: `ISSUER|SUBJECT`, followed by those who act for it. */

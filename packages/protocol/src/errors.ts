@@ -292,7 +292,7 @@ export const errorTable = {
     -32600,
     200,
     'same',
-    'The rules or the arguments that a profile fixes have changed since the call was shown for approval, so the approval does not count. The request was not executed.',
+    'The rules, the definition of the tool or the arguments that a profile fixes have changed since the call was shown for approval, so the approval does not count. The request was not executed.',
   ),
   'approval.impossible': row(
     -32600,

@@ -6,6 +6,8 @@ import {
   latestModernRevision,
   noLists,
   type ApprovalRecord,
+  type CatalogRecord,
+  type HeldEntry,
   type JsonObject,
   type Revision,
 } from '@omnibus/protocol';
@@ -30,17 +32,20 @@ const forms: JsonObject = { elicitation: { form: {} } };
 let worker: WorkerUnderTest;
 let noted: AuditEvent[];
 
-async function start(given: object = settings): Promise<void> {
-  noted = [];
-  const audit: Audit = {
-    isStrict: false,
-    wantsResults: true,
-    wants: () => true,
-    record: (event) => void noted.push(event),
-    confirm: () => Promise.resolve(true),
-  };
-  worker = await WorkerUnderTest.start(servers, given, audit);
-  await worker.put('bank', {
+const tool = (name: string): JsonObject & { readonly name: string } => ({
+  name,
+  inputSchema: schema,
+  execution: { taskSupport: 'optional' },
+});
+
+const bankTools = ['look', 'pay', 'wire', 'quick'].map((name) => tool(name));
+
+/** @param tools of the bank. @param held its tools that are held back. */
+function putBank(
+  tools: readonly (JsonObject & { readonly name: string })[],
+  held: readonly HeldEntry[] = [],
+): Promise<void> {
+  return worker.put('bank', {
     revision: latestLegacyRevision,
     capabilities: {
       tools: {},
@@ -56,13 +61,23 @@ async function start(given: object = settings): Promise<void> {
         { uri: 'bank://vault', name: 'vault' },
         { uri: 'bank://secret', name: 'secret' },
       ],
-      tools: ['look', 'pay', 'wire', 'quick'].map((name) => ({
-        name,
-        inputSchema: schema,
-        execution: { taskSupport: 'optional' },
-      })),
+      tools: tools as CatalogRecord['lists']['tools'],
     },
+    held,
   });
+}
+
+async function start(given: object = settings): Promise<void> {
+  noted = [];
+  const audit: Audit = {
+    isStrict: false,
+    wantsResults: true,
+    wants: () => true,
+    record: (event) => void noted.push(event),
+    confirm: () => Promise.resolve(true),
+  };
+  worker = await WorkerUnderTest.start(servers, given, audit);
+  await putBank(bankTools);
 }
 
 beforeEach(() => start());
@@ -211,6 +226,27 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     await worker.apply(servers, { ...settings, access: { rules: rules.filter(({ id }) => id !== 'pay') } });
     expect(await answer(yes)).toBe('tool.unknown');
     expect(worker.reached).toEqual([]);
+  });
+
+  it.each([
+    ['changed', 'approval.void'],
+    ['held back', 'definition.held'],
+    ['taken away', 'tool.unknown'],
+  ])('whose tool was %s meanwhile has approved nothing', async (what, expected) => {
+    const client = await open();
+    const { answer } = await asking(client, revision, pay());
+    const others = bankTools.filter(({ name }) => name !== 'pay');
+    if (what === 'changed') await putBank([...others, { ...tool('pay'), description: 'pays everybody' }]);
+    else await putBank(others, what === 'held back' ? [{ kind: 'tools', name: 'pay' }] : []);
+    const other = await worker.open(latestLegacyRevision, {}, ann);
+    await expect
+      .poll(async () => JSON.stringify((await other.ask('tools/list')).result))
+      .toEqual(
+        what === 'changed' ? expect.stringContaining('pays everybody') : expect.not.stringContaining('bank__pay'),
+      );
+    expect(await answer(yes)).toBe(expected);
+    expect(worker.reached).toEqual([]);
+    expect(approvalsNoted()).not.toContain('approval.used');
   });
 
   it('whose call needs approvers by now has approved nothing', async () => {

@@ -441,3 +441,34 @@ it.each([latestLegacyRevision, latestModernRevision] as const)(
     expect((await tools()).map(({ name }) => name)).toEqual(['crm__find', 'crm__talk', 'crm__pick']);
   },
 );
+
+it.each([
+  ['held back', 'definition.held'],
+  ['forbidden', 'tool.unknown'],
+])('a call whose tool was %s while a guardrail looked at it is not made', async (what, expected) => {
+  await start([{ id: 'judge', what: 'crm/find', tool: 'other/tell' }]);
+  const asked = new Promise<(event: ExchangeEvent) => void>((resolve) => {
+    worker.takes = resolve;
+  });
+  const client = await worker.open(latestLegacyRevision);
+  const answered = client.ask('tools/call', { name: 'crm__find', arguments: {} });
+  const reply = await asked;
+  const other = await worker.open(latestLegacyRevision);
+  if (what === 'held back')
+    await worker.put('crm', {
+      revision: latestLegacyRevision,
+      capabilities: { tools: {} },
+      held: [{ kind: 'tools', name: 'find' }],
+    });
+  else
+    await worker.apply(servers, {
+      auth: { keys: { file: 'keys.yaml' } },
+      guardrails: [{ id: 'judge', what: 'crm/find', tool: 'other/tell' }],
+      access: { default: 'allow', rules: [{ who: 'everyone', deny: 'crm/find' }] },
+    });
+  await expect.poll(async () => JSON.stringify((await other.ask('tools/list')).result)).not.toContain('crm__find');
+  reply({ kind: 'result', result: { content: [], structuredContent: { valid: true } } });
+  const { error } = await answered;
+  expect((error as { readonly data: JsonObject }).data['reason']).toBe(expected);
+  expect(worker.reached).toEqual(['other']);
+});

@@ -62,6 +62,8 @@ export interface ClientPort<Stream extends CallStream> {
   /** The least severe log level that it wants; undefined for no log messages. */
   logLevel(): LogLevel | undefined;
   taskMode(): TaskMode;
+  /** What it sees now, by its latest request; undefined when the endpoint was removed from the configuration. */
+  view(): View | undefined;
   /** What the rules in force permit it, by the facts of its latest request; undefined where there are no rules. */
   access(): Access | undefined;
   /** Sends a message that does not belong to an open request. @param text JSON. */

@@ -24,6 +24,7 @@ import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { SequentialRequests } from './sequential-requests.ts';
 import { screenFirst } from './guardrails/screen-first.ts';
 import { KeptAtServers } from './kept-at-servers.ts';
+import { isSamePlace, isUnchanged, type Planned } from './planned-again.ts';
 import { PublicMessages } from './public-messages.ts';
 import { withChanges, withoutNullArguments, withoutOwnMeta } from './request-params.ts';
 import { AskFirst } from './approvals/ask-first.ts';
@@ -86,7 +87,7 @@ export class Forwarding<Stream extends CallStream> {
       open: this.carrier.open,
       messages: this.messages,
       idle: () => this.#idleWhenDone(),
-      planOf: (call) => route(call, call.given, this.#client),
+      again: (call) => this.#again(call),
       goOn: (call, plan) => this.#charge(call, plan),
     });
   }
@@ -175,6 +176,16 @@ export class Forwarding<Stream extends CallStream> {
     return plan.kind === 'refuse' ? plan.fault : undefined;
   }
 
+  /** Plans a call that had to wait, by the rules, lists and definitions as they are now. */
+  #again(call: ForwardedCall<Stream>): Planned<Stream> {
+    const view = this.#client.port.view();
+    const plan: Plan =
+      view === undefined
+        ? { kind: 'refuse', fault: fault('http.path_unknown', 'this endpoint has left the configuration') }
+        : route({ method: call.method, view }, call.given, this.#client);
+    return { call: { ...call, view: view ?? call.view, permission: plan.permission }, plan };
+  }
+
   #blockOf(server: ServerName, tool?: string, isBegun = false): GatewayFault | undefined {
     return this.#host.callGate?.problemOf(this.#client.port.facts, server, tool, isBegun);
   }
@@ -189,16 +200,24 @@ export class Forwarding<Stream extends CallStream> {
     // What the endpoint fixes is the operator's own, and is neither looked at nor shown to anybody.
     const { arguments: _fixed, ...rest } = plan.params;
     const given = call.given['arguments'] === undefined ? rest : { ...rest, arguments: call.given['arguments'] };
-    screenFirst(this.carrier.open, call, screen, given, (made) => {
+    screenFirst(this.carrier.open, call, screen, given, (made, hasWaited) => {
+      const isChanged = !('fault' in made) && made.payload !== given;
       if ('fault' in made) this.messages.deny(call, made.fault);
-      else if (made.payload === given) this.#carryOut(call, plan);
+      else if (!isChanged && !hasWaited) this.#carryOut(call, plan);
       else {
-        const changed = { ...call, given: withChanges(call.given, given, made.payload) };
-        const next = route(changed, changed.given, this.#client);
-        next.permission?.screen?.goesOnFrom(screen);
-        const permission =
-          next.kind === 'refuse' && next.permission !== undefined ? { ...next.permission, screen } : next.permission;
-        this.#carryOut({ ...changed, permission }, next);
+        const next = this.#again(isChanged ? { ...call, given: withChanges(call.given, given, made.payload) } : call);
+        const { permission } = next.call;
+        permission?.screen?.goesOnFrom(screen);
+        // Other guardrails may be for another server.
+        if (hasWaited && next.plan.kind !== 'refuse' && !isSamePlace(next.plan, plan))
+          this.#screenFirst(next.call, next.plan);
+        else
+          this.#carryOut(
+            next.plan.kind === 'refuse' && permission !== undefined
+              ? { ...next.call, permission: { ...permission, screen } }
+              : next.call,
+            next.plan,
+          );
       }
       this.#idleWhenDone();
     });
@@ -259,10 +278,20 @@ export class Forwarding<Stream extends CallStream> {
         return;
       }
       this.carrier.open.remove(waiting);
-      if (!('reason' in accounting)) this.#carryAsPlanned({ ...call, accounting }, plan);
-      else this.messages.deny(call, accounting);
+      if ('reason' in accounting) this.messages.deny(call, accounting);
+      else this.#whenGranted(call, plan, accounting);
       this.#idleWhenDone();
     });
+  }
+
+  #whenGranted(call: ForwardedCall<Stream>, plan: Plan, accounting: CallAccounting): void {
+    const next = this.#again(call);
+    next.call.permission?.screen?.goesOnFrom(call.permission?.screen);
+    if (isUnchanged(next, { call, plan })) this.#carryAsPlanned({ ...next.call, accounting }, next.plan);
+    else {
+      accounting.takenBack();
+      this.#carryOut(next.call, next.plan);
+    }
   }
 
   #carryAsPlanned(call: ForwardedCall<Stream>, plan: Plan): void {

@@ -1,4 +1,5 @@
 /** The client of one session, as the code that carries its requests sees it: its capabilities, what it was offered, and where it is asked. */
+import type { View } from '@omnibus/catalog';
 import {
   declaredBy,
   sessionExtensions,
@@ -15,7 +16,6 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import type { Access } from '../call/access.ts';
-import type { CallHost } from '../call/call-host.ts';
 import type { ClientPort, ForwardedCall, Questioner } from '../call/client-port.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import type { TaskMode } from '../dialect/dialect.ts';
@@ -24,9 +24,10 @@ import type { ClientLogLevel } from '../dialect/legacy/log-level.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionStreams } from '../streams/session-streams.ts';
 import type { ServerQuestions } from './server-questions.ts';
+import type { SessionHost } from './session-host.ts';
 
 export interface SessionClientOptions {
-  readonly host: Pick<CallHost, 'accessOf' | 'factsOf'>;
+  readonly host: Pick<SessionHost, 'accessOf' | 'factsOf' | 'view'>;
   readonly key: SessionKey;
   readonly caller: Caller;
   readonly streams: SessionStreams;
@@ -89,6 +90,10 @@ export class SessionClient implements ClientPort<PostStream> {
 
   get facts(): Facts | undefined {
     return this.#options.host.factsOf(this.asking);
+  }
+
+  view(): View | undefined {
+    return this.#options.host.view(this.asking, this.declared);
   }
 
   access(): Access | undefined {

@@ -1,4 +1,5 @@
 /** The client of one call without a session, as the code that carries the call sees it. Its latest request gives its capabilities, log level and progress token. */
+import type { View } from '@omnibus/catalog';
 import {
   carriedExtensions,
   clientInfoOf,
@@ -22,7 +23,6 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import type { Access } from '../call/access.ts';
-import type { CallHost } from '../call/call-host.ts';
 import type { CallStream, ClientPort, Questioner } from '../call/client-port.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import type { TaskMode } from '../dialect/dialect.ts';
@@ -30,11 +30,12 @@ import { CallDialect, type CallDialectOptions } from '../dialect/modern/call-dia
 import type { CallQuestions } from './call-questions.ts';
 import { progressTokenOf, type PendingReply } from './pending-reply.ts';
 import { RoundProgress } from './round-progress.ts';
+import type { StatelessHost } from './stateless-host.ts';
 
 export interface CallClientOptions extends CallDialectOptions {
   /** The request with which the call began. */
   readonly first: PendingReply;
-  readonly host: Pick<CallHost, 'accessOf' | 'factsOf'>;
+  readonly host: Pick<StatelessHost, 'accessOf' | 'factsOf' | 'viewAlone'>;
 }
 
 /** The call, as far as its client needs it. */
@@ -57,7 +58,7 @@ export class CallClient implements ClientPort<CallStream> {
   readonly progress = new RoundProgress();
   readonly #questions: CallQuestions;
   readonly #call: AskedCall;
-  readonly #host: Pick<CallHost, 'accessOf' | 'factsOf'>;
+  readonly #host: CallClientOptions['host'];
 
   constructor(options: CallClientOptions, questions: CallQuestions, call: AskedCall) {
     const { first, host } = options;
@@ -68,6 +69,11 @@ export class CallClient implements ClientPort<CallStream> {
     this.#questions = questions;
     this.#call = call;
     this.#host = host;
+  }
+
+  view(): View | undefined {
+    const { caller, context } = this.latest.command;
+    return this.#host.viewAlone(caller, context.capabilities);
   }
 
   access(): Access | undefined {

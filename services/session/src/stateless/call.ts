@@ -27,7 +27,6 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import { shownTag } from '@omnibus/telemetry';
-import type { CallHost } from '../call/call-host.ts';
 import type { CallStream } from '../call/client-port.ts';
 import { Forwarding, type ForwardingHooks } from '../call/forward.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
@@ -38,9 +37,10 @@ import { answerResult, refuse, send, type PendingReply } from './pending-reply.t
 import type { Place } from './place.ts';
 import type { KeptCall } from './kept-calls.ts';
 import { deliver, SettledCall, type Settlement } from './settled-call.ts';
+import type { StatelessHost } from './stateless-host.ts';
 
 export interface StatelessCallOptions extends CallClientOptions {
-  readonly host: CallHost;
+  readonly host: StatelessHost;
   readonly view: View;
   readonly linkedResources: LinkedResources;
   /** Parameters for the server, without members that are for the gateway. */

@@ -49,6 +49,8 @@ export interface AskedApproval {
   /** The server's own name of the tool or prompt, or the URI. */
   readonly name: string;
   readonly args: unknown;
+  /** The server's definition of a tool, which is approved with the call. */
+  readonly definition: JsonObject | undefined;
   readonly rule: string;
   readonly because: string | undefined;
   readonly terms: AskTerms;
@@ -144,6 +146,7 @@ export class Waiting implements Questioner {
       kind,
       name,
       args,
+      definition,
       caller: { principal },
       rule,
       terms,
@@ -154,7 +157,7 @@ export class Waiting implements Questioner {
     this.#until = Date.now() + terms.expiresMs;
     this.#digest = hash(
       'sha256',
-      canonical([server, kind, name, args ?? {}, principal, rule, this.#until]),
+      canonical([server, kind, name, args ?? {}, definition ?? null, principal, rule, this.#until]),
       'base64url',
     ); // V2
   }

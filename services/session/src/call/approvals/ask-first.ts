@@ -1,9 +1,10 @@
 /** Holds a call that needs an approval, after its route is planned and before it is sent: it waits among the open requests of its client, and is planned again when it is approved. */
-import { canonical, fault, roundMethods, type GatewayFault, type ServerName } from '@omnibus/protocol';
+import { fault, roundMethods, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { CallHost } from '../call-host.ts';
 import type { CallStream, ClientPort, ForwardedCall } from '../client-port.ts';
 import { WaitingRequest, type OpenRequests } from '../open-requests.ts';
 import type { PublicMessages } from '../public-messages.ts';
+import { definitionOf, isUnchanged, type Planned } from '../planned-again.ts';
 import type { Destination, Plan, Search } from '../route.ts';
 import { takesForms, type ApprovedKind } from './form.ts';
 
@@ -17,8 +18,8 @@ interface AskFirstOptions<Stream extends CallStream> {
   readonly messages: PublicMessages<Stream>;
   /** Called when a wait has ended, since the client may have no open requests left. */
   readonly idle: () => void;
-  /** Plans the call by the rules and lists as they are now. */
-  readonly planOf: (call: ForwardedCall<Stream>) => Plan;
+  /** Plans the call by the rules, lists and definitions as they are now. */
+  readonly again: (call: ForwardedCall<Stream>) => Planned<Stream>;
   readonly goOn: (call: ForwardedCall<Stream>, plan: Plan) => void;
 }
 
@@ -63,6 +64,7 @@ export class AskFirst<Stream extends CallStream> {
       kind,
       name,
       args: params['arguments'],
+      definition: definitionOf({ call, plan }),
       rule,
       because: permission?.because,
       terms,
@@ -114,14 +116,13 @@ export class AskFirst<Stream extends CallStream> {
 
   /** Plans an approved call again: an approval permits only the call it was given for, and only if the rules still permit that. */
   #goOn(call: ForwardedCall<Stream>, approved: Asking, used: (outcome: 'used' | 'void') => void): void {
-    const { planOf, goOn, messages } = this.#options;
-    const plan = planOf(call);
-    const next = { ...call, permission: plan.permission };
+    const { again, goOn, messages } = this.#options;
+    const { call: next, plan } = again(call);
     plan.permission?.screen?.goesOnFrom(call.permission?.screen);
     const refusal =
       plan.kind === 'refuse'
         ? plan.fault
-        : isSame(plan, approved) && !asksOtherwise(next, call)
+        : isUnchanged({ call: next, plan }, { call, plan: approved })
           ? undefined
           : isVoid(call);
     used(refusal === undefined ? 'used' : 'void');
@@ -153,27 +154,6 @@ function destinationOf(
   return typeof params['uri'] === 'string'
     ? { server, params, kind: 'resource', name: params['uri'] }
     : { server, params, kind: 'prompt', name: String(params['name']) };
-}
-
-function isSame(plan: Plan, approved: Asking): boolean {
-  if (plan.kind !== approved.kind || !('params' in plan) || canonical(plan.params) !== canonical(approved.params))
-    return false;
-  if (plan.kind === 'search') return approved.kind === 'search' && plan.asking === approved.asking;
-  return (
-    approved.kind !== 'search' && 'server' in plan && plan.server === approved.server && plan.tool === approved.tool
-  );
-}
-
-/** Whether the rules now demand another approval than the one that was given. */
-function asksOtherwise(
-  now: Pick<ForwardedCall<CallStream>, 'permission'>,
-  then: Pick<ForwardedCall<CallStream>, 'permission'>,
-): boolean {
-  return (
-    now.permission?.effect === 'ask' &&
-    canonical([now.permission.rule, now.permission.terms]) !==
-      canonical([then.permission?.rule, then.permission?.terms])
-  );
 }
 
 /** Moves the start of the client's own time limit by the time of waiting for the approval, which does not count. */

@@ -5,13 +5,13 @@ import { WaitingRequest, type OpenRequests } from '../open-requests.ts';
 import type { Screen } from './screen.ts';
 import type { Screened } from './words.ts';
 
-/** @param then hears what became of the parameters, unless the request ended before. */
+/** @param then hears what became of the parameters, unless the request ended before, and whether that took time. */
 export function screenFirst(
   open: OpenRequests,
   call: Pick<ForwardedCall<CallStream>, 'id' | 'stream'>,
   screen: Screen,
   params: JsonObject,
-  then: (made: Screened<JsonObject>) => void,
+  then: (made: Screened<JsonObject>, hasWaited: boolean) => void,
 ): void {
   let waiting: WaitingRequest | undefined;
   let isOver = false;
@@ -20,7 +20,7 @@ export function screenFirst(
     isAnswered = true;
     if (isOver) return;
     if (waiting !== undefined) open.remove(waiting);
-    then(made);
+    then(made, waiting !== undefined);
   });
   if (isAnswered) return;
   waiting = new WaitingRequest(
