@@ -17,6 +17,7 @@ const places = {
   // Rendered from the chart.
   'deploy/kubernetes/omnibus.yaml': pattern('app.kubernetes.io/version: "|image: "omnibus:', '"'),
   'README.md': pattern('/omnibus:|omnibus-gateway-|/omnibus-'),
+  'docs/kubernetes.md': pattern('/omnibus:'),
   'docs/install.md': pattern('/omnibus:|omnibus-gateway-|/omnibus-'),
 };
 
