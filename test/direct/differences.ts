@@ -310,6 +310,11 @@ const differences: readonly Difference[] = [
       /^server-stateless sep-2575-server-(sends-subscription-ack|tags-subscription-id|honors-notification-filter|sends-(tools|prompts)-list-changed-on-subscription)$/,
   },
   {
+    what: 'A message that breaks the specification and can mean only one thing is read as that: an answer with its id as text, with `null` beside it or after other text on a line of stdout, an error without a code.',
+    where: 'the answer to any request, where directly there is none or the client refuses it',
+    why: 'The table of repairs (`omnibus doctor`, `/status`) counts each. With `validation: enforce` of the server nothing is repaired. What can mean two things is refused with the reason.',
+  },
+  {
     what: 'Streams can be taken up again.',
     where: "the first event of a POST's stream has an id",
     why: 'The gateway keeps what a client has missed. Not every server does.',

@@ -74,6 +74,8 @@ export {
   latestModernRevision,
   modernRevisions,
   negotiateRevision,
+  oldDraft,
+  spokenRevision,
 } from './revisions.ts';
 export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
 export { defaultLimits, interestMs, presenceMs, streamAfterMs } from './limits.ts';

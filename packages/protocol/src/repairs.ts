@@ -6,6 +6,14 @@ import { printable } from './printable.ts';
 
 /** One row for each mistake that is repaired. A name is the value of a metric's label, so it never contains words of a server. */
 export const repairs = {
+  'null-answer': { reads: 'an "error" or "result" that is null beside the other as one that is absent' },
+  'null-params': { reads: '"params" that are null as params that are absent' },
+  'text-id': { reads: 'the id or progress token of a request, written as text, as that number' },
+  'plain-error': {
+    reads: 'an error that is a text, or has no integer code or no message, as a JSON-RPC error with these words',
+  },
+  'text-before-message': { reads: 'an answer that follows other text on one line of stdout as that answer' },
+  'old-draft': { reads: 'the revision 2024-10-07 as 2024-11-05' },
   redirect: { reads: 'a redirect within the origin of the server as its address' },
   'null-member': { reads: 'a member of a list entry or result that is null as a member that is absent' },
   'input-schema': { reads: 'an inputSchema that is missing, null, true or without type as one of type "object"' },

@@ -105,7 +105,16 @@ export function isModernRevision(value: unknown): value is ModernRevision {
   return (modernRevisions as readonly unknown[]).includes(value);
 }
 
-/** The revision with which `initialize` is answered: the client's own when it is known, else the newest one with sessions. */
+/** The draft before the first revision, whose messages are those of 2024-11-05. The official SDKs speak it so, and answer with its name. */
+export const oldDraft = '2024-10-07';
+
+/** The revision in which one is spoken to that names `named`; undefined if the gateway does not speak that. */
+export function spokenRevision(named: unknown): LegacyRevision | undefined {
+  if (named === oldDraft) return '2024-11-05';
+  return isLegacyRevision(named) ? named : undefined;
+}
+
+/** The revision in which a client is spoken to that requests `requested`: its own when it is known, else the newest one with sessions. */
 export function negotiateRevision(requested: string): LegacyRevision {
-  return isLegacyRevision(requested) ? requested : latestLegacyRevision;
+  return spokenRevision(requested) ?? latestLegacyRevision;
 }

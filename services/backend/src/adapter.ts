@@ -164,6 +164,7 @@ export class Adapter {
           this.#guard(
             (isDoubted ? this.#catalog.doubted(problem) : this.#catalog.lost(problem, trouble)).then(this.#settled),
           ),
+        stammered: (problem) => this.#guard(this.#catalog.stammered(problem)),
         notification: (method, params, sessions) => this.#words.hear(this.#connection, method, params, sessions),
         askedUnnamed: () => undefined,
         strayProgress: (progress) => this.#words.hearTaskProgress(this.#connection, progress),

@@ -150,6 +150,16 @@ describe('a session worker', () => {
     expect(answer).toMatchObject({ kind: 'refused', fault: { reason: 'command.unknown' } });
   });
 
+  it('a client of 2024-10-07 is answered with the name of its revision', async () => {
+    const opened = await initialize({
+      protocolVersion: '2024-10-07',
+      capabilities: {},
+      clientInfo: { name: 'old', version: '1' },
+    });
+    if (typeof opened === 'string' || opened.kind !== 'opened') throw new Error(JSON.stringify(opened));
+    expect(JSON.parse(opened.text)).toMatchObject({ result: { protocolVersion: '2024-10-07' } });
+  });
+
   it('a session that cannot be opened is answered at once, and not held', async () => {
     const unserialisable = {
       protocolVersion: '2025-11-25',

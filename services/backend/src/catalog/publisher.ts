@@ -200,6 +200,13 @@ export class CatalogPublisher {
     return this.#prompts.get(name);
   }
 
+  /** The server sends what is no message while it is being connected to. */
+  async stammered(problem: string): Promise<void> {
+    if (this.#record.status !== 'down') return;
+    this.#problem = problem;
+    await this.#publishLost();
+  }
+
   /** The server fails requests, and the next handshake shows whether it is down. Its lists stay until then. */
   async doubted(problem: string): Promise<void> {
     this.#times.stop();

@@ -3,6 +3,7 @@
  * invalid lines a second.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { printable } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Diary } from '../transport/diary.ts';
 import { Refusals } from './refusals.ts';
@@ -18,8 +19,14 @@ export interface ComplaintsOptions {
   readonly transport: () => Transport | undefined;
   /** Whether the handshake is over. */
   readonly isReady: () => boolean;
+  /** Whether the server is a program of the gateway's, which speaks on stdout. */
+  readonly isProgram: boolean;
+  /** The server sends what is no message although the handshake is not over. Called once for each attempt. */
+  readonly stammered: (said: string) => void;
 }
 
+/** Characters of what is no message that people are shown. */
+const maxSaid = 240;
 /** Time between two log lines about one kind of mistake. */
 const quietMs = 10_000;
 
@@ -42,6 +49,8 @@ export class Complaints {
   readonly #open = new Map<DropKind, Complaint>();
   /** How a request of the handshake was refused. A server that does not know the newest revision says so in this way, and is then greeted in an older one. */
   #refusedGreeting: string | undefined;
+  /** What was no message, since the connection is being opened. */
+  #said: string | undefined;
 
   constructor(options: ComplaintsOptions) {
     this.#options = options;
@@ -61,12 +70,35 @@ export class Complaints {
     if (question !== undefined) this.#refusals.refuse(question, problem);
     const { metrics, diary } = this.#options;
     if (kind !== 'refusal') metrics.dropped(kind === 'invalid' ? 'upstream_invalid' : 'upstream_undelivered');
-    if (kind === 'invalid') diary?.stray(this.#open.has(kind) ? undefined : problem);
+    if (kind === 'invalid') {
+      diary?.stray(this.#open.has(kind) ? undefined : problem);
+      this.#stammer(problem);
+    }
     this.#log(kind, problem);
+  }
+
+  /** What the server has sent that is no message, since the connection is being opened, in words that may reach clients; undefined if nothing. */
+  get said(): string | undefined {
+    return this.#said;
+  }
+
+  #stammer(problem: string): void {
+    if (this.#said !== undefined || this.#options.isReady()) return;
+    const words = printable(problem, maxSaid);
+    this.#said = this.#options.isProgram
+      ? `its program wrote on stdout, which is for messages only (a log belongs on stderr): ${words}`
+      : `it sent what is no message: ${words}`;
+    this.#options.stammered(this.#said);
+  }
+
+  /** The connection is being opened. */
+  opening(): void {
+    this.#said = undefined;
   }
 
   /** The handshake has succeeded: what was refused in it was no mistake. */
   up(): void {
+    this.#said = undefined;
     this.#refusedGreeting = undefined;
   }
 

@@ -18,6 +18,8 @@ export interface ConnectionObserver {
   askedUnnamed(): void;
   /** Progress for a request that is not in flight. @returns false when nobody can use it. */
   strayProgress(progress: Progress): boolean;
+  /** The server sends what is no message before the handshake is over. @param problem why it is not connected, with what it sent. */
+  stammered?(problem: string): void;
   /** The server may have announced something while nobody listened. */
   missed(): void;
 }

@@ -1,6 +1,6 @@
 /** What is needed to make a connection. */
 import type { BackoffOptions, DeadlineWheel } from '@omnibus/lifecycle';
-import type { JsonObject, ServerName } from '@omnibus/protocol';
+import type { JsonObject, RepairCounts, ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ConnectionObserver } from './connection-observer.ts';
 import type { Era } from '../dialect/modern/discovery.ts';
@@ -33,6 +33,8 @@ export interface ConnectionOptions extends RunOptions {
    * @param isWanted false when nobody waits any more.
    */
   readonly reachable?: ((isWanted: () => boolean) => Promise<void>) | undefined;
+  /** Counts what is repaired of what the server says; undefined where nothing is. */
+  readonly repairs?: RepairCounts | undefined;
   /** What becomes of the server, for people. */
   readonly diary?: Diary | undefined;
   readonly connectTimeoutMs: number;

@@ -63,6 +63,7 @@ export class UpstreamConnection {
       ...options,
       transport: () => this.#life.transport,
       isReady: () => this.isReady,
+      stammered: (said) => observer.stammered?.(`${this.#life.problem}; ${said}`),
     });
     this.#questions = new Questions({
       server,
@@ -114,6 +115,7 @@ export class UpstreamConnection {
       lost: (problem, trouble, isResting, isDoubted) => this.#lost(problem, trouble, isResting, isDoubted),
       closed: () => this.#closed(),
       pending: this.#pending,
+      said: () => this.#complaints.said,
     });
   }
 
@@ -316,6 +318,7 @@ export class UpstreamConnection {
 
   #opening(): void {
     this.run.begin();
+    this.#complaints.opening();
     this.#users.forget();
     for (const [, { reply }] of this.#pending.all()) this.#users.use(reply);
     this.#listen?.stop();

@@ -65,7 +65,7 @@ export class ConnectionFactory {
     options: ConnectionFactoryOptions,
     toolSchema: (tool: string, principal: Principal) => JsonObject | undefined,
   ) {
-    const { server, worker, config, diary, wheel, log, metrics } = options;
+    const { server, worker, config, diary, repairs, wheel, log, metrics } = options;
     this.#options = options;
     this.#toolSchema = toolSchema;
     this.#transports = new TransportFactory(options);
@@ -73,6 +73,7 @@ export class ConnectionFactory {
       server,
       worker,
       diary,
+      repairs,
       wheel,
       log,
       metrics,

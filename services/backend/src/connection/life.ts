@@ -31,6 +31,8 @@ export interface LifePort {
    */
   lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean, isDoubted: boolean): void;
   closed(): void;
+  /** What the server has sent that is no message, since the connection is being opened. */
+  said(): string | undefined;
   readonly pending: Pick<PendingRequests, 'hasHeld' | 'hasSentCalls'>;
 }
 
@@ -164,7 +166,8 @@ export class ConnectionLife {
       (cause !== 'connection' || (value !== 'connecting' && value !== 'negotiating' && value !== 'resting'))
     )
       return;
-    this.#actor.send({ type: 'lost', cause, problem, trouble });
+    const said = this.#port.said();
+    this.#actor.send({ type: 'lost', cause, problem: said === undefined ? problem : `${problem}; ${said}`, trouble });
   }
 
   /** Takes a server out of use whose requests fail. The connection is closed, unless the server works on other calls, whose answers come over it. */
@@ -208,11 +211,12 @@ export class ConnectionLife {
     const transport = this.#transport;
     if (transport === undefined) return;
     const isCurrent = (): boolean => this.#transport === transport;
-    const { era, server, capabilities, connectTimeoutMs, wheel, metrics, log, toolSchema } = this.#options;
+    const { era, server, capabilities, connectTimeoutMs, wheel, metrics, log, toolSchema, repairs } = this.#options;
     const { questions } = this.#port;
     this.#dialect = assumedDialect;
     void shakeHands({
       era,
+      repairs,
       capabilities,
       connectTimeoutMs,
       transport,

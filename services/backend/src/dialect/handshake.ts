@@ -8,6 +8,7 @@ import {
   type GatewayFault,
   type JsonObject,
   type LegacyRevision,
+  type RepairCounts,
   type ServerIntroduction,
   type ServerTrouble,
 } from '@omnibus/protocol';
@@ -31,6 +32,8 @@ export interface HandshakeOptions {
     params: JsonObject,
     limitMs: number,
   ) => Promise<ExchangeOutcome>;
+  /** Counts what is repaired; undefined where nothing is. */
+  readonly repairs: RepairCounts | undefined;
   /** False once the transport was replaced or closed. */
   readonly isCurrent: () => boolean;
   /** Removes the server's name from the message of a fault. */
@@ -144,7 +147,7 @@ async function initialize(
     }
     case 'result':
       try {
-        return { introduction: readIntroduction(outcome.result), dialect: legacyDialect };
+        return { introduction: readIntroduction(outcome.result, options.repairs), dialect: legacyDialect };
       } catch (error) {
         return { problem: (error as Error).message, trouble: 'speech' };
       }

@@ -11,6 +11,7 @@ import type { Diary } from './diary.ts';
 import { guarded } from './guard.ts';
 import type { HttpOptions } from './http-options.ts';
 import { HttpSseTransport } from './http-sse.ts';
+import type { MessageLimits } from './incoming.ts';
 import { noTransport } from './no-transport.ts';
 import { ProbingHttpTransport, type HttpVerdict } from './probing-http.ts';
 import type { ReadingBudget, ReadingShare } from './reading-budget.ts';
@@ -43,7 +44,7 @@ export class TransportFactory {
   readonly #child: ChildOptions | undefined;
   readonly #server: ServerName;
   readonly #baseFolder: string;
-  readonly #limits: Limits;
+  readonly #limits: MessageLimits;
   readonly #fault: (error: unknown) => void;
   readonly #dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly #reading: ReadingShare;
@@ -66,7 +67,7 @@ export class TransportFactory {
     this.#config = config;
     this.#server = server;
     this.#baseFolder = baseFolder;
-    this.#limits = limits;
+    this.#limits = { ...limits, repairs };
     this.#fault = (error) => {
       metrics.faulted('transport');
       log.error({ err: error }, 'a message of the server could not be handled');

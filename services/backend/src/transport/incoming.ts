@@ -2,13 +2,17 @@
  * Checks everything that a server sends, whatever carried it: size, UTF-8, JSON, nesting, and number of messages. The shape of a message is checked later
  * (`classify` in `connection/inbound.ts`).
  */
-import { isJsonRpcId, readJson, type JsonRpcId, type Limits } from '@omnibus/protocol';
+import { isJsonRpcId, readJson, type JsonRpcId, type Limits, type RepairCounts } from '@omnibus/protocol';
+import { mended } from './mending.ts';
 import type { UnusableQuestion } from './transport.ts';
 
-export type MessageLimits = Pick<
+export interface MessageLimits extends Pick<
   Limits,
   'maxUpstreamMessageBytes' | 'maxJsonDepth' | 'maxJsonValues' | 'maxBatchLength'
->;
+> {
+  /** Counts what is repaired of what the server sends; left out where nothing is. */
+  readonly repairs?: RepairCounts | undefined;
+}
 
 /**
  * `id` of the request that a bad message was to answer; `null` when it certainly answers none, since it is a request (`question`) or notification itself.
@@ -27,7 +31,7 @@ export function readIncoming(input: Buffer | string, limits: MessageLimits): Inc
   const { value } = read;
   if (Array.isArray(value) && value.length > limits.maxBatchLength)
     return { problem: `it sent ${value.length} messages at once; ${limits.maxBatchLength} are allowed`, id: undefined };
-  return { value };
+  return { value: limits.repairs === undefined ? value : mended(value, limits.repairs) };
 }
 
 /**

@@ -1,8 +1,9 @@
 /** The transport over stdio (all revisions): one JSON value on each line of stdin and stdout; stderr is for people. */
-import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
+import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, RepairCounts } from '@omnibus/protocol';
 import { Child, type ChildOptions } from './child-process.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import { Lines } from './lines.ts';
+import { messageAfterText } from './mending.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 
 export interface StdioOptions extends ChildOptions {
@@ -81,8 +82,10 @@ export class StdioTransport implements Transport {
   }
 
   #hear(line: Buffer): void {
-    const incoming = readIncoming(line, this.#options.limits);
+    const { limits } = this.#options;
+    const incoming = readIncoming(line, limits);
     if ('value' in incoming) this.#observer.message(incoming.value, undefined);
+    else if (limits.repairs !== undefined && this.#hearAfterText(line, limits.repairs)) return;
     else if (incoming.id === null || incoming.id === undefined)
       this.#observer.dropped(
         'invalid',
@@ -90,6 +93,16 @@ export class StdioTransport implements Transport {
         incoming.question,
       );
     else this.#observer.requestFailed(incoming.id, { kind: 'invalid', problem: incoming.problem });
+  }
+
+  /** @returns whether a message follows text on the line, and was passed on. */
+  #hearAfterText(line: Buffer, repairs: RepairCounts): boolean {
+    const found = messageAfterText(line);
+    const incoming = found === undefined ? undefined : readIncoming(found.message, this.#options.limits);
+    if (found === undefined || incoming === undefined || !('value' in incoming)) return false;
+    repairs.note('text-before-message', this.#options.redactor.excerpt(found.text, shownBytes));
+    this.#observer.message(incoming.value, undefined);
+    return true;
   }
 }
 

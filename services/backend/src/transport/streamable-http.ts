@@ -26,6 +26,7 @@ import {
 import type { Child, ChildOptions } from './child-process.ts';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
+import { mended } from './mending.ts';
 import { OpenRequest } from './open-request.ts';
 import { connectionProblem, describeRedirect, describeSilence, describeStatus, hadNoCredentials } from './problems.ts';
 import { ResponseReader, silentObserver, type EndedResponse, type ResponseObserver } from './response-reader.ts';
@@ -387,7 +388,7 @@ function errorIn(
 ): { readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean; readonly hasOwnId?: boolean } {
   const read = readJson(body, limits.maxUpstreamMessageBytes, limits);
   if (read.kind === 'refused') return {}; // Not JSON: a proxy's page, or text for people.
-  const classified = classify(read.value);
+  const classified = classify(limits.repairs === undefined ? read.value : mended(read.value, limits.repairs));
   if (classified.kind !== 'response' || classified.message.error === undefined) return {};
   const hasOwnId = isSameId(classified.message.id, id);
   return { error: classified.message.error, isAnswer: classified.message.id === undefined || hasOwnId, hasOwnId };

@@ -16,6 +16,7 @@ import {
   isObject,
   latestLegacyRevision,
   negotiateRevision,
+  oldDraft,
   resultText,
   type Caller,
   type ChangeKind,
@@ -184,7 +185,10 @@ export class Session {
     this.#parts.client.offered = new Set(offeredBy(view));
     void this.#parts.offerWait.begin(); // Its first list is not far.
     this.#actor.send({ type: 'client.initialize', revision, capabilities });
-    return resultText(request.id, JSON.stringify(initializeResult(revision, view)));
+    return resultText(
+      request.id,
+      JSON.stringify(initializeResult(revision, view, protocolVersion === oldDraft ? oldDraft : revision)),
+    );
   }
 
   #declare(capabilities: JsonObject, info: ClientInfo | undefined): void {

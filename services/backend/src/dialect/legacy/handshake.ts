@@ -2,10 +2,13 @@
 import {
   isObject,
   isLegacyRevision,
+  oldDraft,
+  spokenRevision,
   printable,
   type JsonObject,
   type JsonRpcErrorObject,
   type LegacyRevision,
+  type RepairCounts,
   type ServerIntroduction,
 } from '@omnibus/protocol';
 import { clientInfo } from '../client-info.ts';
@@ -27,16 +30,22 @@ export function namedRevisions({ data }: JsonRpcErrorObject): readonly string[] 
 /** Characters of a server's revision that a problem shows. */
 const maxNamed = 60;
 
-/** @throws {Error} that says in words why the gateway cannot talk to this server. */
-export function readIntroduction(result: JsonObject): ServerIntroduction {
+/**
+ * @param repairs undefined where nothing is repaired.
+ * @throws {Error} that says in words why the gateway cannot talk to this server.
+ */
+export function readIntroduction(result: JsonObject, repairs?: RepairCounts): ServerIntroduction {
   const { protocolVersion, capabilities, instructions } = result;
-  if (!isLegacyRevision(protocolVersion))
+  const revision =
+    isLegacyRevision(protocolVersion) || repairs !== undefined ? spokenRevision(protocolVersion) : undefined;
+  if (protocolVersion === oldDraft) repairs?.note('old-draft', 'the answer to initialize');
+  if (revision === undefined)
     throw new Error(
       `the server speaks revision ${printable(JSON.stringify(protocolVersion) ?? 'undefined', maxNamed)}, which this gateway does not`,
     );
   if (!isObject(capabilities)) throw new Error('the answer to initialize has no "capabilities"');
   return {
-    revision: protocolVersion,
+    revision,
     capabilities,
     instructions: typeof instructions === 'string' ? instructions : undefined,
   };

@@ -7,6 +7,7 @@ import {
   fault,
   featuresOf,
   isLegacyRevision,
+  spokenRevision,
   isModernRevision,
   isSessionId,
   type GatewayFault,
@@ -25,7 +26,7 @@ export function sessionHeadersProblem(headers: IncomingHttpHeaders): GatewayFaul
 /** Refuses an unknown revision (2025-06-18 transports, Protocol Version Header); without the header it is 2025-03-26. */
 export function revisionProblem(headers: IncomingHttpHeaders): GatewayFault | undefined {
   const revision = headers[revisionHeader];
-  return revision === undefined || isLegacyRevision(revision) ? undefined : fault('revision.unsupported');
+  return revision === undefined || spokenRevision(revision) !== undefined ? undefined : fault('revision.unsupported');
 }
 
 /** Whether the streams of a client begin with an event from which it can resume (2025-11-25 transports, Sending Messages to the Server). */

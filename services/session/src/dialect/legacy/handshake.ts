@@ -5,10 +5,11 @@ import { offeredExperiments } from '../capabilities.ts';
 
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 
-export function initializeResult(revision: Revision, view: View): JsonObject {
+/** @param named the name under which the client knows the revision. */
+export function initializeResult(revision: Revision, view: View, named: string = revision): JsonObject {
   const instructions = view.instructions();
   return {
-    protocolVersion: revision,
+    protocolVersion: named,
     capabilities: capabilities(view, revision),
     serverInfo,
     ...(instructions === undefined ? {} : { instructions }),

@@ -1,0 +1,154 @@
+import { defaultLimits, RepairCounts, type SessionKey } from '@omnibus/protocol';
+import { describe, expect, it } from 'vitest';
+import { AdapterUnderTest } from '../adapter-under-test.ts';
+import { readIncoming } from './incoming.ts';
+
+const session = 'session one' as unknown as SessionKey;
+
+/** A message as it is read, and the names of the repairs. */
+function read(message: object): { readonly value: unknown; readonly repairs: readonly string[] } {
+  const repairs = new RepairCounts();
+  const incoming = readIncoming(JSON.stringify(message), { ...defaultLimits, repairs });
+  return {
+    value: 'value' in incoming ? incoming.value : incoming.problem,
+    repairs: repairs.rows.map(({ repair }) => repair),
+  };
+}
+
+const result = { content: [] };
+const head = { jsonrpc: '2.0', id: 7 };
+const error = { code: -32_602, message: 'no' };
+
+describe('a message of a server', () => {
+  it.each([
+    ['an error that is null beside a result', { ...head, result, error: null }, { ...head, result }, 'null-answer'],
+    ['a result that is null beside an error', { ...head, result: null, error }, { ...head, error }, 'null-answer'],
+    [
+      'params that are null',
+      { jsonrpc: '2.0', method: 'notifications/x', params: null },
+      { jsonrpc: '2.0', method: 'notifications/x' },
+      'null-params',
+    ],
+    ['the id of a request as text', { ...head, id: '7', result }, { ...head, result }, 'text-id'],
+    [
+      'a progress token as text',
+      { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: '7', progress: 1 } },
+      { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 7, progress: 1 } },
+      'text-id',
+    ],
+    [
+      'an error that is a text',
+      { ...head, error: 'boom' },
+      { ...head, error: { code: -32_603, message: 'boom' } },
+      'plain-error',
+    ],
+    [
+      'an error whose code is a word',
+      { ...head, error: { code: 'E1', message: 'boom', data: 1 } },
+      { ...head, error: { code: -32_603, message: 'boom (E1)', data: 1 } },
+      'plain-error',
+    ],
+    [
+      'an error whose code is a number as text',
+      { ...head, error: { code: '-32602', message: 'no' } },
+      { ...head, error },
+      'plain-error',
+    ],
+    [
+      'an error without a message',
+      { ...head, error: { reason: 'boom' } },
+      { ...head, error: { code: -32_603, message: '{"reason":"boom"}', reason: 'boom' } },
+      'plain-error',
+    ],
+  ])('is read with %s, which is counted', (_what, message, value, repair) => {
+    expect(read(message)).toEqual({ value, repairs: [repair] });
+  });
+
+  it.each([
+    ['that is right', { ...head, result }],
+    ['with an error that is right', { ...head, error }],
+    ['with neither result nor error', { ...head, error: null }],
+    ['with a result and an error', { ...head, result, error }],
+    ['with an id that no number has as text', { ...head, id: '07', result }],
+    ['with an error without words', { ...head, error: {} }],
+    ['with an error that is a number', { ...head, error: 5 }],
+    ['that is a question under a text', { ...head, id: '7', method: 'ping' }],
+  ])('%s is left as it is', (_what, message) => {
+    expect(read(message)).toEqual({ value: message, repairs: [] });
+  });
+
+  it('has words of bounded length in a repaired error', () => {
+    const { value } = read({ ...head, error: 'x'.repeat(100_000) });
+    expect(JSON.stringify(value).length).toBeLessThan(1_200);
+  });
+
+  it('in a batch is repaired without the others', () => {
+    const [good, bad] = [
+      { ...head, result },
+      { ...head, id: '8', result },
+    ];
+    const repairs = new RepairCounts();
+    const incoming = readIncoming(JSON.stringify([good, bad]), { ...defaultLimits, repairs });
+    expect(incoming).toEqual({ value: [good, { ...bad, id: 8 }] });
+  });
+});
+
+it.each(['warn', 'enforce'])(
+  'a server that writes ids as text and null beside results is used, and refused with validation: %s',
+  async (validation) => {
+    await using it = await AdapterUnderTest.start(
+      {
+        says: ({ id, method }, response) => {
+          if (id === undefined) return undefined;
+          const answered =
+            method === 'initialize'
+              ? {
+                  protocolVersion: '2025-11-25',
+                  capabilities: { tools: {} },
+                  serverInfo: { name: 'odd', version: '1' },
+                }
+              : method === 'tools/list'
+                ? { tools: [{ name: 'act', inputSchema: { type: 'object' } }] }
+                : { content: [] };
+          response
+            .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'one' })
+            .end(JSON.stringify({ jsonrpc: '2.0', id: `${id as number}`, result: answered, error: null }));
+          return 'silence';
+        },
+      },
+      { validation, era: 'legacy' },
+    );
+    await it.adapter.firstAttempt;
+    expect(it.record.status).toBe(validation === 'warn' ? 'up' : 'down');
+    if (validation === 'warn')
+      expect(await it.call(session, 'tools/call', { name: 'act' })).toMatchObject({ kind: 'result' });
+    expect(it.repairs.rows.map(({ repair }) => repair)).toEqual(
+      validation === 'warn' ? ['text-id', 'null-answer'] : [],
+    );
+  },
+);
+
+it.each(['warn', 'enforce'])(
+  'a server of 2024-10-07 is spoken to as one of 2024-11-05, and refused with validation: %s',
+  async (validation) => {
+    await using it = await AdapterUnderTest.start(
+      {
+        says: ({ method }) =>
+          method === 'initialize'
+            ? {
+                result: {
+                  protocolVersion: '2024-10-07',
+                  capabilities: { tools: {} },
+                  serverInfo: { name: 'old', version: '1' },
+                },
+              }
+            : undefined,
+      },
+      { validation },
+    );
+    await it.adapter.firstAttempt;
+    expect([it.record.status, it.record.revision]).toEqual(
+      validation === 'warn' ? ['up', '2024-11-05'] : ['down', undefined],
+    );
+  },
+);

@@ -1,0 +1,76 @@
+/** Programs that write other things on stdout than messages. */
+import { expect, it } from 'vitest';
+import type { SessionKey } from '@omnibus/protocol';
+import { AdapterUnderTest } from '../adapter-under-test.ts';
+import { messageAfterText } from './mending.ts';
+
+const session = 'session one' as unknown as SessionKey;
+
+/** Starts a program. @param write its code that writes an answer, `message`. */
+function start(write: string, settings: object = {}): Promise<AdapterUnderTest> {
+  const code = `
+    const results = {
+      initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'odd', version: '1' } },
+      'tools/list': { tools: [{ name: 'act', inputSchema: { type: 'object' } }] },
+      'tools/call': { content: [] },
+    };
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method } = JSON.parse(line);
+      const message = { jsonrpc: '2.0', id, result: results[method] };
+      const out = (text) => process.stdout.write(text);
+      if (id !== undefined && message.result !== undefined) { ${write} }
+    });`;
+  return AdapterUnderTest.start(
+    {},
+    { url: undefined, command: process.execPath, args: ['-e', code], era: 'legacy', isolation: 'shared', ...settings },
+  );
+}
+
+it.each([
+  ['a progress bar', String.raw`out('50%\r' + JSON.stringify(message) + '\n')`],
+  ['the name of a level', String.raw`out('DEBUG: {"a": 1} ' + JSON.stringify(message) + '\n')`],
+  ['codes for colours on both sides', String.raw`out('\u001B[32m' + JSON.stringify(message) + '\u001B[0m\n')`],
+])('an answer that follows %s on its line is read, and counted', async (_what, write) => {
+  await using it = await start(write);
+  await it.adapter.firstAttempt;
+  expect([it.record.status, it.tools]).toEqual(['up', ['act']]);
+  expect(await it.call(session, 'tools/call', { name: 'act' })).toMatchObject({ kind: 'result' });
+  expect(it.repairs.rows.map(({ repair }) => repair)).toEqual(['text-before-message']);
+});
+
+it.each([
+  ['pretty-printed JSON', String.raw`out(JSON.stringify(message, null, 2) + '\n')`, '{'],
+  [
+    'a framing with Content-Length',
+    String.raw`out('Content-Length: 9\r\n\r\n' + JSON.stringify(message))`,
+    'Content-Length: 9',
+  ],
+  ['its log as text', String.raw`out('INFO started with token=abcdef123456\n')`, 'INFO started'],
+  ['its log as JSON', String.raw`out('{"level":"info"}\n')`, '"jsonrpc" must be "2.0"'],
+])(
+  'a program that writes %s on stdout has that as its problem at once, and in the answers to calls',
+  async (_what, write, said) => {
+    // It ends a moment later, so that the call has its answer.
+    await using it = await start(`${write}; setTimeout(process.exit, 200)`, {
+      connectTimeout: '30s',
+      restart: { minDelay: '1m', maxDelay: '1m' },
+    });
+    const call = it.call(session, 'tools/call', { name: 'act' });
+    const { problem = '' } = await it.records.untilSome(({ problem }) => problem?.includes('stdout') === true);
+    expect(problem).toMatch(/^it is still connecting; its program wrote on stdout, which is for messages only/);
+    expect(problem).toContain(said);
+    expect(problem).not.toContain('abcdef123456');
+    const answer = await call;
+    expect(answer).toMatchObject({ kind: 'fault', fault: { reason: 'upstream.unavailable' } });
+    expect(answer.kind === 'fault' && answer.fault.message).toContain(said);
+  },
+);
+
+it('a request or an unknown notification after text on a line is the log of one that was received, and is not read', () => {
+  const after = (message: object): unknown =>
+    messageAfterText(Buffer.from(`received ${JSON.stringify({ jsonrpc: '2.0', ...message })}`))?.text;
+  expect(after({ id: 1, method: 'tools/call' })).toBeUndefined();
+  expect(after({ method: 'notifications/cancelled', params: { requestId: 1 } })).toBeUndefined();
+  expect(after({ id: 1, result: {} })).toBe('received ');
+  expect(after({ method: 'notifications/progress' })).toBe('received ');
+});
