@@ -185,23 +185,32 @@ export class View {
   }
 
   /** The `result` of a list request as JSON, or undefined when the cursor is not one of this view (2025-11-25 pagination: -32602). */
-  list(kind: ListKind, cursor: string | undefined): string | undefined {
+  list(kind: ListKind, cursor: string | undefined, reading: readonly MissingServer[] = []): string | undefined {
     const page = this.lists.page(kind, cursor);
-    return page === undefined || cursor !== undefined ? page : withMembers(page, this.#heads[kind]);
+    return page === undefined || cursor !== undefined ? page : withMembers(page, this.head(kind, reading));
   }
 
-  /** Members of a list's first page besides its entries. */
-  head(kind: ListKind): JsonObject {
-    return this.#heads[kind];
+  /**
+   * Members of a list's first page besides its entries.
+   * @param reading servers whose offers to the client are still being read; those that are not of this view are not named.
+   */
+  head(kind: ListKind, reading: readonly MissingServer[] = []): JsonObject {
+    const shown = reading.filter(
+      ({ server }) => this.#byServer.has(server) && !this.#missing[kind].some((missing) => missing.server === server),
+    );
+    return shown.length === 0 ? this.#heads[kind] : listHead(kind, this.#up(), [...this.#missing[kind], ...shown]);
   }
 
-  /** @param now milliseconds since 1970. */
-  freshness(kind: ListKind, now: number): Freshness {
+  /**
+   * @param now milliseconds since 1970.
+   * @param reading as for `head`.
+   */
+  freshness(kind: ListKind, now: number, reading: readonly MissingServer[] = []): Freshness {
     const isForAll =
       this.definition.isForKnown !== true &&
       this.dependsOnCaller !== 'owner' &&
       this.records.every(({ offers = [] }) => offers.every(({ lists }) => lists[kind] === undefined));
-    return this.#missing[kind].length > 0 ? notFresh : freshness(kind, this.#up(), isForAll, now);
+    return this.#missing[kind].length > 0 || reading.length > 0 ? notFresh : freshness(kind, this.#up(), isForAll, now);
   }
 
   /** A digest of each list, the same in every process. */

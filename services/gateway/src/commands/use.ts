@@ -1,7 +1,7 @@
 /** Commands that use a gateway or server as a client: lists, calls, prompts, resources and completion. */
 import { writeFileSync } from 'node:fs';
 import { nearestOf } from '@omnibus/config';
-import { isObject, printable, type JsonObject } from '@omnibus/protocol';
+import { isObject, ownLimitKey, printable, type JsonObject } from '@omnibus/protocol';
 import { missingOf, readArguments } from '../client/arguments.ts';
 import { printContents, printPrompt, printResult, signatureOf } from '../client/printing.ts';
 import { askField } from '../client/questions.ts';
@@ -249,6 +249,15 @@ export async function all({ client, introduction }: Opened, kind: Kind, request:
   return pages({ client }, `${kind}/list`, kind, request);
 }
 
+/** Milliseconds that a list may wait for servers that have not said yet what they offer to such a client. */
+const listWaitMs = 15_000;
+/** How often a list that changes while it is read is read from the beginning. */
+const maxRestarts = 5;
+/** Whether a server refused a cursor, which is an invalid parameter (2025-11-25 server/utilities/pagination). */
+const isOfCursor = (error: unknown): boolean =>
+  error instanceof CommandProblem &&
+  (error.reason === undefined ? error.exit === 'usage' : error.reason === 'cursor.invalid');
+
 /** Pages that are read of one list, against a server whose cursors never end. */
 const maxPages = 1_000;
 
@@ -258,13 +267,30 @@ async function pages(
   member: string,
   request: Requesting,
 ): Promise<JsonObject[]> {
-  const entries: JsonObject[] = [];
+  let entries: JsonObject[] = [];
   let cursor: unknown;
+  let restarts = 0;
   for (let page = 0; page < maxPages; page += 1) {
-    const result = await client.request(method, cursor === undefined ? {} : { cursor }, request);
+    let result: JsonObject;
+    try {
+      // The first page waits until servers have said what they offer to such a client.
+      result = await client.request(
+        method,
+        cursor === undefined ? { _meta: { [ownLimitKey]: listWaitMs } } : { cursor },
+        request,
+      );
+    } catch (error) {
+      // The list has changed since its first page, so its cursors lead nowhere: it is read from the beginning.
+      if (cursor === undefined || restarts === maxRestarts || !isOfCursor(error)) throw error;
+      restarts += 1;
+      page = -1;
+      entries = [];
+      cursor = undefined;
+      continue;
+    }
     if (Array.isArray(result[member])) entries.push(...result[member].filter(isObject));
     cursor = result['nextCursor'];
-    if (page === 0) sayMissing(result);
+    if (page === 0 && restarts === 0) sayMissing(result);
     if (cursor === undefined) return entries;
   }
   return entries;

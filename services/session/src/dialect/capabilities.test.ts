@@ -102,7 +102,9 @@ describe.each(revisions)('a client of %s', (revision) => {
       data: { reason: 'tool.unknown' },
     });
     expect((await test.turning(client.ask('tools/list'))).result).toMatchObject({
-      _meta: { 'omnibus.dev/missing': [{ server: 'b', problem: 'its server answered 401' }] },
+      _meta: {
+        'omnibus.dev/missing': expect.arrayContaining([{ server: 'b', problem: 'its server answered 401' }]) as unknown,
+      },
     });
   });
 
@@ -151,7 +153,7 @@ it('a session is told of changes of what it was offered, and of tools, but not o
   });
   await client.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
   await client.pushed.untilSome(({ method }) => method === 'notifications/prompts/list_changed');
-  expect((await test.turning(client.ask('resources/list'))).result).toEqual({ resources: [resources] });
+  expect((await test.turning(client.ask('resources/list'))).result?.['resources']).toEqual([resources]);
   expect(client.pushed.values.map(({ method }) => method)).not.toContain('notifications/resources/list_changed');
 });
 
@@ -160,7 +162,7 @@ it('what a session was offered stays: an endpoint that has lost it answers with 
   await test.put('a', { capabilities: { prompts: {} } });
   const client = await test.open('2025-11-25');
   await test.put('a', { capabilities: { tools: {} } });
-  expect((await test.turning(client.ask('prompts/list'))).result).toEqual({ prompts: [] });
+  expect((await test.turning(client.ask('prompts/list'))).result?.['prompts']).toEqual([]);
 });
 
 it('a resource that no server knows is unknown, and the servers are named that could not be asked', async () => {

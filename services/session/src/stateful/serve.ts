@@ -12,8 +12,9 @@ import {
   type JsonRpcRequest,
   type SessionTaskMethod,
 } from '@omnibus/protocol';
-import { listPage } from '../call/routes/list-page.ts';
+import { listPage, ownLimitOf } from '../call/routes/list-page.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
+import type { OfferRequest } from '../views/offers.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionParts } from './session-parts.ts';
 
@@ -39,8 +40,8 @@ export class Serving {
     }
     const kind = listKindOf(method);
     if (kind !== undefined) {
-      if (this.#isHeld(request, stream)) return;
-      const json = listPage(view, kind, params);
+      if (this.#isHeld(request, stream, { ownMs: ownLimitOf(params) })) return;
+      const json = listPage(view, kind, params, this.#parts.offerWait.reading());
       if (json === undefined) this.#refuse(stream, request, 'cursor.invalid');
       else {
         stream.answer(resultText(id, json));
@@ -49,7 +50,7 @@ export class Serving {
       return;
     }
     // A client that has kept a list, and asks for none, may name what is found only now.
-    if (forwarding.isUnrouted(method, params ?? {}, view) && this.#isHeld(request, stream, true)) return;
+    if (forwarding.isUnrouted(method, params ?? {}, view) && this.#isHeld(request, stream, { isNamed: true })) return;
     switch (method) {
       case 'resources/subscribe':
         if (this.#hasRoomFor(params?.['uri'])) forwarding.forward(stream, id, method, params, view);
@@ -100,14 +101,14 @@ export class Serving {
     );
   }
 
-  #isHeld(request: JsonRpcRequest, stream: PostStream, isNamed = false): boolean {
+  #isHeld(request: JsonRpcRequest, stream: PostStream, how: Pick<OfferRequest, 'isNamed' | 'ownMs'>): boolean {
     const { offerWait, sight } = this.#parts;
     const { asking } = sight;
     return offerWait.holds(
       request.id,
       () => sight.as(asking, () => this.serve(request, stream)),
       () => stream.leaveUnanswered(),
-      isNamed,
+      how,
     ); // S2
   }
 

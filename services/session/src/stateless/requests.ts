@@ -29,6 +29,8 @@ import {
 import { taskPermission } from '../call/permission.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
+import { ownLimitOf } from '../call/routes/list-page.ts';
+import type { OfferRequest } from '../views/offers.ts';
 import { discovery, modernList } from '../dialect/modern/encode.ts';
 import { serverFeatures } from '../dialect/servers.ts';
 import type { Place } from '../views/place.ts';
@@ -231,11 +233,11 @@ export class StatelessRequests {
     const { method, params = {} } = waiter.command.request;
     const kind = listKindOf(method);
     if (kind !== undefined) {
-      if (!this.#receiveLater(waiter)) this.#list(waiter, view, kind, params);
+      if (!this.#receiveLater(waiter, { ownMs: ownLimitOf(params) })) this.#list(waiter, view, kind, params);
       return;
     }
     const linked = this.#linkedResources.of(waiter.command.caller);
-    if (isUnrouted(method, params, view, linked) && this.#receiveLater(waiter, true)) return;
+    if (isUnrouted(method, params, view, linked) && this.#receiveLater(waiter, { isNamed: true })) return;
     switch (method) {
       case 'server/discover':
         answerResult(waiter, discovery(view));
@@ -263,14 +265,20 @@ export class StatelessRequests {
         : undefined;
     if (json === undefined) this.#refuse(waiter, 'cursor.invalid');
     else {
-      const text = modernList(json, view, kind, typeof cursor !== 'string');
+      const {
+        caller,
+        context: { capabilities },
+      } = waiter.command;
+      const declared = declaredBy(offeredCapabilities(capabilities, carriedExtensions), false, caller.principal);
+      const reading = this.#host.offers.reading({ place: this.#host.placeOf(caller), declared });
+      const text = modernList(json, view, kind, typeof cursor !== 'string', reading);
       answer(waiter, `"result":${text}`);
       this.#host.records?.listed(requesterOf(waiter), requestedIn(waiter), text.length);
     }
   }
 
   /** Serves a request once the servers' offers to its client are known. @returns false when they are known already, and the request is not served here. */
-  #receiveLater(waiter: PendingReply, isNamed = false): boolean {
+  #receiveLater(waiter: PendingReply, how: Pick<OfferRequest, 'isNamed' | 'ownMs'>): boolean {
     const {
       key,
       caller,
@@ -282,7 +290,7 @@ export class StatelessRequests {
     const settling = this.#host.offers.settling({
       place: this.#host.placeOf(caller),
       declared: declaredHere,
-      isNamed,
+      ...how,
       caller: { principal, ...whoOf(this.#host.factsOf(caller)), session: key, standsAlone: true, capabilities },
     });
     if (settling === undefined) return false;

@@ -1,4 +1,5 @@
 /** Requests of one session that wait until the servers' offers to clients with these declared capabilities are known. */
+import type { MissingServer } from '@omnibus/catalog';
 import {
   idKey,
   whoOf,
@@ -10,7 +11,7 @@ import {
   type ServerName,
   type SessionKey,
 } from '@omnibus/protocol';
-import type { Offers } from './offers.ts';
+import type { OfferRequest, Offers } from './offers.ts';
 import type { Place } from './place.ts';
 
 interface WaitingClient {
@@ -39,8 +40,14 @@ export class OfferWait {
     this.#options = options;
   }
 
-  /** Begins to find out what is not known yet. @param isNamed as for `Offers.settling`. @returns undefined when there is nothing to wait for. */
-  begin(isNamed = false): Promise<void> | undefined {
+  /** Servers whose offers to the client are still being read. */
+  reading(): readonly MissingServer[] {
+    const { client, place, offers } = this.#options;
+    return offers.reading({ place, declared: client.declared });
+  }
+
+  /** Begins to find out what is not known yet. @param how as for `Offers.settling`. @returns undefined when there is nothing to wait for. */
+  begin(how: Pick<OfferRequest, 'isNamed' | 'ownMs'> = {}): Promise<void> | undefined {
     const { key, client, place, offers, told } = this.#options;
     const {
       caller: { principal },
@@ -51,7 +58,7 @@ export class OfferWait {
       {
         place,
         declared,
-        isNamed,
+        ...how,
         caller: { principal, ...whoOf(facts), session: key, standsAlone: false, capabilities: client.capabilities() },
       },
       told,
@@ -59,8 +66,13 @@ export class OfferWait {
   }
 
   /** Holds a request back while there is something to wait for; then runs `go`, or `cancelled` if the request was cancelled meanwhile. @returns false when there is nothing to wait for. */
-  holds(id: JsonRpcId, go: () => void, cancelled: () => void, isNamed = false): boolean {
-    const settling = this.begin(isNamed);
+  holds(
+    id: JsonRpcId,
+    go: () => void,
+    cancelled: () => void,
+    how: Pick<OfferRequest, 'isNamed' | 'ownMs'> = {},
+  ): boolean {
+    const settling = this.begin(how);
     if (settling === undefined) return false;
     const key = idKey(id);
     this.#waiting.set(key, false);

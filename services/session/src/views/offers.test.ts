@@ -52,6 +52,17 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     ).toHaveLength(1);
   });
 
+  it('is told by the list which servers have not said yet what they offer it', async () => {
+    test = await WorkerUnderTest.start(['a']);
+    await test.put('a', { revision: latestLegacyRevision, lists });
+    const client = await test.open(revision, { sampling: {} });
+    const missing = { server: 'a', problem: 'what it offers to such a client is still being read' };
+    const { result } = await test.turning(client.ask('tools/list'));
+    expect(result).toMatchObject({ _meta: { 'omnibus.dev/missing': [missing] } });
+    await test.put('a', known('sampling', 'ask'));
+    expect((await client.ask('tools/list')).result).not.toMatchObject({ _meta: { 'omnibus.dev/missing': [missing] } });
+  });
+
   it('calls a tool that only it is offered, also when it asks for no list first', async () => {
     test = await WorkerUnderTest.start(['a']);
     await test.put('a', { revision: latestLegacyRevision, lists });
@@ -153,6 +164,37 @@ it('a request that names what a user alone may be offered waits on after lists a
   offers.changed();
   await called;
   expect(offers.settling({ ...asking, isNamed: true })).toBeUndefined();
+});
+
+it('a list waits as long as its client gives it, up to a minute, where that is longer than usual', async () => {
+  let now = 0;
+  const waits: number[] = [];
+  let limit: () => void = () => undefined;
+  const record = { server: 'a', status: 'up', revision: latestLegacyRevision, lists } as unknown as CatalogRecord;
+  const offers = new Offers({
+    bus: { publish: () => undefined } as unknown as OffersOptions['bus'],
+    wheel: {
+      now: () => now,
+      schedule(ms: number, run: () => void) {
+        waits.push(ms);
+        limit = run;
+        return { cancel: () => undefined };
+      },
+    } as unknown as OffersOptions['wheel'],
+    recordsOf: () => [record],
+  });
+  const asking = {
+    place: {},
+    declared: declaredBy({ sampling: {} }, true, 'p_ann' as Principal),
+    caller: { principal: 'p_ann', session: 's', standsAlone: false, capabilities: {} },
+  } as unknown as OfferRequest;
+  for (const ownMs of [undefined, 500, 15_000, 600_000]) {
+    const waiting = offers.settling({ ...asking, ownMs });
+    limit();
+    await waiting;
+    now += 0;
+  }
+  expect(waits.map((ms) => Math.ceil(ms / 1_000))).toEqual([2, 2, 15, 60]);
 });
 
 it('only those clients are told of a change that concerns them', async () => {

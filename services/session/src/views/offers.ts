@@ -5,7 +5,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { subjects, type Bus } from '@omnibus/bus';
-import { isOfferKnown, offerKeyOf } from '@omnibus/catalog';
+import { isOfferKnown, offerKeyOf, type MissingServer } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { CatalogRecord, Declared, OfferCaller, ServerName } from '@omnibus/protocol';
 import type { Place } from './place.ts';
@@ -24,6 +24,8 @@ export interface OfferRequest {
   readonly caller: OfferCaller;
   /** Whether the request names something that is in no known list: it cannot be told later that there is such a thing after all. */
   readonly isNamed?: boolean;
+  /** The time limit that the client gives its request, in milliseconds: a list waits so long, where that is longer than usual. */
+  readonly ownMs?: number | undefined;
 }
 
 /** How long a client waits. By then a program has usually started; what is found later is announced as a change. */
@@ -32,6 +34,8 @@ const waitMs = 2_000;
 const namedWaitMs = 10_000;
 /** After this time an adapter that has not answered is told again; it may have had no free connection, or be of an older version. */
 const againMs = 60_000;
+/** The longest wait of a list whose client gives it a time limit: longer than a program takes that is downloaded before it starts. */
+const maxOwnWaitMs = 60_000;
 /** Bound on the sets that are remembered as asked for, by server; the oldest is asked for again. */
 const maxAsked = 10_000;
 
@@ -82,7 +86,7 @@ export class Offers {
           caller: record.owners === undefined || who === undefined ? caller : { ...caller, who },
         });
       }
-      const leftMs = askedAt + (asking.isNamed === true && record.owners !== undefined ? namedWaitMs : waitMs) - now;
+      const leftMs = askedAt + waitOf(asking, record) - now;
       if (leftMs > 0) left.set(server, leftMs);
     }
     if (left.size === 0) return undefined;
@@ -124,7 +128,21 @@ export class Offers {
     waiting.resolve();
   }
 
-  #unknown({ place, declared }: OfferRequest): readonly CatalogRecord[] {
+  /** The servers whose offers to such a client are still being read. */
+  reading(asking: Pick<OfferRequest, 'place' | 'declared'>): readonly MissingServer[] {
+    return this.#unknown(asking).map(({ server }) => ({
+      server,
+      problem: 'what it offers to such a client is still being read',
+    }));
+  }
+
+  #unknown({ place, declared }: Pick<OfferRequest, 'place' | 'declared'>): readonly CatalogRecord[] {
     return this.#options.recordsOf(place).filter((record) => record.status === 'up' && !isOfferKnown(record, declared));
   }
+}
+
+/** How long a request waits for what one server offers. */
+function waitOf({ isNamed, ownMs = 0 }: OfferRequest, { owners }: CatalogRecord): number {
+  const usualMs = isNamed === true && owners !== undefined ? namedWaitMs : waitMs;
+  return Math.max(usualMs, Math.min(ownMs, maxOwnWaitMs));
 }

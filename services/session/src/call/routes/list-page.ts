@@ -1,12 +1,24 @@
 /** The page of a list that a request of a client with a session asks for. */
-import type { View } from '@omnibus/catalog';
-import type { JsonObject, ListKind } from '@omnibus/protocol';
+import type { MissingServer, View } from '@omnibus/catalog';
+import { readOwnLimit, type JsonObject, type ListKind } from '@omnibus/protocol';
 
 /**
  * A client may leave the cursor out or send null; the empty string is a cursor, only never one of ours.
+ * @param reading servers whose offers to the client are still being read.
  * @returns the result as JSON; undefined when the cursor is not one of this list.
  */
-export function listPage(view: View, kind: ListKind, params: JsonObject | undefined): string | undefined {
+export function listPage(
+  view: View,
+  kind: ListKind,
+  params: JsonObject | undefined,
+  reading: readonly MissingServer[],
+): string | undefined {
   const cursor = params?.['cursor'] ?? undefined;
-  return cursor === undefined || typeof cursor === 'string' ? view.list(kind, cursor) : undefined;
+  return cursor === undefined || typeof cursor === 'string' ? view.list(kind, cursor, reading) : undefined;
+}
+
+/** The time limit that a client gives a list, in milliseconds: so long it may wait to be whole. An invalid one has no effect, since lists have none. */
+export function ownLimitOf(params: JsonObject | undefined): number | undefined {
+  const limit = params === undefined ? undefined : readOwnLimit(params);
+  return typeof limit === 'number' ? limit : undefined;
 }

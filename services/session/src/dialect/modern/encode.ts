@@ -1,5 +1,5 @@
 /** Messages for clients of 2026-07-28: results with type, age and sender, and errors with the codes of that revision. */
-import type { View } from '@omnibus/catalog';
+import type { MissingServer, View } from '@omnibus/catalog';
 import {
   carriedExtensions,
   isObject,
@@ -28,13 +28,23 @@ export function modernResult(method: ExchangeMethod, result: JsonObject): JsonOb
   return { resultType: 'complete', ...age, ...result, _meta: meta };
 }
 
-/** A page of a list, which is JSON already. @param isFirst whether it is the first page, which has the members besides the entries. */
-export function modernList(json: string, view: View, kind: ListKind, isFirst: boolean): string {
-  const { _meta: meta, ...more } = isFirst ? view.head(kind) : {};
+/**
+ * A page of a list, which is JSON already.
+ * @param isFirst whether it is the first page, which has the members besides the entries.
+ * @param reading servers whose offers to the client are still being read.
+ */
+export function modernList(
+  json: string,
+  view: View,
+  kind: ListKind,
+  isFirst: boolean,
+  reading: readonly MissingServer[],
+): string {
+  const { _meta: meta, ...more } = isFirst ? view.head(kind, reading) : {};
   const members = JSON.stringify({
     ...more,
     resultType: 'complete',
-    ...view.freshness(kind, Date.now()),
+    ...view.freshness(kind, Date.now(), reading),
     _meta: { ...(meta as JsonObject | undefined), ...senderMeta },
   });
   return `${members.slice(0, -1)},${json.slice(1)}`;
