@@ -1,5 +1,5 @@
 /**
- * The format of messages between processes over NATS, and of records stored there. The rule is in `ARCHITECTURE.md`, "How a format changes": adding
+ * The format of messages between processes over NATS, and of records stored there. The rule is in `docs/internals/formats.md`: adding
  * optional members does not change the number; anything that would have another meaning for an older process takes the next number.
  *
  * Messages have the number in their subject (`omnibus.v1`), so that they are not longer; stored records contain it. Signs of life contain it for operators
