@@ -37,7 +37,7 @@ it.each([...documents, 'CHANGELOG.md', ...pages('docs'), ...pages('docs/runbooks
   async (document) => {
     const text = await readFile(join(root, document), 'utf8');
     // Code shows links that are none.
-    for (const [, path] of text.replaceAll(/`[^`\n]*`/g, '').matchAll(/\]\((?!https?:)([^)#]+)\)/g))
+    for (const [, path] of text.replaceAll(/```[^]*?```|`[^`\n]*`/g, '').matchAll(/\]\((?!https?:)([^)#]+)\)/g))
       await expect(
         access(join(root, dirname(document), path as string)),
         `${document}: ${path}`,
