@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { permissionsOf } from '@omnibus/bus';
+import { permissionsOf, setUpPermissions } from '@omnibus/bus';
 import { freePorts } from '@omnibus/bus/testing';
 import { version } from '@omnibus/protocol';
 import { omnibusProgram, root, sealing, startProcess } from '../support/processes.ts';
@@ -49,15 +49,18 @@ function read(output: string): Manifest[] {
     .filter((manifest) => manifest !== null);
 }
 
-function chart(...settings: readonly string[]): (kind: string, name: string) => Manifest {
+function chart(...settings: readonly string[]): (kind: string, name: string | RegExp) => Manifest {
   const { output, problem } = render(helm as string, ...settings);
   expect(problem).toBe('');
   const manifests = read(output);
   return (kind, name) => {
-    const found = manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+    const found = manifests.find(
+      ({ kind: of, metadata }) =>
+        of === kind && (typeof name === 'string' ? metadata.name === name : name.test(metadata.name)),
+    );
     if (found === undefined)
       throw new Error(
-        `there is no ${kind} ${name} among ${manifests.map((each) => `${each.kind} ${each.metadata.name}`).join(', ')}`,
+        `there is no ${kind} ${String(name)} among ${manifests.map((each) => `${each.kind} ${each.metadata.name}`).join(', ')}`,
       );
     return found;
   };
@@ -249,7 +252,10 @@ if (helm !== undefined)
         nats: { prefix: 'team', domain: 'hub', region: 'eu', tls: { caFile: '/etc/omnibus-nats/ca.crt' } },
       });
       const { 'users.conf': users = '', 'nats.conf': nats = '' } = find('ConfigMap', 'omnibus-nats').data ?? {};
-      const wanted = roles.flatMap((role) => Object.values(permissionsOf(role, { prefix: 'team' })).flat());
+      const wanted = [
+        ...roles.map((role) => permissionsOf(role, { prefix: 'team' })),
+        setUpPermissions({ prefix: 'team' }),
+      ].flatMap((permissions) => Object.values(permissions).flat());
       expect(new Set([...users.matchAll(/"([^"]+)"/g)].map(([, subject]) => subject))).toEqual(new Set(wanted));
       expect(nats).toContain('domain: "hub"');
     });
@@ -333,7 +339,24 @@ if (helm !== undefined)
             ),
           );
         };
+        const job = find('Job', /^omnibus-nats-setup-/);
+        expect(job.spec?.template.spec.containers[0]).toMatchObject({
+          args: ['nats', 'setup', '--config', '/etc/omnibus/omnibus.yaml'],
+          env: expect.arrayContaining([
+            {
+              name: 'NATS_PASSWORD',
+              valueFrom: { secretKeyRef: { name: 'omnibus-nats-users', key: 'setup' } },
+            },
+            { name: 'OMNIBUS_BUS', value: 'tls://setup:$(NATS_PASSWORD)@omnibus-nats:4222' },
+          ]) as unknown,
+        });
         const edge = start('edge', passwordOf('edge'));
+        await edge.line(/omnibus nats setup/);
+        const setUp = startProcess('node', [omnibusProgram, 'nats', 'setup', '--config', file], {
+          OMNIBUS_BUS: `tls://setup:${passwordOf('setup')}@localhost:${port}`,
+        });
+        stack.use(setUp);
+        await setUp.line(/KV_omnibus-vault: created/);
         for (const role of ['session', 'backend']) await start(role, passwordOf(role)).line(/"msg":"ready"/);
         const stranger = start('backend', passwordOf('session'));
         const [, url] = (await edge.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];

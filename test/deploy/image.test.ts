@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import { loadConfig } from '@omnibus/config';
 import { version } from '@omnibus/protocol';
 import { makeArchive } from '../package/installed.ts';
-import { root, startProcess } from '../support/processes.ts';
+import { omnibusProgram, root, startProcess } from '../support/processes.ts';
 
 const base = 'node:24-bookworm-slim';
 const image = 'omnibus:test';
@@ -141,7 +141,17 @@ interface Compose {
 it('every file that compose mounts is there, and the configuration is one that Omnibus takes', async () => {
   const folder = join(root, 'deploy/docker');
   const { services } = parse(await readFile(join(folder, 'compose.yaml'), 'utf8'), { merge: true }) as Compose;
-  expect(Object.keys(services)).toEqual(['nats', 'edge', 'sealing-key', 'session', 'backend', 'prometheus', 'grafana']);
+  expect(Object.keys(services)).toEqual([
+    'nats',
+    'nats-users',
+    'nats-setup',
+    'edge',
+    'sealing-key',
+    'session',
+    'backend',
+    'prometheus',
+    'grafana',
+  ]);
   const mounts = Object.values(services)
     .flatMap(({ volumes = [] }) => volumes)
     .map((volume) => volume.split(':')[0] as string)
@@ -151,9 +161,45 @@ it('every file that compose mounts is there, and the configuration is one that O
   for (const role of ['edge', 'session', 'backend'])
     expect(services[role]?.command).toEqual(['serve', '--config', '/etc/omnibus/omnibus.yaml', '--role', role]);
   const file = join(folder, 'config/omnibus.yaml');
-  expect('problems' in loadConfig({ file, text: await readFile(file, 'utf8'), env: {}, readFile: () => '' })).toBe(
+  const env = { NATS_USER: 'edge' };
+  expect('problems' in loadConfig({ file, text: await readFile(file, 'utf8'), env, readFile: () => 'secret' })).toBe(
     false,
   );
+});
+
+it('compose makes a password for each user of NATS, once, and each process mounts its own', async () => {
+  const { services } = parse(await readFile(join(root, 'deploy/docker/compose.yaml'), 'utf8'), {
+    merge: true,
+  }) as Compose;
+  const users = ['edge', 'session', 'backend', 'setup'];
+  for (const user of users) {
+    const service = services[user === 'setup' ? 'nats-setup' : user];
+    expect(service?.environment).toMatchObject({ NATS_USER: user });
+    expect(service?.volumes?.filter((volume) => volume.includes('-login:'))).toEqual([`${user}-login:/login:ro`]);
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-logins-'));
+  for (const user of users) await mkdir(join(folder, 'logins', user), { recursive: true });
+  await mkdir(join(folder, 'nats'));
+  const {
+    command: [script],
+  } = services['nats-users'] as { readonly command: readonly [string] };
+  const make = async (): Promise<readonly string[]> => {
+    const here = script
+      .replaceAll('/tmp/', `${folder}/`)
+      .replaceAll('/logins/', `${folder}/logins/`)
+      .replaceAll('/etc/nats-users/', `${folder}/nats/`)
+      .replaceAll('/app/bin/omnibus.js', omnibusProgram)
+      .replaceAll('$$', '$');
+    expect(spawnSync('node', ['--eval', here], { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+    return Promise.all(users.map((user) => readFile(join(folder, 'logins', user, 'password'), 'utf8')));
+  };
+  const made = await make();
+  expect(new Set(made).size).toBe(4);
+  expect(await make()).toEqual(made);
+  const settings = await readFile(join(folder, 'nats/nats.conf'), 'utf8');
+  for (const [index, user] of users.entries())
+    expect(settings).toContain(`{ user: ${user}, password: ${made[index]}, permissions: {`);
+  await rm(folder, { recursive: true });
 });
 
 it('compose makes a sealing key once, which only edges and session workers see', async () => {

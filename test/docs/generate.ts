@@ -1,6 +1,6 @@
 /** The documents that are generated from source, so that they cannot contradict it. */
 import { openApi } from '@omnibus/admin-api';
-import { busRoles, permissionsOf, subjectTable } from '@omnibus/bus';
+import { natsUserNames, permissionsOf, setUpPermissions, subjectTable } from '@omnibus/bus';
 import { configJsonSchema } from '@omnibus/config';
 import { alertRules, dashboards, grafanaModel } from '@omnibus/deploy';
 import { commandTable, createProgram, exits, jsonShapes, shapeText } from '@omnibus/gateway';
@@ -123,13 +123,13 @@ larger than one message are in \`omnibus-catalog-parts\`.
 `;
 }
 
-/** The users of a NATS configuration, one for each role, with passwords from the environment. */
+/** The users of a NATS configuration, one for each role and one for the set-up, with passwords from the environment. */
 function natsAuthorization(): string {
   const list = (subjects: readonly string[]): string =>
     subjects.map((each) => `      ${JSON.stringify(each)}`).join('\n');
-  const users = busRoles.map((role) => {
-    const { publish, subscribe } = permissionsOf(role);
-    return `  { user: ${role}, password: $${role.toUpperCase()}_PASSWORD, permissions: {\n    publish: [\n${list(publish)}\n    ]\n    subscribe: [\n${list(subscribe)}\n    ]\n  } }`;
+  const users = natsUserNames.map((user) => {
+    const { publish, subscribe } = user === 'setup' ? setUpPermissions() : permissionsOf(user);
+    return `  { user: ${user}, password: $${user.toUpperCase()}_PASSWORD, permissions: {\n    publish: [\n${list(publish)}\n    ]\n    subscribe: [\n${list(subscribe)}\n    ]\n  } }`;
   });
   return `authorization { users: [\n${users.join('\n')}\n] }\n`;
 }
@@ -159,14 +159,35 @@ node, \`nats: { domain: hub }\` stores everything in the JetStream of the hub.
 Where clusters are joined by gateways or leaf nodes, \`nats: { region: eu }\` says where a process runs. Sessions are then opened and calls made at
 processes of the same region as long as one of them can take them, and elsewhere otherwise. [scale.md](scale.md) says what that costs.
 
-Buckets and streams that callers can fill reserve their storage in JetStream when they are first opened: 496 MiB for an installation that uses everything, on each node that has a replica, and what \`audit\` keeps in a stream
-besides. Where \`max_file_store\` of the server or \`max_file\` of the account leaves no room for one of them, the log says so with its name and size. Without the catalogue or the records of sessions a process does not start; without
+Buckets and streams that callers can fill reserve their storage in JetStream when they are created: 560 MiB, on each node that has a replica, and what \`audit\` keeps in a stream
+besides. Where \`max_file_store\` of the server or \`max_file\` of the account leaves no room for one of them, the set-up and the log say so with its name and size. Without the catalogue or the records of sessions a process does not start; without
 the others it serves, and what they are for is missing: quotas are then unknown (\`onUnknown\` in [limits.md](limits.md)), for example.
+
+## Setting NATS up
+
+\`omnibus nats setup\` creates the buckets and streams, and updates those that differ from what this version wants. It says what it did with each, and can be
+run again at any time, also while processes run. It takes the same configuration as the other processes, and logs in as a user with the permissions of \`setup\`:
+
+\`\`\`sh
+omnibus nats setup --config omnibus.yaml --bus "tls://setup:$SETUP_PASSWORD@nats-a.example.com:4222"
+\`\`\`
+
+Run it before the first start, after each upgrade, and when NATS has lost its store. The Helm chart runs it as a Job, and the compose file as a service. A process
+whose user may not create streams waits until it has run; its log and \`/readyz\` name the stream that is missing. When NATS comes back without its store, running
+processes do the same, and go on when the streams are there again: sessions and the lists of servers are written again. A process whose user may create
+streams, as at a NATS without users, creates them itself and needs no set-up; it changes none that exist.
+
+In an upgrade from a version without the set-up, first replace the processes, then the users at NATS: processes of the older version need the permissions that it
+printed. \`omnibus nats setup\` can run before both.
 
 ## Permissions of each role
 
-A role needs these permissions and no others; the tests of the gateway run with exactly these. A process with all roles over NATS needs all three lists, and
-gets its replies under \`omnibus.v1.inbox.all.>\`. [subjects.md](subjects.md) says what each subject carries.
+A role needs these permissions and no others; the tests of the gateway run with exactly these. No role may create, update or delete a stream, nor read by
+consumers or directly: with each of these it could take over the data and the messages of the others. What remains open is how NATS answers: on any subject that a sender
+names. A role can have the bare acknowledgement of its own message sent to a subject that it may not publish on. Processes of the gateway refuse such a message, but
+where the subject is a key of a bucket, its value is lost. The gateway treats such a value as missing, and reports it in the log and in \`omnibus_bus_unreadable_total\`.
+
+A process with all roles over NATS needs the lists of all three roles, and gets its replies under \`omnibus.v1.inbox.all.>\`. [subjects.md](subjects.md) says what each subject carries.
 
 \`\`\`
 ${natsAuthorization()}\`\`\`

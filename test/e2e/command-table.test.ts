@@ -49,6 +49,7 @@ const cases: Readonly<Record<string, Case>> = {
   check: {},
   migrate: { args: () => ['old.yaml'] },
   'nats-permissions': {},
+  'nats setup': { args: nobody, ends: 'config' },
   expose: { args: () => ['--listen', 'nowhere', '--', 'node'], ends: 'usage' },
   copy: { args: () => ['omnibus.yaml/folder'], ends: 'other' },
   'definitions status': { args: admin },

@@ -2,6 +2,7 @@
 import { expect, it, vi } from 'vitest';
 import { busRoles, natsUsers } from '@omnibus/bus';
 import { Outsider, startNatsServer } from '@omnibus/bus/testing';
+import { setUp } from '../support/gateway.ts';
 import { end, type RunningProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
@@ -20,13 +21,14 @@ async function whereIs(client: RawClient): Promise<unknown> {
 
 it('two installations on one NATS, each with the users of its own prefix, see nothing of each other', async () => {
   const users = ['team-a', 'team-b'].flatMap((prefix) =>
-    natsUsers((role) => role, { prefix, domain }).replaceAll(/user: (\w+)/g, `user: ${prefix}-$1`),
+    natsUsers((user) => user, { prefix, domain }).replaceAll(/user: (\w+)/g, `user: ${prefix}-$1`),
   );
   await using nats = await startNatsServer(
     `jetstream { domain: ${domain} }\nauthorization { users: [\n${users.join('\n')}\n{ user: outsider, password: outsider }\n] }\nno_auth_user: outsider`,
   );
   await using stack = new AsyncDisposableStack();
   const open = async (prefix: string): Promise<RawClient> => {
+    await setUp(nats.url, { prefix, domain }, `${prefix}-setup`);
     const upstream = stack.use(await offering(prefix));
     let endpoint = '';
     for (const role of busRoles.toReversed()) {

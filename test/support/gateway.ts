@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { natsUsers, type BusRole } from '@omnibus/bus';
+import { auditLedger, natsUsers, setUpNats, type BusRole, type NatsPlace } from '@omnibus/bus';
 import { startNatsServer } from '@omnibus/bus/testing';
 import { omnibusProgram, root, type RunningProcess, sealing, startProcess } from './processes.ts';
 
@@ -49,6 +49,21 @@ const backupUsers =
 
 /** In every test, each role has only the NATS permissions that it needs; the user `outsider` has all. */
 const settingsOfNats = `authorization { users: [\n${natsUsers((role) => role)}\n{ user: outsider, password: outsider }\n${backupUsers}\n] }\nno_auth_user: outsider`;
+
+/** Creates the streams that the gateways of a test use, as the set-up does before processes start. */
+export async function setUp(bus: string, place?: NatsPlace, user = 'setup'): Promise<void> {
+  const steps = await setUpNats(
+    {
+      servers: bus.replace('://', `://${user}:setup@`),
+      ...(place === undefined ? {} : { place }),
+      clientName: 'setup',
+      connectTimeoutMs: 10_000,
+    },
+    { ...auditLedger, maxAgeMs: 86_400_000, maxBytes: 64 * 1024 * 1024 },
+  );
+  const failed = steps.filter(({ did }) => did === 'failed');
+  if (failed.length > 0) throw new Error(JSON.stringify(failed));
+}
 
 const anyPort = '127.0.0.1:0';
 
@@ -113,6 +128,7 @@ export async function startGateway(
     const nats = stack.use(await startNatsServer(settingsOfNats));
     busUrl = nats.url;
     busFolder = nats.folder;
+    await setUp(busUrl);
     restartBus = async () => {
       await nats.kill();
       await nats.start();

@@ -71,6 +71,9 @@ export interface Bus {
   /** How often the connection was lost and found again; messages sent in between may be lost. */
   readonly reconnects: number;
 
+  /** Streams that are missing at NATS until somebody sets it up. */
+  readonly missing: readonly string[];
+
   /** Measures the milliseconds of a message to the bus and back. */
   roundTrip(): Promise<number>;
 
@@ -96,8 +99,10 @@ export interface Bucket<Value> {
   readonly maxAgeMs?: number;
   /** Bound on the bytes of all values together, as stored; a write beyond it fails with `overloaded`. For buckets into which strangers can cause writes. */
   readonly maxBytes?: number;
-  /** Whether reads see every earlier write of anybody, because no replica that lags behind answers. Slower over NATS. */
-  readonly isCurrent?: boolean;
+  /** Milliseconds after which it is forgotten that a key was deleted; without it, that is known until the age of the bucket. For buckets with ever new keys. */
+  readonly forgetsMs?: number;
+  /** Whether a process writes its values again when the store was lost. For what a process says of itself. */
+  readonly isRewritten?: boolean;
   readonly [value]?: Value;
 }
 

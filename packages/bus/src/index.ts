@@ -22,7 +22,8 @@ export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
 export { subjectTable } from './families.ts';
 export type { BusRole } from './families.ts';
-export { busRoles, inboxOf, natsUsers, permissionsOf } from './nats/permissions.ts';
+export { busRoles, inboxOf, natsUserNames, natsUsers, permissionsOf, setUpPermissions } from './nats/permissions.ts';
+export type { SetUpStep } from './nats/setup.ts';
 export {
   approvedBucket,
   auditLedger,
@@ -39,7 +40,7 @@ export { askWorker, askWorkers } from './ask-workers.ts';
 export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';
 export { MemoryBus } from './memory/bus.ts';
-export { examineNats, findLoginProblem, openNatsBus } from './nats/open.ts';
+export { examineNats, findLoginProblem, openNatsBus, setUpNats } from './nats/open.ts';
 export type { NatsExamination } from './nats/examine.ts';
 export type { NatsLogin } from './nats/login.ts';
 export type { NatsPlace } from './nats/place.ts';

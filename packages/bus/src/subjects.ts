@@ -130,14 +130,21 @@ export const subjects = {
   tap: ofWorker('tap'),
 };
 
+/** Longer than any process takes to find out that another one has deleted a key. */
+const markMs = 10 * 60_000;
+
 /** What each server offers; key: the server and the worker of the adapter that published it (`catalogKey`). */
-export const catalogBucket: Bucket<CatalogRecord> = { name: 'omnibus-catalog', shape: catalogRecord };
+export const catalogBucket: Bucket<CatalogRecord> = {
+  name: 'omnibus-catalog',
+  shape: catalogRecord,
+  forgetsMs: markMs,
+  isRewritten: true,
+};
 
 /** The approved definitions of each server; key: the server. */
 export const approvedBucket: Bucket<ApprovedDefinitions> = {
   name: 'omnibus-definitions',
   shape: approvedDefinitions,
-  isCurrent: true,
 };
 
 /** Messages that a client may request again when the worker that sent them is gone. */
@@ -157,6 +164,8 @@ export const sessionsBucket: Bucket<SessionRecord> = {
   shape: sessionRecord,
   isSmall: true,
   maxAgeMs: 7 * 24 * 60 * 60_000,
+  maxBytes: 64 * 1024 * 1024,
+  forgetsMs: markMs,
 };
 
 /** Records of the audit; the operator decides how long they are kept. */
@@ -182,7 +191,6 @@ export const authorizationBuckets = {
     name: 'omnibus-oauth-short',
     shape: sealed,
     isSmall: true,
-    isCurrent: true,
     maxAgeMs: 15 * minuteMs,
     maxBytes: 32 * mebibyte,
   },
@@ -191,7 +199,6 @@ export const authorizationBuckets = {
     name: 'omnibus-oauth-long',
     shape: sealed,
     isSmall: true,
-    isCurrent: true,
     maxAgeMs: 31 * dayMs,
     maxBytes: 64 * mebibyte,
   },
@@ -200,18 +207,16 @@ export const authorizationBuckets = {
     name: 'omnibus-oauth-clients',
     shape: sealed,
     isSmall: true,
-    isCurrent: true,
     maxAgeMs: 90 * dayMs,
     maxBytes: 32 * mebibyte,
   },
   /** The keys that tokens are signed with. */
-  keys: { name: 'omnibus-oauth-keys', shape: sealed, isSmall: true, isCurrent: true },
+  keys: { name: 'omnibus-oauth-keys', shape: sealed, isSmall: true },
   /** Revoked consents; every edge watches the bucket. */
   revoked: {
     name: 'omnibus-oauth-revoked',
     shape: sealed,
     isSmall: true,
-    isCurrent: true,
     maxAgeMs: 31 * dayMs + slackMs,
     maxBytes: 16 * mebibyte,
   },
@@ -223,7 +228,6 @@ export const quotaBuckets = {
     name: 'omnibus-quotas-day',
     shape: quotaRecord,
     isSmall: true,
-    isCurrent: true,
     maxAgeMs: 3 * dayMs,
     maxBytes: 64 * mebibyte,
   },
@@ -231,7 +235,6 @@ export const quotaBuckets = {
     name: 'omnibus-quotas-month',
     shape: quotaRecord,
     isSmall: true,
-    isCurrent: true,
     maxAgeMs: 63 * dayMs,
     maxBytes: 64 * mebibyte,
   },
@@ -252,19 +255,17 @@ export const approvalsBucket: Bucket<ApprovalRecord> = {
   name: 'omnibus-approvals',
   shape: approvalRecord,
   isSmall: true,
-  isCurrent: true,
   maxAgeMs: dayMs + slackMs,
   maxBytes: 64 * mebibyte,
 };
 /** The connections of users to servers (`packages/credentials`), each value encrypted under keys that only backend workers have. */
 export const vaultBuckets = {
-  connections: { name: 'omnibus-vault', shape: sealed, isSmall: true, isCurrent: true },
+  connections: { name: 'omnibus-vault', shape: sealed, isSmall: true },
   /** Tickets and pending sign-ins. */
   passing: {
     name: 'omnibus-tickets',
     shape: sealed,
     isSmall: true,
-    isCurrent: true,
     maxAgeMs: 15 * minuteMs,
     maxBytes: 16 * mebibyte,
   },

@@ -4,9 +4,10 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type * as Audit from '@omnibus/audit';
 import type { AuditTrail, Checkpoint, CheckpointKey, FileSinkOptions, LedgerSinkOptions, Sink } from '@omnibus/audit';
-import { auditLedger, BusError, type Bus } from '@omnibus/bus';
+import { BusError, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { newWorkerId, version } from '@omnibus/protocol';
+import { auditLedgerOf } from './audit-ledger.ts';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Role } from './compose.ts';
 
@@ -26,7 +27,7 @@ type SinkConfig = AuditConfig['sinks'][number];
 /** Milliseconds that `audit.checkpoints.url` has to accept a checkpoint. */
 const postMs = 10_000;
 /** Bytes that a sink keeps at most, where the configuration sets no `keepBytes`. */
-const keepDefaults = { file: 10 * 1024 ** 3, jetstream: 1024 ** 3 } as const;
+const keepBytesOfFiles = 10 * 1024 ** 3;
 
 /**
  * @returns undefined where no audit is configured.
@@ -143,16 +144,12 @@ async function openSink(
         maxBytes,
         maxAgeMs: maxAge,
         keepMs: keep,
-        keepBytes: keepBytes ?? keepDefaults.file,
+        keepBytes: keepBytes ?? keepBytesOfFiles,
         retired,
       });
     case 'jetstream': {
       if (!bus.isShared) throw new Error('audit: a sink of kind "jetstream" needs a NATS: "bus: nats://host:port"');
-      const ledger = await bus.ledger({
-        ...auditLedger,
-        maxAgeMs: keep,
-        maxBytes: keepBytes ?? keepDefaults.jetstream,
-      });
+      const ledger = await bus.ledger(auditLedgerOf(sink));
       return new library.LedgerSink({
         name,
         writer,

@@ -18,6 +18,7 @@ import type { ExposeOptions } from './commands/expose.ts';
 import type { BlockOptions, UsageOptions } from './commands/metering.ts';
 import type { DoctorOptions } from './commands/doctor.ts';
 import type { LoginOptions, TokenOptions } from './commands/login.ts';
+import type { SetUpOptions } from './commands/nats-setup.ts';
 import type { StdioOptions } from './commands/stdio.ts';
 
 /** The command line. Commands are loaded when they run, so that help and version come at once. */
@@ -129,12 +130,29 @@ export function createProgram(): Command {
   program
     .command('nats-permissions')
     .description(
-      'print the configuration of NATS users, one for each role, each with only the permissions that it needs (docs/nats.md)',
+      'print the configuration of NATS users, one for each role and one for the set-up, each with only the permissions that it needs (docs/nats.md)',
     )
     .option('-c, --config <file>', 'configuration that names prefix and domain (default: omnibus.yaml in this folder)')
     .action(async (options: { readonly config?: string }) => {
       const { printPermissions } = await import('./commands/permissions.ts');
       await printPermissions(options);
+    });
+
+  const nats = program.command('nats').description('the NATS between the processes');
+  nats
+    .command('setup')
+    .description(
+      'create the streams and buckets of the gateway at NATS, and update those that differ; may be repeated, also while processes run (docs/nats.md)',
+    )
+    .option('-c, --config <file>', 'configuration file, YAML or JSON (default: omnibus.yaml in this folder)')
+    .option(
+      '-b, --bus <address>',
+      'nats://host:port, of a user that may create streams (default: that of the configuration)',
+    )
+    .option('--json', 'print JSON')
+    .action(async (options: SetUpOptions) => {
+      const { setUp } = await import('./commands/nats-setup.ts');
+      await setUp(options);
     });
 
   addPod(program);

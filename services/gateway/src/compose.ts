@@ -130,6 +130,7 @@ export async function startGateway({
   let isStopping = false;
   const notReady = (): string[] => [
     ...(bus?.connected === true ? [] : [busProblem]),
+    ...(bus?.missing ?? []).map((stream) => `the stream ${stream} is missing at NATS: run "omnibus nats setup"`),
     ...(isSettled ? [] : [has('backend') ? 'servers are still connecting' : 'still starting']),
     ...(isStopping ? ['stopping'] : []),
   ];

@@ -69,6 +69,14 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   doctor: z.array(
     z.object({ about: text, state: z.enum(['good', 'warning', 'unchecked', 'bad']), text, advice: text.optional() }),
   ),
+  'nats setup': z.array(
+    z.object({
+      stream: text,
+      did: z.enum(['created', 'updated', 'left', 'failed']),
+      changed: z.array(text),
+      problem: text.optional(),
+    }),
+  ),
   reload: z.object({ isReloaded: z.literal(true) }),
   block: z.object({ kind: text, name: text, isBlocked: z.literal(true) }),
   unblock: z.object({ kind: text, name: text, isBlocked: z.literal(false) }),

@@ -6,10 +6,13 @@ import {
   inboxOf,
   MemoryBus,
   openNatsBus,
+  setUpNats,
   type Bus,
+  type LedgerDefinition,
   type NatsExamination,
   type NatsLogin,
   type OnFault,
+  type SetUpStep,
 } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { Role } from './compose.ts';
@@ -57,6 +60,26 @@ export function examineBus(config: Config, baseFolder: string, connectTimeoutMs:
     clientName: 'omnibus-doctor',
     connectTimeoutMs,
   });
+}
+
+/** Creates and updates the streams of the gateway. @throws {BusError} as `openBus` does. */
+export function setUpBus(
+  config: Config,
+  baseFolder: string,
+  ledger: LedgerDefinition | undefined,
+  connectTimeoutMs: number,
+): Promise<readonly SetUpStep[]> {
+  const { prefix, domain, region } = config.nats;
+  return setUpNats(
+    {
+      servers: config.bus,
+      place: { prefix, domain, region },
+      login: loginOf(config, baseFolder),
+      clientName: 'omnibus-setup',
+      connectTimeoutMs,
+    },
+    ledger,
+  );
 }
 
 /** What is wrong with the address or the login of the bus, as far as it can be checked without connecting; undefined where nothing is. */

@@ -119,6 +119,7 @@ export class MemoryBus implements Bus {
 
   readonly reconnects = 0;
   readonly isShared: boolean = false;
+  readonly missing: readonly string[] = [];
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
     const existing =

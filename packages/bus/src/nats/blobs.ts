@@ -46,6 +46,7 @@ export type Order =
 
 export class Blobs {
   readonly #sender: string;
+  readonly #replies: string;
   readonly #partBytes: number;
   readonly #kept = new Map<string, Blob>();
   #keptBytes = 0;
@@ -54,7 +55,9 @@ export class Blobs {
   #followsUntil = 0;
   #sweep: NodeJS.Timeout | undefined;
 
-  constructor(connection: NatsConnection, place: NatsPlace) {
+  /** @param replies the beginning of the subjects that parts may be sent to. */
+  constructor(connection: NatsConnection, place: NatsPlace, replies: string) {
+    this.#replies = replies;
     this.#sender = sendersAt(place) + randomBytes(12).toString('base64url');
     this.#partBytes = (connection.info?.max_payload ?? 1024 * 1024) - marginBytes;
     connection.subscribe(this.#sender, { callback: (error, message) => (error ? undefined : this.#serve(message)) });
@@ -107,6 +110,7 @@ export class Blobs {
   }
 
   #serve(request: Msg): void {
+    if (request.reply?.startsWith(this.#replies) !== true) return;
     const [id = '', part] = request.string().split(' ');
     const blob = this.#kept.get(id);
     const start = Number(part) * this.#partBytes;

@@ -22,11 +22,12 @@ import { Fetches } from './claims.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
 import { failureKind, failureReply, foreignSign, notFitting } from './failure.ts';
 import { Inbox } from './inbox.ts';
+import { Streams } from './jetstream.ts';
 import { openJournal } from './journal.ts';
 import { openKeyValue } from './key-value.ts';
 import { Lanes } from './lanes.ts';
 import { openLedger } from './ledger.ts';
-import { nameAt, usualPlace, type NatsPlace } from './place.ts';
+import { nameAt, repliesAt, usualPlace, type NatsPlace } from './place.ts';
 
 export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
   const connection = await connectNats(options);
@@ -48,14 +49,23 @@ class NatsBus implements Bus {
   readonly #blobs: Blobs;
   readonly #lanes: Lanes;
   readonly #inbox: Inbox;
+  readonly #streams: Streams;
+  /** The beginning of the subjects that replies may be sent to. */
+  readonly #replies: string;
   #connected = true;
   #reconnects = 0;
 
-  constructor(connection: NatsConnection, { inboxPrefix, place = usualPlace }: NatsOptions, onFault: OnFault) {
+  constructor(
+    connection: NatsConnection,
+    { inboxPrefix, place = usualPlace, connectTimeoutMs }: NatsOptions,
+    onFault: OnFault,
+  ) {
     this.#connection = connection;
     this.#place = place;
     this.#onFault = onFault;
-    this.#blobs = new Blobs(connection, place);
+    this.#replies = repliesAt(place, inboxPrefix);
+    this.#streams = new Streams(connection, place, onFault, connectTimeoutMs);
+    this.#blobs = new Blobs(connection, place, this.#replies);
     const fetches = new Fetches(connection, place);
     this.#lanes = new Lanes(fetches);
     this.#inbox = new Inbox(inboxPrefix === undefined ? undefined : nameAt(place, inboxPrefix), fetches, onFault);
@@ -98,6 +108,7 @@ class NatsBus implements Bus {
     const waiting = new Set<Promise<void>>();
     let refused: Error | undefined;
     const hear = (message: Msg): void => {
+      this.#checkReply(message);
       const { reply: replyTo } = message;
       const reply = this.#replier(to, replyTo);
       const failed = (error: unknown): void => this.#handlerFailed(to, replyTo, error);
@@ -162,15 +173,26 @@ class NatsBus implements Bus {
   }
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
-    return openKeyValue<Value>(this.#connection, this.#place, bucket, this.#onFault);
+    return openKeyValue<Value>(
+      { connection: this.#connection, place: this.#place, streams: this.#streams, onFault: this.#onFault },
+      bucket,
+    );
+  }
+
+  get missing(): readonly string[] {
+    return this.#streams.missing;
   }
 
   journal<Entry>(definition: JournalDefinition<Entry>): Promise<Journal<Entry>> {
-    return openJournal<Entry>(this.#connection, this.#place, this, definition, this.#onFault);
+    return openJournal<Entry>(
+      { connection: this.#connection, place: this.#place, streams: this.#streams, bus: this },
+      definition,
+      this.#onFault,
+    );
   }
 
   ledger(definition: LedgerDefinition): Promise<Ledger> {
-    return openLedger(this.#connection, this.#place, definition);
+    return openLedger(this.#connection, this.#place, this.#streams, definition);
   }
 
   async drain(): Promise<void> {
@@ -212,6 +234,19 @@ class NatsBus implements Bus {
     };
   }
 
+  /**
+   * A sender chooses the subject for replies, and NATS does not check whether the sender may publish there. This process may, so it publishes in inboxes only.
+   * What a consumer of JetStream delivers has such a subject too.
+   * @throws {BusError} `undecodable`
+   */
+  #checkReply({ reply }: Msg): void {
+    if (reply === undefined || reply === '' || reply.startsWith(this.#replies)) return;
+    throw new BusError(
+      'undecodable',
+      `it wants its reply on ${JSON.stringify(reply.slice(0, 200))}, which is no inbox of this installation`,
+    );
+  }
+
   /** B6. A message that could not be read or answered is not the handler's fault, but its sender is told all the same. */
   #handlerFailed(to: Subject<unknown, unknown>, replyTo: string | undefined, error: unknown): void {
     const kind = failureKind(error);
@@ -241,6 +276,8 @@ class NatsBus implements Bus {
 
   /** NATS has refused a message, so nobody received it: its sender waits for nobody. */
   #refused(error: Error): void {
+    // Who may not create a stream is told so where it is missing.
+    if (error instanceof PermissionViolationError && /\.STREAM\.(CREATE|UPDATE)\./.test(error.subject)) return;
     this.#onFault({ kind: 'connection', what: `NATS refuses: ${error.message}`, error });
     if (!(error instanceof PermissionViolationError) || error.operation !== 'publish') return;
     this.#inbox.fail(({ name }) =>
@@ -259,6 +296,7 @@ class NatsBus implements Bus {
         this.#connected = true;
         this.#reconnects += 1;
         this.#onFault({ kind: 'connection', what: 'reconnected to NATS' });
+        this.#streams.check();
       } else if (status.type === 'slowConsumer') {
         this.#onFault({ kind: 'connection', what: 'this process takes its messages slower than NATS brings them' });
       } else if (status.type === 'error') {

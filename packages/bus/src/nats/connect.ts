@@ -21,7 +21,7 @@ export interface NatsOptions {
   readonly clientName: string;
   /** Subject under which answers come in, so that permissions can tell roles apart. Default: `_INBOX`. */
   readonly inboxPrefix?: string;
-  /** Milliseconds to wait for the first connection before giving up; Infinity for no bound. */
+  /** Milliseconds to wait for the first connection, and for streams that only the set-up may create, before giving up; Infinity for no bound. */
   readonly connectTimeoutMs: number;
   /** Called from time to time while there is no connection. */
   readonly waiting?: (problem: string) => void;

@@ -2,10 +2,10 @@
  * Examines a NATS as a process would find it, with the permissions of a single role, and leaves nothing behind. NATS reports a refusal for the connection
  * and not for the refused message, so each question has an inbox of its own and waits only as long as NATS needs to refuse.
  */
-import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import { createInbox, nuid } from '@nats-io/transport-node';
+import type { MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
+import { createInbox, headers, nuid } from '@nats-io/transport-node';
 import { root } from '../subject.ts';
-import { authorizationBuckets, catalogBucket, sessionsBucket } from '../subjects.ts';
+import { authorizationBuckets, catalogBucket } from '../subjects.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
 import { busRoles, inboxOf } from './permissions.ts';
 import { apiAt, nameAt, usualPlace } from './place.ts';
@@ -25,14 +25,15 @@ export interface NatsExamination {
 
 type Answer = {
   readonly created?: string;
+  readonly config?: object;
+  readonly seq?: number;
+  readonly message?: { readonly time?: string };
   readonly error?: { readonly description?: string; readonly err_code?: number };
 };
 
 /** NATS reports a refusal before it answers the next ping; an answer of JetStream may take a way through its cluster. */
 const answerMs = 2_000;
 const lookMs = 20;
-/** How long NATS keeps what is created here if this process ends in between. */
-const inactiveNs = 5_000_000_000;
 
 /** @throws {BusError} as `connectNats` does. */
 export async function examineNats(options: Omit<NatsOptions, 'inboxPrefix'>): Promise<NatsExamination> {
@@ -65,45 +66,46 @@ export async function examineNats(options: Omit<NatsOptions, 'inboxPrefix'>): Pr
   }
 }
 
-/** JetStream tells the time when it creates something: a consumer of an existing stream, else a stream in memory; each is removed at once. */
+/**
+ * JetStream tells the time of what it stores, and of streams that it creates. A role writes the mark of a key that never was: of the catalogue, from which it
+ * removes the mark, or of what expires within minutes. Who may create any stream creates one in memory.
+ */
 async function readClock(asking: Asking, api: string, named: (name: string) => string): Promise<number | undefined> {
   const name = `doctor-${nuid.next()}`;
-  const made = async (subject: string, body: object, remove: string): Promise<number | undefined> => {
+  /** Half of the round trip is subtracted. */
+  const skew = (stored: string, before: number, after: number): number => Date.parse(stored) - (before + after) / 2;
+  for (const bucket of [catalogBucket, authorizationBuckets.short]) {
+    const stream = `KV_${named(bucket.name)}`;
+    const key = `$KV.${named(bucket.name)}.${name}`;
+    if ((await asking.ask(`${api}.STREAM.INFO.${stream}`, {}))?.config === undefined) continue;
     const before = Date.now();
-    const answer = await asking.ask(subject, body);
+    const { seq } = (await asking.ask(api === '$JS.API' ? key : `${api}.${key}`, undefined, deletion())) ?? {};
     const after = Date.now();
-    if (answer?.created === undefined) return undefined;
-    await asking.ask(remove, {});
-    // Half of the round trip is subtracted.
-    return Date.parse(answer.created) - (before + after) / 2;
-  };
-  for (const bucket of [
-    catalogBucket.name,
-    sessionsBucket.name,
-    ...Object.values(authorizationBuckets).map((each) => each.name),
-  ]) {
-    const stream = `KV_${named(bucket)}`;
-    const config = {
-      name,
-      deliver_policy: 'new',
-      ack_policy: 'none',
-      mem_storage: true,
-      num_replicas: 1,
-      inactive_threshold: inactiveNs,
-      filter_subject: `$KV.${named(bucket)}.none`,
-    };
-    const skew = await made(
-      `${api}.CONSUMER.CREATE.${stream}.${name}.${config.filter_subject}`,
-      { stream_name: stream, config, action: 'create' },
-      `${api}.CONSUMER.DELETE.${stream}.${name}`,
-    );
-    if (skew !== undefined) return skew;
+    if (seq === undefined) continue;
+    const stored = await asking.ask(`${api}.STREAM.MSG.GET.${stream}`, { seq });
+    if (bucket.name === catalogBucket.name)
+      await asking.ask(`${api}.STREAM.MSG.DELETE.${stream}`, { seq, no_erase: true });
+    if (stored?.message?.time !== undefined) return skew(stored.message.time, before, after);
   }
-  return made(
-    `${api}.STREAM.CREATE.${name}`,
-    { name, subjects: [`${named(root)}.${name}`], storage: 'memory', max_msgs: 1, num_replicas: 1 },
-    `${api}.STREAM.DELETE.${name}`,
-  );
+  const before = Date.now();
+  const made = await asking.ask(`${api}.STREAM.CREATE.${name}`, {
+    name,
+    subjects: [`${named(root)}.${name}`],
+    storage: 'memory',
+    max_msgs: 1,
+    num_replicas: 1,
+  });
+  const after = Date.now();
+  if (made?.created === undefined) return undefined;
+  await asking.ask(`${api}.STREAM.DELETE.${name}`, {});
+  return skew(made.created, before, after);
+}
+
+/** The headers of the mark of a deleted key (NATS, ADR-8). */
+function deletion(): MsgHdrs {
+  const said = headers();
+  said.set('KV-Operation', 'DEL');
+  return said;
 }
 
 /** Asks with the first inbox that this user may subscribe to. */
@@ -145,11 +147,14 @@ class Asking {
   }
 
   /** @returns undefined when NATS refuses the question, or there is no answer. */
-  async ask(subject: string, body: object): Promise<Answer | undefined> {
+  async ask(subject: string, body: object | undefined, said?: MsgHdrs): Promise<Answer | undefined> {
     if (this.#inbox === undefined) return undefined;
     this.#count += 1;
     const reply = `${this.#inbox}.${this.#count}`;
-    this.#connection.publish(subject, JSON.stringify(body), { reply });
+    this.#connection.publish(subject, body === undefined ? '' : JSON.stringify(body), {
+      reply,
+      ...(said === undefined ? {} : { headers: said }),
+    });
     await this.#connection.flush();
     for (let waitedMs = 0; waitedMs < answerMs; waitedMs += lookMs) {
       const answer = this.#answers.get(reply);

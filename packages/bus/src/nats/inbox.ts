@@ -3,6 +3,7 @@
  * subscription for each request. A request without a receiver comes back as NATS' own 503.
  */
 import { SlotTable } from '@omnibus/collections';
+import { isObject } from '@omnibus/protocol';
 import { createInbox, type Msg } from '@nats-io/transport-node';
 import type { OnFault, PendingRequest, ReplyObserver } from '../bus.ts';
 import { decode } from '../codec.ts';
@@ -15,6 +16,13 @@ import { failureOf, notFitting } from './failure.ts';
 import { Lane } from './lanes.ts';
 
 const noResponders = 503;
+
+/** The stream that has stored a message, where its answer came in place of a reply (NATS, JetStream's acknowledgement of a message). */
+function capturingStream(payload: unknown): string | undefined {
+  if (!isObject(payload)) return undefined;
+  const { stream, seq } = payload;
+  return typeof stream === 'string' && typeof seq === 'number' ? JSON.stringify(stream.slice(0, 100)) : undefined;
+}
 
 /** A request that receives replies. */
 interface Waiting {
@@ -93,7 +101,16 @@ export class Inbox {
       }
       const payload = decode(bytes);
       // A reply of a kind that only a newer version knows is passed over by the observer, since more replies may follow.
-      if (waiting.to.shapes?.reply?.(payload) === 'junk') throw notFitting('junk');
+      if (waiting.to.shapes?.reply?.(payload) === 'junk') {
+        const stream = capturingStream(payload);
+        if (stream === undefined) throw notFitting('junk');
+        // The reply of the receiver still comes.
+        this.#onFault({
+          kind: 'connection',
+          what: `the stream ${stream} at NATS stores our messages and answers them: take ${waiting.to.name} out of its subjects`,
+        });
+        return;
+      }
       this.#tell(handle, waiting, payload);
     };
     const unread = (problem: unknown): void => {

@@ -1,14 +1,18 @@
 /**
- * Creates streams in JetStream with as many replicas as the cluster allows, so that the loss of a node loses nothing, and waits while the cluster has no
- * leader.
+ * Opens streams in JetStream. A process that NATS lets create streams creates those that are missing, with as many replicas as the cluster allows, so that
+ * the loss of a node loses nothing. Any other process waits for the set-up (`setup.ts`). A store that was lost while the process runs is opened again.
  */
-import { jetstreamManager, JetStreamApiError } from '@nats-io/jetstream';
-import type { NatsConnection } from '@nats-io/transport-node';
+import { jetstreamManager, JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
+import { PermissionViolationError, type NatsConnection } from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
+import type { OnFault } from '../bus.ts';
 import { managerOptions, type NatsPlace } from './place.ts';
+import type { WantedStream } from './streams.ts';
 
 /** Survives the loss of one node, since JetStream needs a majority of the replicas (NATS, JetStream clustering). */
 const clusterReplicas = 3;
+/** JetStream's "stream not found" and "stream name already in use with a different configuration". */
+const [streamMissing, nameInUse] = [10_059, 10_058];
 /** JetStream's "insufficient resources", "no suitable peers for placement" and "replicas > 1 not supported in non-clustered mode". */
 const tooFewNodes: readonly number[] = [10_005, 10_023, 10_074];
 /** JetStream's "resource limits exceeded for account", "no suitable peers for placement", "insufficient resources", "insufficient memory" and "insufficient storage": of a stream with one replica they mean that there is no room for it. */
@@ -18,12 +22,170 @@ const retryMs = 500;
 const giveUpMs = 30_000;
 /** Pause between two attempts to give a stream its missing replicas; it doubles. */
 const growMs = { first: 250, longest: 10_000 };
+/** Pauses between two looks for a stream that the set-up has to create, and between two reports of that. */
+const setUpMs = { look: 500, report: 30_000 };
 
-interface WantedStream {
-  /** Its name in JetStream. */
-  readonly stream: string;
-  /** What it reserves of the storage, where it reserves some. */
-  readonly reservedBytes?: number | undefined;
+/** Whether NATS does not permit this user what it has asked for. */
+export function isRefused(error: unknown): boolean {
+  for (let each = error; each instanceof Error; each = each.cause)
+    if (each instanceof PermissionViolationError) return true;
+  return false;
+}
+
+export function isStreamMissing(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === streamMissing;
+}
+
+/** What an operator has to do about a stream that is missing. */
+function missingAdvice(stream: string): string {
+  return `the stream ${stream} is missing at NATS, and this process may not create it: run "omnibus nats setup" as a user that may`;
+}
+
+/** The streams that a process uses. */
+export class Streams {
+  readonly #connection: NatsConnection;
+  readonly #place: NatsPlace;
+  readonly #onFault: OnFault;
+  readonly #waitMs: number;
+  readonly #wanted = new Map<string, WantedStream>();
+  readonly #opening = new Map<string, Promise<void>>();
+  /** When each stream was created, as NATS says. */
+  readonly #created = new Map<string, string>();
+  readonly #renewed = new Map<string, Set<() => void>>();
+  readonly #missing = new Set<string>();
+  /** Called when a stream is missing that this process may not create. */
+  readonly #waiting = new Set<() => void>();
+  /** Streams that may lack replicas. */
+  readonly #growing = new Set<string>();
+  #manager: Promise<JetStreamManager> | undefined;
+
+  /** @param waitMs milliseconds to wait for the set-up; Infinity for no bound. */
+  constructor(connection: NatsConnection, place: NatsPlace, onFault: OnFault, waitMs: number) {
+    this.#waitMs = waitMs;
+    this.#connection = connection;
+    this.#place = place;
+    this.#onFault = onFault;
+  }
+
+  get manager(): Promise<JetStreamManager> {
+    this.#manager ??= jetstreamManager(this.#connection, managerOptions(this.#place));
+    return this.#manager;
+  }
+
+  /** Streams that are missing until the set-up has run. */
+  get missing(): readonly string[] {
+    return [...this.#missing];
+  }
+
+  /** Calls back when the stream was created again, and so is empty. */
+  onRenewed(stream: string, listener: () => void): void {
+    const listeners = this.#renewed.get(stream) ?? new Set();
+    listeners.add(listener);
+    this.#renewed.set(stream, listeners);
+  }
+
+  /**
+   * Resolves when the stream is there. Where it is missing and this process may not create it, that is when the set-up has run.
+   * @throws {BusError} `timeout` when JetStream does not answer, is not there or refuses the question; `overloaded` when it has no room for the stream;
+   * `closed`.
+   */
+  open(wanted: WantedStream): Promise<void> {
+    this.#wanted.set(wanted.name, wanted);
+    const running = this.#opening.get(wanted.name);
+    if (running !== undefined) return running;
+    const opening = this.#open(wanted).finally(() => this.#opening.delete(wanted.name));
+    this.#opening.set(wanted.name, opening);
+    return opening;
+  }
+
+  /**
+   * Opens a stream again that was not found.
+   * @throws {BusError} `timeout` at once where that needs the set-up; this process goes on looking for it.
+   */
+  async again(stream: string): Promise<void> {
+    const wanted = this.#wanted.get(stream);
+    if (wanted === undefined) return;
+    if (this.#missing.has(stream)) throw new BusError('timeout', missingAdvice(stream));
+    const opening = this.open(wanted);
+    // A caller does not wait for the operator. `#open` reports what is wrong.
+    const refused = new Promise<void>((resolve) => {
+      this.#waiting.add(resolve);
+      opening.finally(() => this.#waiting.delete(resolve)).catch(() => undefined);
+    });
+    await Promise.race([opening, refused]);
+    if (this.#missing.has(stream)) throw new BusError('timeout', missingAdvice(stream));
+  }
+
+  /** Looks at all streams of this process: NATS was away, and may have come back without them. */
+  check(): void {
+    for (const wanted of this.#wanted.values())
+      this.open(wanted).catch((error: unknown) =>
+        this.#onFault({ kind: 'store', what: `the stream ${wanted.name} cannot be opened`, error }),
+      );
+  }
+
+  async #open(wanted: WantedStream): Promise<void> {
+    const giveUpAt = performance.now() + this.#waitMs;
+    let reportedAt = -Infinity;
+    for (;;) {
+      if (await this.#isThere(wanted)) break;
+      this.#missing.add(wanted.name);
+      for (const resolve of this.#waiting) resolve();
+      if (performance.now() - reportedAt >= setUpMs.report) {
+        reportedAt = performance.now();
+        this.#onFault({ kind: 'store', what: missingAdvice(wanted.name) });
+      }
+      if (performance.now() >= giveUpAt) throw new BusError('timeout', missingAdvice(wanted.name));
+      await pause(setUpMs.look);
+      if (this.#connection.isClosed() || this.#connection.isDraining())
+        throw new BusError('closed', 'the bus is closed');
+    }
+    this.#missing.delete(wanted.name);
+    if (this.#growing.has(wanted.name)) return;
+    this.#growing.add(wanted.name);
+    void grow(this.#connection, this.#place, wanted.name).then(() => this.#growing.delete(wanted.name));
+  }
+
+  /** Creates the stream if it is missing. @returns false where that needs the set-up. */
+  async #isThere(wanted: WantedStream): Promise<boolean> {
+    const manager = await this.manager;
+    const found = (created: unknown): void => {
+      const before = this.#created.get(wanted.name);
+      const now = String(created);
+      this.#created.set(wanted.name, now);
+      if (before !== undefined && before !== now)
+        for (const listener of this.#renewed.get(wanted.name) ?? []) listener();
+    };
+    try {
+      await withReplicas(this.#connection, this.#place, wanted, async (replicas) => {
+        const { created } = await manager.streams.info(wanted.name).catch(async (error: unknown) => {
+          if (!isStreamMissing(error)) throw error;
+          return create(manager, { ...wanted, num_replicas: replicas });
+        });
+        found(created);
+      });
+      return true;
+    } catch (error) {
+      if (error instanceof NeedsSetUp) return false;
+      if (isRefused(error))
+        throw new BusError('timeout', `NATS does not let this process use the stream ${wanted.name}`, error);
+      throw error;
+    }
+  }
+}
+
+/** Only the set-up may create a stream. */
+class NeedsSetUp extends Error {}
+
+async function create(manager: JetStreamManager, wanted: WantedStream): Promise<{ readonly created: unknown }> {
+  try {
+    return await manager.streams.add(wanted);
+  } catch (error) {
+    // Another process was faster, with other bounds of the operator's.
+    if (error instanceof JetStreamApiError && error.code === nameInUse) return manager.streams.info(wanted.name);
+    if (isRefused(error)) throw new NeedsSetUp(missingAdvice(wanted.name), { cause: error });
+    throw error;
+  }
 }
 
 /**
@@ -34,17 +196,16 @@ interface WantedStream {
 export async function withReplicas<Made>(
   connection: NatsConnection,
   place: NatsPlace,
-  { stream, reservedBytes }: WantedStream,
-  create: (replicas: number) => Promise<Made>,
+  { name, max_bytes: reservedBytes }: WantedStream,
+  make: (replicas: number) => Promise<Made>,
 ): Promise<Made> {
   const giveUpAt = performance.now() + giveUpMs;
   let replicas = hasOneNode(connection, place) ? 1 : clusterReplicas;
   for (;;) {
     try {
-      const made = await create(replicas);
-      void grow(connection, place, stream);
-      return made;
+      return await make(replicas);
     } catch (error) {
+      if (error instanceof NeedsSetUp || isRefused(error)) throw error;
       if (!(error instanceof JetStreamApiError) && place.domain === undefined && connection.info?.jetstream !== true)
         throw new BusError('timeout', 'the NATS server has no JetStream: start it with -js', error);
       const isLate = performance.now() > giveUpAt;
@@ -55,7 +216,7 @@ export async function withReplicas<Made>(
         noRoom.includes(error.code) &&
         (isLate || error.status !== 503)
       )
-        throw roomless(stream, reservedBytes, error);
+        throw roomless(name, reservedBytes, error);
       if (isLate) throw new BusError('timeout', `JetStream is not available: ${String(error)}`, error);
       if (error instanceof JetStreamApiError && tooFewNodes.includes(error.code) && replicas > 1) replicas = 1;
       else if (error instanceof JetStreamApiError && error.status !== 503) throw error;
@@ -65,7 +226,10 @@ export async function withReplicas<Made>(
 }
 
 function roomless(stream: string, reservedBytes: number | undefined, error: JetStreamApiError): BusError {
-  const reserved = reservedBytes === undefined ? '' : `, which reserves ${Math.ceil(reservedBytes / 1_048_576)} MiB`;
+  const reserved =
+    reservedBytes === undefined || reservedBytes <= 0
+      ? ''
+      : `, which reserves ${Math.ceil(reservedBytes / 1_048_576)} MiB`;
   return new BusError(
     'overloaded',
     `JetStream has no room for the stream ${stream}${reserved} (${error.message}): give it more storage (max_file_store of the server, max_file of the account)`,
@@ -77,7 +241,10 @@ function hasOneNode({ info }: NatsConnection, { domain }: NatsPlace): boolean {
   return domain === undefined && info?.cluster === undefined;
 }
 
-/** Adds missing replicas: the stream may have been created while nodes were missing, as at the start of a cluster, or before there was a cluster. */
+/**
+ * Adds missing replicas, where this process may: the stream may have been created while nodes were missing, as at the start of a cluster, or before there
+ * was a cluster.
+ */
 async function grow(connection: NatsConnection, place: NatsPlace, stream: string): Promise<void> {
   for (let waitMs = growMs.first; !connection.isClosed(); waitMs = Math.min(2 * waitMs, growMs.longest)) {
     try {
@@ -88,7 +255,8 @@ async function grow(connection: NatsConnection, place: NatsPlace, stream: string
           await manager.streams.update(stream, { num_replicas: clusterReplicas });
         return;
       }
-    } catch {
+    } catch (error) {
+      if (isRefused(error)) return;
       // Not possible now; the stream works with the replicas it has.
     }
     await pause(waitMs);

@@ -2,81 +2,53 @@
  * Journals on JetStream: a stream that captures the subjects. Entries are read one by one, which needs no consumer and so costs the server nothing when
  * thousands of streams are read because a worker is gone.
  */
-import {
-  DiscardPolicy,
-  jetstreamManager,
-  JetStreamApiError,
-  RetentionPolicy,
-  StorageType,
-  type JetStreamManager,
-} from '@nats-io/jetstream';
-import { nanos, type NatsConnection } from '@nats-io/transport-node';
+import { JetStreamApiError } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { decode, encode } from '../codec.ts';
 import type { Bus, Journal, JournalDefinition, OnFault, Watch } from '../bus.ts';
 import { BusError } from '../errors.ts';
 import type { Shape } from '../shapes/shape.ts';
-import { allOf, type Subject } from '../subject.ts';
-import { withReplicas } from './jetstream.ts';
-import { managerOptions, nameAt, type NatsPlace } from './place.ts';
+import type { Subject } from '../subject.ts';
+import { isStreamMissing, type Streams } from './jetstream.ts';
+import { nameAt, type NatsPlace } from './place.ts';
+import { journalStream } from './streams.ts';
 
-/** JetStream's "stream name already in use with a different configuration". */
-const nameInUse = 10_058;
+/** JetStream's "no message found". */
 const notFound = 10_037;
-
-export async function openJournal<Entry>(
-  connection: NatsConnection,
-  place: NatsPlace,
-  bus: Bus,
-  definition: JournalDefinition<Entry>,
-  onFault: OnFault,
-): Promise<Journal<Entry>> {
-  const manager = await jetstreamManager(connection, managerOptions(place));
-  const { family, tokens, maxAgeMs, maxBytes, maxEntries } = definition;
-  const name = nameAt(place, definition.name);
-  await withReplicas(connection, place, { stream: name, reservedBytes: maxBytes }, async (replicas) => {
-    const config = {
-      subjects: [nameAt(place, allOf(family, tokens))],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      discard: DiscardPolicy.Old,
-      num_replicas: replicas,
-      max_age: nanos(maxAgeMs),
-      max_bytes: maxBytes,
-      max_msgs_per_subject: maxEntries,
-      duplicate_window: nanos(Math.min(maxAgeMs, 60_000)),
-    };
-    try {
-      await manager.streams.add({ name, ...config });
-    } catch (error) {
-      if (!(error instanceof JetStreamApiError) || error.code !== nameInUse) throw error;
-    }
-  });
-  return new NatsJournal<Entry>({ connection, place, bus, manager }, definition, onFault);
-}
 
 interface Where {
   readonly connection: NatsConnection;
   readonly place: NatsPlace;
+  readonly streams: Streams;
   readonly bus: Bus;
-  readonly manager: JetStreamManager;
+}
+
+/** Opens a journal. Its stream is created, where it is missing and this process may; else it waits for the set-up. */
+export async function openJournal<Entry>(
+  where: Where,
+  definition: JournalDefinition<Entry>,
+  onFault: OnFault,
+): Promise<Journal<Entry>> {
+  await where.streams.open(journalStream(where.place, definition as JournalDefinition<never>));
+  return new NatsJournal<Entry>(where, definition, onFault);
 }
 
 class NatsJournal<Entry> implements Journal<Entry> {
   readonly #connection: NatsConnection;
   readonly #place: NatsPlace;
   readonly #bus: Bus;
-  readonly #manager: JetStreamManager;
+  readonly #streams: Streams;
   readonly #stream: string;
   readonly #shape: Shape<Entry> | undefined;
   readonly #onFault: OnFault;
   /** Bytes of a message that the server takes, as it said last. */
   #maxPayload = Infinity;
 
-  constructor({ connection, place, bus, manager }: Where, { name, shape }: JournalDefinition<Entry>, onFault: OnFault) {
+  constructor({ connection, place, bus, streams }: Where, { name, shape }: JournalDefinition<Entry>, onFault: OnFault) {
     this.#connection = connection;
     this.#place = place;
     this.#bus = bus;
-    this.#manager = manager;
+    this.#streams = streams;
     this.#stream = nameAt(place, name);
     this.#shape = shape;
     this.#onFault = onFault;
@@ -144,8 +116,12 @@ class NatsJournal<Entry> implements Journal<Entry> {
     which: { readonly last_by_subj: string } | { readonly seq: number; readonly next_by_subj: string },
   ): Promise<{ readonly seq: number; readonly data: Uint8Array } | undefined> {
     try {
-      return (await this.#manager.streams.getMessage(this.#stream, which)) ?? undefined;
+      return (await (await this.#streams.manager).streams.getMessage(this.#stream, which)) ?? undefined;
     } catch (error) {
+      if (isStreamMissing(error)) {
+        await this.#streams.again(this.#stream);
+        return undefined;
+      }
       if (error instanceof JetStreamApiError && error.code === notFound) return undefined;
       throw error;
     }

@@ -3,7 +3,6 @@
  * first bucket names, so that readers never see half of it. Each value names the format it is written in; a value in a format that cannot be read here
  * counts as present, and is not overwritten.
  */
-import type { KV, KvEntry } from '@nats-io/kv';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { randomBytes } from 'node:crypto';
@@ -12,16 +11,19 @@ import { decode, encode, maxMessageBytes } from '../codec.ts';
 import { BusError } from '../errors.ts';
 import type { Shape } from '../shapes/shape.ts';
 import { minPayloadBytes } from './blobs.ts';
-import { withReplicas } from './jetstream.ts';
-import { bucketsAt, nameAt, type NatsPlace } from './place.ts';
-import { PresentKeys } from './present-keys.ts';
+import type { Streams } from './jetstream.ts';
+import { Marks } from './marks.ts';
+import type { NatsPlace } from './place.ts';
+import { Store, type StoredEntry } from './store.ts';
+import { bucketStreams, partsOf } from './streams.ts';
+import { followStore } from './tail.ts';
 import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Watch } from '../bus.ts';
 
-/** JetStream's "wrong last sequence": somebody else changed the key. */
-const wrongLastSequence = 10_071;
-/** JetStream's failure of a store, such as "maximum bytes exceeded". */
-const storeFailed = 10_077;
-/** Leaves room for the manifest and headers under the default `max_payload` of 1 MiB. */
+/** JetStream's "wrong last sequence", for the two ways in which it is known: somebody else changed the key. */
+const wrongLastSequence: readonly number[] = [10_071, 10_164];
+/** JetStream's "maximum bytes exceeded", and its failure of a store. */
+const storeFailed: readonly number[] = [10_047, 10_077];
+/** Leaves room for the manifest and headers under the default `max_payload` of 1 MiB, also where NATS writes a value as base64. */
 const largestPartBytes = 512 * 1024;
 /** Bound on the parts of one value: as many bytes as one message may have. */
 const maxParts = maxMessageBytes / (minPayloadBytes / 2);
@@ -54,40 +56,35 @@ function readStored(stored: unknown): Stored {
   throw new BusError('undecodable', 'it is neither a value nor a manifest of one');
 }
 
+interface Opening {
+  readonly connection: NatsConnection;
+  readonly place: NatsPlace;
+  readonly streams: Streams;
+  readonly onFault: OnFault;
+}
+
+/** Opens a bucket. Its streams are created, where they are missing and this process may; else it waits for the set-up. */
 export async function openKeyValue<Value>(
-  connection: NatsConnection,
-  place: NatsPlace,
-  { name, isSmall = false, maxAgeMs, maxBytes, isCurrent = false, shape }: Bucket<Value>,
-  onFault: OnFault,
+  { connection, place, streams, onFault }: Opening,
+  bucket: Bucket<Value>,
 ): Promise<KeyValue<Value>> {
-  const manager = bucketsAt(connection, place);
-  const options = {
-    history: 1,
-    ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }),
-    ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }),
-    ...(isCurrent ? { allow_direct: false } : {}),
-  };
-  const create = (ours: string): Promise<KV> => {
-    const bucketName = nameAt(place, ours);
-    return withReplicas(connection, place, { stream: streamOf(bucketName), reservedBytes: maxBytes }, (replicas) =>
-      manager.create(bucketName, { ...options, replicas }),
-    );
-  };
-  const bucket = await create(name);
-  const parts = isSmall ? undefined : await create(`${name}-parts`);
-  return new NatsKeyValue<Value>({
+  const { name, isSmall = false, shape, forgetsMs, isRewritten = false } = bucket;
+  for (const wanted of bucketStreams(place, bucket as Bucket<never>)) await streams.open(wanted);
+  const storeOf = (of: string): Store => new Store({ connection, place, streams, bucket: of });
+  const values = storeOf(name);
+  const opened = new NatsKeyValue<Value>({
     name,
-    bucket,
-    parts,
+    connection,
+    values,
+    parts: isSmall ? undefined : storeOf(partsOf(name)),
+    marks: forgetsMs === undefined ? undefined : new Marks(values, forgetsMs),
+    isRewritten,
     shape,
     partBytes: Math.min(largestPartBytes, (connection.info?.max_payload ?? largestPartBytes) / 2),
     onFault,
   });
-}
-
-/** The stream of a bucket (NATS, ADR-8). */
-function streamOf(bucket: string): string {
-  return `KV_${bucket}`;
+  if (isRewritten) streams.onRenewed(values.stream, () => void opened.writeAgain());
+  return opened;
 }
 
 /** When many values are read, an unreadable one does not keep the others from being passed on. */
@@ -97,16 +94,22 @@ function passOverNewer(error: unknown): undefined {
 
 function ofConflict(key: string, error: unknown): unknown {
   if (!(error instanceof JetStreamApiError)) return error;
-  if (error.code === wrongLastSequence)
+  if (wrongLastSequence.includes(error.code))
     return new BusError('revision-conflict', `key ${key} was changed by somebody else`, error);
-  return error.code === storeFailed ? new BusError('overloaded', `there is no room for key ${key}`, error) : error;
+  return storeFailed.includes(error.code)
+    ? new BusError('overloaded', `there is no room for key ${key}`, error)
+    : error;
 }
 
 interface Stores<Value> {
   readonly name: string;
-  readonly bucket: KV;
+  readonly connection: NatsConnection;
+  readonly values: Store;
   /** Undefined for a bucket of small values. */
-  readonly parts: KV | undefined;
+  readonly parts: Store | undefined;
+  /** Undefined for a bucket whose marks stay. */
+  readonly marks: Marks | undefined;
+  readonly isRewritten: boolean;
   readonly shape: Shape<Value> | undefined;
   /** A value up to this size is stored whole, a larger one in parts of this size. */
   readonly partBytes: number;
@@ -115,59 +118,70 @@ interface Stores<Value> {
 
 class NatsKeyValue<Value> implements KeyValue<Value> {
   readonly #name: string;
-  readonly #bucket: KV;
-  readonly #parts: KV | undefined;
+  readonly #connection: NatsConnection;
+  readonly #values: Store;
+  readonly #parts: Store | undefined;
+  readonly #marks: Marks | undefined;
+  /** What this process has written last under each key, to be written again if the store is lost. */
+  readonly #written: Map<string, Value> | undefined;
   readonly #shape: Shape<Value> | undefined;
   readonly #partBytes: number;
   readonly #onFault: OnFault;
 
-  constructor({ name, bucket, parts, shape, partBytes, onFault }: Stores<Value>) {
+  constructor({ name, connection, values, parts, marks, isRewritten, shape, partBytes, onFault }: Stores<Value>) {
     this.#name = name;
-    this.#bucket = bucket;
+    this.#connection = connection;
+    this.#values = values;
     this.#parts = parts;
+    this.#marks = marks;
+    this.#written = isRewritten ? new Map() : undefined;
     this.#shape = shape;
     this.#partBytes = partBytes;
     this.#onFault = onFault;
   }
 
   async get(key: string): Promise<KeyValueEntry<Value> | undefined> {
-    const entry = await this.#bucket.get(key);
-    return entry === null || entry.operation !== 'PUT' ? undefined : this.#load(entry);
+    const entry = await this.#values.get(key);
+    return entry === undefined || entry.isDeleted ? undefined : this.#load(entry);
   }
 
   async wasDeleted(key: string): Promise<boolean> {
-    const entry = await this.#bucket.get(key);
-    return entry !== null && entry.operation !== 'PUT';
+    return (await this.#values.get(key))?.isDeleted === true;
   }
 
-  put(key: string, value: Value): Promise<number> {
-    return this.#store(key, value, (bytes) => this.#bucket.put(key, bytes));
+  async put(key: string, value: Value): Promise<number> {
+    const revision = await this.#store(key, value, (bytes) => this.#values.write(key, bytes));
+    this.#written?.set(key, value);
+    return revision;
   }
 
   async create(key: string, value: Value): Promise<number> {
     try {
-      return await this.#store(key, value, (bytes) => this.#bucket.create(key, bytes));
+      return await this.restore(key, value);
     } catch (error) {
       const present =
-        error instanceof BusError && error.kind === 'revision-conflict' ? await this.#bucket.get(key) : null;
-      // A value that no version can read counts as missing, and must not occupy a key for ever; one that a newer version can read stays.
-      if (present === null || present.operation !== 'PUT' || (await this.#load(present)) !== undefined) throw error;
+        error instanceof BusError && error.kind === 'revision-conflict' ? await this.#values.get(key) : undefined;
+      if (present === undefined) throw error;
+      // The mark of a deleted key is no value, and neither is one that no version can read; one that a newer version can read stays.
+      if (!present.isDeleted && (await this.#load(present)) !== undefined) throw error;
       return this.update(key, value, present.revision);
     }
   }
 
   update(key: string, value: Value, revision: number): Promise<number> {
-    return this.#store(key, value, (bytes) => this.#bucket.update(key, bytes, revision));
+    return this.#store(key, value, (bytes) => this.#values.write(key, bytes, revision));
   }
 
   /** A deleted key leaves a mark with a sequence number; an expired key leaves none. */
   restore(key: string, value: Value): Promise<number> {
-    return this.#store(key, value, (bytes) => this.#bucket.put(key, bytes, { previousSeq: 0 }));
+    return this.#store(key, value, (bytes) => this.#values.write(key, bytes, 0));
   }
 
   async delete(key: string, revision?: number): Promise<void> {
+    this.#written?.delete(key);
     try {
-      await this.#bucket.delete(key, revision === undefined ? {} : { previousSeq: revision });
+      const mark = await this.#values.mark(key, revision);
+      this.#marks?.add(mark);
     } catch (error) {
       throw ofConflict(key, error);
     }
@@ -175,44 +189,37 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
   }
 
   async watch(observer: (change: KeyValueChange<Value>) => void): Promise<Watch> {
-    const watch = await this.#bucket.watch();
-    const presence = new PresentKeys(() => this.#keys());
-    const follow = async (): Promise<void> => {
-      for await (const entry of watch) {
+    return followStore({
+      connection: this.#connection,
+      store: this.#values,
+      observer: async (entry) => {
+        if (entry.isDeleted) this.#marks?.add(entry.revision);
         try {
           const change = await this.#change(entry);
           if (change !== undefined) observer(change);
         } catch (error) {
           this.#onFault({ kind: 'observer', what: `whoever watches ${this.#name} threw over a change`, error });
         }
-        presence.heard(entry.key);
+      },
+      failed: (error) =>
+        this.#onFault({ kind: 'store', what: `${this.#name} could not be read on; it is tried again`, error }),
+    });
+  }
+
+  /** Writes what this process has written, where another process has not done that: the store was lost. */
+  async writeAgain(): Promise<void> {
+    for (const [key, value] of this.#written ?? []) {
+      try {
+        await this.restore(key, value);
+      } catch (error) {
+        if (error instanceof BusError && error.kind === 'revision-conflict') continue;
+        this.#onFault({ kind: 'store', what: `${this.#name} was lost, and could not be written again`, error });
       }
-    };
-    follow().catch((error: unknown) =>
-      this.#onFault({ kind: 'store', what: `the watch of ${this.#name} ended`, error }),
-    );
-    await presence.allHeard();
-    return { close: () => watch.stop() };
-  }
-
-  /**
-   * The keys that are present. The client library ends a listing when the server says that nothing is left, or is quiet for a while. When a key is written while the
-   * listing begins, the server can go on saying that one is left, and if the key is written again and again, it is never quiet. A key that comes for the second
-   * time was written after the listing had begun, and entries come in their order: all that were there before have come.
-   */
-  async #keys(): Promise<readonly string[]> {
-    const keys = new Set<string>();
-    const listing = await this.#bucket.keys();
-    for await (const key of listing) {
-      if (keys.has(key)) break;
-      keys.add(key);
     }
-    listing.stop();
-    return [...keys];
   }
 
-  async #change(entry: KvEntry): Promise<KeyValueChange<Value> | undefined> {
-    if (entry.operation !== 'PUT') return { kind: 'delete', key: entry.key };
+  async #change(entry: StoredEntry): Promise<KeyValueChange<Value> | undefined> {
+    if (entry.isDeleted) return { kind: 'delete', key: entry.key };
     const loaded = await this.#load(entry).catch(passOverNewer);
     return loaded === undefined ? undefined : { kind: 'put', ...loaded };
   }
@@ -222,7 +229,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
    * its successor.
    * @throws {BusError} `newer-format`, which is reported too.
    */
-  async #load(entry: KvEntry): Promise<KeyValueEntry<Value> | undefined> {
+  async #load(entry: StoredEntry): Promise<KeyValueEntry<Value> | undefined> {
     try {
       const value = await this.#read(entry);
       if (value === missing) return undefined;
@@ -243,14 +250,14 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
   }
 
   /** @throws {BusError} `undecodable`, `newer-format` */
-  async #read(entry: KvEntry): Promise<unknown> {
+  async #read(entry: StoredEntry): Promise<unknown> {
     const stored = readStored(decode(entry.value));
     if ('value' in stored) return stored.value;
     const parts: Uint8Array[] = [];
     for (let index = 0; index < stored.parts; index += 1) {
       const part = await this.#parts?.get(`${entry.key}.${stored.generation}.${index}`);
-      if (part === undefined || part === null || part.operation !== 'PUT') {
-        const now = await this.#bucket.get(entry.key);
+      if (part === undefined || part.isDeleted) {
+        const now = await this.#values.get(entry.key);
         if (now?.revision !== entry.revision) return missing;
         throw new BusError('undecodable', `part ${index} of ${stored.parts} is not there`);
       }
@@ -273,7 +280,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
       const generation = randomBytes(9).toString('base64url');
       const parts = Math.ceil(bytes.length / this.#partBytes);
       for (let index = 0; index < parts; index += 1) {
-        await this.#parts.put(
+        await this.#parts.write(
           `${key}.${generation}.${index}`,
           bytes.subarray(index * this.#partBytes, (index + 1) * this.#partBytes),
         );
@@ -288,10 +295,10 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
 
   async #purgeParts(key: string, keepGeneration: string): Promise<void> {
     if (this.#parts === undefined) return;
-    const stale: string[] = [];
-    for await (const part of await this.#parts.keys(`${key}.>`)) {
-      if (part.split('.')[1] !== keepGeneration) stale.push(part);
-    }
-    for (const part of stale) await this.#parts.purge(part);
+    const generations = new Set(
+      (await this.#parts.keys(`${key}.>`)).map((part) => part.slice(key.length + 1).split('.')[0] ?? ''),
+    );
+    generations.delete(keepGeneration);
+    for (const stale of generations) await this.#parts.purge(`${key}.${stale}.>`);
   }
 }

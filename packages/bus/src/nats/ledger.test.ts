@@ -6,12 +6,19 @@ import { auditLedger } from '../subjects.ts';
 import { startNatsProgram, type NatsServer } from '../testing/nats-server.ts';
 import { openNatsBus } from './bus.ts';
 import { inboxOf, natsUsers } from './permissions.ts';
+import { setUpNats } from './setup.ts';
 
 let server: NatsServer;
 const definition = { ...auditLedger, maxAgeMs: 60_000, maxBytes: 64 * 1024 };
 
 beforeAll(async () => {
   server = await startNatsProgram(`authorization { users: [\n${natsUsers((role) => role)}\n] }`);
+  const options = {
+    servers: server.url.replace('://', '://setup:setup@'),
+    clientName: 'setup',
+    connectTimeoutMs: 5_000,
+  };
+  await setUpNats(options, definition);
 });
 afterAll(() => server[Symbol.asyncDispose]());
 

@@ -3,69 +3,50 @@
  * one of its writer, so a writer notices what another process writes under its name, and an entry that comes twice is stored once. Entries carry no
  * `Nats-Msg-Id`: another process that guesses the next id would make NATS drop the entry as a duplicate.
  */
-import {
-  DiscardPolicy,
-  jetstream,
-  jetstreamManager,
-  JetStreamApiError,
-  RetentionPolicy,
-  StorageType,
-  type JetStreamClient,
-  type JetStreamManager,
-} from '@nats-io/jetstream';
-import { nanos, type NatsConnection } from '@nats-io/transport-node';
+import { jetstream, JetStreamApiError, type JetStreamClient, type JetStreamManager } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
 import type { Ledger, LedgerDefinition, LedgerEntry } from '../bus.ts';
 import { BusError } from '../errors.ts';
 import { allOf } from '../subject.ts';
-import { withReplicas } from './jetstream.ts';
+import type { Streams } from './jetstream.ts';
 import { managerOptions, nameAt, type NatsPlace } from './place.ts';
+import { ledgerStream } from './streams.ts';
 
-/** JetStream's "stream name already in use with a different configuration", "no message found", "wrong last sequence" and "maximum bytes exceeded". */
-const codes = { nameInUse: 10_058, notFound: 10_037, wrongLast: [10_071, 10_164], full: [10_047, 10_077] } as const;
+/** JetStream's "no message found", "wrong last sequence" and "maximum bytes exceeded". */
+const codes = { notFound: 10_037, wrongLast: [10_071, 10_164], full: [10_047, 10_077] } as const;
 const answerMs = 5_000;
 
+/** Opens a ledger. Its stream is created, where it is missing and this process may; else it waits for the set-up. */
 export async function openLedger(
   connection: NatsConnection,
   place: NatsPlace,
+  streams: Streams,
   definition: LedgerDefinition,
 ): Promise<Ledger> {
-  const manager = await jetstreamManager(connection, managerOptions(place));
-  const { family, maxAgeMs, maxBytes } = definition;
-  const name = nameAt(place, definition.name);
-  const subject = nameAt(place, allOf(family, 1));
-  await withReplicas(connection, place, { stream: name, reservedBytes: maxBytes }, async (replicas) => {
-    try {
-      await manager.streams.add({
-        name,
-        subjects: [subject],
-        retention: RetentionPolicy.Limits,
-        storage: StorageType.File,
-        discard: DiscardPolicy.New,
-        num_replicas: replicas,
-        max_age: nanos(maxAgeMs),
-        max_bytes: maxBytes,
-        deny_delete: true,
-        deny_purge: true,
-      });
-    } catch (error) {
-      // The process that created the stream has decided how much it keeps.
-      if (!(error instanceof JetStreamApiError) || error.code !== codes.nameInUse) throw error;
-    }
-  });
-  return new NatsLedger(name, subject, manager, jetstream(connection, managerOptions(place)));
+  const wanted = ledgerStream(place, definition);
+  await streams.open(wanted);
+  return new NatsLedger(
+    wanted.name,
+    nameAt(place, allOf(definition.family, 1)),
+    streams,
+    await streams.manager,
+    jetstream(connection, managerOptions(place)),
+  );
 }
 
 class NatsLedger implements Ledger {
   readonly #stream: string;
   readonly #subject: string;
+  readonly #streams: Streams;
   readonly #manager: JetStreamManager;
   readonly #client: JetStreamClient;
   /** Sequence number of the last entry of each writer of this process. */
   readonly #last = new Map<string, number>();
 
-  constructor(stream: string, subject: string, manager: JetStreamManager, client: JetStreamClient) {
+  constructor(stream: string, subject: string, streams: Streams, manager: JetStreamManager, client: JetStreamClient) {
     this.#stream = stream;
     this.#subject = subject;
+    this.#streams = streams;
     this.#manager = manager;
     this.#client = client;
   }
@@ -83,8 +64,11 @@ class NatsLedger implements Ledger {
       const code = error instanceof JetStreamApiError ? error.code : 0;
       if ((codes.full as readonly number[]).includes(code))
         throw new BusError('overloaded', `the stream ${this.#stream} is full`, error);
-      if (!(codes.wrongLast as readonly number[]).includes(code))
+      if (!(codes.wrongLast as readonly number[]).includes(code)) {
+        // Nothing takes it: the store may have been lost. The entry comes again.
+        if (code === 0) this.#streams.again(this.#stream).catch(() => undefined);
         throw new BusError('timeout', `the stream ${this.#stream} has not taken an entry: ${String(error)}`, error);
+      }
       return this.#findOwn(writer, subject, text);
     }
   }

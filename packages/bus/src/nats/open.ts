@@ -1,8 +1,9 @@
 /** Loads the NATS client only when it is needed: a gateway of one process starts without it. */
-import type { Bus, OnFault } from '../bus.ts';
+import type { Bus, LedgerDefinition, OnFault } from '../bus.ts';
 import type { NatsOptions } from './connect.ts';
 import type { NatsExamination } from './examine.ts';
 import type { NatsLogin } from './login.ts';
+import type { SetUpStep } from './setup.ts';
 
 /** @throws {BusError} as `connectNats` does, and `payload-too-large` for a NATS whose `max_payload` is too small. */
 export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
@@ -14,6 +15,15 @@ export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promi
 export async function examineNats(options: Omit<NatsOptions, 'inboxPrefix'>): Promise<NatsExamination> {
   const { examineNats: examine } = await import('./examine.ts');
   return examine(options);
+}
+
+/** Creates and updates the streams of the gateway. @throws {BusError} as `openNatsBus` does. */
+export async function setUpNats(
+  options: Omit<NatsOptions, 'inboxPrefix'>,
+  ledger: LedgerDefinition | undefined,
+): Promise<readonly SetUpStep[]> {
+  const { setUpNats: setUp } = await import('./setup.ts');
+  return setUp(options, ledger);
 }
 
 /** Finds a login that cannot be right, without connecting. */

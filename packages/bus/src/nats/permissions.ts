@@ -6,6 +6,8 @@
  */
 import { families, type BusRole, type Family } from '../families.ts';
 import { allOf, root } from '../subject.ts';
+import type { Bucket } from '../bus.ts';
+import { allStreams, partsOf, storedSubject, streamOfBucket } from './streams.ts';
 import { apiAt, nameAt, usualPlace, type NatsPlace } from './place.ts';
 import {
   approvalsBucket,
@@ -29,34 +31,41 @@ export interface Permissions {
 
 export const busRoles = ['edge', 'session', 'backend'] as const satisfies readonly BusRole[];
 
-/** The roles that use each bucket and stream. */
-const stored: Readonly<Record<string, readonly BusRole[]>> = {
-  [catalogBucket.name]: ['session', 'backend'],
-  [`${catalogBucket.name}-parts`]: ['session', 'backend'],
-  [sessionsBucket.name]: ['session', 'backend'],
-  [blocksBucket.name]: ['edge', 'session', 'backend'],
-  [approvalsBucket.name]: ['session'],
-  [usageBucket.name]: ['session'],
-  [`${usageBucket.name}-parts`]: ['session'],
-  ...Object.fromEntries(Object.values(quotaBuckets).map(({ name }) => [name, ['session'] as const])),
-  [approvedBucket.name]: ['backend'],
-  [`${approvedBucket.name}-parts`]: ['backend'],
-  ...Object.fromEntries(Object.values(authorizationBuckets).map(({ name }) => [name, ['edge'] as const])),
-  ...Object.fromEntries(Object.values(vaultBuckets).map(({ name }) => [name, ['backend'] as const])),
-};
-/**
- * Buckets that a role reads and never writes: each process has to check for revoked tokens, since administrators use tokens of our own, and reads usage
- * for administrators.
- */
-const followed: Readonly<Record<string, readonly BusRole[]>> = {
-  [authorizationBuckets.revoked.name]: ['session', 'backend'],
-  [usageBucket.name]: ['edge', 'backend'],
-  [`${usageBucket.name}-parts`]: ['edge', 'backend'],
-};
+/** A user of NATS: a role, or the set-up, which alone creates and updates streams. */
+export type NatsUser = BusRole | 'setup';
+
+export const natsUserNames = [...busRoles, 'setup'] as const satisfies readonly NatsUser[];
+
+interface Use {
+  readonly bucket: Bucket<never>;
+  readonly writes: readonly BusRole[];
+  /**
+   * Roles that read it and never write it: each process has to check for revoked tokens, since administrators use tokens of our own, and reads usage
+   * for administrators.
+   */
+  readonly reads?: readonly BusRole[];
+}
+
+/** The roles that use each bucket. */
+const uses: readonly Use[] = [
+  { bucket: catalogBucket as Bucket<never>, writes: ['session', 'backend'] },
+  { bucket: sessionsBucket as Bucket<never>, writes: ['session'], reads: ['backend'] },
+  { bucket: blocksBucket as Bucket<never>, writes: ['edge', 'session', 'backend'] },
+  { bucket: approvalsBucket as Bucket<never>, writes: ['session'] },
+  { bucket: usageBucket as Bucket<never>, writes: ['session'], reads: ['edge', 'backend'] },
+  { bucket: approvedBucket as Bucket<never>, writes: ['backend'] },
+  ...Object.values(quotaBuckets).map((bucket): Use => ({ bucket: bucket as Bucket<never>, writes: ['session'] })),
+  ...Object.values(authorizationBuckets).map((bucket): Use => ({
+    bucket: bucket as Bucket<never>,
+    writes: ['edge'],
+    ...(bucket === authorizationBuckets.revoked ? { reads: ['session', 'backend'] } : {}),
+  })),
+  ...Object.values(vaultBuckets).map((bucket): Use => ({ bucket: bucket as Bucket<never>, writes: ['backend'] })),
+];
 const journalRoles: readonly BusRole[] = ['session', 'edge'];
 
 /** The subject under which replies to a role come in; each process adds a token of its own. */
-export function inboxOf(role: BusRole | 'all'): string {
+export function inboxOf(role: NatsUser | 'all'): string {
   return `${root}.inbox.${role}`;
 }
 
@@ -68,23 +77,45 @@ export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Per
   const blobs = allOf('blob', 1);
   const talksTo = new Set([...said.flatMap(([, { hears }]) => hears), ...heard.flatMap(([, { from }]) => from)]);
   const at = (name: string): string => nameAt(place, name);
+  const written = uses.filter(({ writes }) => writes.includes(role));
+  const used = uses.filter(({ writes, reads = [] }) => writes.includes(role) || reads.includes(role));
   const subjectOf = ([name, { tokens }]: readonly [string, Family]): string => allOf(name, tokens.length);
   return {
     publish: [
       ...[...said.map(subjectOf), blobs, ...[...talksTo].map((other) => `${inboxOf(other)}.>`)].map(at),
       ...apisAt(place).map((api) => `${api}.INFO`),
-      ...Object.entries(stored)
-        .filter(([, roles]) => roles.includes(role))
-        .flatMap(([bucket]) => ofBucket(at(bucket), place)),
-      ...Object.entries(followed)
-        .filter(([, roles]) => roles.includes(role))
-        .flatMap(([bucket]) => followingOf(at(bucket), place)),
+      ...used.flatMap(({ bucket }) => readingOf(bucket, place)),
+      ...written.flatMap(({ bucket }) => writingOf(bucket, place)),
       ...(journalRoles.includes(role) ? ofStream(at(streamJournal.name), place) : []),
       // Every process adds to the audit under a name of its own; no role may remove anything from it.
       at(allOf(auditLedger.family, 1)),
       ...ofStream(at(auditLedger.name), place),
     ].toSorted(),
-    subscribe: [...heard.map(subjectOf), blobs, `${inboxOf(role)}.>`].map(at).toSorted(),
+    subscribe: [
+      ...heard.map(subjectOf),
+      blobs,
+      `${inboxOf(role)}.>`,
+      ...used.map(({ bucket }) => storedSubject(bucket.name)),
+    ]
+      .map(at)
+      .toSorted(),
+  };
+}
+
+/** What the set-up publishes and subscribes to: it creates and updates the streams of the gateway, and reads nothing that is in them. */
+export function setUpPermissions(place: NatsPlace = usualPlace): Permissions {
+  const ledger = { ...auditLedger, maxAgeMs: 0, maxBytes: 0 };
+  const streams = allStreams(place, ledger).map(({ name }) => name);
+  return {
+    publish: apisAt(place)
+      .flatMap((api) => [
+        `${api}.INFO`,
+        ...streams.flatMap((stream) =>
+          ['CREATE', 'INFO', 'UPDATE'].map((action) => `${api}.STREAM.${action}.${stream}`),
+        ),
+      ])
+      .toSorted(),
+    subscribe: [`${nameAt(place, inboxOf('setup'))}.>`],
   };
 }
 
@@ -96,44 +127,48 @@ function apisAt(place: NatsPlace): string[] {
   return [...new Set([apiAt(place), apiAt(usualPlace)])];
 }
 
-/** Permission to create or find a stream, and to read single messages. */
+/**
+ * Permission to find a stream and to read single messages of it. No more is safe to give: with permission to update a stream a role erases it or has it
+ * capture other subjects; with consumers, and with direct reading, it has stored bytes delivered on any subject, those of JetStream's API among them.
+ */
 function ofStream(stream: string, place: NatsPlace): string[] {
-  return apisAt(place).flatMap((api) =>
-    ['CREATE', 'INFO', 'UPDATE', 'MSG.GET'].map((action) => `${api}.STREAM.${action}.${stream}`),
-  );
+  return apisAt(place).flatMap((api) => ['INFO', 'MSG.GET'].map((action) => `${api}.STREAM.${action}.${stream}`));
 }
 
-/** Permissions for a bucket (NATS, ADR-8): those of its stream, and watching all keys by a consumer. */
-function followingOf(bucket: string, place: NatsPlace): string[] {
-  const stream = `KV_${bucket}`;
+const namesOf = ({ name, isSmall = false }: Bucket<never>): readonly string[] =>
+  isSmall ? [name] : [name, partsOf(name)];
+
+function readingOf(bucket: Bucket<never>, place: NatsPlace): string[] {
+  return namesOf(bucket).flatMap((name) => ofStream(streamOfBucket(nameAt(place, name)), place));
+}
+
+/** Permission to write keys, to say so, and to remove what is of no use any more: marks of deleted keys, and parts of values that were replaced. */
+function writingOf(bucket: Bucket<never>, place: NatsPlace): string[] {
+  const removals = [
+    ...(bucket.forgetsMs === undefined ? [] : [`MSG.DELETE.${streamOfBucket(nameAt(place, bucket.name))}`]),
+    ...(bucket.isSmall === true ? [] : [`PURGE.${streamOfBucket(nameAt(place, partsOf(bucket.name)))}`]),
+  ];
   return [
-    ...ofStream(stream, place),
-    ...apisAt(place).flatMap((api) =>
-      ['DIRECT.GET', 'CONSUMER.CREATE', 'CONSUMER.INFO', 'CONSUMER.DELETE'].map(
-        (action) => `${api}.${action}.${stream}.>`,
-      ),
-    ),
-    `$JS.FC.${stream}.>`,
+    nameAt(place, storedSubject(bucket.name)),
+    ...apisAt(place).flatMap((api) => removals.map((removal) => `${api}.STREAM.${removal}`)),
+    ...namesOf(bucket).flatMap((name) => {
+      const values = `$KV.${nameAt(place, name)}.>`;
+      // In a domain, values are also written on this subject.
+      return [values, ...(place.domain === undefined ? [] : [`${apiAt(place)}.${values}`])];
+    }),
   ];
 }
 
-/** The same, and writing keys. */
-function ofBucket(bucket: string, place: NatsPlace): string[] {
-  const values = `$KV.${bucket}.>`;
-  // In a domain, values are also written on this subject.
-  return [...followingOf(bucket, place), values, ...(place.domain === undefined ? [] : [`${apiAt(place)}.${values}`])];
-}
-
 /**
- * The users of a NATS configuration with the permissions of each role (NATS, "Authorization": a user with `publish` lists may publish nothing else).
- * @param passwordOf the user that is named like the role.
+ * The users of a NATS configuration with the permissions of each role, and of the set-up (NATS, "Authorization": a user with `publish` lists may publish nothing else).
+ * @param passwordOf each user, which is named like its role.
  */
-export function natsUsers(passwordOf: (role: BusRole) => string, place: NatsPlace = usualPlace): string {
+export function natsUsers(passwordOf: (user: NatsUser) => string, place: NatsPlace = usualPlace): string {
   const list = (subjects: readonly string[]): string => `[${subjects.map((each) => JSON.stringify(each)).join(', ')}]`;
-  return busRoles
-    .map((role) => {
-      const { publish, subscribe } = permissionsOf(role, place);
-      return `{ user: ${role}, password: ${JSON.stringify(passwordOf(role))}, permissions: { publish: ${list(publish)}, subscribe: ${list(subscribe)} } }`;
+  return natsUserNames
+    .map((user) => {
+      const { publish, subscribe } = user === 'setup' ? setUpPermissions(place) : permissionsOf(user, place);
+      return `{ user: ${user}, password: ${JSON.stringify(passwordOf(user))}, permissions: { publish: ${list(publish)}, subscribe: ${list(subscribe)} } }`;
     })
     .join('\n');
 }

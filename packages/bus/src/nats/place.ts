@@ -2,9 +2,8 @@
  * The place of an installation on a NATS that is shared with others. Its subjects, buckets and streams begin with its prefix, so several installations
  * can share an account without interfering; and it may use the JetStream of another domain, as behind a leaf node.
  */
-import { jetstream, type JetStreamManagerOptions } from '@nats-io/jetstream';
-import { Kvm } from '@nats-io/kv';
-import type { NatsConnection } from '@nats-io/transport-node';
+import type { JetStreamManagerOptions } from '@nats-io/jetstream';
+import { root } from '../subject.ts';
 
 export interface NatsPlace {
   /** First token of every subject, and beginning of the name of every bucket and stream. */
@@ -34,6 +33,7 @@ export function managerOptions({ domain }: NatsPlace): JetStreamManagerOptions {
   return { checkAPI: false, ...(domain === undefined ? {} : { domain }) };
 }
 
-export function bucketsAt(connection: NatsConnection, place: NatsPlace): Kvm {
-  return new Kvm(jetstream(connection, managerOptions(place)));
+/** The beginning of the inboxes of an installation: of all its roles, or of NATS' clients where a process has no prefix of its own. */
+export function repliesAt(place: NatsPlace, inboxPrefix: string | undefined): string {
+  return inboxPrefix === undefined ? '_INBOX.' : nameAt(place, `${root}.inbox.`);
 }

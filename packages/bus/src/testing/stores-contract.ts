@@ -72,7 +72,6 @@ export function storesContract(bus: () => BusUnderTest, faults: () => Heard<BusF
       const small: Bucket<{ readonly text: string }> = {
         name: `${bucket.name}-small`,
         isSmall: true,
-        isCurrent: true,
         maxBytes: 10_000,
       };
       const [near, far] = [await bus().near.keyValue(small), await bus().far.keyValue(small)];

@@ -15,8 +15,8 @@ import {
   type Finding,
   type PlacedLine,
 } from '@omnibus/audit';
-import { auditLedger } from '@omnibus/bus';
 import { isObject, printable } from '@omnibus/protocol';
+import { auditLedgerOf, ledgerSinkOf } from '../audit-ledger.ts';
 import type { Role } from '../compose.ts';
 import { openBus } from '../open-bus.ts';
 import { wordOf } from '../admin/api/audit-rows.ts';
@@ -236,8 +236,6 @@ async function* linesOnBus(config: string | undefined, role: Role): AsyncGenerat
   const settings = await needSettings(config, {});
   if (settings.config.bus === 'memory')
     throw new CommandProblem('config', `${settings.file} names no NATS: write "bus: nats://host:port"`);
-  const { keep = 90 * 86_400_000, keepBytes = 1024 ** 3 } =
-    settings.config.audit?.sinks.find(({ kind }) => kind === 'jetstream') ?? {};
   const bus = await openBus(settings.config, {
     role,
     baseFolder: settings.baseFolder,
@@ -245,7 +243,7 @@ async function* linesOnBus(config: string | undefined, role: Role): AsyncGenerat
     connectTimeoutMs: connectMs,
   });
   try {
-    const ledger = await bus.ledger({ ...auditLedger, maxAgeMs: keep, maxBytes: keepBytes });
+    const ledger = await bus.ledger(auditLedgerOf(ledgerSinkOf(settings.config)));
     for await (const entry of ledger.read()) yield* linesOfEntry(entry);
   } finally {
     await bus.drain();

@@ -13,6 +13,7 @@ import type { Checkpoint, CheckpointKey, Lane, LaneLine, PlacedLine, RecordFilte
 import { auditLedger, type Bus, type Ledger } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { JsonObject } from '@omnibus/protocol';
+import { auditLedgerOf, ledgerSinkOf } from '../../audit-ledger.ts';
 import { z } from 'zod';
 import { rowOf } from './audit-rows.ts';
 import type { Question } from './process-desk.ts';
@@ -38,8 +39,6 @@ const maxCheckpointBytes = 16 * 1024 * 1024;
 const maxFindings = 200;
 /** Characters of a record that is shown whole; rules may record 8 KiB of arguments and as much of a result. */
 const maxRecordCharacters = 48 * 1024;
-
-const keepDefaults = { ms: 90 * 86_400_000, bytes: 1024 ** 3 } as const;
 
 /** Where records can be read. */
 interface Place {
@@ -310,9 +309,7 @@ export class AuditDesk {
 
   #open(): Promise<Ledger> {
     const { config, bus } = this.#options;
-    const { keep = keepDefaults.ms, keepBytes = keepDefaults.bytes } =
-      config().audit?.sinks.find(({ kind }) => kind === 'jetstream') ?? {};
-    const opening = this.#ledger ?? (bus() as Bus).ledger({ ...auditLedger, maxAgeMs: keep, maxBytes: keepBytes });
+    const opening = this.#ledger ?? (bus() as Bus).ledger(auditLedgerOf(ledgerSinkOf(config())));
     this.#ledger = opening;
     opening.catch(() => {
       this.#ledger = undefined;

@@ -1,0 +1,96 @@
+/**
+ * Sets NATS up: creates the streams of the gateway that are missing, and updates those that differ from what this version wants. It can be repeated, also while
+ * processes run. No other part of the gateway needs the permission to create or update streams.
+ */
+import { jetstreamManager, JetStreamApiError, type JetStreamManager, type StreamConfig } from '@nats-io/jetstream';
+import type { LedgerDefinition } from '../bus.ts';
+import { BusError } from '../errors.ts';
+import { connectNats, type NatsOptions } from './connect.ts';
+import { isRefused, isStreamMissing, withReplicas } from './jetstream.ts';
+import { inboxOf } from './permissions.ts';
+import { managerOptions, usualPlace } from './place.ts';
+import { allStreams, type WantedStream } from './streams.ts';
+
+export interface SetUpStep {
+  readonly stream: string;
+  readonly did: 'created' | 'updated' | 'left' | 'failed';
+  /** Options that were changed. */
+  readonly changed: readonly string[];
+  readonly problem?: string;
+}
+
+/** What a stream must not have: with each of these, other messages come into it, or its messages go elsewhere. */
+const foreign = ['mirror', 'sources', 'republish', 'subject_transform'] as const;
+/** NATS does not take these back once they are set. */
+const final: readonly string[] = ['deny_delete', 'deny_purge'];
+/** What is chosen when a stream is created: processes of an older version may use it, or NATS cannot change it. */
+const kept: readonly string[] = ['name', 'allow_direct', 'storage', 'retention', 'max_consumers', 'num_replicas'];
+
+/**
+ * @param ledger the audit, where it is kept in a stream.
+ * @throws {BusError} as `connectNats` does.
+ */
+export async function setUpNats(
+  options: Omit<NatsOptions, 'inboxPrefix'>,
+  ledger: LedgerDefinition | undefined,
+): Promise<readonly SetUpStep[]> {
+  const place = options.place ?? usualPlace;
+  const connection = await connectNats({ ...options, inboxPrefix: inboxOf('setup') });
+  try {
+    const manager = await jetstreamManager(connection, managerOptions(place));
+    const steps: SetUpStep[] = [];
+    for (const wanted of allStreams(place, ledger)) {
+      try {
+        steps.push(await withReplicas(connection, place, wanted, (replicas) => setUp(manager, wanted, replicas)));
+      } catch (error) {
+        steps.push({ stream: wanted.name, did: 'failed', changed: [], problem: problemOf(error) });
+        // The others would wait as long, for nothing.
+        if (error instanceof BusError && error.kind === 'timeout') break;
+      }
+    }
+    return steps;
+  } finally {
+    await connection.close();
+  }
+}
+
+async function setUp(manager: JetStreamManager, wanted: WantedStream, replicas: number): Promise<SetUpStep> {
+  const found = await manager.streams.info(wanted.name).catch((error: unknown) => {
+    if (!isStreamMissing(error)) throw error;
+    return undefined;
+  });
+  const stream = wanted.name;
+  if (found === undefined) {
+    await manager.streams.add({ ...wanted, num_replicas: replicas });
+    return { stream, did: 'created', changed: [] };
+  }
+  const { config } = found;
+  const changes = differences(config, wanted);
+  for (const each of foreign) if (config[each] !== undefined && config[each] !== null) changes[each] = undefined;
+  if (config.num_replicas < replicas) changes['num_replicas'] = replicas;
+  const changed = Object.keys(changes);
+  if (changed.length === 0) return { stream, did: 'left', changed };
+  await manager.streams.update(stream, changes as Partial<StreamConfig>);
+  return { stream, did: 'updated', changed };
+}
+
+/** The options that are to be changed. */
+function differences(config: StreamConfig, wanted: WantedStream): Record<string, unknown> {
+  const present = config as unknown as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(
+    Object.entries(wanted).filter(
+      ([name, value]) =>
+        !kept.includes(name) &&
+        !(final.includes(name) && present[name] === true) &&
+        !(name === 'allow_rollup_hdrs' && value === true && present['deny_purge'] === true) &&
+        JSON.stringify(present[name] ?? false) !== JSON.stringify(value),
+    ),
+  );
+}
+
+function problemOf(error: unknown): string {
+  if (isRefused(error))
+    return 'NATS does not let this user create and update it: does the user have the permissions of "setup" (omnibus nats-permissions)?';
+  if (error instanceof BusError) return error.message;
+  return error instanceof JetStreamApiError ? `NATS refuses: ${error.message}` : String(error);
+}
