@@ -350,7 +350,7 @@ it.each([
     },
   ],
   [
-    'a packed stream',
+    'a stream that is not packed as it says',
     (response: ServerResponse) =>
       void response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }).end('bomb'),
   ],

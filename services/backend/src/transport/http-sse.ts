@@ -15,6 +15,7 @@ import { lowerCased, type HttpOptions } from './http-options.ts';
 import { connectionProblem, describeRedirect, describeStatus, hadNoCredentials } from './problems.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
 import type { Transport, TransportObserver } from './transport.ts';
+import { acceptedCodings } from './unpacker.ts';
 import { Troubled, troubleOfStatus } from './trouble.ts';
 
 export class HttpSseTransport implements Transport {
@@ -36,7 +37,7 @@ export class HttpSseTransport implements Transport {
     this.#options = options;
     this.#observer = observer;
     this.#url = new URL(options.url);
-    this.#headers = lowerCased(options.headers);
+    this.#headers = { 'accept-encoding': acceptedCodings, ...lowerCased(options.headers) };
     this.#delivery = new Delivery({
       limits: options.limits,
       reading: options.reading,

@@ -15,6 +15,7 @@ import { readIncoming, type MessageLimits } from './incoming.ts';
 import { Reading, type ReadingShare } from './reading-budget.ts';
 import { isEventId } from './server-words.ts';
 import type { UnusableQuestion } from './transport.ts';
+import { canUnpack, Unpacker } from './unpacker.ts';
 
 type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -90,6 +91,8 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = [];
   #bytes = 0;
   #events: { readonly parser: EventSourceParser; readonly decoder: StringDecoder } | undefined;
+  /** Unpacks the body of a packed response. */
+  #unpacker: Unpacker | undefined;
   #isOver = false;
   /** The number of complete messages so far. */
   #messages = 0;
@@ -100,7 +103,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
   constructor(observer: ResponseObserver, limits: MessageLimits, share: ReadingShare) {
     this.#observer = observer;
     this.#limits = limits;
-    this.#reading = new Reading(share, () => setImmediate(() => this.#controller?.resume()));
+    this.#reading = new Reading(share, () => setImmediate(() => (this.#unpacker ?? this.#controller)?.resume()));
   }
 
   /** Ends the response without calling the observer again. */
@@ -116,7 +119,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     if (this.#isOver) controller.abort(new Error('abandoned'));
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     if (this.#isOver) return;
     if (status < 200) {
       this.#interim += 1;
@@ -134,13 +137,15 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
       challenge?.error === insufficientScope
         ? { status, mediaType, errorBody: '', lacking: challenge }
         : { status, mediaType, errorBody: '', ...(status >= 300 && status < 400 ? locationIn(headers) : {}) };
-    const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase();
+    const coding = String(headers['content-encoding'] ?? 'identity')
+      .trim()
+      .toLowerCase();
     this.#observer.started(status, headers);
     if (this.#isOver) return;
+    if (canUnpack(coding)) this.#unpacker = this.#createUnpacker(coding, controller);
     if (status >= 400) this.#mode = 'error';
-    // The request accepts no content coding, so nothing is decompressed, and no bound on decompressed sizes is needed.
-    else if (encoding !== 'identity' && encoding !== '')
-      this.#refuse('it packed its answer (Content-Encoding), which nobody asked for');
+    else if (this.#unpacker === undefined && coding !== 'identity' && coding !== '')
+      this.#refuse('it packed its answer in a way that the gateway did not ask for (Content-Encoding)');
     else if (mediaType === 'text/event-stream') {
       this.#mode = 'events';
       this.#events = { parser: this.#createParser(), decoder: new StringDecoder('utf8') };
@@ -149,12 +154,18 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isOver) return;
+    if (this.#unpacker === undefined) this.#take(controller, chunk);
+    else this.#unpacker.write(chunk);
+  }
+
+  /** @param source of the chunk, which can be paused. */
+  #take(source: Pick<Dispatcher.DispatchController, 'pause'>, chunk: Buffer): void {
     if (this.#events !== undefined) {
       const before = this.#messages;
       this.#events.parser.feed(this.#events.decoder.write(chunk));
       // The complete message has been passed on, and the rest of the chunk is small.
       if (this.#messages !== before) this.#reading.end();
-      else this.#hold(controller, chunk.length);
+      else this.#hold(source, chunk.length);
       return;
     }
     this.#bytes += chunk.length;
@@ -163,18 +174,29 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
         this.#refuse(`its answer is larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
       } else {
         this.#chunks.push(chunk);
-        this.#hold(controller, chunk.length);
+        this.#hold(source, chunk.length);
       }
       return;
     }
     if (this.#mode === 'error') this.#chunks.push(chunk);
     // Nothing more is read: an endless error page must not occupy a connection.
     if (this.#bytes <= keptErrorBody) return;
-    this.onResponseEnd();
-    controller.abort(new Error('the rest does not matter'));
+    const controller = this.#controller;
+    this.#end();
+    controller?.abort(new Error('the rest does not matter'));
   }
 
   onResponseEnd(): void {
+    if (this.#unpacker === undefined) {
+      this.#end();
+      return;
+    }
+    // The connection serves the next request now.
+    this.#controller = undefined;
+    this.#unpacker.end();
+  }
+
+  #end(): void {
     if (this.#isOver) return;
     const observer = this.#observer;
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
@@ -189,6 +211,12 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    // What was received before may be the answer.
+    if (this.#unpacker === undefined) this.#fail(error);
+    else this.#unpacker.end(() => this.#fail(error));
+  }
+
+  #fail(error: Error): void {
     if (this.#isOver) return;
     const observer = this.#observer;
     const { code } = error as NodeJS.ErrnoException;
@@ -206,12 +234,26 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
   }
 
   /** Counts the received bytes of an incomplete message; if there are too many, the rest has to wait. */
-  #hold(controller: Dispatcher.DispatchController, bytes: number): void {
-    if (!this.#isOver && !this.#reading.add(bytes)) controller.pause();
+  #hold(source: Pick<Dispatcher.DispatchController, 'pause'>, bytes: number): void {
+    if (!this.#isOver && !this.#reading.add(bytes)) source.pause();
+  }
+
+  #createUnpacker(coding: string, controller: Dispatcher.DispatchController): Unpacker {
+    const unpacker = new Unpacker(coding, {
+      data: (chunk) => this.#take(unpacker, chunk),
+      end: () => this.#end(),
+      refused: (problem) => this.#refuse(problem),
+      // After its end the response is no longer the one of its connection.
+      pause: () => (this.#controller === undefined ? undefined : controller.pause()),
+      resume: () => this.#controller?.resume(),
+    });
+    return unpacker;
   }
 
   #release(): void {
     this.#reading.end();
+    this.#unpacker?.stop();
+    this.#unpacker = undefined;
     this.#observer = silentObserver;
     this.#controller = undefined;
     this.#chunks = [];

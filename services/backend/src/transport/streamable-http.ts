@@ -33,6 +33,7 @@ import { ResponseReader, silentObserver, type EndedResponse, type ResponseObserv
 import { isSessionId, saysSessionGone } from './server-words.ts';
 import { StandingStream } from './standing-stream.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
+import { acceptedCodings } from './unpacker.ts';
 import { startUrlProgram } from './url-program.ts';
 
 export interface StreamableHttpOptions extends HttpOptions {
@@ -329,6 +330,7 @@ export class StreamableHttpTransport implements Transport {
 
   #setHeaders(): void {
     this.#headers = {
+      'accept-encoding': acceptedCodings,
       ...lowerCased(this.#options.headers),
       accept: 'application/json, text/event-stream',
       'content-type': 'application/json',
