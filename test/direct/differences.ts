@@ -157,9 +157,10 @@ const differences: readonly Difference[] = [
     checks: /^\S+ wire-schema-valid$/,
   },
   {
-    what: 'A tool, prompt, method or page that nobody has is refused by the gateway: with a JSON-RPC error, in its own words, with `reason` and `retry` in `data`.',
-    where: 'the error for an unknown tool, prompt, resource, method or cursor',
-    why: 'No server is asked for what none of them lists. Some servers answer an unknown tool by a result with `isError`, some ignore a bad cursor, some complete for prompts they do not have.',
+    what: 'A tool, prompt, method or page that no server lists is refused by the gateway, for clients of every revision alike: with a JSON-RPC error (-32602 for a tool), in its own words, with `reason` and `retry` in `data`.',
+    where:
+      'the error for an unknown tool, prompt, resource, method or cursor, at the endpoint of several servers; at that of one server too where something restricts what is asked of it: `includeTools`, `excludeTools`, `definitions`, `validation: enforce`, guardrails, rules and keys that do not permit everything, a profile that selects, renames or fixes. Elsewhere the only server answers itself',
+    why: 'With several servers nothing tells which is meant, and where names are restricted, a name that a server reads loosely must lead nowhere. Some servers answer an unknown tool by a result with `isError`, some ignore a bad cursor, some complete for prompts they do not have.',
     isAnswer: (found) =>
       /unknown (tool|prompt|resource|method)|bad cursor/.test(found.question) &&
       (isWhole(found) || found.path.startsWith('error.')),
@@ -177,8 +178,9 @@ const differences: readonly Difference[] = [
   },
   {
     what: "A method that no server of the endpoint has a capability for is refused in the gateway's words, with the same code.",
-    where: '`error.message` and `error.data` for a list request, `completion/complete` or `logging/setLevel`',
-    why: 'The server is not asked for what it said it does not have.',
+    where:
+      '`error.message` and `error.data` for a list request, `completion/complete` or `logging/setLevel`, at the endpoint of several servers. The only server of an endpoint answers itself, and so does the server that has the prompt or resource to be completed',
+    why: 'A server is not asked for what it said it does not have.',
     isAnswer: (found) =>
       (isList(found) || /^(completion\/complete|logging\/setLevel)/.test(found.question)) &&
       /^error\.(message|data)$/.test(found.path),
@@ -203,7 +205,8 @@ const differences: readonly Difference[] = [
   },
   {
     what: "A resource that is not there has the code of the client's revision.",
-    where: '`error.code` of `resources/read`: -32002 up to 2025-11-25, -32602 from 2026-07-28',
+    where:
+      '`error.code` of `resources/read`: -32002 up to 2025-11-25, -32602 from 2026-07-28; at the endpoint of several servers for every URI that none of them gives, also if one cannot be asked, which `data.missing` names',
     why: "Clients know their own revision's code only. Some servers say the newer one to older clients.",
     isAnswer: ({ path, question, direct, through, era }) =>
       path === 'error.code' &&

@@ -27,6 +27,8 @@ export interface EndpointDefinition {
   readonly pageSize: number;
   /** Only callers that are known come in: what is said there is not for everybody. */
   readonly isForKnown?: boolean;
+  /** Whether nothing in the configuration restricts by its name what a caller may ask of the only server. */
+  readonly isOpen?: boolean;
 }
 
 /** Names carry their server's when the endpoint has several servers, whether or not all of them are up: lists stay stable. */

@@ -47,6 +47,8 @@ export interface ViewProblem {
 type Narrowed = Readonly<{ base: View; sight: Sight }>;
 
 const maxProblems = 100;
+/** Characters of a name that no list has and that is passed on. */
+const maxUnlistedLength = 256;
 
 export class View {
   readonly definition: EndpointDefinition;
@@ -161,6 +163,36 @@ export class View {
     const { base } = this.#narrowed;
     const [all, seen] = kind === 'tool' ? [base.#tools, this.#tools] : [base.#prompts, this.#prompts];
     return seen.has(publicName) ? undefined : all.get(publicName);
+  }
+
+  /**
+   * The server that is asked for what its lists and capabilities do not show: the only one of the endpoint, where nothing restricts what is asked of it.
+   * Undefined elsewhere, while the server is down, and where one of its entries is held back or the caller may not use everything of it.
+   */
+  get open(): ServerName | undefined {
+    const { isOpen, servers } = this.definition;
+    const [only] = servers;
+    if (isOpen !== true || only === undefined || this.isPrefixed || !this.mayEverythingOf(only)) return undefined;
+    const record = this.record(only);
+    return record?.status === 'up' && (record.held ?? []).length === 0 ? only : undefined;
+  }
+
+  /** Where a name leads that no list has; undefined where `open` is. A server may read names loosely, so a name that resembles a listed one leads nowhere. */
+  unlisted(kind: 'tools' | 'prompts', name: string): Route | undefined {
+    const server = this.open;
+    if (server === undefined || name.length > maxUnlistedLength) return undefined;
+    const meant = bare(name);
+    const isAlike = this.record(server)?.lists[kind].some((entry) => bare(entry.name) === meant) === true;
+    return isAlike ? undefined : { server, original: name };
+  }
+
+  /** Whether the only server itself answers a list request: it does not declare that list, or it could not be asked for its templates. */
+  isUnreadHere(kind: ListKind): boolean {
+    const server = this.open;
+    const record = server === undefined ? undefined : this.record(server);
+    if (record === undefined) return false;
+    if (!((kind === 'resourceTemplates' ? 'resources' : kind) in record.capabilities)) return true;
+    return kind === 'resourceTemplates' && record.unread?.includes(kind) === true;
   }
 
   /** Keeps pages that belong to this view alone from now on, once they were requested. @param pages counts their characters. */
@@ -362,6 +394,13 @@ export class View {
       this.#problems.push({ server, problem });
   }
 }
+
+/** A name without what a server may ignore in it. */
+const bare = (name: string): string =>
+  name
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, '');
 
 const only = (names: ReadonlyMap<string, Named>, isShown: (named: Named) => boolean): ReadonlyMap<string, Named> =>
   new Map([...names].filter(([, named]) => isShown(named)));

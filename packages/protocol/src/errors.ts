@@ -54,7 +54,12 @@ export const errorTable = {
     'The server has changed this tool or prompt since it was approved, or the tool or prompt is new. Whoever runs the gateway can look at the difference and approve it (`omnibus definitions`).',
   ),
   'prompt.unknown': row(-32602, 200, 'never', 'No server behind this endpoint offers a prompt of that name.'),
-  'resource.unknown': row(-32002, 200, 'never', 'No server behind this endpoint knows that resource.'),
+  'resource.unknown': row(
+    -32002,
+    200,
+    'never',
+    'No server behind this endpoint knows that resource. For clients of 2026-07-28 the code is -32602.',
+  ),
   'resource.ambiguous': row(
     -32602,
     200,

@@ -164,7 +164,7 @@ export {
   paramsProblem,
   urlElicitationRequired,
 } from './methods.ts';
-export type { ChangeKind, ListKind, LogLevel } from './methods.ts';
+export type { ChangeKind, ListKind, ListMethod, LogLevel } from './methods.ts';
 export {
   clientMethods,
   inputCapabilities,

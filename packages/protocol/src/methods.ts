@@ -14,12 +14,13 @@ export function isLogLevel(value: unknown): value is LogLevel {
 export const listKinds = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const;
 export type ListKind = (typeof listKinds)[number];
 
-export const listMethods: Record<ListKind, keyof typeof methodTable> = {
+export const listMethods = {
   tools: 'tools/list',
   prompts: 'prompts/list',
   resources: 'resources/list',
   resourceTemplates: 'resources/templates/list',
-};
+} as const satisfies Record<ListKind, keyof typeof methodTable>;
+export type ListMethod = (typeof listMethods)[ListKind];
 
 const kindsByMethod: ReadonlyMap<string, ListKind> = new Map(listKinds.map((kind) => [listMethods[kind], kind]));
 

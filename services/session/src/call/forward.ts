@@ -39,6 +39,8 @@ import { isUnrouted } from './routes/unrouted.ts';
 import { CallTasks } from './tasks.ts';
 import { withoutBlocked } from './without-blocked.ts';
 
+const methodNotFound = -32_601;
+
 export interface ForwardingHooks {
   /** No request is open any more. */
   readonly idle: () => void;
@@ -299,7 +301,13 @@ export class Forwarding<Stream extends CallStream> {
       case 'send':
         this.carrier.carry(call, plan, (outcome) => {
           this.#tasks.settled(call, plan, outcome);
-          this.messages.answer(call, plan, outcome);
+          this.messages.answer(
+            call,
+            plan,
+            plan.orElse !== undefined && outcome.kind === 'error' && outcome.error.code === methodNotFound
+              ? { kind: 'result', result: plan.orElse }
+              : outcome,
+          );
         });
         return;
       case 'start-task':
@@ -313,14 +321,6 @@ export class Forwarding<Stream extends CallStream> {
         return;
       case 'list':
         this.#sequential.list(call, plan);
-        return;
-      case 'answer':
-        this.messages.answer(call, plan, { kind: 'result', result: plan.result });
-        this.#host.records?.answered(
-          this.#client.port,
-          { id: call.id, method: call.method, params: call.given, trace: call.stream.trace },
-          plan.server,
-        );
         return;
       case 'refuse':
         this.messages.deny(call, plan.fault);

@@ -10,7 +10,7 @@ export function limitedRequestOf(
   plan: Plan,
   { caller, facts, standsAlone }: Pick<ClientPort<CallStream>, 'caller' | 'facts' | 'standsAlone'>,
 ): LimitedRequest | undefined {
-  if (plan.kind === 'refuse' || plan.kind === 'answer' || plan.kind === 'list') return undefined;
+  if (plan.kind === 'refuse' || plan.kind === 'list') return undefined;
   const server = plan.kind === 'search' ? plan.servers[0] : plan.server;
   if (server === undefined) return undefined;
   const task = 'task' in plan ? plan.task : undefined;

@@ -27,7 +27,6 @@ export function permitted(plan: Plan, { method, view }: AskedRequest, given: Jso
     }
     case 'search':
       return searchPlan(plan, method, view, access);
-    case 'answer':
     case 'send':
     case 'start-task':
     case 'await-task': {
@@ -68,15 +67,9 @@ function wantedBy(
     case 'resource':
       return { kind: 'resource', server, name: String(params?.['uri']), method };
     case 'reference': {
-      // Where the gateway answers in the server's place, there are no parameters for the server; the reference is then the client's.
-      const { type, name, uri } = (params?.['ref'] ?? given['ref']) as JsonObject;
+      const { type, name, uri } = params?.['ref'] as JsonObject;
       return type === 'ref/prompt'
-        ? {
-            kind: 'prompt',
-            server,
-            name: String(params === undefined ? view.promptRoute(String(name))?.original : name),
-            method,
-          }
+        ? { kind: 'prompt', server, name: String(name), method }
         : { kind: 'resource', server, name: String(uri), method };
     }
     case 'server':

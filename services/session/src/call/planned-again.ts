@@ -28,7 +28,7 @@ export function isUnchanged(now: Planned, then: Planned): boolean {
 export function isSamePlace(now: Plan, then: Plan): boolean {
   if (now.kind !== then.kind || now.kind === 'refuse') return false;
   if (now.kind === 'search') return then.kind === 'search' && now.asking === then.asking;
-  if (now.kind === 'list' || now.kind === 'answer') return true;
+  if (now.kind === 'list') return true;
   return 'subject' in then && now.server === then.server && now.tool === then.tool;
 }
 

@@ -57,7 +57,12 @@ async function start(
   audit: Recording,
   capabilities: JsonObject = {},
 ): Promise<{ readonly worker: WorkerUnderTest; readonly client: ClientUnderTest }> {
-  const worker = await WorkerUnderTest.start(['notes'], {}, audit);
+  // Names that are not listed reach no server with this option.
+  const worker = await WorkerUnderTest.start(
+    ['notes'],
+    { mcpServers: { notes: { url: 'http://127.0.0.1:1/mcp', validation: 'enforce' } } },
+    audit,
+  );
   onTestFinished(() => worker.stop());
   await worker.put('notes', {
     capabilities: { tools: {}, resources: {} },

@@ -151,13 +151,6 @@ export class CallRecords implements CallWatcher {
       });
   }
 
-  /** Records a request that the gateway answered in a server's place. */
-  answered(requester: Requester, requested: Requested, server: ServerName): void {
-    const { audit } = this.#options;
-    if (audit.wants('read'))
-      audit.record({ ...this.#event('mcp.call', 'read', requester, requested), server, outcome: 'ok' });
-  }
-
   sent({ client, call, to, since, trace }: SentCall): WatchedCall {
     const requested = { id: call.id, method: call.method, params: call.given, trace, permission: call.permission };
     const event = this.#begun(client, requested, call.view, to);

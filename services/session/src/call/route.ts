@@ -6,6 +6,7 @@ import { signInRoute, type View } from '@omnibus/catalog';
 import {
   fault,
   insteadOfKey,
+  listKindOf,
   methodRow,
   printable,
   skillsExtension,
@@ -39,6 +40,8 @@ export interface Destination {
   readonly wrapsOutput?: boolean;
   /** The task that the request is about. */
   readonly task?: TaskAddress;
+  /** The result for a server that does not know the method. */
+  readonly orElse?: JsonObject;
 }
 
 /** A URI that no list, template or link names, and the servers that are asked for it, one after the other. */
@@ -68,8 +71,6 @@ export type Plan = (
   | (Destination & { readonly kind: 'send' | 'start-task' | 'await-task' })
   | (Search & { readonly kind: 'search' })
   | (Lists & { readonly kind: 'list' })
-  /** The gateway can answer in the server's place. */
-  | { readonly kind: 'answer'; readonly server: ServerName; readonly result: JsonObject }
   | { readonly kind: 'refuse'; readonly fault: GatewayFault }
 ) & { /** The decision of the access rules; left out where there are none. */ readonly permission?: Permission };
 
@@ -109,7 +110,7 @@ function planOf(
       return toolPlan(view, params, client);
     case 'prompts/get': {
       const name = params['name'] as string;
-      const found = view.promptRoute(name);
+      const found = view.promptRoute(name) ?? view.unlisted('prompts', name);
       if (found === undefined) return refuse(unknownEntry(view, 'prompts', name));
       if (found.isHeld === true) return refuse(heldBack('prompt', name, found));
       if (found.unfit !== undefined) return refuse(leftOut('prompts', name, found));
@@ -141,6 +142,8 @@ function planOf(
       const about = methodRow(method)?.about;
       if (about === 'resource') return resourcePlan(view, params, client);
       if (about === 'task') return taskPlan(view, params, client);
+      if (listKindOf(method) !== undefined && view.open !== undefined)
+        return { kind: 'send', server: view.open, params, subject: ['request', method] };
       const found = customRoute(view, method, given, client.port.dialect.unknownMethod);
       return 'refused' in found
         ? refuse(found.refused)
@@ -157,7 +160,10 @@ function resourcePlan(view: View, params: JsonObject, { linkedResources }: Route
   if (found === undefined)
     return {
       kind: 'search',
-      servers: view.serversWith('resources').filter((server) => view.mayHave(server, uri)),
+      servers:
+        view.open === undefined
+          ? view.serversWith('resources').filter((server) => view.mayHave(server, uri))
+          : [view.open],
       uri,
       params,
     };
@@ -174,8 +180,11 @@ function taskPlan(view: View, params: JsonObject, { tasks }: RoutedClient): Plan
 
 function toolPlan(view: View, params: JsonObject, { port }: RoutedClient): Plan {
   const name = params['name'] as string;
-  const found = view.toolRoute(name);
-  if (found === undefined) return signInPlan(view, name, params) ?? refuse(unknownEntry(view, 'tools', name));
+  const listed = view.toolRoute(name);
+  const asks = listed === undefined ? signInPlan(view, name, params) : undefined;
+  if (asks !== undefined) return asks;
+  const found = listed ?? view.unlisted('tools', name);
+  if (found === undefined) return refuse(unknownEntry(view, 'tools', name));
   if (found.isHeld === true) return refuse(heldBack('tool', name, found));
   if (found.unfit !== undefined) return refuse(leftOut('tools', name, found));
   const { task, ...plain } = toolParams(params, found);
@@ -221,22 +230,28 @@ function completionPlan(view: View, params: JsonObject, { linkedResources }: Rou
   const named = (isPrompt ? ref['name'] : ref['uri']) as string;
   const problem = isPrompt ? undefined : uriFault(view, linkedResources, named);
   if (problem !== undefined) return refuse(problem);
-  const found = isPrompt ? view.promptRoute(named) : resourceRoute(view, linkedResources, named);
+  const found = isPrompt
+    ? (view.promptRoute(named) ?? view.unlisted('prompts', named))
+    : (resourceRoute(view, linkedResources, named) ??
+      (view.open === undefined ? undefined : { server: view.open, original: named }));
   if (found === undefined)
     return refuse(isPrompt ? unknownEntry(view, 'prompts', named) : unknownResource(view, named));
   if ('rivals' in found) return refuse(ambiguous(named, found.rivals));
   if ('isHeld' in found && found.isHeld) return refuse(heldBack('prompt', named, found));
   if ('unfit' in found && found.unfit !== undefined) return refuse(leftOut('prompts', named, found));
-  if (!view.canComplete(found.server))
-    return { kind: 'answer', server: found.server, result: { completion: { values: [] } } };
+  // Other servers of the endpoint complete, so its clients take a server that does not for one without suggestions.
+  const isOnly = view.definition.servers.length === 1 || view.canComplete(found.server) || !view.offers('completions');
   const original = isPrompt ? { ...ref, name: found.original } : { ...ref, uri: found.original };
   return {
     kind: 'send',
     server: found.server,
     params: { ...params, ref: original },
     subject: ['completion of', named],
+    ...(isOnly ? {} : { orElse: noSuggestions }),
   };
 }
+
+const noSuggestions = { completion: { values: [] } };
 
 function refuse(gatewayFault: GatewayFault): Plan {
   return { kind: 'refuse', fault: gatewayFault };

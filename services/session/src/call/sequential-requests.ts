@@ -1,5 +1,14 @@
 /** Requests that go to several servers, one after the other: for a URI that no list, template or link names, and for lists that are not in the catalogue. */
-import { fault, isObject, type ExchangeOutcome, type JsonObject, type ServerName } from '@omnibus/protocol';
+import type { MissingServer } from '@omnibus/catalog';
+import {
+  fault,
+  isObject,
+  printable,
+  urlElicitationRequired,
+  type ExchangeOutcome,
+  type JsonObject,
+  type ServerName,
+} from '@omnibus/protocol';
 import type { TaskIds } from '../public-ids/task-ids.ts';
 import type { Permission, Wanted } from './access.ts';
 import type { CallHost } from './call-host.ts';
@@ -9,17 +18,27 @@ import { screenFirst } from './guardrails/screen-first.ts';
 import { screening } from './permission.ts';
 import type { PublicMessages } from './public-messages.ts';
 import type { Destination, Lists, Search } from './route.ts';
-import { neverReached, unknownResource } from './routes/unknown-entry.ts';
+import { unknownResource } from './routes/unknown-entry.ts';
 
 /** Servers that are asked for one URI at most: the requests that one request of a client may become. */
 const maxSearched = 16;
+
+/** Answers that only say that a server does not have a resource; 0 is what the Python SDK up to 1.x says. */
+const notFoundCodes: readonly number[] = [-32_002, -32_602, -32_601, 0];
+/** Errors of servers that the answer to a search repeats, and characters of each. */
+const maxSaid = 3;
+const maxSaidLength = 200;
 
 /** The state of a search. */
 interface Searched {
   /** Time (`performance.now()`) after which no further server is asked: the search has the time of one call. */
   readonly endsAt: number;
-  /** The outcome of the first server that could not be asked. */
-  readonly failed: ExchangeOutcome | undefined;
+  /** Servers that could not be asked. */
+  readonly unasked: readonly MissingServer[];
+  /** What servers said other than that they do not have the resource. */
+  readonly said: readonly string[];
+  /** The first refusal that no server made. */
+  readonly refused: ExchangeOutcome | undefined;
 }
 
 interface SequentialRequestsOptions {
@@ -48,7 +67,10 @@ export class SequentialRequests<Stream extends CallStream> {
     this.#port = port;
   }
 
-  /** Asks servers for a URI, one after the other, until one knows it or the time of one call is over. */
+  /**
+   * Asks servers for a URI, one after the other, until one knows it or the time of one call is over. The only server of an endpoint answers in its own
+   * words. Of several, each may not know it in another way, so the answer is the code of the client's revision.
+   */
   search(call: ForwardedCall<Stream>, { servers, uri, params, screened }: Search, before?: Searched): void {
     const [server, ...others] = before === undefined ? servers.slice(0, maxSearched) : servers;
     if (server === undefined) {
@@ -59,20 +81,34 @@ export class SequentialRequests<Stream extends CallStream> {
     const permission = screened?.get(server);
     const asked = permission === undefined ? call : { ...call, permission };
     this.#send(asked, permission, { server, params, subject: ['resource', uri] }, (outcome) => {
-      // A server that could not be asked may have the URI, so its fault is answered rather than that another server does not know it.
-      const failed = before?.failed ?? (outcome.kind === 'fault' ? outcome : undefined);
+      const isKnown =
+        outcome.kind === 'result' || (outcome.kind === 'error' && outcome.error.code === urlElicitationRequired);
+      if (isKnown || call.view.definition.servers.length === 1) {
+        this.#messages.answer(call, { server }, outcome);
+        return;
+      }
+      const searched = after(before, endsAt, server, outcome);
       // A server may have been blocked while others were asked.
-      const next = outcome.kind === 'result' ? [] : others.filter((other) => !this.#options.isBlocked(other));
-      if (outcome.kind === 'result') this.#messages.answer(call, { server }, outcome);
-      else if (next.length > 0 && performance.now() < endsAt)
-        this.search(
+      const next = others.filter((other) => !this.#options.isBlocked(other));
+      if (next.length > 0 && performance.now() < endsAt)
+        this.search(call, { servers: next, uri, params, ...(screened === undefined ? {} : { screened }) }, searched);
+      else
+        this.#messages.answer(
           call,
-          { servers: next, uri, params, ...(screened === undefined ? {} : { screened }) },
-          { endsAt, failed },
+          { server },
+          searched.refused ?? {
+            kind: 'fault',
+            fault: unknownResource(
+              call.view,
+              uri,
+              [
+                ...searched.unasked,
+                ...next.map((other) => ({ server: other, problem: 'there was no time to ask it' })),
+              ],
+              searched.said,
+            ),
+          },
         );
-      else if (failed === undefined && outcome.kind === 'error' && neverReached(call.view).length > 0)
-        this.#messages.answer(call, { server }, { kind: 'fault', fault: unknownResource(call.view, uri) });
-      else this.#messages.answer(call, { server }, failed ?? outcome);
     });
   }
 
@@ -173,6 +209,24 @@ export class SequentialRequests<Stream extends CallStream> {
       },
     );
   }
+}
+
+/** What is known of a URI after one more server did not give it. */
+function after(before: Searched | undefined, endsAt: number, server: ServerName, outcome: ExchangeOutcome): Searched {
+  const { unasked = [], said = [], refused } = before ?? {};
+  if (outcome.kind === 'fault') {
+    const { reason, message: problem } = outcome.fault;
+    return reason.startsWith('upstream.')
+      ? { endsAt, unasked: [...unasked, { server, problem }], said, refused }
+      : { endsAt, unasked, said, refused: refused ?? outcome };
+  }
+  const isMore = outcome.kind === 'error' && !notFoundCodes.includes(outcome.error.code) && said.length < maxSaid;
+  return {
+    endsAt,
+    unasked,
+    said: isMore ? [...said, `server "${server}" says ${printable(outcome.error.message, maxSaidLength)}`] : said,
+    refused,
+  };
 }
 
 /** Whether the client may see an entry of a list that a server made. @param tool the tool that a task runs. */

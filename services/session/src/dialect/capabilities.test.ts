@@ -58,8 +58,9 @@ describe.each(revisions)('a client of %s', (revision) => {
   });
 
   it('is told that there is no such method where no server has what it is for, and gets its tools', async () => {
-    test = await WorkerUnderTest.start(['a']);
+    test = await WorkerUnderTest.start(['a', 'b']);
     await test.put('a');
+    await test.put('b');
     const client = await test.open(revision);
     expect(client.greeting['capabilities']).toEqual({ tools: { listChanged: true } });
     for (const [method, params] of Object.entries(all))
@@ -158,8 +159,9 @@ it('a session is told of changes of what it was offered, and of tools, but not o
 });
 
 it('what a session was offered stays: an endpoint that has lost it answers with an empty list', async () => {
-  test = await WorkerUnderTest.start(['a']);
+  test = await WorkerUnderTest.start(['a', 'b']);
   await test.put('a', { capabilities: { prompts: {} } });
+  await test.put('b');
   const client = await test.open('2025-11-25');
   await test.put('a', { capabilities: { tools: {} } });
   expect((await test.turning(client.ask('prompts/list'))).result?.['prompts']).toEqual([]);
@@ -176,7 +178,10 @@ it('a resource that no server knows is unknown, and the servers are named that c
     data: { reason: 'resource.unknown', uri: 'x://1', missing: [{ server: 'b' }] },
   });
   await test.put('b', { capabilities: { tools: {} } });
-  expect((await test.turning(client.ask('resources/read', { uri: 'x://1' }))).error?.message).toBe('not here');
+  expect((await test.turning(client.ask('resources/read', { uri: 'x://1' }))).error).toMatchObject({
+    code: -32_002,
+    message: 'no server knows the resource "x://1"',
+  });
 });
 
 it('lists of 2026-07-28 say how long they can be used as their servers say', async () => {

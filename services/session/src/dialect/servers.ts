@@ -10,10 +10,12 @@ export interface ServerFeatures {
   readonly hasRounds: boolean;
   /** Whether it has tasks of the extension `io.modelcontextprotocol/tasks`; those of any other server are tasks of 2025-11-25, and are converted. */
   readonly hasExtensionTasks: boolean;
+  /** Whether it is told the log level of a client by a method of its own (2025-11-25 server/utilities/logging). */
+  readonly hasLogLevels: boolean;
 }
 
-const older: ServerFeatures = { hasRounds: false, hasExtensionTasks: false };
-const newer: ServerFeatures = { hasRounds: true, hasExtensionTasks: true };
+const older: ServerFeatures = { hasRounds: false, hasExtensionTasks: false, hasLogLevels: true };
+const newer: ServerFeatures = { hasRounds: true, hasExtensionTasks: true, hasLogLevels: false };
 
 /** The features of a server, by its last record in the catalogue. */
 export function serverFeatures(view: View, server: ServerName): ServerFeatures {

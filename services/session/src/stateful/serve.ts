@@ -10,6 +10,7 @@ import {
   resultText,
   type ErrorReason,
   type JsonRpcRequest,
+  type ListMethod,
   type SessionTaskMethod,
 } from '@omnibus/protocol';
 import { listPage, ownLimitOf } from '../call/routes/list-page.ts';
@@ -41,6 +42,10 @@ export class Serving {
     const kind = listKindOf(method);
     if (kind !== undefined) {
       if (this.#isHeld(request, stream, { ownMs: ownLimitOf(params) })) return;
+      if (view.isUnreadHere(kind)) {
+        forwarding.forward(stream, id, method as ListMethod, params, view);
+        return;
+      }
       const json = listPage(view, kind, params, this.#parts.offerWait.reading());
       if (json === undefined) this.#refuse(stream, request, 'cursor.invalid');
       else {

@@ -306,16 +306,19 @@ export class StatelessCalls {
 
   #serverOf(method: ExchangeMethod, params: JsonObject, view: View, command: ModernCommand): ServerName | undefined {
     const { uri, name } = params;
-    if (method === 'tools/call') return typeof name === 'string' ? view.toolRoute(name)?.server : undefined;
+    if (method === 'tools/call')
+      return typeof name === 'string' ? (view.toolRoute(name) ?? view.unlisted('tools', name))?.server : undefined;
     if (method.startsWith('tasks/')) return this.taskOf(command, params)?.server;
-    if (method === 'prompts/get') return typeof name === 'string' ? view.promptRoute(name)?.server : undefined;
+    if (method === 'prompts/get')
+      return typeof name === 'string' ? (view.promptRoute(name) ?? view.unlisted('prompts', name))?.server : undefined;
     if (isCustomMethod(method)) {
       const route = customRoute(view, method, params, 'method.removed');
       return 'server' in route ? route.server : undefined;
     }
     const route =
       typeof uri === 'string' ? resourceRoute(view, this.#options.linkedResources.of(command.caller), uri) : undefined;
-    return route === undefined || 'rivals' in route ? undefined : route.server;
+    if (route === undefined) return typeof uri === 'string' ? view.open : undefined;
+    return 'rivals' in route ? undefined : route.server;
   }
 
   /** The call of a request, which has begun or continued it. */

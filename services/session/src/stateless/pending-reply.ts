@@ -4,6 +4,7 @@ import {
   isJsonRpcId,
   metaKeys,
   tasksExtension,
+  toErrorObject,
   type GatewayFault,
   type JsonRpcId,
   type ModernCommand,
@@ -11,6 +12,7 @@ import {
 } from '@omnibus/protocol';
 import type { Requested, Requester } from '../call/records.ts';
 import { modernDialect } from '../dialect/modern/dialect.ts';
+import { modernError } from '../dialect/modern/encode.ts';
 
 export interface PendingReply {
   readonly command: ModernCommand;
@@ -37,8 +39,11 @@ export function answerResult(waiter: PendingReply, result: object): void {
   answer(waiter, `"result":${JSON.stringify(result)}`);
 }
 
-export function refuse({ reply }: PendingReply, gatewayFault: GatewayFault): void {
-  reply({ kind: 'refused', fault: gatewayFault });
+export function refuse(waiter: PendingReply, gatewayFault: GatewayFault): void {
+  // The code of this fault is another in this revision (2026-07-28 server/resources, Error Handling).
+  if (gatewayFault.reason === 'resource.unknown')
+    answer(waiter, `"error":${JSON.stringify(modernError(toErrorObject(gatewayFault)))}`);
+  else waiter.reply({ kind: 'refused', fault: gatewayFault });
 }
 
 /** The client of the request, for records. */

@@ -20,6 +20,7 @@ import {
   type HeldRequests,
   type JsonObject,
   type ListKind,
+  type ListMethod,
   type ModernControl,
   type ServerName,
   type ServerNotice,
@@ -233,7 +234,9 @@ export class StatelessRequests {
     const { method, params = {} } = waiter.command.request;
     const kind = listKindOf(method);
     if (kind !== undefined) {
-      if (!this.#receiveLater(waiter, { ownMs: ownLimitOf(params) })) this.#list(waiter, view, kind, params);
+      if (this.#receiveLater(waiter, { ownMs: ownLimitOf(params) })) return;
+      if (view.isUnreadHere(kind)) this.#calls.call(waiter, view, method as ListMethod, params);
+      else this.#list(waiter, view, kind, params);
       return;
     }
     const linked = this.#linkedResources.of(waiter.command.caller);

@@ -53,6 +53,20 @@ export class Endpoints {
     return (selected?.filter((server) => visible.includes(server)) ?? visible).map(parseServerName);
   }
 
+  /** Whether nothing but the rights of callers restricts what is asked of a server: those are decided for each (`View.open`). */
+  #isOpen(server: ServerName): boolean {
+    const { mcpServers, guardrails, access, auth } = this.#config;
+    const { definitions, validation } = mcpServers[server] ?? {};
+    return (
+      !this.#offered.has(server) &&
+      definitions === 'off' &&
+      validation !== 'enforce' &&
+      guardrails.length === 0 &&
+      access?.rules.some(({ redact }) => redact !== undefined) !== true &&
+      (typeof auth !== 'object' || auth.stepUp.length === 0)
+    );
+  }
+
   #define(endpoint: EndpointName, servers: readonly ServerName[]): EndpointDefinition {
     const { pageSize, prefix, auth, access, profiles } = this.#config;
     const common = {
@@ -63,15 +77,22 @@ export class Endpoints {
       isForKnown: (auth !== undefined && auth !== 'none') || access !== undefined,
     };
     const profile = Object.hasOwn(profiles, endpoint) ? profiles[endpoint] : undefined;
+    const isOpen = servers.length === 1 && servers.every((server) => this.#isOpen(server));
     if (profile === undefined)
       return {
         ...common,
+        isOpen,
         prefix: endpoint === '' ? prefix : 'never',
         rename: new Map<string, string>(),
         pin: new Map<string, JsonObject>(),
       };
     return {
       ...common,
+      isOpen:
+        isOpen &&
+        profile.tools === undefined &&
+        Object.keys(profile.pin).length === 0 &&
+        Object.keys(profile.rename).length === 0,
       prefix: profile.prefix ?? prefix,
       ...(profile.tools === undefined ? {} : { tools: profile.tools }),
       rename: new Map(Object.entries(profile.rename)),

@@ -1,6 +1,7 @@
 /** The capability that a request needs. If it was not offered, the client is told that there is no such method, as a server would. */
 import type { Capability, MissingServer, View } from '@omnibus/catalog';
 import { isObject, methodRow, skillsExtension, type JsonObject, type JsonRpcRequest } from '@omnibus/protocol';
+import { serverFeatures } from '../../dialect/servers.ts';
 import { besides, neverReached } from './unknown-entry.ts';
 
 /** Every capability that may be offered to a client. */
@@ -14,8 +15,9 @@ export const capabilities: readonly Capability[] = [
 ];
 
 /**
- * Why a request cannot be served because no server of the endpoint has the capability, in words; undefined where one has it. A request that names
- * something of a server that was never reached goes on: it is answered with what is wrong with that server.
+ * Why a request cannot be served because no server of the endpoint has the capability, in words; undefined where one has it, or decides itself: the only
+ * server of an open endpoint, and the one that has what is to be completed. A request that names something of a server that was never reached goes on: it is
+ * answered with what is wrong with that server.
  * @param offered the capabilities that the client was offered, which stay so while its session lasts.
  */
 export function missingCapability(
@@ -28,8 +30,22 @@ export function missingCapability(
   if (capability === undefined || offered.has(capability)) return undefined;
   if (capability === skillsExtension ? view.offersExtension(capability) : view.offers(capability as Capability))
     return undefined;
+  if (answersItself(capability, method, params ?? {}, view)) return undefined;
   if (ownerOfNamed(method, params ?? {}, view) !== undefined) return undefined;
   return `${method}: no server behind this endpoint has ${capability}${besides(capability, neverReached(view))}`;
+}
+
+function answersItself(capability: string, method: string, { ref }: JsonObject, view: View): boolean {
+  const { open } = view;
+  if (open !== undefined && capability !== skillsExtension) {
+    // A server without such a method cannot say whether it takes a level.
+    return capability !== 'logging' || serverFeatures(view, open).hasLogLevels;
+  }
+  if (method !== 'completion/complete' || !isObject(ref)) return false;
+  const { name, uri } = ref;
+  return typeof name === 'string'
+    ? view.promptRoute(name) !== undefined
+    : typeof uri === 'string' && view.resourceRoute(uri) !== undefined;
 }
 
 function ownerOfNamed(method: string, { name, ref }: JsonObject, view: View): MissingServer | undefined {

@@ -24,17 +24,26 @@ export function unknownEntry(view: View, kind: 'tools' | 'prompts', name: string
   );
 }
 
-/** The answer for a URI that no reachable server knows. */
-export function unknownResource(view: View, uri: string): GatewayFault {
+/** The answer for a URI that no reachable server knows. @param unasked servers of which it is not known whether they do. @param said what servers said that is more than that. */
+export function unknownResource(
+  view: View,
+  uri: string,
+  unasked: readonly MissingServer[] = [],
+  said: readonly string[] = [],
+): GatewayFault {
   const owner = view.missingOwner('resources');
   if (owner !== undefined) return unavailable('resources', owner);
   const asks = signInRoute(view, 'resources');
   if (asks !== undefined) return signInFirst(asks);
-  const missing = neverReached(view);
+  const missing = [...neverReached(view), ...unasked];
   return fault(
     'resource.unknown',
-    `no server knows the resource ${JSON.stringify(printable(uri, 200))}${besides('resources', missing)}`,
-    { uri, ...(missing.length === 0 ? {} : { missing: missing.slice(0, maxNamed) }) },
+    `no server knows the resource ${JSON.stringify(printable(uri, 200))}${said.map((each) => `; ${each}`).join('')}${besides('resources', missing)}`,
+    {
+      uri,
+      ...(missing.length === 0 ? {} : { missing: missing.slice(0, maxNamed) }),
+      ...(unasked.length === 0 ? {} : { retry: 'same' }),
+    },
   );
 }
 

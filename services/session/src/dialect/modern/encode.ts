@@ -3,6 +3,7 @@ import type { MissingServer, View } from '@omnibus/catalog';
 import {
   carriedExtensions,
   isObject,
+  listKindOf,
   metaKeys,
   modernRevisions,
   tasksExtension,
@@ -24,7 +25,8 @@ const legacyNotFound = -32_002;
 /** Converts a result of a server of any revision. The gateway becomes the sender, and missing members that this revision requires are added. */
 export function modernResult(method: ExchangeMethod, result: JsonObject): JsonObject {
   const meta = isObject(result['_meta']) ? { ...result['_meta'], ...senderMeta } : senderMeta;
-  const age = method === 'resources/read' ? { ttlMs: 0, cacheScope: 'private' } : {};
+  const age =
+    method === 'resources/read' || listKindOf(method) !== undefined ? { ttlMs: 0, cacheScope: 'private' } : {};
   return { resultType: 'complete', ...age, ...result, _meta: meta };
 }
 
