@@ -238,6 +238,8 @@ describe('files', () => {
       await pipe('add', 'use', 'http://127.0.0.1:1/mcp', '--no-try'),
       await pipe('add', 'no name', 'x'),
     ];
+    const broken = await pipe('add', 'broken', '--', 'node', '-e', 'throw new Error("no key is set")');
+    expect(broken.stderr).toContain('the program ended with exit code 1: Error: no key is set');
     expect(down).toMatchObject({ status: 3, stderr: expect.stringContaining('down does not work') as string });
     expect(twice).toMatchObject({ status: 64, stderr: expect.stringContaining('has a server use already') as string });
     expect(bad.status).toBe(64);

@@ -115,7 +115,12 @@ const serverInfo = {
     .describe('Since its process began; left out where there is none, as with `validation: enforce`.'),
   era: z.enum(['legacy', 'modern']).optional(),
   revision: z.string().optional(),
-  lastWords: z.string().optional().describe('The last line on stderr, of a program.'),
+  lastWords: z
+    .string()
+    .optional()
+    .describe(
+      'The last line on stderr, of a program; of one that is down, the line that says why, as far as one does.',
+    ),
 };
 const signIns = counted
   .optional()

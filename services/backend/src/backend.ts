@@ -48,6 +48,7 @@ export interface ServerLoad {
   readonly running: number;
   readonly waiting: number;
   readonly connections: number;
+  /** The last line on stderr of its program; of one that is down, the line that says why, as far as a line does. */
   readonly lastWords: string | undefined;
   /** Number of times that it sent something that is no message. */
   readonly strays: number;
@@ -169,9 +170,11 @@ export class Backend {
   /** The load of each server, for administrators. */
   get loads(): readonly ServerLoad[] {
     return [...this.#served.values()].map(({ adapter }) => {
-      const { lastWords, strays } = this.#means.diaryOf(adapter.record.server);
-      const repairs = this.#means.repairsOf(adapter.record.server).rows;
-      return { record: adapter.record, ...adapter.load, lastWords, strays, repairs };
+      const { record } = adapter;
+      const { lastWords: last, reason, strays } = this.#means.diaryOf(record.server);
+      const repairs = this.#means.repairsOf(record.server).rows;
+      const lastWords = record.status === 'up' ? last : reason;
+      return { record, ...adapter.load, lastWords, strays, repairs };
     });
   }
 

@@ -18,6 +18,7 @@ import type { GoneUsers } from './connect/gone-users.ts';
 import { openPages } from './connect/own-user.ts';
 import type { Exchange } from './exchange/open-exchange.ts';
 import type { Vaults } from './vault.ts';
+import { withReason } from './problem-words.ts';
 import { openBus } from './open-bus.ts';
 import { Proofs } from '@omnibus/identity';
 import { DeadlineWheel } from '@omnibus/lifecycle';
@@ -67,7 +68,7 @@ export interface Gateway {
   readonly adminAddress: string | undefined;
   /** `http://host:port/`, or with https where the admin port speaks TLS; undefined when not serving, and where the console is off. */
   readonly consoleUrl: string | undefined;
-  /** State and lists of the servers that this process connects to. */
+  /** State and lists of the servers that this process connects to, for the user of this machine: a problem has the reason that a program wrote on stderr. */
   records(): readonly CatalogRecord[];
   /** The servers that this process connects to; undefined in one without the role backend. */
   readonly servers: ServersHere | undefined;
@@ -352,7 +353,7 @@ export async function startGateway({
       admin === undefined || consoleMode(config) === 'off'
         ? undefined
         : `${config.tls?.admin === true ? 'https' : 'http'}://${admin.address}/`,
-    records: () => backend?.records ?? [],
+    records: () => (backend?.loads ?? []).map(withReason),
     servers: backend,
     settled: () => settled,
     invite: () =>

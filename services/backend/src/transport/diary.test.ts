@@ -21,3 +21,28 @@ it('a program that writes without end takes no more room than the last lines do'
   expect(diary.written).toBe(5_000);
   expect(JSON.stringify(diary.lines).length).toBeLessThan(1_100_000);
 });
+
+it.each([
+  [
+    'of Node',
+    "node:internal/modules/cjs/loader:1\n  throw err;\n  ^\n\nError: Cannot find module '/x/hunter2.js'\n    at Module.resolve (node:internal:1)\n    at cannot be (x)\n  code: 1\n}\n\nNode.js v24.0.0\n",
+    "Error: Cannot find module '/x/[secret].js'",
+  ],
+  [
+    'of Python',
+    'Traceback (most recent call last):\n  File "x", line 1\nModuleNotFoundError: No module named \'x\'\n',
+    "ModuleNotFoundError: No module named 'x'",
+  ],
+  [
+    'of Go',
+    'starting\npanic: no key\n\ngoroutine 1 [running]:\nmain.main()\n\t/x.go:1\nexit status 2\n',
+    'panic: no key',
+  ],
+  ['of a shell', 'sh: 1: nothere: not found\n', 'sh: 1: nothere: not found'],
+  ['in other words', 'hello\nbye\n', 'bye'],
+])('the reason of an end is the line that names it, in the last lines %s', (_whose, lines, reason) => {
+  const diary = new Diary();
+  diary.write(lines, redact);
+  diary.note('the program ended with exit code 1');
+  expect(diary.reason).toBe(reason);
+});

@@ -3,6 +3,11 @@
 /** Bound on the lines of one server, of which a person reads the latest. */
 const maxLines = 500;
 const maxLength = 2_000;
+/** Last lines of a program in which the reason of its end is looked for: longer than a stack trace is. */
+const reasonLines = 40;
+/** A line that names an error, as Node, Python, Java, Go, Rust and shells write them; lines of a stack trace are indented. */
+const names =
+  /^(?:[\w.$ ]*(?:Error|Exception)\b|panic\b|fatal\b|thread '|Traceback)|^\S.*(?:\b(?:cannot|can't|could not|unable to|not found|no such|denied|refused|missing|required|invalid)\b)/i;
 
 export interface DiaryLine {
   /** Milliseconds since 1970. */
@@ -75,5 +80,13 @@ export class Diary {
   get lastWords(): string | undefined {
     const last = this.#lines.findLast(({ redact }) => redact !== undefined);
     return last?.redact?.(last.text);
+  }
+
+  /** Of the last lines of the program the one that says why it ended: the last that names an error, else the last one. */
+  get reason(): string | undefined {
+    const last = this.#lines
+      .slice(-reasonLines)
+      .findLast(({ text, redact }) => redact !== undefined && names.test(text));
+    return last === undefined ? this.lastWords : last.redact?.(last.text);
   }
 }

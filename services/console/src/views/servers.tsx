@@ -122,7 +122,7 @@ function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; rea
               : `${((100 * server.rates.failed) / server.rates.calls).toFixed(1)} %`}
           </td>
           <td class="wide">
-            <Said text={server.problem ?? server.lastWords ?? ''} max={140} />
+            <Said text={reasonOf(server)} max={240} />
           </td>
         </tr>
       ))}
@@ -239,12 +239,18 @@ function One({ name }: { readonly name: string }) {
   );
 }
 
+/** What is wrong with a server, with the last words of its program where it does not serve. */
+function reasonOf({ state, problem, lastWords }: ServerRow): string {
+  if (problem === undefined || lastWords === undefined || state === 'up') return problem ?? lastWords ?? '';
+  return problem.includes(lastWords) ? problem : `${problem}: ${lastWords}`;
+}
+
 function Why({ server, address, command, endpoints }: ServerPage) {
   return (
     <>
       <p>
         <ServerState state={server.state} />{' '}
-        {server.problem !== undefined && <Said text={server.problem} max={1_000} />}
+        {server.problem !== undefined && <Said text={reasonOf(server)} max={1_000} />}
       </p>
       {server.paused !== undefined && (
         <p>

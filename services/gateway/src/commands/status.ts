@@ -3,6 +3,7 @@ import type { Processes, ServerRow, Servers } from '@omnibus/admin-api';
 import { printable, unfitWords } from '@omnibus/protocol';
 import type { ProcessStatus } from '../admin/status.ts';
 import { answerEither, CommandProblem, runCommand } from '../outcome.ts';
+import { problemWords } from '../problem-words.ts';
 import { alignColumns } from '../table.ts';
 import { askAdmin } from './administer.ts';
 import { askApi, type ApiOptions } from './api.ts';
@@ -112,7 +113,7 @@ function print({ processes, servers, missing }: Seen): string {
     String(each.places.length),
     each.account ?? '-',
     printable(
-      each.problem ??
+      problemOf(each) ??
         [pauseWords(each), signInWords(each), leftOutWords(each)].filter((words) => words !== '').join('; '),
     ),
   ]);
@@ -128,6 +129,10 @@ function print({ processes, servers, missing }: Seen): string {
           ]),
         ]),
   ].join('\n');
+}
+
+function problemOf({ state, problem, lastWords }: ServerRow): string | undefined {
+  return state === 'up' ? problem : problemWords(problem, lastWords);
 }
 
 /** The largest two of days, hours, minutes and seconds. */
