@@ -274,6 +274,15 @@ export class Heartbeat<S extends Sign> {
     this.#options = options;
   }
 
+  /** Whether nobody can have counted this worker as lost: its latest sign came back over the same connection, and not long ago. Always so in one process. */
+  get isSure(): boolean {
+    const { bus } = this.#options;
+    return (
+      !bus.isShared ||
+      (bus.connected && bus.reconnects === this.#reconnects && performance.now() - this.#heardAt <= silenceMs)
+    );
+  }
+
   /** Gives no signs in one process, where no part can be gone alone. */
   async start(): Promise<void> {
     const { bus, subject, sign, returned } = this.#options;

@@ -1,7 +1,7 @@
 /** A session worker on a bus in memory, with servers that a test writes into the catalogue: what tests of lists and capabilities share. */
 import { setImmediate } from 'node:timers/promises';
 import type { Audit } from '@omnibus/audit';
-import { catalogBucket, MemoryBus, subjects, type KeyValue, type Subject } from '@omnibus/bus';
+import { catalogBucket, MemoryBus, subjects, type KeyValue, type OnFault, type Subject } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import { loadConfig, type Config } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
@@ -95,7 +95,7 @@ export function callerOf(subject: string, more: Partial<Facts> = {}, endpoint: E
 
 export class WorkerUnderTest {
   readonly faults: string[] = [];
-  readonly bus = new MemoryBus(({ what, error }) => this.faults.push(`${what}: ${String(error)}`));
+  readonly bus: MemoryBus;
   /** How far the clock of the worker's deadlines was turned, in milliseconds. */
   #turnedMs = 0;
   readonly wheel = new DeadlineWheel({
@@ -117,12 +117,21 @@ export class WorkerUnderTest {
   readonly #backend = newWorkerId('backend');
   #count = 0;
 
+  private constructor(makeBus: (onFault: OnFault) => MemoryBus) {
+    this.bus = makeBus(({ what, error }) => this.faults.push(`${what}: ${String(error)}`));
+  }
+
   /**
    * @param settings of the configuration, besides the servers, of which each is at an address nobody connects to.
    * @param audit where requests are put on record.
    */
-  static async start(servers: readonly string[], settings: object = {}, audit?: Audit): Promise<WorkerUnderTest> {
-    const made = new WorkerUnderTest();
+  static async start(
+    servers: readonly string[],
+    settings: object = {},
+    audit?: Audit,
+    makeBus: (onFault: OnFault) => MemoryBus = (onFault) => new MemoryBus(onFault),
+  ): Promise<WorkerUnderTest> {
+    const made = new WorkerUnderTest(makeBus);
     const { config, policy, guardrails } = await settingsOf(servers, settings);
     const { bus, wheel } = made;
     made.#catalog = await bus.keyValue(catalogBucket);

@@ -274,6 +274,8 @@ export class SessionWorker {
       sessionWorkers: this.#peers.workers,
       drainMs: () => this.#config.timeouts.drain,
       nextExchangeId,
+      isSure: () => this.#heart.isSure,
+      confirm: (key) => this.#sessions.confirm(key),
       nextQuestionId: idSequence<QuestionId>(worker),
       passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
       hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,

@@ -1,6 +1,6 @@
 /** The parts of a worker that are needed to carry requests of clients to servers; a worker has one. */
 import type { Caller, ExchangeId, Facts, Limits, ServerName, Who } from '@omnibus/protocol';
-import type { Metrics } from '@omnibus/telemetry';
+import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
 import type { Approvals } from './approvals/approvals.ts';
 import type { CallGate } from './limits/call-gate.ts';
@@ -11,6 +11,9 @@ import type { CallReports } from './call-reports.ts';
 import type { CallWatcher } from './watchers.ts';
 
 export interface CallHost extends ExchangeHost {
+  readonly log: Logger;
+  /** Whether no other worker can have taken over what this one holds (`Heartbeat.isSure`). */
+  readonly isSure: () => boolean;
   readonly metrics: Metrics;
   readonly limits: Limits;
   /** What watches calls, in this order; empty if nothing does. */

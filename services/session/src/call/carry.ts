@@ -15,6 +15,7 @@ import { CarriedCall, type CarrierParts } from './carried-call.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { Exchange } from './exchange.ts';
 import type { TimeLimits, Topic } from './exchange-request.ts';
+import type { ForwardingHooks } from './forwarding-hooks.ts';
 import type { KeptAtServers } from './kept-at-servers.ts';
 import { OpenRequests } from './open-requests.ts';
 import type { PublicMessages } from './public-messages.ts';
@@ -31,20 +32,20 @@ export interface OwnRequest {
 }
 
 export class Carrier<Stream extends CallStream> {
-  readonly open = new OpenRequests();
+  readonly open: OpenRequests;
   readonly #parts: CarrierParts<Stream>;
   readonly #host: CallHost;
   readonly #port: ClientPort<Stream>;
   readonly #kept: KeptAtServers;
 
-  /** @param idle called when no request is open any more. */
   constructor(
     host: CallHost,
     port: ClientPort<Stream>,
     kept: KeptAtServers,
     messages: PublicMessages<Stream>,
-    idle: () => void,
+    { idle, doubt }: Pick<ForwardingHooks, 'idle' | 'doubt'>,
   ) {
+    this.open = new OpenRequests({ doubt, log: host.log });
     this.#host = host;
     this.#port = port;
     this.#kept = kept;

@@ -23,6 +23,7 @@ import { Carrier } from './carry.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { SequentialRequests } from './sequential-requests.ts';
 import { screenFirst } from './guardrails/screen-first.ts';
+import type { ForwardingHooks } from './forwarding-hooks.ts';
 import { KeptAtServers } from './kept-at-servers.ts';
 import { isSamePlace, isUnchanged, type Planned } from './planned-again.ts';
 import { PublicMessages } from './public-messages.ts';
@@ -40,13 +41,6 @@ import { CallTasks } from './tasks.ts';
 import { withoutBlocked } from './without-blocked.ts';
 
 const methodNotFound = -32_601;
-
-export interface ForwardingHooks {
-  /** No request is open any more. */
-  readonly idle: () => void;
-  /** The state that servers keep for the client has changed. */
-  readonly keptChanged: () => void;
-}
 
 export class Forwarding<Stream extends CallStream> {
   readonly #host: CallHost;
@@ -74,7 +68,7 @@ export class Forwarding<Stream extends CallStream> {
       host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }),
     );
     this.messages = new PublicMessages(host, port, tasks, linkedResources);
-    this.carrier = new Carrier(host, port, this.kept, this.messages, hooks.idle);
+    this.carrier = new Carrier(host, port, this.kept, this.messages, hooks);
     this.#sequential = new SequentialRequests(
       { timeLimits: host.timeLimits, isBlocked: (server) => this.#blockOf(server) !== undefined },
       this.carrier,
@@ -111,6 +105,23 @@ export class Forwarding<Stream extends CallStream> {
   /** Answers all open requests with a fault of the gateway. */
   failAll(gatewayFault: GatewayFault): void {
     this.carrier.open.failAll(gatewayFault);
+  }
+
+  /** Holds a request until something is known, and then runs `go`. Meanwhile it is open, and may be cancelled. */
+  hold(call: { readonly id: JsonRpcId; readonly stream: Stream }, until: Promise<void>, go: () => void): void {
+    const { stream, id } = call;
+    const waiting = new WaitingRequest(
+      call,
+      () => stream.leaveUnanswered(),
+      (gatewayFault) => stream.refuse(id, gatewayFault),
+    );
+    this.carrier.open.add(waiting);
+    void until.then(() =>
+      this.carrier.open.resume(waiting, () => {
+        go();
+        this.#idleWhenDone();
+      }),
+    );
   }
 
   /** Answers the open requests of one stream with a fault of the gateway. */
@@ -259,30 +270,25 @@ export class Forwarding<Stream extends CallStream> {
     leasing: Promise<CallAccounting | GatewayFault>,
     request: LimitedRequest | undefined,
   ): void {
-    let isOver = false;
     const waiting = new WaitingRequest(
       call,
-      () => {
-        isOver = true;
-        call.stream.leaveUnanswered();
-      },
-      (gatewayFault) => {
-        isOver = true;
-        this.messages.answerFault(call.stream, call.id, gatewayFault);
-      },
+      () => call.stream.leaveUnanswered(),
+      (gatewayFault) => this.messages.answerFault(call.stream, call.id, gatewayFault),
       request?.server,
       request?.kind === 'tool' ? request.name : undefined,
     );
     this.carrier.open.add(waiting);
     void leasing.then((accounting) => {
-      if (isOver) {
-        if (!('reason' in accounting)) accounting.takenBack();
-        return;
-      }
-      this.carrier.open.remove(waiting);
-      if ('reason' in accounting) this.messages.deny(call, accounting);
-      else this.#whenGranted(call, plan, accounting);
-      this.#idleWhenDone();
+      const isRefused = 'reason' in accounting;
+      this.carrier.open.resume(
+        waiting,
+        () => {
+          if (isRefused) this.messages.deny(call, accounting);
+          else this.#whenGranted(call, plan, accounting);
+          this.#idleWhenDone();
+        },
+        () => (isRefused ? undefined : accounting.takenBack()),
+      );
     });
   }
 

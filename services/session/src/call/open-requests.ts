@@ -3,7 +3,8 @@
  * once, so it is only ever looked at to find what to cancel.
  */
 import { Link, Ring } from '@omnibus/collections';
-import { idKey, type GatewayFault, type JsonRpcId, type ServerName } from '@omnibus/protocol';
+import { fault, idKey, type GatewayFault, type JsonRpcId, type ServerName } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
 
 /** The client's id of a request, and the stream on which it is answered. */
 interface AnsweredCall {
@@ -54,8 +55,23 @@ export class WaitingRequest extends OpenRequest {
   }
 }
 
+export interface OpenRequestsOptions {
+  /**
+   * Whether this worker may have lost the client: others take over what a worker holds that was cut off.
+   * @returns undefined if it certainly still has the client; else resolves with the fault that ends a waiting request, or with undefined if the worker
+   * still has the client.
+   */
+  readonly doubt: () => Promise<GatewayFault | undefined> | undefined;
+  readonly log: Pick<Logger, 'error'>;
+}
+
 export class OpenRequests {
+  readonly #options: OpenRequestsOptions;
   readonly #open = new Ring<OpenRequest>();
+
+  constructor(options: OpenRequestsOptions) {
+    this.#options = options;
+  }
 
   get size(): number {
     return this.#open.size;
@@ -67,6 +83,33 @@ export class OpenRequests {
 
   remove(request: OpenRequest): void {
     this.#open.remove(request);
+  }
+
+  /**
+   * Goes on with a request that has waited, if it is still open and this worker still has its client. A client that was told "outcome unknown" must not
+   * have its request executed afterwards.
+   * @param go what throws here ends this request alone.
+   * @param gone called instead if the request does not go on.
+   */
+  resume(request: WaitingRequest, go: () => void, gone?: () => void): void {
+    const doubt = this.#options.doubt();
+    if (doubt === undefined) this.#resume(request, undefined, go, gone);
+    else void doubt.then((problem) => this.#resume(request, problem, go, gone));
+  }
+
+  #resume(request: WaitingRequest, problem: GatewayFault | undefined, go: () => void, gone?: () => void): void {
+    const isOpen = this.#open.remove(request);
+    if (!isOpen || problem !== undefined) {
+      gone?.();
+      if (isOpen && problem !== undefined) request.fail(problem);
+      return;
+    }
+    try {
+      go();
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'a request that had waited could not be made');
+      request.fail(fault('internal.error'));
+    }
   }
 
   /**

@@ -101,6 +101,11 @@ export class SessionRecords {
     return this.#work(key, held);
   }
 
+  /** Whether another worker may hold the session, which is not found out yet. */
+  isDoubtful(key: SessionKey): boolean {
+    return this.#held.get(key)?.isDoubtful === true;
+  }
+
   /** Removes the record of a session that has ended, unless another worker holds the session by now. */
   remove(key: SessionKey): void {
     const held = this.#held.get(key);

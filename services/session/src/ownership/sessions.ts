@@ -73,6 +73,8 @@ export class Sessions {
   readonly held = new HeldSessions<Session>();
   readonly #options: SessionsOptions;
   #isStopping = false;
+  /** Checks of all sessions that are running. */
+  #verifying = 0;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
@@ -193,12 +195,21 @@ export class Sessions {
 
   // --- sessions that go elsewhere, or end ------------------------------------------------------------------------------------------
 
+  /** As `SessionHost.confirm`. */
+  confirm(key: SessionKey): Promise<boolean> | undefined {
+    const { records, host } = this.#options;
+    if (this.#verifying === 0 && host.isSure() && !records.isDoubtful(key)) return undefined;
+    return records.verify(key).then(() => this.held.get(key) !== undefined && !records.isDoubtful(key));
+  }
+
   /** Checks all sessions after this worker was cut off or paused, since other workers may have taken them over. */
   async verify(): Promise<void> {
     const keys = this.held.values().map(({ session }) => session.key);
+    this.#verifying += 1;
     for (let start = 0; start < keys.length; start += verifiedAtOnce) {
       await Promise.all(keys.slice(start, start + verifiedAtOnce).map((key) => this.#options.records.verify(key)));
     }
+    this.#verifying -= 1;
   }
 
   /** Gives up a session that another worker has taken over while this one could not be reached. */

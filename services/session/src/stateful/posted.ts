@@ -116,7 +116,6 @@ export class Posted {
   #cancel(params: JsonObject | undefined): ReturnType<Forwarding<PostStream>['cancel']> {
     const id = params?.['requestId'];
     const reason = params?.['reason'];
-    if (isJsonRpcId(id) && this.#parts.offerWait.cancel(id)) return 'cancelled';
     return isJsonRpcId(id)
       ? this.#parts.forwarding.cancel(id, typeof reason === 'string' ? reason : 'the client cancelled the request')
       : 'unknown';

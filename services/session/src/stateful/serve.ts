@@ -107,14 +107,14 @@ export class Serving {
   }
 
   #isHeld(request: JsonRpcRequest, stream: PostStream, how: Pick<OfferRequest, 'isNamed' | 'ownMs'>): boolean {
-    const { offerWait, sight } = this.#parts;
+    const { offerWait, sight, forwarding, host } = this.#parts;
+    const settling = offerWait.begin(how);
+    if (settling === undefined) return false;
     const { asking } = sight;
-    return offerWait.holds(
-      request.id,
-      () => sight.as(asking, () => this.serve(request, stream)),
-      () => stream.leaveUnanswered(),
-      how,
-    ); // S2
+    if (forwarding.size >= host.limits.maxInFlightPerSession) this.#refuse(stream, request, 'session.busy');
+    else
+      forwarding.hold({ id: request.id, stream }, settling, () => sight.as(asking, () => this.serve(request, stream)));
+    return true;
   }
 
   #hasRoomFor(uri: unknown): boolean {

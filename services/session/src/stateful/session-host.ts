@@ -8,6 +8,11 @@ import type { Offers } from '../views/offers.ts';
 import type { Place } from '../views/place.ts';
 
 export interface SessionHost extends CallHost, StreamHost {
+  /**
+   * Finds out whether this worker still holds a session.
+   * @returns undefined if it certainly does; else resolves with false also if that could not be found out.
+   */
+  readonly confirm: (key: SessionKey) => Promise<boolean> | undefined;
   readonly nextQuestionId: () => QuestionId;
   /**
    * Passes a message of a client to a worker that held its session before.

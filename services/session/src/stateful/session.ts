@@ -121,6 +121,7 @@ export class Session {
     const forwarding: Forwarding<PostStream> = new Forwarding(host, client, new LinkedResources(), {
       idle: () => this.#onIdle?.(),
       keptChanged: changed,
+      doubt: () => host.confirm(key)?.then((isHeld) => (isHeld ? undefined : interrupted)),
     });
     const questions: ServerQuestions = new ServerQuestions({
       key,

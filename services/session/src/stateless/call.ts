@@ -28,12 +28,13 @@ import {
 } from '@omnibus/protocol';
 import { shownTag } from '@omnibus/telemetry';
 import type { CallStream } from '../call/client-port.ts';
-import { Forwarding, type ForwardingHooks } from '../call/forward.ts';
+import { Forwarding } from '../call/forward.ts';
+import type { ForwardingHooks } from '../call/forwarding-hooks.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import { inputRequired } from '../dialect/modern/encode.ts';
 import { CallClient, type CallClientOptions } from './call-client.ts';
 import { CallQuestions } from './call-questions.ts';
-import { answerResult, refuse, send, type PendingReply } from './pending-reply.ts';
+import { answerResult, doubtOf, refuse, send, type PendingReply } from './pending-reply.ts';
 import type { Place } from './place.ts';
 import type { KeptCall } from './kept-calls.ts';
 import { deliver, SettledCall, type Settlement } from './settled-call.ts';
@@ -62,7 +63,10 @@ const collectMs = 20;
 /** Requests that may wait for the answer to one call; a client repeats a request only a few times. */
 const maxWaiters = 16;
 /** No hooks: nothing outlives a call without a session. */
-const nobodyHears: ForwardingHooks = { idle: () => undefined, keptChanged: () => undefined };
+const nobodyHears: Pick<ForwardingHooks, 'idle' | 'keptChanged'> = {
+  idle: () => undefined,
+  keptChanged: () => undefined,
+};
 export class StatelessCall implements CallStream, KeptCall {
   readonly #options: StatelessCallOptions;
   readonly #forwarding: Forwarding<CallStream>;
@@ -80,7 +84,10 @@ export class StatelessCall implements CallStream, KeptCall {
     this.#options = options;
     this.#waiters = [options.first];
     this.#client = new CallClient(options, this.#questions, this);
-    this.#forwarding = new Forwarding(options.host, this.#client, options.linkedResources, nobodyHears);
+    this.#forwarding = new Forwarding(options.host, this.#client, options.linkedResources, {
+      ...nobodyHears,
+      doubt: () => doubtOf(options.host),
+    });
   }
 
   start(): void {

@@ -10,6 +10,7 @@ import {
   type ModernCommand,
   type ModernReply,
 } from '@omnibus/protocol';
+import type { CallHost } from '../call/call-host.ts';
 import type { Requested, Requester } from '../call/records.ts';
 import { modernDialect } from '../dialect/modern/dialect.ts';
 import { modernError } from '../dialect/modern/encode.ts';
@@ -68,6 +69,15 @@ export function progressTokenOf({ command }: PendingReply): JsonRpcId | undefine
 }
 
 export const draining: GatewayFault = fault('gateway.draining');
+
+/**
+ * Of a request that has waited at a worker that was cut off: its edge may have given it up. An edge that still waits sends it to another worker, since
+ * nothing was done with it.
+ */
+export function doubtOf({ isSure }: Pick<CallHost, 'isSure'>): Promise<GatewayFault> | undefined {
+  return isSure() ? undefined : Promise.resolve(draining);
+}
+
 export const { subscriptionId } = metaKeys;
 
 /** @param needing the beginning of the message: what needs the extension, and the verb. */

@@ -120,7 +120,9 @@ export class RequestsUnderTest {
     const host: StatelessHost = {
       bus,
       wheel,
+      log,
       metrics,
+      isSure: () => true,
       callerProblem: () => undefined,
       factsOf: ({ facts }) => facts,
       placeOf: ({ endpoint }) => endpoint,

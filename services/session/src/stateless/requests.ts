@@ -73,6 +73,8 @@ export class StatelessRequests {
   readonly #listeners: Listeners;
   readonly #linkedResources = new LinkedResourcesOfClients();
   readonly #gone = new Set<SessionKey>();
+  /** Requests that wait until it is known what servers offer to their clients. */
+  readonly #waiting = new Set<SessionKey>();
   #subscriptions: Subscription[] = [];
   #isStopping = false;
 
@@ -177,11 +179,12 @@ export class StatelessRequests {
   }
 
   #holds(key: SessionKey): boolean {
-    return this.#listeners.has(key) || this.#calls.waits(key) || this.#tasks.waits(key);
+    return this.#waiting.has(key) || this.#listeners.has(key) || this.#calls.waits(key) || this.#tasks.waits(key);
   }
 
   #closed({ key, reason, worker }: ModernControl): void {
     if (
+      this.#waiting.delete(key) ||
       this.#listeners.close(key) ||
       this.#calls.closed(key, reason) ||
       this.#tasks.closed(key, reason) ||
@@ -297,8 +300,34 @@ export class StatelessRequests {
       caller: { principal, ...whoOf(this.#host.factsOf(caller)), session: key, standsAlone: true, capabilities },
     });
     if (settling === undefined) return false;
-    void settling.then(() => this.#receive(waiter));
+    const full = this.#running.take(caller);
+    if (full === undefined) this.#wait(waiter, settling);
+    else this.#refuse(waiter, 'request.limit', full);
     return true;
+  }
+
+  /** Receives a request again when something is known, unless its client has disconnected, or its edge may have given it up. */
+  #wait(waiter: PendingReply, until: Promise<void>): void {
+    const {
+      command: { key, caller },
+    } = waiter;
+    this.#waiting.add(key);
+    void until.then(() => {
+      this.#running.leave(caller);
+      if (!this.#waiting.delete(key)) return;
+      if (this.#host.isSure()) this.#guard(waiter, () => this.#receive(waiter));
+      else refuse(waiter, draining);
+    });
+  }
+
+  /** Runs work that follows a wait: what throws ends this request alone. */
+  #guard(waiter: PendingReply, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#host.log.error({ err: error }, 'a request that had waited could not be served');
+      refuse(waiter, fault('internal.error'));
+    }
   }
 
   #serveTask(waiter: PendingReply, view: View, method: ExtensionTaskMethod, params: JsonObject): void {

@@ -1,13 +1,11 @@
-/** Requests of one session that wait until the servers' offers to clients with these declared capabilities are known. */
+/** Finds out, for one session, what servers offer to clients with its declared capabilities; requests of the session wait for that. */
 import type { MissingServer } from '@omnibus/catalog';
 import {
-  idKey,
   whoOf,
   type Caller,
   type Declared,
   type Facts,
   type JsonObject,
-  type JsonRpcId,
   type ServerName,
   type SessionKey,
 } from '@omnibus/protocol';
@@ -33,8 +31,6 @@ export interface OfferWaitOptions {
 
 export class OfferWait {
   readonly #options: OfferWaitOptions;
-  /** Waiting requests by id; true once the request is cancelled. */
-  readonly #waiting = new Map<string | number, boolean>();
 
   constructor(options: OfferWaitOptions) {
     this.#options = options;
@@ -63,32 +59,5 @@ export class OfferWait {
       },
       told,
     );
-  }
-
-  /** Holds a request back while there is something to wait for; then runs `go`, or `cancelled` if the request was cancelled meanwhile. @returns false when there is nothing to wait for. */
-  holds(
-    id: JsonRpcId,
-    go: () => void,
-    cancelled: () => void,
-    how: Pick<OfferRequest, 'isNamed' | 'ownMs'> = {},
-  ): boolean {
-    const settling = this.begin(how);
-    if (settling === undefined) return false;
-    const key = idKey(id);
-    this.#waiting.set(key, false);
-    void settling.then(() => {
-      const isCancelled = this.#waiting.get(key) === true;
-      this.#waiting.delete(key);
-      if (isCancelled) cancelled();
-      else go();
-    });
-    return true;
-  }
-
-  /** Cancels a waiting request. @returns false when no such request waits. */
-  cancel(id: JsonRpcId): boolean {
-    if (!this.#waiting.has(idKey(id))) return false;
-    this.#waiting.set(idKey(id), true);
-    return true;
   }
 }

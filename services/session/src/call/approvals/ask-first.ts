@@ -85,11 +85,16 @@ export class AskFirst<Stream extends CallStream> {
           note,
         ),
       settled: (refusal) => {
-        open.remove(request);
-        if (refusal === undefined && 'used' in waiting)
-          this.#goOn({ ...call, ...ownAfter(call, beganAt) }, plan, (outcome) => waiting.used(outcome));
-        else messages.deny(call, refusal ?? fault('internal.error'));
-        this.#options.idle();
+        open.resume(
+          request,
+          () => {
+            if (refusal === undefined && 'used' in waiting)
+              this.#goOn({ ...call, ...ownAfter(call, beganAt) }, plan, (outcome) => waiting.used(outcome));
+            else messages.deny(call, refusal ?? fault('internal.error'));
+            this.#options.idle();
+          },
+          () => ('used' in waiting && refusal === undefined ? waiting.used('void') : undefined),
+        );
       },
     });
     if ('reason' in waiting) {

@@ -14,25 +14,17 @@ export function screenFirst(
   then: (made: Screened<JsonObject>, hasWaited: boolean) => void,
 ): void {
   let waiting: WaitingRequest | undefined;
-  let isOver = false;
   let isAnswered = false;
   screen.request(params, (made) => {
     isAnswered = true;
-    if (isOver) return;
-    if (waiting !== undefined) open.remove(waiting);
-    then(made, waiting !== undefined);
+    if (waiting === undefined) then(made, false);
+    else open.resume(waiting, () => then(made, true));
   });
   if (isAnswered) return;
   waiting = new WaitingRequest(
     call,
-    () => {
-      isOver = true;
-      call.stream.leaveUnanswered();
-    },
-    (gatewayFault) => {
-      isOver = true;
-      call.stream.refuse(call.id, gatewayFault);
-    },
+    () => call.stream.leaveUnanswered(),
+    (gatewayFault) => call.stream.refuse(call.id, gatewayFault),
   );
   open.add(waiting);
 }

@@ -1,0 +1,9 @@
+import type { OpenRequestsOptions } from './open-requests.ts';
+
+/** What carrying requests of one client tells and asks its owner. */
+export interface ForwardingHooks extends Pick<OpenRequestsOptions, 'doubt'> {
+  /** No request is open any more. */
+  readonly idle: () => void;
+  /** The state that servers keep for the client has changed. */
+  readonly keptChanged: () => void;
+}

@@ -1,0 +1,131 @@
+/** Requests that wait before they are sent, at a worker that loses their client meanwhile. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { MemoryBus, sessionsBucket, subjects } from '@omnibus/bus';
+import {
+  latestLegacyRevision,
+  latestModernRevision,
+  newRequestKey,
+  newWorkerId,
+  noLists,
+  rootEndpoint,
+  anonymous,
+  type CatalogRecord,
+  type ModernReply,
+  type SessionKey,
+  type WorkerId,
+} from '@omnibus/protocol';
+import { WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
+
+class CutBus extends MemoryBus {
+  override readonly isShared = true;
+  isCut = false;
+
+  override get connected(): boolean {
+    return !this.isCut && super.connected;
+  }
+}
+
+const tool = (name: string) => ({ name, inputSchema: { type: 'object' } });
+/** Its lists for everybody are known, those for clients that can be asked something only with `offers`. */
+const lists: Partial<CatalogRecord> = {
+  revision: latestLegacyRevision,
+  lists: { ...noLists, tools: [tool('plain')] },
+};
+const offers: Partial<CatalogRecord> = {
+  ...lists,
+  offers: [{ key: 'sampling', lists: { tools: { entries: [tool('late')], without: [] } } }],
+};
+const other = newWorkerId('session');
+
+let test: WorkerUnderTest;
+let bus: CutBus;
+
+beforeEach(async () => {
+  test = await WorkerUnderTest.start(['a'], {}, undefined, (onFault) => (bus = new CutBus(onFault)));
+  await test.put('a', lists);
+});
+
+afterEach(async () => {
+  bus.isCut = false;
+  await test.stop();
+});
+
+const untilWaited = (times = 1): Promise<unknown> =>
+  expect
+    .poll(
+      () => test.controls.values.filter((command) => command.kind === 'wanted' && command.caller !== undefined).length,
+    )
+    .toBe(times);
+
+/** Makes another worker the owner of a session. @returns the worker that held it. */
+async function moved(key: SessionKey): Promise<WorkerId> {
+  const records = await bus.keyValue(sessionsBucket);
+  const entry = await records.get(key);
+  if (entry === undefined) throw new Error('the session has no record');
+  await records.update(key, { ...entry.value, worker: other }, entry.revision);
+  return entry.value.worker;
+}
+
+const open = (): Promise<ClientUnderTest> => test.open(latestLegacyRevision, { sampling: {} });
+const calls = (): string[] =>
+  test.asked.values.flatMap(({ method, params }) => (method === 'tools/call' ? [String(params['tag'])] : []));
+
+it('a call that waits is answered when another worker has taken its session over, and never made', async () => {
+  const client = await open();
+  const answer = client.ask('tools/call', { name: 'late', tag: 'held' });
+  await untilWaited();
+  bus.publish(subjects.sessionTaken(await moved(client.key as SessionKey)), { key: client.key as SessionKey });
+  expect((await answer).error?.data).toMatchObject({ reason: 'gateway.interrupted' });
+  await test.put('a', offers);
+  // What comes later is made, so the first call would have been made by now.
+  await (await open()).ask('tools/call', { name: 'late', tag: 'later' });
+  expect(calls()).toEqual(['later']);
+  expect(test.faults).toEqual([]);
+});
+
+it('a worker that was cut off looks whether it still holds the session before it makes a call that has waited', async () => {
+  const [client, kept] = [await open(), await open()];
+  const answer = client.ask('tools/call', { name: 'late', tag: 'held' });
+  const second = kept.ask('tools/call', { name: 'late', tag: 'kept' });
+  await untilWaited();
+  await moved(client.key as SessionKey);
+  bus.isCut = true;
+  await test.put('a', offers);
+  expect((await answer).error?.data).toMatchObject({ reason: 'gateway.interrupted' });
+  expect((await second).error).toBeUndefined();
+  expect(calls()).toEqual(['kept']);
+});
+
+it('a request without a session that waits counts as held, and one whose edge may have given it up is not made', async () => {
+  const frames: ModernReply[] = [];
+  const [held, given] = [newRequestKey(), newRequestKey()];
+  for (const key of [held, given])
+    bus.request(
+      subjects.modern(undefined),
+      {
+        kind: 'request',
+        key,
+        caller: { principal: anonymous, endpoint: rootEndpoint },
+        request: { jsonrpc: '2.0', id: key, method: 'tools/call', params: { name: 'late', tag: 'held' } },
+        context: { capabilities: { sampling: {} }, logLevel: undefined },
+        parameterHeaders: undefined,
+      },
+      { reply: (frame) => void frames.push(frame), failed: (error) => test.faults.push(String(error)) },
+    );
+  await untilWaited();
+  const said: (readonly SessionKey[])[] = [];
+  bus.request(
+    subjects.modernHolds(undefined),
+    { keys: [held, given, newRequestKey()] },
+    { reply: ({ keys }) => void said.push(keys), failed: (error) => test.faults.push(String(error)) },
+  );
+  await expect.poll(() => said).toEqual([[held, given]]);
+  bus.publish(subjects.modernControl, { kind: 'closed', key: given, reason: 'the request was given up' });
+  bus.isCut = true;
+  await test.put('a', offers);
+  await expect.poll(() => frames).toMatchObject([{ kind: 'refused', fault: { reason: 'gateway.draining' } }]);
+  bus.isCut = false;
+  const later = await test.open(latestModernRevision, { sampling: {} });
+  await later.ask('tools/call', { name: 'late', tag: 'later' });
+  expect(calls()).toEqual(['later']);
+});
