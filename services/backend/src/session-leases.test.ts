@@ -109,6 +109,28 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+it('a worker that is gone while a look goes on is looked at once more', async () => {
+  const [first, slow, dead] = [
+    await new SessionWorker().start(),
+    await new SessionWorker().start(),
+    await new SessionWorker().start(),
+  ];
+  const [unrecorded, orphan] = [newRequestKey(), newRequestKey()];
+  for (const key of [unrecorded, orphan]) kept.add(key);
+  slow.holds.add(unrecorded);
+  await recordAt(orphan, dead);
+  await pass(lookMs);
+  slow.pause();
+  first.leave();
+  // The look has seen that the worker of the one session is there, and waits for an answer about the other.
+  await vi.advanceTimersByTimeAsync(1);
+  dead.leave();
+  await vi.advanceTimersByTimeAsync(1);
+  slow.goOn();
+  await pass(manyLooks);
+  expect(forgotten).toEqual([orphan]);
+});
+
 it('what is kept for a session whose worker is gone and that nobody takes over is given up, and nothing before that', async () => {
   const [alive, dead] = [await new SessionWorker().start(), await new SessionWorker().start()];
   const [orphan, other] = [newRequestKey(), newRequestKey()];

@@ -38,6 +38,8 @@ export class SessionLeases {
   readonly #suspects = new Map<SessionKey, number>();
   #next: Deadline | undefined;
   #isLooking = false;
+  /** Whether something has changed that a running look may have passed already. */
+  #isDue = false;
   #isStopped = false;
 
   constructor(options: SessionLeasesOptions) {
@@ -69,6 +71,7 @@ export class SessionLeases {
   }
 
   async #look(): Promise<void> {
+    this.#isDue = this.#isLooking;
     if (this.#isLooking) return;
     this.#isLooking = true;
     const { kept, log, wheel } = this.#options;
@@ -87,8 +90,9 @@ export class SessionLeases {
     }
     this.#isLooking = false;
     this.#next?.cancel();
-    if (!this.#isStopped && (isUnsure || this.#suspects.size > 0))
-      this.#next = wheel.schedule(lookMs, () => void this.#look());
+    if (this.#isStopped) return;
+    if (this.#isDue) void this.#look();
+    else if (isUnsure || this.#suspects.size > 0) this.#next = wheel.schedule(lookMs, () => void this.#look());
   }
 
   async #check(session: SessionKey): Promise<Holding> {
