@@ -3,7 +3,7 @@ export { Heard } from './heard.ts';
 export type { BusUnderTest } from './contract.ts';
 export { Authority } from './authority.ts';
 export { freePorts } from './free-ports.ts';
-export { spawnNats, startNatsServer } from './nats-server.ts';
+export { spawnNats, startNatsProgram, startNatsServer } from './nats-server.ts';
 export type { NatsServer } from './nats-server.ts';
 export { startNatsCluster } from './nats-cluster.ts';
 export type { NatsCluster, NatsNode } from './nats-cluster.ts';
