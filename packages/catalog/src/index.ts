@@ -1,7 +1,8 @@
 export { checkEntries } from './entry.ts';
 export { formsToCompile } from './output-schema.ts';
 export type { EndpointDefinition, OfferedTools } from './profile.ts';
-export { aliasPrefix } from './uris.ts';
+export { pageScheme } from './pages.ts';
+export { mayBeAlias } from './uris.ts';
 export type { ResourceMatch } from './uris.ts';
 export { differences, isOfferKnown, offerKeyOf } from './offers.ts';
 export { signInRoute, type SignInRoute } from './sign-in-route.ts';

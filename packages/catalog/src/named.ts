@@ -2,6 +2,7 @@
 import { isModernRevision, servesTasks, type CatalogRecord, type JsonObject } from '@omnibus/protocol';
 import { publicNames } from './names.ts';
 import { needsWrapping } from './output-schema.ts';
+import { pageUris } from './pages.ts';
 import { isPrefixed, toolFilter, type EndpointDefinition } from './profile.ts';
 import { isRepeatable, taskSupportOf, type Named } from './tools.ts';
 
@@ -26,6 +27,7 @@ export function namedTools(
         runsTasks,
         wrapsOutput: needsWrapping(tool.entry['outputSchema']),
         isRepeatable: isRepeatable(tool.entry),
+        hasPage: pageUris(tool.entry).length > 0,
       };
       return pinned === undefined ? complete : { ...complete, pinned };
     });

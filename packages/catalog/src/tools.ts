@@ -13,6 +13,8 @@ export interface Route {
   readonly isRepeatable?: boolean;
   /** Of a tool: clients of older revisions see its output inside an object. */
   readonly wrapsOutput?: boolean;
+  /** Of a tool: whether its results are shown on a page. */
+  readonly hasPage?: boolean;
   /** Of a tool: whether it runs as a task. */
   readonly taskSupport?: TaskSupport;
   /** It is kept from clients: its definition waits to be approved, or a guardrail denies it. */

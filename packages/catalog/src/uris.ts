@@ -1,22 +1,35 @@
 /**
  * Resource URIs are identities and pass unchanged; a server is found by who lists the URI, then by the most specific
- * template that matches (`uri-template.ts`). Only when two servers list the same URI does the later one get an alias.
+ * template that matches (`uri-template.ts`). Only when two servers list the same URI does the later one get an alias. A page that a tool names counts as listed,
+ * since servers need not list pages (extension io.modelcontextprotocol/ui, Resource Discovery).
  */
 import type { ServerName } from '@omnibus/protocol';
+import { pageScheme } from './pages.ts';
 import { UriTemplate } from './uri-template.ts';
 
-export const aliasPrefix = 'omnibus://';
+const aliasPrefix = 'omnibus://';
+/** Hosts take pages of the scheme `ui:` only, so aliases of pages have it too. */
+const pageAliasPrefix = `${pageScheme}omnibus/`;
 
 function aliasUri(server: string, uri: string): string {
-  return `${aliasPrefix}${server}/${uri}`;
+  return uri.startsWith(pageScheme)
+    ? `${pageAliasPrefix}${server}/${uri.slice(pageScheme.length)}`
+    : `${aliasPrefix}${server}/${uri}`;
+}
+
+/** Whether a URI may name its server. */
+export function mayBeAlias(uri: string): boolean {
+  return uri.startsWith(aliasPrefix) || uri.startsWith(pageAliasPrefix);
 }
 
 /** The server and its own URI that an alias stands for, or undefined when it is none. */
 export function parseAlias(uri: string): { readonly server: string; readonly uri: string } | undefined {
-  if (!uri.startsWith(aliasPrefix)) return undefined;
-  const slash = uri.indexOf('/', aliasPrefix.length);
+  if (!mayBeAlias(uri)) return undefined;
+  const isPage = uri.startsWith(pageAliasPrefix);
+  const start = isPage ? pageAliasPrefix.length : aliasPrefix.length;
+  const slash = uri.indexOf('/', start);
   if (slash === -1) return undefined;
-  return { server: uri.slice(aliasPrefix.length, slash), uri: uri.slice(slash + 1) };
+  return { server: uri.slice(start, slash), uri: `${isPage ? pageScheme : ''}${uri.slice(slash + 1)}` };
 }
 
 /** Templates of one server that are matched with URIs, and how many of them are tried for one: a URI costs a server a bounded time. */

@@ -5,6 +5,7 @@
 import { type CatalogRecord, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
 import { entryText } from './entry.ts';
 import { digestOf, LazyPages, ListPages, type KeptPages, type Keeping, type Pages } from './list-pages.ts';
+import { withPublicPages } from './pages.ts';
 import { publicTool, type Named } from './tools.ts';
 import type { ResourceIndex } from './uris.ts';
 
@@ -161,7 +162,12 @@ function entriesOf(
       .flatMap(([publicName, each]) => listed(each.server, each.original, () => show(each, publicName), publicName));
   switch (kind) {
     case 'tools':
-      return named(tools, (tool, name) => publicTool(tool, name, isModern));
+      return named(tools, (tool, name) => {
+        const shown = publicTool(tool, name, isModern);
+        return tool.hasPage === true && resources.hasAliases(tool.server)
+          ? withPublicPages(shown, (uri) => resources.publicUri(tool.server, uri))
+          : shown;
+      });
     case 'prompts':
       return named(prompts, ({ entry }, name) => ({ ...entry, name }));
     case 'resources':

@@ -28,6 +28,7 @@ import { instructionsOf } from './instructions.ts';
 import { freshness, listHead, missingServers, notFresh, type Freshness, type MissingServer } from './list-head.ts';
 import { withMembers, type KeptPages } from './list-pages.ts';
 import { namedPrompts, namedTools } from './named.ts';
+import { isForPages, pageUris } from './pages.ts';
 import { isPrefixed, ownerByName, type EndpointDefinition } from './profile.ts';
 import { isInSight, type Sight } from './sight.ts';
 import type { Named, Route } from './tools.ts';
@@ -67,6 +68,8 @@ export class View {
   /** The common view and the caller's sight; undefined in the common view itself. */
   readonly #narrowed: Narrowed | undefined;
   readonly #problems: ViewProblem[] = [];
+  /** By the server's own name; made when a page first calls. */
+  #pageTools: ReturnType<typeof pageTools> | undefined;
   /** Whether offers depend on the client: on its capabilities, or also on its user. */
   readonly dependsOnCaller: false | 'declared' | 'owner';
 
@@ -107,7 +110,9 @@ export class View {
     this.#tools = namedTools(definition, this.records);
     this.#prompts = namedPrompts(definition, this.records);
     this.resources = new ResourceIndex(
-      this.records.flatMap(({ server, lists }) => lists.resources.map(({ uri }) => ({ server, uri }))),
+      this.records.flatMap(({ server, lists }) =>
+        [...lists.resources.map(({ uri }) => uri), ...lists.tools.flatMap(pageUris)].map((uri) => ({ server, uri })),
+      ),
       this.records.flatMap(({ server, lists }) =>
         lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate })),
       ),
@@ -277,6 +282,15 @@ export class View {
       .map(({ server }) => server);
   }
 
+  /**
+   * Tools that a page may mean by its server's own name for a tool: a page does not know the names of this endpoint. Only servers with pages are searched,
+   * and tools that the caller sees and that are not kept from pages.
+   */
+  pageTools(ownName: string): readonly (Route & { readonly publicName: string })[] {
+    this.#pageTools ??= pageTools(this.#tools);
+    return this.#pageTools.get(ownName) ?? [];
+  }
+
   toolRoute(publicName: string): Route | undefined {
     return this.#tools.get(publicName);
   }
@@ -401,6 +415,18 @@ const bare = (name: string): string =>
     .normalize('NFKC')
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]/gu, '');
+
+function pageTools(
+  tools: ReadonlyMap<string, Named>,
+): ReadonlyMap<string, (Named & { readonly publicName: string })[]> {
+  const withPages = new Set([...tools.values()].filter(({ hasPage }) => hasPage === true).map(({ server }) => server));
+  return Map.groupBy(
+    [...tools]
+      .map(([publicName, tool]) => ({ ...tool, publicName }))
+      .filter(({ server, entry }) => withPages.has(server) && isForPages(entry)),
+    ({ original }) => original,
+  );
+}
 
 const only = (names: ReadonlyMap<string, Named>, isShown: (named: Named) => boolean): ReadonlyMap<string, Named> =>
   new Map([...names].filter(([, named]) => isShown(named)));

@@ -44,7 +44,7 @@ const methodNotFound = -32_601;
 
 export class Forwarding<Stream extends CallStream> {
   readonly #host: CallHost;
-  readonly #client: RoutedClient & { readonly port: ClientPort<Stream> };
+  readonly #client: RoutedClient & { readonly port: ClientPort<Stream>; readonly linkedResources: LinkedResources };
   readonly #idle: () => void;
   readonly kept: KeptAtServers;
   readonly messages: PublicMessages<Stream>;
@@ -91,6 +91,12 @@ export class Forwarding<Stream extends CallStream> {
   /** Number of open requests. */
   get size(): number {
     return this.carrier.open.size;
+  }
+
+  /** Restores what another worker had noted of servers. Which pages the client shows was not noted: it may show some of every server that it has used. */
+  restore(...[contacted, ...rest]: Parameters<KeptAtServers['restore']>): void {
+    this.kept.restore(contacted, ...rest);
+    for (const server of contacted) this.#client.linkedResources.showPage(server);
   }
 
   /** Whether what a request names is in no list that is known yet. */

@@ -57,11 +57,11 @@ function wantedBy(
   given: JsonObject,
 ): Wanted | undefined {
   const { server } = plan;
-  const { params, tool } = plan as Partial<Destination>;
+  const { params, tool, publicName = given['name'] } = plan as Partial<Destination>;
   const args = params?.['arguments'] as JsonObject | undefined;
   switch (methodRow(method)?.asksFor) {
     case 'tool':
-      return { kind: 'tool', server, name: tool as string, method, args, entry: view.tool(String(given['name'])) };
+      return { kind: 'tool', server, name: tool as string, method, args, entry: view.tool(String(publicName)) };
     case 'prompt':
       return { kind: 'prompt', server, name: String(params?.['name']), method, args };
     case 'resource':

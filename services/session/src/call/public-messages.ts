@@ -1,5 +1,5 @@
 /** Translates ids and URIs between one client and the servers: in messages for the client into the public ones, in its answers into the server's own. */
-import type { View } from '@omnibus/catalog';
+import { pageScheme, type View } from '@omnibus/catalog';
 import {
   createdTask,
   fault,
@@ -122,7 +122,7 @@ export class PublicMessages<Stream extends CallStream> {
   /** Answers a request that was forwarded, and notes the outcome for limits. @param more members of the result that the gateway adds. */
   answer(
     call: ForwardedCall<Stream>,
-    to: Partial<Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput'>>,
+    to: Partial<Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput' | 'hasPage'>>,
     outcome: ExchangeOutcome,
     more?: JsonObject,
   ): void {
@@ -136,8 +136,14 @@ export class PublicMessages<Stream extends CallStream> {
 
   /** @returns how much it is, in characters of JSON. */
   #answer(
-    { stream, id, method, view }: ForwardedCall<Stream>,
-    { server, task, tool, wrapsOutput = false }: Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput'>,
+    { stream, id, method, view, given }: ForwardedCall<Stream>,
+    {
+      server,
+      task,
+      tool,
+      wrapsOutput = false,
+      hasPage = false,
+    }: Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput' | 'hasPage'>,
     outcome: Exclude<ExchangeOutcome, { kind: 'fault' }>,
     more?: JsonObject,
   ): number {
@@ -146,6 +152,8 @@ export class PublicMessages<Stream extends CallStream> {
       : undefined;
     if (outcome.kind === 'result') {
       if (method === 'tools/call' || method === 'tasks/result') this.#linkedResources.remember(server, outcome.result);
+      if (hasPage || (method === 'resources/read' && String(given['uri']).startsWith(pageScheme)))
+        this.#linkedResources.showPage(server);
       const { result, place, tools } = outcome;
       const about = task ?? (tool === undefined || !isTask(result) ? outcome : { place, tool });
       const published = forWhom(

@@ -81,7 +81,7 @@ function planOf(
           ? { server: one, id: 'own', owner: 'owner' as SessionKey, place: undefined, tool: undefined }
           : undefined,
     },
-    linkedResources: { find: (uri) => linked[uri] ?? [] },
+    linkedResources: { find: (uri) => linked[uri] ?? [], ofPages: () => [] },
     port: { dialect: { unknownMethod: 'method.unknown' }, access: () => undefined, taskMode: () => taskMode },
   });
 }

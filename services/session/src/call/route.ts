@@ -2,7 +2,7 @@
  * Decides which servers a request goes to, and in which form. Pure: from the request and the view of its endpoint it makes a plan, as data,
  * which `forward.ts` executes.
  */
-import { signInRoute, type View } from '@omnibus/catalog';
+import { signInRoute, type Route, type View } from '@omnibus/catalog';
 import {
   fault,
   insteadOfKey,
@@ -24,7 +24,7 @@ import { toolParams, withoutOwnMeta } from './request-params.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import { ambiguous, resourceRoute, uriFault } from './routes/resource-route.ts';
-import { heldBack, leftOut, unknownEntry, unknownResource } from './routes/unknown-entry.ts';
+import { heldBack, leftOut, severalPages, unknownEntry, unknownResource } from './routes/unknown-entry.ts';
 
 /** The server that a request goes to, and its parameters there. */
 export interface Destination {
@@ -34,6 +34,10 @@ export interface Destination {
   readonly subject: Topic;
   /** The server's own name of the tool. */
   readonly tool?: string;
+  /** The public name of the tool, where the client called it by the server's own name. */
+  readonly publicName?: string;
+  /** Whether results of the tool are shown on a page. */
+  readonly hasPage?: boolean;
   /** Whether the server declares that a second call has no further effect. */
   readonly isRepeatable?: boolean;
   /** Whether the list shows the tool's output wrapped in an object to clients of older revisions. */
@@ -77,7 +81,7 @@ export type Plan = (
 /** What routing needs to know of a client. */
 export interface RoutedClient {
   readonly tasks: Pick<TaskIds, 'open'>;
-  readonly linkedResources: Pick<LinkedResources, 'find'>;
+  readonly linkedResources: Pick<LinkedResources, 'find' | 'ofPages'>;
   readonly port: {
     readonly dialect: Pick<ClientDialect, 'unknownMethod'>;
     taskMode(): TaskMode;
@@ -178,13 +182,25 @@ function taskPlan(view: View, params: JsonObject, { tasks }: RoutedClient): Plan
   return { kind: 'send', server: task.server, params: { ...params, taskId: task.id }, subject: ['task', id], task };
 }
 
-function toolPlan(view: View, params: JsonObject, { port }: RoutedClient): Plan {
+function toolPlan(view: View, params: JsonObject, client: RoutedClient): Plan {
   const name = params['name'] as string;
   const listed = view.toolRoute(name);
-  const asks = listed === undefined ? signInPlan(view, name, params) : undefined;
+  if (listed !== undefined) return routedPlan(view, params, client, listed, name);
+  const asks = signInPlan(view, name, params);
   if (asks !== undefined) return asks;
-  const found = listed ?? view.unlisted('tools', name);
-  if (found === undefined) return refuse(unknownEntry(view, 'tools', name));
+  const [page, ...others] = client.linkedResources.ofPages(view.pageTools(name));
+  if (page !== undefined)
+    return others.length === 0
+      ? routedPlan(view, params, client, page, page.publicName)
+      : refuse(severalPages(name, [page, ...others]));
+  const unlisted = view.unlisted('tools', name);
+  return unlisted === undefined
+    ? refuse(unknownEntry(view, 'tools', name))
+    : routedPlan(view, params, client, unlisted, name);
+}
+
+/** @param name its public name, which is not that of the request where a page has called the tool. */
+function routedPlan(view: View, params: JsonObject, { port }: RoutedClient, found: Route, name: string): Plan {
   if (found.isHeld === true) return refuse(heldBack('tool', name, found));
   if (found.unfit !== undefined) return refuse(leftOut('tools', name, found));
   const { task, ...plain } = toolParams(params, found);
@@ -202,6 +218,8 @@ function toolPlan(view: View, params: JsonObject, { port }: RoutedClient): Plan 
     tool: found.original,
     isRepeatable: found.isRepeatable === true,
     wrapsOutput: found.wrapsOutput === true,
+    ...(found.hasPage === true ? { hasPage: true } : {}),
+    ...(name === params['name'] ? {} : { publicName: name }),
   };
 }
 

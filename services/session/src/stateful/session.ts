@@ -218,7 +218,7 @@ export class Session {
     const { revision, capabilities, isReady, logLevel, touched, subscriptions, bound = [], offered } = record;
     const { client, forwarding, questions } = this.#parts;
     client.offered = new Set(offered ?? capabilityNames); // A worker of an older version told its clients of everything.
-    forwarding.kept.restore(touched, subscriptions, bound);
+    forwarding.restore(touched, subscriptions, bound);
     this.#declare(capabilities, record.client);
     client.level.current = logLevel;
     questions.restore(record);

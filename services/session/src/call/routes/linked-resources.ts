@@ -1,4 +1,7 @@
-/** URIs that results have linked to: the client may read them next although no list has them. The oldest are forgotten. */
+/**
+ * What results have led a client to: URIs that it may read next although no list has them, of which the oldest are forgotten, and servers whose pages it may
+ * show.
+ */
 import type { JsonObject, ServerName } from '@omnibus/protocol';
 import { linkedUris } from '../../public-ids/resource-uris.ts';
 
@@ -9,11 +12,17 @@ const maxUriLength = 2_048;
 
 export class LinkedResources {
   readonly #servers = new Map<string, readonly ServerName[]>();
+  readonly #pages = new Set<ServerName>();
+  readonly #knowsAll: boolean;
   readonly #grown: ((length: number) => void) | undefined;
   #isForgotten = false;
 
-  /** @param grown called with the change in the number of characters that are remembered; negative when they become fewer. */
+  /**
+   * @param grown called with the change in the number of characters that are remembered; negative when they become fewer. It is given for clients without
+   * sessions, of whose requests other workers answer some.
+   */
   constructor(grown?: (length: number) => void) {
+    this.#knowsAll = grown === undefined;
     this.#grown = grown;
   }
 
@@ -24,6 +33,17 @@ export class LinkedResources {
   /** The servers whose results linked to it. */
   find(uri: string): readonly ServerName[] {
     return this.#servers.get(uri) ?? [];
+  }
+
+  /** The client was given a page of a server, or a result that is shown on one. */
+  showPage(server: ServerName): void {
+    this.#pages.add(server);
+  }
+
+  /** Of routes to tools, those of servers whose pages the client may show. */
+  ofPages<To extends { readonly server: ServerName }>(routes: readonly To[]): readonly To[] {
+    const known = routes.filter(({ server }) => this.#pages.has(server));
+    return known.length > 0 || this.#knowsAll ? known : routes;
   }
 
   /** Forgets all URIs for good: calls that still run add none. */

@@ -3,7 +3,7 @@
  * template matches it most specifically. Where several match equally, none is asked: the client could not tell that a different server than the
  * one it means has answered.
  */
-import { aliasPrefix, type Route, type View } from '@omnibus/catalog';
+import { mayBeAlias, type Route, type View } from '@omnibus/catalog';
 import { fault, printable, uriProblem, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { LinkedResources } from './linked-resources.ts';
 
@@ -14,7 +14,7 @@ export function resourceRoute(
   uri: string,
 ): Route | { readonly rivals: readonly ServerName[] } | undefined {
   // A URI with this prefix names its server.
-  if (uri.startsWith(aliasPrefix)) {
+  if (mayBeAlias(uri)) {
     const route = view.resourceRoute(uri);
     if (route !== undefined) return route;
   }

@@ -41,7 +41,7 @@ function planOf(method: ExchangeMethod, params: JsonObject, records: readonly Ca
   );
   return route({ method, view }, params, {
     tasks: { open: () => undefined },
-    linkedResources: { find: () => [] },
+    linkedResources: { find: () => [], ofPages: () => [] },
     port: { dialect: { unknownMethod: 'method.unknown' }, access: () => undefined, taskMode: () => 'none' },
   });
 }

@@ -70,6 +70,15 @@ export function besides(kind: string, missing: readonly MissingServer[]): string
   return words.length === 0 ? '' : `; what some servers have of ${kind} is not known: ${words.join('; ')}`;
 }
 
+/** The refusal of a tool that a page calls by its server's own name, where pages of several servers with such a tool may be shown. */
+export function severalPages(name: string, tools: readonly { readonly publicName: string }[]): GatewayFault {
+  const names = tools.slice(0, maxNamed).map(({ publicName }) => JSON.stringify(printable(publicName, 100)));
+  return fault(
+    'tool.unknown',
+    `several servers with pages have a tool ${JSON.stringify(printable(name, 100))}; call it by one of these names: ${names.join(', ')}`,
+  );
+}
+
 /** The refusal of a tool or prompt that is in no list. @param name as the client sent it. */
 export function leftOut(
   kind: 'tools' | 'prompts',
