@@ -20,12 +20,18 @@ export const approval = z.object({
   server: z.string(),
   kind: z.enum(['prompt', 'resource']).optional().describe('Left out for a tool.'),
   tool: z.string().describe("The server's own name of the tool or prompt, or the URI."),
-  arguments: z.string().describe('JSON, with invisible characters written as code points; cut where it is long.'),
-  hidden: counted.optional().describe('Characters of the arguments that were cut off.'),
+  arguments: z
+    .string()
+    .describe(
+      'JSON, with invisible characters written as code points; cut in lists where it is long, and whole for one call.',
+    ),
+  hidden: counted
+    .optional()
+    .describe('Characters of `tool` and `arguments` that were cut off. A call that is shown so cannot be approved.'),
   digest: z
     .string()
     .describe(
-      'Of server, tool, all arguments, caller, rule and time; a decision names it, and so is about this call only.',
+      'Of server, tool with its definition, all arguments, caller, rule and time; a decision names it, and so is about this call only.',
     ),
   principal: z.string(),
   who: z

@@ -2,7 +2,7 @@
  * Calls that wait for an approval. They are kept in a bucket that all session workers share, so an approver may ask any of them. Changes are made by
  * compare-and-set, so only one decision counts, and it is used once.
  */
-import type { ApprovalRecord, ApprovalState } from '@omnibus/protocol';
+import { shortApproval, type ApprovalRecord, type ApprovalState } from '@omnibus/protocol';
 import type { Bus, KeyValue, KeyValueEntry, Watch } from './bus.ts';
 import { BusError } from './errors.ts';
 import { approvalsBucket } from './subjects.ts';
@@ -43,10 +43,10 @@ export class ApprovalBoard {
     return (await this.#bucket.get(id))?.value;
   }
 
-  /** The records of the last day, the oldest first. */
+  /** The records of the last day, the oldest first, without most of long arguments. */
   async all(): Promise<readonly ApprovalRecord[]> {
     const found: ApprovalRecord[] = [];
-    const watch = await this.watch((record) => found.push(record));
+    const watch = await this.watch((record) => found.push(shortApproval(record)));
     watch.close();
     return found.toSorted((one, other) => one.at - other.at);
   }
@@ -68,6 +68,8 @@ export class ApprovalBoard {
         );
       if (record.until <= Date.now())
         throw new Error(`${id} does not wait any more: its time was over at ${new Date(record.until).toISOString()}`);
+      if (state === 'approved' && record.hidden !== undefined)
+        throw new Error('an older version has cut its arguments, so nobody has seen all of them: refuse it');
       const refusal = refusalOf(record);
       if (refusal !== undefined) throw new Error(refusal);
       return { ...record, state, by, ...(reason === undefined ? {} : { reason }) };

@@ -20,9 +20,9 @@ export interface ApprovalRecord {
   readonly kind?: 'prompt' | 'resource';
   /** The server's own name of the tool or prompt, or the URI. */
   readonly tool: string;
-  /** The arguments as JSON, as they will be sent to the server; cut where they are long. */
+  /** The arguments as JSON, as they will be sent to the server; cut where the record is a short one. */
   readonly arguments: string;
-  /** Number of their characters that were cut off. */
+  /** Number of characters of tool and arguments that were cut off: such a call cannot be approved from what is shown. */
   readonly hidden?: number;
   /** SHA-256 over server, kind, tool, arguments, definition of the tool, caller, rule and expiry. */
   readonly digest: string;
@@ -36,4 +36,17 @@ export interface ApprovalRecord {
   /** Who has decided, and with which reason. */
   readonly by?: string;
   readonly reason?: string;
+}
+
+/** Characters of tool and arguments in a short record. */
+const maxShort = 4_000;
+const maxShortName = 1_000;
+
+/** A record for lists and for those who keep many: without most of long arguments, which are read one by one. */
+export function shortApproval(record: ApprovalRecord): ApprovalRecord {
+  const { tool, arguments: args, hidden = 0 } = record;
+  if (tool.length + args.length <= maxShort) return record;
+  const [shortTool, shortArgs] = [tool.slice(0, maxShortName), args.slice(0, maxShort - maxShortName)];
+  const cut = tool.length - shortTool.length + args.length - shortArgs.length;
+  return { ...record, tool: shortTool, arguments: shortArgs, ...(hidden + cut === 0 ? {} : { hidden: hidden + cut }) };
 }

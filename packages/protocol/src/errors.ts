@@ -303,7 +303,7 @@ export const errorTable = {
     -32600,
     200,
     'never',
-    'A rule under `access` demands an approval of this call, and nobody can be asked: the client does not support forms (elicitation), or the call cannot be shown to approvers now. The request was not executed.',
+    'A rule under `access` demands an approval of this call, and nobody can be asked: the client does not support forms (elicitation), the call cannot be shown to approvers now, or its arguments are too long to be shown whole. The request was not executed.',
   ),
   'approval.limit': row(
     -32603,

@@ -96,7 +96,7 @@ export { version } from './version.ts';
 export { canTalk, formatProblem, isRead, ownFormats } from './format.ts';
 export type { Formats } from './format.ts';
 export type { Limits } from './limits.ts';
-export { approvalStates } from './approval-records.ts';
+export { approvalStates, shortApproval } from './approval-records.ts';
 export type { ApprovalRecord, ApprovalState } from './approval-records.ts';
 export { blockKinds } from './limit-records.ts';
 export type { BlockKind, BlockRecord, LimitsNews, QuotaRecord, UsageRecord, UsageRow } from './limit-records.ts';

@@ -195,6 +195,23 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     expect(approvalsNoted()).toEqual(['approval.asked', 'approval.refused']);
   });
 
+  it('is shown all arguments, however long, and a call that is too long for that is approved by nobody', async () => {
+    const client = await open();
+    const args = { note: 'x'.repeat(4_100), path: '/prod/everything' };
+    const { message, answer } = await asking(client, revision, { name: 'bank__pay', arguments: args });
+    expect(message).toContain(JSON.stringify(args));
+    expect(await answer(yes)).toBe('answered');
+    const { error } = await client.ask('tools/call', {
+      name: 'bank__pay',
+      arguments: { ...args, note: 'x'.repeat(100_000) },
+    });
+    expect(error).toMatchObject({
+      message: expect.stringContaining('and who approves can be shown 100000; send less') as string,
+      data: { reason: 'approval.impossible' },
+    });
+    expect(worker.reached).toHaveLength(1);
+  });
+
   it('that has no forms is told so at once', async () => {
     for (const capabilities of [{}, { elicitation: { url: {} } }])
       expect(reasonOf(await (await open(capabilities)).ask('tools/call', pay()))).toBe('approval.impossible');

@@ -155,6 +155,31 @@ describe.each(['2025-06-18', '2025-11-25'] as const)('an approver with a client 
   });
 });
 
+it('a call that a form cannot show whole is approved where it can be shown, and may be refused in the form', async () => {
+  const [caller, approver] = [await open(ann, latestLegacyRevision, {}), await open(bob)];
+  const board = await ApprovalBoard.open(worker.bus);
+  for (const decision of ['approve', 'refuse']) {
+    const to = `${'x'.repeat(5_000)}/prod/everything`;
+    const answered = caller.ask('tools/call', wire(to)).then(reasonOf);
+    const form = await shownTo(approver, decision === 'approve' ? 1 : 2);
+    const text = JSON.stringify(form);
+    const listed = (await board.all()).find(({ state }) => state === 'waiting');
+    const record = await board.get(String(listed?.id));
+    expect(text).toContain(`omnibus approvals approve ${record?.id ?? ''}`);
+    expect(text).not.toContain('"const":"approve"');
+    expect(record?.arguments).toBe(JSON.stringify({ to }));
+    expect(record?.hidden).toBeUndefined();
+    answer(approver, form, decided(decision));
+    if (decision === 'approve') {
+      await expect.poll(() => eventsOf('answered')).toMatchObject([{ more: { answer: 'left' } }]);
+      expect(worker.reached).toEqual([]);
+      await board.decide(String(record?.id), { state: 'approved', by: 'test|bob' }, () => undefined);
+      expect(await answered).toBe('answered');
+    } else expect(await answered).toBe('approval.refused');
+  }
+  expect(worker.reached).toHaveLength(1);
+});
+
 it('nobody is shown his own call, nor one that is for others, nor through an agent or a client without forms', async () => {
   const strangers = [
     await open(callerOf('dan', { groups: ['elsewhere'] })),

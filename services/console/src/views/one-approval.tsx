@@ -99,7 +99,7 @@ function Facts(call: Approval) {
       <dt>{kind === 'tool' ? 'Tool' : kind === 'prompt' ? 'Prompt' : 'Resource'}</dt>
       <dd>
         <code>
-          <Said text={tool} max={400} />
+          <Said text={tool} max={Infinity} />
         </code>{' '}
         of server <Said text={server} max={100} />
       </dd>
@@ -107,13 +107,15 @@ function Facts(call: Approval) {
         <>
           <dt>Arguments</dt>
           <dd>
-            <Said text={laidOut(call.arguments)} max={4_000} isBlock />
-            {hidden !== undefined && (
-              <p>
-                <State tone="warn" shape="!" word={`${numberWords(hidden)} more characters are not shown`} />, and are
-                approved with the others.
-              </p>
-            )}
+            <Said text={laidOut(call.arguments)} max={Infinity} isBlock />
+          </dd>
+        </>
+      )}
+      {hidden !== undefined && (
+        <>
+          <dt>Not shown</dt>
+          <dd>
+            <State tone="warn" shape="!" word={`${numberWords(hidden)} more characters`} />, so it can only be refused.
           </dd>
         </>
       )}
@@ -166,11 +168,16 @@ function Facts(call: Approval) {
   );
 }
 
+/** Deeply nested JSON grows with its line breaks. */
+const maxLaidOut = 500_000;
+
 /** JSON with line breaks, where that shows the same: numbers that JavaScript would change are left as they are. */
 function laidOut(text: string): string {
   try {
     const value: unknown = JSON.parse(text);
-    return JSON.stringify(value) === text ? JSON.stringify(value, null, 2) : text;
+    if (JSON.stringify(value) !== text) return text;
+    const laid = JSON.stringify(value, null, 2);
+    return laid.length > maxLaidOut ? text : laid;
   } catch {
     return text; // Cut, so it is no JSON.
   }
@@ -208,9 +215,11 @@ function Form({ call, decided }: { readonly call: Approval; readonly decided: De
           <input type="text" maxLength={500} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
         </label>
         <div class="buttons">
-          <button type="button" class="strong" onClick={() => void decide(true)}>
-            Approve this call
-          </button>
+          {call.hidden === undefined && (
+            <button type="button" class="strong" onClick={() => void decide(true)}>
+              Approve this call
+            </button>
+          )}
           <button type="button" onClick={() => void decide(false)}>
             Refuse it
           </button>

@@ -61,6 +61,56 @@ it('at the admin port', async () => {
   await bus.drain();
 });
 
+it('a list has not all of long arguments, one call has, and what was cut by an older version is only refused', async () => {
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  const board = await ApprovalBoard.open(bus);
+  const now = Date.now();
+  const waiting = (id: string, more: object): ApprovalRecord =>
+    ({
+      id,
+      state: 'waiting',
+      worker: 'w',
+      at: now,
+      until: now + 60_000,
+      rule: 'large',
+      server: 'bank',
+      tool: 'refund',
+      arguments: JSON.stringify({ note: 'x'.repeat(50_000), path: '/prod' }),
+      digest: 'd',
+      principal: 'p',
+      who: [],
+      ...more,
+    }) as unknown as ApprovalRecord;
+  await board.post(waiting('whole', {}));
+  await board.post(waiting('cut', { arguments: '{"note":"x', hidden: 50_000 }));
+  const routes = approvalsRoutes({
+    access,
+    bus: () => bus,
+    holdsCalls: () => true,
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics({ processMetrics: false }),
+    audit: () => undefined,
+  });
+  const run = async (method: string, rest: string | undefined, body = ''): Promise<{ status: number; text: string }> =>
+    (await routes
+      .find((each) => each.method === method && (each.hasRest ?? false) === (rest !== undefined))
+      ?.run({ request, rest, body })) as { status: number; text: string };
+  const listed = JSON.parse((await run('GET', undefined)).text) as ApprovalRecord[];
+  expect(listed.find(({ id }) => id === 'whole')).toMatchObject({
+    hidden: waiting('whole', {}).arguments.length - 3_000,
+  });
+  expect(JSON.parse((await run('GET', 'whole')).text)).toEqual(waiting('whole', {}));
+  expect((await run('GET', 'none')).status).toBe(404);
+  expect(await run('POST', undefined, JSON.stringify({ id: 'cut', digest: 'd', approve: true }))).toMatchObject({
+    status: 422,
+    text: expect.stringContaining('nobody has seen all of them: refuse it') as string,
+  });
+  expect(await run('POST', undefined, JSON.stringify({ id: 'cut', digest: 'd', approve: false }))).toMatchObject({
+    status: 200,
+  });
+  await bus.drain();
+});
+
 it.each([
   ['conflict', 1],
   ['forbidden', 1],

@@ -51,6 +51,13 @@ export function approvalsRoutes({
         (await (await open()).all()).filter((record) => mayLook(by, record)).map((record) => asItIs(record)),
       );
     }),
+    act({ name: 'approvals', method: 'GET', act: 'approvals.list', hasRest: true }, async ({ request, rest = '' }) => {
+      if (!holdsCalls()) return noCalls;
+      const record = await (await open()).get(rest);
+      return record === undefined || !mayLook(access.of(request), record)
+        ? { status: 404, text: `no call ${JSON.stringify(printable(rest, 64))} waits that you may see\n` }
+        : json(200, asItIs(record));
+    }),
     act({ name: 'approvals', method: 'POST', act: 'approvals.decide' }, async ({ request, body }) => {
       if (!holdsCalls()) return noCalls;
       const { id, digest, approve, reason } = read(decision, body);

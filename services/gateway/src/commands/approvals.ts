@@ -112,7 +112,13 @@ async function readPort(who: AskOptions): Promise<readonly Shown[]> {
 async function one(who: AskOptions, id: string): Promise<Shown> {
   const found = await askEither<Shown | undefined>(
     async () => (await askApi(who, 'approval', `/approvals/${encodeURIComponent(id)}`)).approval,
-    async () => (await readPort(who)).find((each) => each.id === id),
+    async () => {
+      const listed = (await readPort(who)).find((each) => each.id === id);
+      // Lists have not all of long arguments.
+      return listed?.hidden === undefined
+        ? listed
+        : (JSON.parse((await askAdmin(who, 'GET', `/approvals/${encodeURIComponent(id)}`)).text) as Shown);
+    },
   );
   if (found === undefined)
     throw new CommandProblem('unknown', `no call ${JSON.stringify(id)} waits that you may see`, {
@@ -157,13 +163,13 @@ function describe(record: Shown): string {
     ['approvers', approvers?.join(', ')],
     ['until', new Date(until).toISOString()],
     ['sha256', digest],
-    ['arguments', `${args}${hidden === undefined ? '' : ` (${hidden} more characters are not shown)`}`],
+    [
+      'arguments',
+      `${args}${hidden === undefined ? '' : ` (${hidden} more characters are not shown, so it can only be refused)`}`,
+    ],
   ];
   return lines
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name.padEnd(10)} ${printable(value ?? '', maxLine)}`)
+    .map(([name, value]) => `${name.padEnd(10)} ${printable(value ?? '', Infinity)}`)
     .join('\n');
 }
-
-/** Characters of a line; the gateway has cut longer arguments already. */
-const maxLine = 10_000;

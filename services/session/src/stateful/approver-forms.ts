@@ -119,7 +119,7 @@ export class ApproverForms implements ApproversClient {
     const { facts } = client;
     this.#remove(shown);
     this.#answered.add(record.id); // F1
-    const verdict = verdictOf(answer);
+    const verdict = verdictOf(answer, record);
     const outcome = typeof verdict === 'string' ? verdict : await desk.decide(facts, record, verdict); // F2
     desk.count(outcome);
     this.#note('answered', record, { answer: outcome });
@@ -132,12 +132,13 @@ export class ApproverForms implements ApproversClient {
   }
 }
 
-function verdictOf(answer: InputAnswer): FormVerdict | 'left' | 'failed' {
+function verdictOf(answer: InputAnswer, { hidden }: ApprovalRecord): FormVerdict | 'left' | 'failed' {
   if ('error' in answer) return 'failed';
   const { action, content } = answer.result;
   if (action !== 'accept' || !isObject(content)) return 'left';
   const { decision, reason } = content;
-  if (decision === 'approve') return { state: 'approved' };
+  // A form that does not show all offers no approval.
+  if (decision === 'approve') return hidden === undefined ? { state: 'approved' } : 'left';
   return decision === 'refuse'
     ? { state: 'refused', reason: typeof reason === 'string' && reason !== '' ? reason.slice(0, 500) : undefined }
     : 'left';

@@ -2,7 +2,7 @@
 import { ApprovalBoard, type Bus, type Watch } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { approvalStates } from '@omnibus/admin-api';
-import { printable, type ApprovalRecord, type JsonObject } from '@omnibus/protocol';
+import { printable, shortApproval, type ApprovalRecord, type JsonObject } from '@omnibus/protocol';
 import { z } from 'zod';
 import type { SealingKeys } from '../../sealing-key.ts';
 import { asItIs, mayLook, refusalOf, type Approver } from '../approval-rules.ts';
@@ -99,8 +99,9 @@ export class ApprovalDesk {
         kind = refusal === undefined ? 'over' : record.digest === digest ? 'forbidden' : 'changed';
         return refusal;
       });
-      if (this.#watch !== undefined) this.#records.set(id, decided);
-      return { approval: { ...decided } };
+      const short = shortApproval(decided);
+      if (this.#watch !== undefined) this.#records.set(id, short);
+      return { approval: { ...short } };
     } catch (error) {
       return { kind, problem: printable((error as Error).message, 500) };
     }
@@ -113,7 +114,7 @@ export class ApprovalDesk {
     for (const [id, { at }] of this.#records) if (at < since) this.#records.delete(id);
     const watch = (this.#watch ??= ApprovalBoard.open(bus).then((board) =>
       board.watch((record) => {
-        this.#records.set(record.id, record);
+        this.#records.set(record.id, shortApproval(record));
       }),
     ));
     try {

@@ -29,7 +29,7 @@ import {
 import type { ApprovalOutcome, Metrics } from '@omnibus/telemetry';
 import type { Questioner } from '../client-port.ts';
 import type { Board } from './board.ts';
-import { formOf, shown, verdictOf, type ApprovedKind } from './form.ts';
+import { formOf, maxShown, shown, verdictOf, type ApprovedKind } from './form.ts';
 
 /** What the audit records of one wait. */
 export interface ApprovalNote {
@@ -178,37 +178,42 @@ export class Waiting implements Questioner {
       this.#end('impossible', 'the client cannot be shown a form (elicitation)');
       return;
     }
+    const text = shown(name, args);
+    if (typeof text === 'number') {
+      this.#end(
+        'impossible',
+        `${kind === 'resource' ? 'its URI has' : 'its name and arguments have'} ${text} characters, and who approves can be shown ${maxShown}; send less`,
+      );
+      return;
+    }
     this.#deadline = this.#options.wheel.schedule(expiresMs, () =>
       this.#end('expired', `nobody has approved it within ${expiresMs / 1_000} s`),
     );
     this.#tell('asked');
-    if (by === 'caller')
-      show?.(this, formOf({ server, kind, name, rule, because, digest: this.#digest, ...shown(args) }));
-    else void this.#post();
+    if (by === 'caller') show?.(this, formOf({ server, kind, name, rule, because, digest: this.#digest, text }));
+    else void this.#post(text);
   }
 
-  async #post(): Promise<void> {
+  async #post(text: string): Promise<void> {
     const { board } = this.#options;
     try {
-      await board.post(this.#record(), (record) => this.#decided(record));
+      await board.post(this.#record(text), (record) => this.#decided(record));
     } catch {
       this.#end('impossible', 'approvers cannot be told now'); // The board has logged the reason.
     }
   }
 
-  #record(): ApprovalRecord {
+  #record(text: string): ApprovalRecord {
     const {
       caller: { principal },
       facts,
       server,
       kind,
       name,
-      args,
       rule,
       because,
       terms: { approvers },
     } = this.#asked;
-    const { text, hidden } = shown(args);
     const { issuer, subject, actors = [], tenant, client } = facts ?? {};
     return {
       id: this.id,
@@ -222,7 +227,6 @@ export class Waiting implements Questioner {
       ...(kind === 'tool' ? {} : { kind }),
       tool: name,
       arguments: text,
-      ...(hidden === 0 ? {} : { hidden }),
       digest: this.#digest,
       principal,
       who:

@@ -3,7 +3,7 @@
  * decision goes to the board, where the first one counts, whichever way it came.
  */
 import { approvalObstacle, isApprover } from '@omnibus/identity';
-import type { ApprovalRecord, Facts } from '@omnibus/protocol';
+import { shortApproval, type ApprovalRecord, type Facts } from '@omnibus/protocol';
 import type { ApprovalFormOutcome, Logger, Metrics } from '@omnibus/telemetry';
 import type { Board } from './board.ts';
 
@@ -110,7 +110,7 @@ export class ApproverDesk {
       this.count('skipped');
       return;
     }
-    this.#waiting.set(id, record);
+    this.#waiting.set(id, shortApproval(record));
     for (const client of this.#clients) client.look();
   }
 

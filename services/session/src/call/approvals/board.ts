@@ -1,6 +1,6 @@
 /** The board of calls that wait for approvers, as one session worker uses it: opened with the first of them, and followed while there are some. */
 import { ApprovalBoard, openingAdvice, type Bus, type Watch } from '@omnibus/bus';
-import type { ApprovalRecord } from '@omnibus/protocol';
+import { shortApproval, type ApprovalRecord } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Webhook } from './webhook.ts';
 
@@ -34,7 +34,7 @@ export class Board {
    * @throws {Error} when it cannot be stored; the log says why.
    */
   async post(record: ApprovalRecord, decided: (record: ApprovalRecord) => void): Promise<void> {
-    this.#waiting.set(record.id, { record, decided });
+    this.#waiting.set(record.id, { record: shortApproval(record), decided });
     try {
       const board = await this.#open();
       // The call may have been withdrawn while the board was opened.

@@ -2,28 +2,26 @@
 import { drawn } from '@omnibus/catalog';
 import { isObject, type ApprovalRecord, type InputAnswer, type JsonObject } from '@omnibus/protocol';
 
-/** Bound on the characters of arguments that a person is shown; the digest covers all of them. */
-const maxShown = 4_000;
+/** Bound on the characters of name and arguments that a person is shown. A call with more is not put for approval: nobody approves what he has not seen. */
+export const maxShown = 100_000;
 
-/** Arguments as a person is shown them. */
-export interface Shown {
-  readonly text: string;
-  /** The number of characters that are not shown. */
-  readonly hidden: number;
-}
-
-/** @param args as the server would get them. */
-export function shown(args: unknown): Shown {
-  const text = drawn(JSON.stringify(args ?? {}));
-  return text.length <= maxShown
-    ? { text, hidden: 0 }
-    : { text: text.slice(0, maxShown), hidden: text.length - maxShown };
+/**
+ * Arguments as a person is shown them, all of them.
+ * @param args as the server would get them.
+ * @returns the number of characters where there are more than a person can be shown.
+ */
+export function shown(name: string, args: unknown): string | number {
+  const json = JSON.stringify(args ?? {});
+  // Written as code points, invisible characters are longer.
+  const text = json.length + name.length > maxShown ? json : drawn(json);
+  const length = text.length + name.length;
+  return length > maxShown ? length : text;
 }
 
 /** What can be approved: the call of a tool, a prompt with its arguments, and the read of a resource. */
 export type ApprovedKind = 'tool' | 'prompt' | 'resource';
 
-export interface FormFor extends Shown {
+export interface FormFor {
   readonly server: string;
   readonly kind: ApprovedKind;
   /** The server's own name of the tool or prompt, or the URI. */
@@ -31,15 +29,16 @@ export interface FormFor extends Shown {
   readonly rule: string;
   readonly because: string | undefined;
   readonly digest: string;
+  /** The arguments, as `shown` writes them. */
+  readonly text: string;
 }
 
 /** Parameters of `elicitation/create`. Accepting the form is not enough, since some clients accept every form: the box has to be ticked. */
-export function formOf({ server, kind, name, rule, because, digest, text, hidden }: FormFor): JsonObject {
+export function formOf({ server, kind, name, rule, because, digest, text }: FormFor): JsonObject {
   const why = `rule "${rule}"${because === undefined ? '' : `: ${because}`}`;
-  const rest = hidden === 0 ? '' : `\n(${hidden} more characters are not shown)`;
   return {
     mode: 'form',
-    message: `This call needs your approval (${why}).\n\nserver: ${server}\n${kind}: ${drawn(name)}${kind === 'resource' ? '' : `\narguments: ${text}${rest}`}\nsha256: ${digest}`,
+    message: `This call needs your approval (${why}).\n\nserver: ${server}\n${kind}: ${drawn(name)}${kind === 'resource' ? '' : `\narguments: ${text}`}\nsha256: ${digest}`,
     requestedSchema: {
       type: 'object',
       properties: {
@@ -52,7 +51,7 @@ export function formOf({ server, kind, name, rule, because, digest, text, hidden
 
 /**
  * Parameters of `elicitation/create` for an approver, who decides about the call of somebody else. What a client answers that accepts every form, or takes the
- * first of all choices, leaves the call to others.
+ * first of all choices, leaves the call to others. A call that is too long for a form cannot be approved there.
  */
 export function approverForm({
   rule,
@@ -68,12 +67,16 @@ export function approverForm({
   hidden = 0,
   digest,
   until,
+  id,
 }: ApprovalRecord): JsonObject {
   const caller = `${who.length === 0 ? principal : who.map((each) => drawn(each)).join(', for whom acts ')}${tenant === undefined ? '' : ` of ${drawn(tenant)}`}${client === undefined ? '' : ` (with ${drawn(client)})`}`;
-  const rest = hidden === 0 ? '' : `\n(${hidden} more characters are not shown)`;
+  const rest =
+    hidden === 0
+      ? ''
+      : `\n(${hidden} more characters are not shown, so it cannot be approved here: approve it in the view Approvals of the console, or with "omnibus approvals approve ${id}")`;
   return {
     mode: 'form',
-    message: `A call waits for your approval (rule "${rule}"${because === undefined ? '' : `: ${because}`}).\n\ncaller: ${caller}\nserver: ${server}\n${kind ?? 'tool'}: ${drawn(tool)}${kind === 'resource' ? '' : `\narguments: ${args}${rest}`}\nsha256: ${digest}\nuntil: ${new Date(until).toISOString()}`,
+    message: `A call waits for your approval (rule "${rule}"${because === undefined ? '' : `: ${because}`}).\n\ncaller: ${caller}\nserver: ${server}\n${kind ?? 'tool'}: ${drawn(tool)}${kind === 'resource' ? '' : `\narguments: ${args}`}${rest}\nsha256: ${digest}\nuntil: ${new Date(until).toISOString()}`,
     requestedSchema: {
       type: 'object',
       properties: {
@@ -82,7 +85,7 @@ export function approverForm({
           title: 'Decision',
           oneOf: [
             { const: 'leave', title: 'Leave it to other approvers' },
-            { const: 'approve', title: 'Approve: it is made once, as it stands here' },
+            ...(hidden === 0 ? [{ const: 'approve', title: 'Approve: it is made once, as it stands here' }] : []),
             { const: 'refuse', title: 'Refuse it for everybody' },
           ],
         },
