@@ -78,6 +78,34 @@ const podOf = (find: ReturnType<typeof chart>, role: string) => {
 
 if (helm !== undefined)
   describe('the chart', () => {
+    it('leads its Ingress and its route to the path of the public address, and to the documents about it', () => {
+      const pathsOf = (...settings: readonly string[]): unknown => {
+        const find = chart(
+          'ingress.enabled=true',
+          'httpRoute.enabled=true',
+          'httpRoute.parentRefs[0].name=public',
+          ...settings,
+        );
+        const ingress = find('Ingress', 'omnibus').spec as unknown as {
+          readonly rules: readonly [{ readonly http: { readonly paths: readonly { readonly path: string }[] } }];
+        };
+        const route = find('HTTPRoute', 'omnibus').spec as unknown as {
+          readonly rules: readonly [{ readonly matches: readonly { readonly path: { readonly value: string } }[] }];
+        };
+        const paths = ingress.rules[0].http.paths.map(({ path }) => path);
+        expect(route.rules[0].matches.map(({ path }) => path.value)).toEqual(paths);
+        return paths;
+      };
+      expect(pathsOf()).toEqual(['/']);
+      expect(pathsOf('config.publicUrl=https://mcp.example.com/')).toEqual(['/']);
+      expect(pathsOf('config.publicUrl=https://example.com/team/')).toEqual([
+        '/team',
+        '/.well-known/oauth-protected-resource/team',
+        '/.well-known/oauth-authorization-server/team',
+        '/.well-known/openid-configuration/team',
+      ]);
+    });
+
     it('links each alert to its runbook where runbooks can be read, and names the file elsewhere', () => {
       const annotations = (...settings: readonly string[]): readonly Readonly<Record<string, string>>[] => {
         const { spec } = chart(

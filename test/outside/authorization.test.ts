@@ -39,7 +39,8 @@ describe.each(shapes)('%s', (shape) => {
 
   beforeAll(async () => {
     front = await Balancer.start();
-    issuer = front.url;
+    // Of several processes, the gateway stands below a path.
+    issuer = shape === 'embedded' ? front.url : `${front.url}/team`;
     gateway = await startGateway(shape, {
       publicUrl: issuer,
       auth: { server: { users: { file: usersFile }, refreshGrace: 0 } },

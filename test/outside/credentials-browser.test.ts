@@ -38,10 +38,12 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('%s,', (shape) => {
     server = stack.use(await PersonalServer.start({ hasPages: true }));
     other = stack.use(await PersonalServer.start({ hasPages: true }));
     const front = stack.use(await Balancer.start());
+    // Of several processes, the gateway stands below a path.
+    const publicUrl = shape === 'nats' ? `${front.url}/team` : front.url;
     const restart = { minDelay: '50ms', maxDelay: '200ms' };
     gateway = stack.use(
       await startGateway(shape, {
-        publicUrl: front.url,
+        publicUrl,
         auth: { server: { users: { file } } },
         vault: { file: join(folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] },
         mcpServers: {
@@ -55,7 +57,7 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('%s,', (shape) => {
     browser = await launch();
     stack.defer(() => browser.close());
     [ann, ben] = (await Promise.all(
-      users.map(async (name) => stack.use(await Person.open(browser, `${front.url}/mcp`, { name, password }))),
+      users.map(async (name) => stack.use(await Person.open(browser, `${publicUrl}/mcp`, { name, password }))),
     )) as [Person, Person];
   });
   afterAll(() => stack.disposeAsync());

@@ -66,6 +66,10 @@ export class Browser {
     return this.open(new URL(form[1] as string, page.url).href, stopAt, { ...hidden, ...fields }, headers);
   }
 
+  get cookiePaths(): readonly string[] {
+    return [...this.#cookies.values()].map(({ path }) => path);
+  }
+
   get cookieNames(): readonly string[] {
     return [...this.#cookies.values()].map(({ value }) => value.split('=', 1)[0] as string);
   }

@@ -421,13 +421,14 @@ const shape = z.strictObject({
     .prefault({}),
   publicUrl: z
     .url({ protocol: /^https?$/, error: 'expected the https:// address that clients use' })
-    .refine((text) => !URL.canParse(text) || `${new URL(text).origin}/` === new URL(text).href, {
-      error: 'expected an address without a path, such as "https://mcp.example.com"',
+    .refine((text) => !URL.canParse(text) || isPlainAddress(new URL(text)), {
+      error:
+        'expected an address without user, query and fragment, such as "https://mcp.example.com" or "https://example.com/team", whose path has letters, digits and ._~- only and is not that of an endpoint',
     })
-    .transform((text) => (URL.canParse(text) ? new URL(text).origin : text))
+    .transform((text) => (URL.canParse(text) ? `${new URL(text).origin}${new URL(text).pathname.replace(/\/$/, '')}` : text))
     .optional()
     .describe(
-      'The address under which clients reach the gateway, without a path: "https://mcp.example.com". The audience of tokens follows from it, never from a header of a request.',
+      'The address under which clients reach the gateway, without /mcp: "https://mcp.example.com", or "https://example.com/team" where it stands below a path, which the proxy in front has to pass on unchanged. The audience of tokens follows from it, never from a header of a request.',
     ),
   auth: authSchema
     .optional()
@@ -707,6 +708,15 @@ const shape = z.strictObject({
 
 /** What stands in a configuration, before options are held against each other. */
 export type Options = z.output<typeof shape>;
+
+/** Whether an address says where something stands and nothing else: its path is compared as a text with those of requests. */
+function isPlainAddress({ username, password, search, hash, pathname }: URL): boolean {
+  return (
+    `${username}${password}${search}${hash}` === '' &&
+    /^(\/[\w.~-]+)*\/?$/.test(pathname) &&
+    !/^\/(\.well-known|.*\/(mcp|sse|ws|messages)|mcp|sse|ws|messages)(\/|$)/.test(pathname)
+  );
+}
 
 export const configSchema = shape.superRefine(checkAcross);
 

@@ -1,4 +1,5 @@
 /** The account page, where users see their consents, withdraw them, and sign out. */
+import { basePathOf } from '@omnibus/protocol';
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Provider from 'oidc-provider';
@@ -44,6 +45,7 @@ export class Account {
         response,
         200,
         accountPage(
+          basePathOf(publicUrl),
           person.name,
           secrets.formToken(session.uid),
           kept.flat().toSorted((a, b) => b.at - a.at),
@@ -62,7 +64,7 @@ export class Account {
       const client = (await people.allowed(subject)).find(({ grantId }) => grantId === grant)?.clientId;
       await people.takeBack(subject, grant);
       records.consent('withdrawn', { subject, client, address });
-      response.writeHead(303, { location: '/account', 'cache-control': 'no-store' }).end();
+      response.writeHead(303, { location: `${basePathOf(publicUrl)}/account`, 'cache-control': 'no-store' }).end();
       return;
     }
     const isAll = action === 'revoke' && grant === '*';
@@ -78,7 +80,7 @@ export class Account {
         .filter((name) => name.includes('omnibus-'))
         .map(
           (name) =>
-            `${name}=; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly; samesite=lax${publicUrl.startsWith('https:') ? '; secure' : ''}`,
+            `${name}=; path=${basePathOf(publicUrl) || '/'}; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly; samesite=lax${publicUrl.startsWith('https:') ? '; secure' : ''}`,
         ),
     );
     sendPage(
@@ -135,7 +137,7 @@ export class Account {
       code_challenge_method: 'S256',
       ...(state === undefined ? {} : { state }),
     });
-    return `/authorize?${query.toString()}`;
+    return `${basePathOf(publicUrl)}/authorize?${query.toString()}`;
   }
 }
 

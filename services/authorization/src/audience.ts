@@ -2,19 +2,23 @@
 
 /**
  * The audience of a token for an address: scheme and host in lower case, no slash at the end (MCP authorization, Canonical Server URI). An address of the
- * gateway without a path means all servers.
+ * gateway without the path of an endpoint means all servers.
+ * @param base the path below which the gateway stands.
  */
-export function audienceOf(address: string): string {
+export function audienceOf(address: string, base: string): string {
   const { origin, pathname } = new URL(address);
-  return `${origin}${pathname === '/' ? '/mcp' : pathname.replace(/\/$/, '')}`;
+  const path = pathname.replace(/\/$/, '');
+  return `${origin}${path === base || path === '' ? `${base}/mcp` : path}`;
 }
 
 /** Rewrites each `resource` of a request to the form of audiences: the library compares texts, and some clients add a slash at the end. */
-export function withAudiences(form: URLSearchParams): URLSearchParams {
+export function withAudiences(form: URLSearchParams, base: string): URLSearchParams {
   const named = form.getAll('resource');
   form.delete('resource');
   // With a query or a fragment it is not an address of ours, and the library refuses it.
-  for (const each of new Set(named.map((name) => (URL.canParse(name) && !/[?#]/.test(name) ? audienceOf(name) : name))))
+  for (const each of new Set(
+    named.map((name) => (URL.canParse(name) && !/[?#]/.test(name) ? audienceOf(name, base) : name)),
+  ))
     form.append('resource', each);
   return form;
 }

@@ -37,7 +37,8 @@ function show(ctx: KoaContextWithOIDC, status: number, page: Page): void {
 }
 
 /** The library's device flow with the pages of this server. */
-export function deviceFeature(): NonNullable<NonNullable<Configuration['features']>['deviceFlow']> {
+/** @param base the path below which the gateway stands. */
+export function deviceFeature(base: string): NonNullable<NonNullable<Configuration['features']>['deviceFlow']> {
   const secretOf = (ctx: KoaContextWithOIDC): string =>
     String((ctx.oidc.session?.['state'] as { readonly secret?: string } | undefined)?.secret);
   return {
@@ -49,7 +50,12 @@ export function deviceFeature(): NonNullable<NonNullable<Configuration['features
       show(
         ctx,
         problem === undefined ? 200 : 400,
-        deviceInputPage({ action: devicePaths.page, secret: secretOf(ctx), code: brought.get(ctx.req) ?? '', problem }),
+        deviceInputPage({
+          action: `${base}${devicePaths.page}`,
+          secret: secretOf(ctx),
+          code: brought.get(ctx.req) ?? '',
+          problem,
+        }),
       );
     },
     userCodeConfirmSource(ctx, _form, client, device, code) {
@@ -57,7 +63,7 @@ export function deviceFeature(): NonNullable<NonNullable<Configuration['features
         ctx,
         200,
         deviceConfirmPage({
-          action: devicePaths.page,
+          action: `${base}${devicePaths.page}`,
           secret: secretOf(ctx),
           code,
           clientName: client.clientName ?? client.clientId,

@@ -30,9 +30,9 @@ export async function readText(request: IncomingMessage): Promise<string> {
 }
 
 /** @throws {Unwanted} when the body is not a form, or does not come from a page of this server. */
-export async function readForm(request: IncomingMessage, origin: string): Promise<URLSearchParams> {
+export async function readForm(request: IncomingMessage, publicUrl: string): Promise<URLSearchParams> {
   const { origin: from, 'content-type': type = '', 'sec-fetch-site': site = 'same-origin' } = request.headers;
-  if ((from !== undefined && from !== origin) || site !== 'same-origin')
+  if ((from !== undefined && from !== new URL(publicUrl).origin) || site !== 'same-origin')
     throw new Unwanted(403, 'this form does not come from a page of this site');
   if (!type.startsWith('application/x-www-form-urlencoded')) throw new Unwanted(415, 'expected a form');
   return new URLSearchParams(await readText(request));

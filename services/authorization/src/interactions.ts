@@ -1,6 +1,6 @@
 /** The pages of a sign-in and of consent, between a client's request and its answer. */
 import { TokenBuckets } from '@omnibus/lifecycle';
-import { isLoopback } from '@omnibus/protocol';
+import { isLoopback, basePathOf } from '@omnibus/protocol';
 import type Provider from 'oidc-provider';
 import type { SessionContext } from './account.ts';
 import { NotAllowed, readForm, Unwanted } from './form.ts';
@@ -36,6 +36,7 @@ export class Interactions {
   readonly #byUser = new TokenBuckets(perUser);
   readonly #byUserAtAddress = new TokenBuckets(perUserAtAddress);
   readonly #byAddress = new TokenBuckets(perAddress);
+  readonly #base: string;
   /** By the part of the path after the id of the sign-in. */
   readonly #actions = new Map<string | undefined, Action>([
     [undefined, { method: 'GET', run: (exchange, details) => this.#show(exchange, details) }],
@@ -48,6 +49,7 @@ export class Interactions {
 
   constructor(options: SiteOptions) {
     this.#options = options;
+    this.#base = basePathOf(options.publicUrl);
   }
 
   /** @param uid of the sign-in, from the path. @param action the part of the path after it. @throws {Unwanted} */
@@ -72,7 +74,7 @@ export class Interactions {
     if (uid === undefined) return Promise.reject(new Unwanted(400, 'this sign-in was not begun here'));
     response
       .writeHead(303, {
-        location: `/interaction/${encodeURIComponent(uid)}/federated?${query.toString()}`,
+        location: `${this.#base}/interaction/${encodeURIComponent(uid)}/federated?${query.toString()}`,
         'cache-control': 'no-store',
         'referrer-policy': 'no-referrer',
       })
@@ -123,7 +125,7 @@ export class Interactions {
       response,
       status,
       signInPage({
-        action: `/interaction/${uid}`,
+        action: `${this.#base}/interaction/${uid}`,
         formToken: secrets.formToken(uid),
         clientName: client?.clientName ?? String(params['client_id']),
         hasUsers: this.#options.users() !== undefined,
@@ -314,7 +316,7 @@ export class Interactions {
       response,
       200,
       consentPage({
-        action: `/interaction/${uid}`,
+        action: `${this.#base}/interaction/${uid}`,
         formToken: secrets.formToken(uid),
         clientName: client?.clientName,
         clientId,

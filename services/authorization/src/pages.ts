@@ -211,7 +211,8 @@ ${address === '' ? '' : `<dl><dt>Asked from</dt><dd>${escaped(address)}</dd></dl
   };
 }
 
-export function accountPage(person: string, formToken: string, allowed: readonly Allowed[]): Page {
+/** @param base the path below which the gateway stands. */
+export function accountPage(base: string, person: string, formToken: string, allowed: readonly Allowed[]): Page {
   const entry = ({
     grantId,
     clientName,
@@ -221,12 +222,12 @@ export function accountPage(person: string, formToken: string, allowed: readonly
     resources,
     at,
   }: Allowed): string => `<li><strong>${escaped(clientName ?? clientId)}</strong> (${redirectHosts.map(escaped).join(', ')})<br>${scopes.map((scope) => `<code>${escaped(scope)}</code>`).join(' ')} at ${resources.map((resource) => `<code>${escaped(resource)}</code>`).join(', ')}, since ${new Date(at).toISOString().slice(0, 10)}
-<form method="post" action="/account/revoke">${hidden('token', formToken)}${hidden('grant', grantId)}<button type="submit">Take back</button></form></li>`;
+<form method="post" action="${base}/account/revoke">${hidden('token', formToken)}${hidden('grant', grantId)}<button type="submit">Take back</button></form></li>`;
   return {
     title: 'What you have allowed',
     body: `<p>Signed in as <strong>${escaped(person)}</strong>.</p>${allowed.length === 0 ? '<p>Nothing.</p>' : `<ul>${allowed.map(entry).join('')}</ul>`}
-<div class="actions"><form method="post" action="/account/sign-out">${hidden('token', formToken)}<button type="submit">Sign out</button></form>
-<form method="post" action="/account/revoke">${hidden('token', formToken)}${hidden('grant', '*')}<button type="submit">Take all back and sign out</button></form></div>`,
+<div class="actions"><form method="post" action="${base}/account/sign-out">${hidden('token', formToken)}<button type="submit">Sign out</button></form>
+<form method="post" action="${base}/account/revoke">${hidden('token', formToken)}${hidden('grant', '*')}<button type="submit">Take all back and sign out</button></form></div>`,
   };
 }
 

@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Audit } from '@omnibus/audit';
 import { authorizationBuckets, type Bus } from '@omnibus/bus';
-import { isObject, printable, type JsonObject } from '@omnibus/protocol';
+import { isObject, printable, type JsonObject, basePathOf } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type * as oidc from 'oidc-provider';
 import type Provider from 'oidc-provider';
@@ -125,7 +125,9 @@ export class AuthorizationServer {
           documents,
           // The library takes an empty fragment for none (RFC 8707, 2 forbids every fragment).
           audienceOf: (resource) =>
-            /[?#]/.test(resource) || serversAt(resource, undefined) === undefined ? undefined : audienceOf(resource),
+            /[?#]/.test(resource) || serversAt(resource, undefined) === undefined
+              ? undefined
+              : audienceOf(resource, basePathOf(publicUrl)),
           personOf: (subject, isAsked, signedInAt) => this.#personOf(subject, isAsked, signedInAt),
         }),
       );
@@ -280,7 +282,11 @@ export class AuthorizationServer {
     const keys = this.#keys;
     if (keys === undefined) return;
     this.#provider = this.#build(keys);
-    this.#handle = this.#provider.callback();
+    const handle = this.#provider.callback();
+    const base = basePathOf(this.#options.publicUrl);
+    // By both, the library knows the path below which it stands.
+    this.#handle = (request, response) =>
+      handle(Object.assign(request, { originalUrl: `${base}${request.url}` }), response);
     this.#changed();
   }
 

@@ -6,7 +6,7 @@ import type {
   errors as providerErrors,
 } from 'oidc-provider';
 import { recordClaim } from '@omnibus/identity';
-import { printable, redirectKind, type JsonObject } from '@omnibus/protocol';
+import { printable, redirectKind, type JsonObject, basePathOf } from '@omnibus/protocol';
 import { consentSlackMs } from './adapter.ts';
 import type { ClientDocuments } from './client-documents.ts';
 import { anotherDevice, deviceFeature, deviceGrant, devicePaths, deviceSeconds } from './device.ts';
@@ -84,6 +84,7 @@ export function settingsOf({
 }: Parts): Configuration {
   const { publicUrl, scopes, moreScopes, accessTokenMs, signInMs } = rules;
   const isHttps = publicUrl.startsWith('https:');
+  const base = basePathOf(publicUrl);
   const seconds = (ms: number): number => Math.max(1, Math.round(ms / 1_000));
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true, overwrite: true, secure: isHttps } as const;
   return {
@@ -122,7 +123,7 @@ export function settingsOf({
         issueRegistrationAccessToken: false,
         ...(rules.registration === 'token' ? { initialAccessToken: rules.registrationToken } : {}),
       },
-      deviceFlow: deviceFeature(),
+      deviceFlow: deviceFeature(base),
       revocation: { enabled: true },
       // The draft is pinned: a newer one could come with a minor version of the library and break clients.
       clientIdMetadataDocument: {
@@ -185,14 +186,14 @@ export function settingsOf({
     cookies: {
       keys: [...secrets.cookieKeys],
       names: {
-        session: isHttps ? '__Host-omnibus-session' : 'omnibus-session',
+        session: `${cookiePrefixOf(publicUrl)}omnibus-session`,
         interaction: 'omnibus-interaction',
         resume: 'omnibus-resume',
       },
-      long: cookie,
+      long: { ...cookie, path: base === '' ? '/' : base },
       short: cookie,
     },
-    interactions: { policy: consentPolicy(policy, people), url: (_ctx, { uid }) => `/interaction/${uid}` },
+    interactions: { policy: consentPolicy(policy, people), url: (_ctx, { uid }) => `${base}/interaction/${uid}` },
     loadExistingGrant: (ctx) => existingGrant(ctx),
     async findAccount(ctx, subject, token) {
       // Without a token this is the session of a browser, which lasts no longer than that at the provider.
@@ -242,6 +243,12 @@ export function settingsOf({
       );
     },
   };
+}
+
+/** A cookie for the whole host can be bound to it; one for a path below it only to https (RFC 6265bis, 4.1.3). */
+function cookiePrefixOf(publicUrl: string): string {
+  if (!publicUrl.startsWith('https:')) return '';
+  return basePathOf(publicUrl) === '' ? '__Host-' : '__Secure-';
 }
 
 const beginAgain = 'Go back to the program that sent you here, and begin again.';

@@ -1,4 +1,5 @@
 /** Routes the addresses of the authorization server: the library serves those of the protocol, our pages the others. */
+import { basePathOf } from '@omnibus/protocol';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { TokenBucket, TokenBuckets } from '@omnibus/lifecycle';
@@ -69,6 +70,8 @@ export class Site {
   readonly #options: SiteOptions;
   readonly #interactions: Interactions;
   readonly #account: Account;
+  /** The path below which the gateway stands. */
+  readonly #base: string;
   /** Bound for each address on what strangers can cause to be stored: a sign-in is kept for ten minutes, and a client for months. */
   readonly #begun = new TokenBuckets({ burst: 60, everyMs: 1_000, maxNames });
   /** Bound for each address on typed codes, against guessing: a code is one of 25 thousand million and is valid for ten minutes. */
@@ -83,6 +86,7 @@ export class Site {
     this.#options = options;
     this.#interactions = new Interactions(options);
     this.#account = new Account(options);
+    this.#base = basePathOf(options.publicUrl);
   }
 
   handles(path: string): boolean {
@@ -164,7 +168,7 @@ export class Site {
     if (url.pathname !== devicePaths.authorization) {
       // The library throws an error for a form whose page was never opened, or was opened too long ago.
       if ((isPosted || !isPage) && !(await this.#hasSession(exchange))) {
-        response.writeHead(303, { location: devicePaths.page, 'cache-control': 'no-store' }).end();
+        response.writeHead(303, { location: `${this.#base}${devicePaths.page}`, 'cache-control': 'no-store' }).end();
         return;
       }
       if (!isPosted && isPage) takeCode(request, url.searchParams);
@@ -174,7 +178,7 @@ export class Site {
     const text = await readText(request);
     if (text.length > maxAskedCharacters)
       throw new Unwanted(413, `the form is longer than ${maxAskedCharacters} characters`);
-    const form = withAudiences(new URLSearchParams(text));
+    const form = withAudiences(new URLSearchParams(text), this.#base);
     form.set('scope', this.#scopesFor(form.get('scope')));
     return library(withBody(request, form.toString()), response);
   }
@@ -195,7 +199,7 @@ export class Site {
       return library(
         withBody(
           request,
-          form.has('resource') ? withAudiences(form).toString() : text,
+          form.has('resource') ? withAudiences(form, this.#base).toString() : text,
           request.headers['content-type'],
         ),
         response,
@@ -208,7 +212,7 @@ export class Site {
 
   /** Adds the scopes that every token must have to a request that has none of them. */
   #withScopes(url: URL): string {
-    withAudiences(url.searchParams);
+    withAudiences(url.searchParams, this.#base);
     if (url.searchParams.get('client_id') !== accountClient)
       url.searchParams.set('scope', this.#scopesFor(url.searchParams.get('scope')));
     return `${url.pathname}${url.search}`;

@@ -1,5 +1,5 @@
 /** The HTTP side of the gateway. */
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
@@ -15,6 +15,8 @@ import {
   type StreamEntry,
   type StreamId,
   type WorkerId,
+  basePathOf,
+  pathBelow,
 } from '@omnibus/protocol';
 import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
 import { connectGuest, type Guest, type GuestOptions } from './http/guest.ts';
@@ -64,6 +66,9 @@ export interface EdgeOptions {
   readonly audit?: Audit | undefined;
 }
 
+/** A path at which nothing is served, in place of one that is not below that of the gateway. */
+const nowhere = '/-';
+
 export class Edge {
   readonly #options: EdgeOptions;
   /** As it is now. */
@@ -75,6 +80,8 @@ export class Edge {
   readonly #endpoints: Endpoints;
   readonly #host: string;
   readonly #port: number;
+  /** The path below which the gateway stands. */
+  readonly #base: string;
   #streams: Journal<StreamEntry> | undefined;
   #endTls: (() => Promise<void>) | undefined;
   /** Connections over TLS, since the server's own list lacks those that are still in their handshake. */
@@ -90,6 +97,7 @@ export class Edge {
     const { hostname, port } = new URL(`http://${config.listen}`);
     this.#host = hostname;
     this.#port = Number(port || 80);
+    this.#base = basePathOf(config.publicUrl);
     const isLocal = isLoopback(hostname);
     const {
       allowedHosts = isLocal
@@ -136,6 +144,7 @@ export class Edge {
       gatekeeper,
       endpoints,
       site,
+      base: this.#base,
       turnedAway: records?.turnedAway,
       allowedHosts:
         allowedHosts === undefined || allowedHosts.includes('*')
@@ -153,6 +162,7 @@ export class Edge {
       gatekeeper,
       meter,
       endpoints,
+      base: this.#base,
       requestMs: config.timeouts.request,
       targetOf: (request) => this.#router.targetOf(request),
     });
@@ -165,10 +175,22 @@ export class Edge {
       tls: options.tls === undefined ? undefined : readTls(options.tls),
       handle: (request, response, waitsForContinue) => {
         if (this.#isLeaving) response.setHeader('connection', 'close');
+        this.#enter(request);
         this.#router.handle(request, response, waitsForContinue);
       },
-      handleUpgrade: this.#webSockets.handleUpgrade,
+      handleUpgrade: (request, socket, head) => {
+        this.#enter(request);
+        this.#webSockets.handleUpgrade(request, socket, head);
+      },
     });
+  }
+
+  /** From here on, the target of a request is as if the gateway stood at the root. */
+  #enter(request: IncomingMessage): void {
+    if (this.#base === '') return;
+    const { url = '/' } = request;
+    const authority = /^https?:\/\/[^/?#]*/i.exec(url)?.[0] ?? '';
+    request.url = `${authority}${pathBelow(url.slice(authority.length), this.#base) ?? nowhere}`;
   }
 
   /**
@@ -187,7 +209,7 @@ export class Edge {
     } catch (error) {
       throw new Error(listenProblem(error, this.#options.config.listen, '--listen'), { cause: error });
     }
-    return `${this.#options.tls === undefined ? 'http' : 'https'}://${this.#host}:${(this.#server.address() as AddressInfo).port}/mcp`;
+    return `${this.#options.tls === undefined ? 'http' : 'https'}://${this.#host}:${(this.#server.address() as AddressInfo).port}${this.#base}/mcp`;
   }
 
   /** The name of this edge in its signs of life. */

@@ -1,4 +1,5 @@
 /** Opens the gateway's own authorization server as configured in `auth.server`. `@omnibus/authorization` is loaded only where one is configured. */
+import { basePathOf, pathBelow } from '@omnibus/protocol';
 import { resolve } from 'node:path';
 import type { AuthorizationServer, FurtherScope, UserRecord } from '@omnibus/authorization';
 import type { Audit } from '@omnibus/audit';
@@ -110,10 +111,11 @@ function serversAt(
 ): readonly string[] | undefined {
   if (!URL.canParse(resource)) return undefined;
   const { origin, pathname, search, hash } = new URL(resource);
-  if (origin !== new URL(publicUrl).origin || search !== '' || hash !== '') return undefined;
+  const below = pathBelow(pathname, basePathOf(publicUrl));
+  if (origin !== new URL(publicUrl).origin || search !== '' || hash !== '' || below === undefined) return undefined;
   const all = serversFor(config, tenant);
-  const match = fronts.exec(pathname);
-  if (match === null) return pathname === '/' ? all : undefined;
+  const match = fronts.exec(below);
+  if (match === null) return below === '/' ? all : undefined;
   const name = match[1];
   if (name === undefined) return all;
   if (!hasEndpoint(config, name, tenant)) {

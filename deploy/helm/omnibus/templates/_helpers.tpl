@@ -79,3 +79,16 @@ makes are new with the first installation and stay.
 {{- define "omnibus.sealingSecret" -}}
 {{- .Values.sealingKey.existingSecret | default (printf "%s-sealing-key" (include "omnibus.name" .)) }}
 {{- end }}
+
+{{/*
+The paths of an Ingress or route, as JSON: all, or those below the path of `config.publicUrl`. The documents about it are at the inserted path (RFC 9728, 3.1;
+RFC 8414, 3.1). A variable says nothing of a path.
+*/}}
+{{- define "omnibus.paths" -}}
+{{- $address := .Values.config.publicUrl | default "" }}
+{{- $path := contains "${" $address | ternary "" (urlParse $address).path | trimSuffix "/" }}
+{{- if $path }}
+{{- list $path (printf "/.well-known/oauth-protected-resource%s" $path) (printf "/.well-known/oauth-authorization-server%s" $path) (printf "/.well-known/openid-configuration%s" $path) | toJson }}
+{{- else }}["/"]
+{{- end }}
+{{- end }}

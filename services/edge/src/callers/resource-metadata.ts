@@ -1,8 +1,9 @@
 /** Protected resource metadata, which name the issuers of tokens for an endpoint (RFC 9728). They depend on the configuration only, never on the Host header. */
+import { basePathOf } from '@omnibus/protocol';
 import { findEndpoint } from '../requests/find-endpoint.ts';
 
 export interface ResourceMetadataOptions {
-  /** Base URL without a path, such as `https://mcp.example.com`. */
+  /** Base URL, such as `https://mcp.example.com`. */
   readonly publicUrl: string;
   readonly issuers: readonly string[];
   readonly scopes: EndpointScopes;
@@ -21,11 +22,14 @@ const fronts = /^\/(sse|ws|messages)(?=\/|$)/;
 
 export class ResourceMetadata {
   readonly #publicUrl: string;
+  /** The address of documents, up to the path of an endpoint. */
+  readonly #documents: string;
   readonly #options: ResourceMetadataOptions;
 
   constructor(options: ResourceMetadataOptions) {
     this.#options = options;
     this.#publicUrl = options.publicUrl.replace(/\/$/, '');
+    this.#documents = `${new URL(this.#publicUrl).origin}${wellKnown}${basePathOf(this.#publicUrl)}`;
   }
 
   /** What every request to an endpoint needs. @param path of a request to it, with its query. */
@@ -35,7 +39,7 @@ export class ResourceMetadata {
 
   /** Address of the document about an endpoint. @param path of a request to the endpoint, with its query. */
   addressFor(path: string): string {
-    return `${this.#publicUrl}${wellKnown}${plainPath(path).replace(/^\/messages(?=\/|$)/, '/sse')}`;
+    return `${this.#documents}${plainPath(path).replace(/^\/messages(?=\/|$)/, '/sse')}`;
   }
 
   /**

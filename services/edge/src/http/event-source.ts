@@ -30,6 +30,8 @@ export interface EventSourceOptions {
   readonly wheel: DeadlineWheel;
   readonly gate: Gate;
   readonly meter: RequestMeter;
+  /** The path below which the gateway stands; empty where it stands at the root. */
+  readonly base: string;
   /** Puts a message on record that its stream has not taken; undefined without an audit. */
   readonly turnedAway?: EdgeRecords['turnedAway'] | undefined;
 }
@@ -54,7 +56,7 @@ export class EventSourceEndpoint {
 
   /** Opens a stream. The session begins with the `initialize` that is posted to it. */
   open(arrival: Arrival): void {
-    const { bus, delivery, meter, gate, turnedAway } = this.#options;
+    const { bus, delivery, meter, gate, turnedAway, base } = this.#options;
     const { response, caller } = arrival;
     const { metrics, limits } = gate;
     const key = newSessionId();
@@ -111,7 +113,7 @@ export class EventSourceEndpoint {
             });
             writer.event(
               'endpoint',
-              `${postPath}${caller.endpoint === '' ? '' : `/${caller.endpoint}`}?${keyParameter}=${key}`,
+              `${base}${postPath}${caller.endpoint === '' ? '' : `/${caller.endpoint}`}?${keyParameter}=${key}`,
             );
           }),
         (error: unknown) =>

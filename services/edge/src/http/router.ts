@@ -28,9 +28,6 @@ import { checkOrigin, type OriginRule } from './steps/check-origin.ts';
 import { findEndpoint } from '../requests/find-endpoint.ts';
 import { readTarget, type Target } from './steps/read-target.ts';
 
-/** The same answer for an endpoint of another tenant as for one that does not exist. */
-const noSuchPath = fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>');
-
 export interface RouterOptions extends EventSourceOptions {
   /** Undefined where callers are not authenticated. */
   readonly gatekeeper: Gatekeeper | undefined;
@@ -53,11 +50,17 @@ export class Router {
   readonly #posts: PostEndpoint;
   readonly #gets: GetEndpoint;
   readonly #eventSource: EventSourceEndpoint;
+  /** The same answer for an endpoint of another tenant as for one that does not exist. */
+  readonly #noSuchPath: GatewayFault;
   #isDraining = false;
 
   constructor(options: RouterOptions) {
     this.#options = options;
-    const { gate, metrics, writers } = options;
+    const { gate, metrics, writers, base } = options;
+    this.#noSuchPath = fault(
+      'http.path_unknown',
+      `endpoints are ${base}/mcp, ${base}/mcp/<server> and ${base}/mcp/<profile>`,
+    );
     const writing: EventWriterOptions = {
       wheel: options.wheel,
       maxBufferedBytes: gate.limits.maxBufferedBytes,
@@ -118,7 +121,7 @@ export class Router {
         ? this.#options.gatekeeper?.documentAt(target.path, (each) => this.#options.endpoints.has(each))
         : undefined;
     if (document !== undefined) arrival.run(() => serveDocument(arrival, document));
-    else if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(noSuchPath);
+    else if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(this.#noSuchPath);
     else this.#whenKnown(arrival, target.path, eventSource);
   }
 
@@ -162,7 +165,7 @@ export class Router {
   /** Handles a request if its endpoint is for callers of a tenant. */
   #handleFor(tenant: string | undefined, arrival: Arrival, eventSource: EventSourcePath | undefined): void {
     if (this.#options.endpoints.isFor(arrival.caller.endpoint, tenant)) this.#handleKnown(arrival, eventSource);
-    else arrival.refuse(noSuchPath);
+    else arrival.refuse(this.#noSuchPath);
   }
 
   #handleKnown(arrival: Arrival, eventSource: EventSourcePath | undefined): void {

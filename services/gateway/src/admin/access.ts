@@ -1,4 +1,5 @@
 /** Admits requests at the admin port: with credentials of callers, from this machine if `auth.admin` is not set, or with the sealing key. */
+import { basePathOf } from '@omnibus/protocol';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { Audit } from '@omnibus/audit';
@@ -154,7 +155,10 @@ export class AdminAccess {
     const challenge = bearerChallenge({ reason, message }, [
       publicUrl === undefined || this.#tokenIssuers.size === 0
         ? ['realm', 'omnibus admin']
-        : ['resource_metadata', `${publicUrl}/.well-known/oauth-protected-resource/mcp`],
+        : [
+            'resource_metadata',
+            `${new URL(publicUrl).origin}/.well-known/oauth-protected-resource${basePathOf(publicUrl)}/mcp`,
+          ],
       ...(scopes.length === 0 ? [] : [['scope', scopes.join(' ')] as const]),
       // For the console; others pass over a parameter that they do not know (RFC 6750, 3).
       ...(clientId === undefined ? [] : [['client_id', clientId] as const]),

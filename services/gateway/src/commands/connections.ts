@@ -127,10 +127,12 @@ async function askGateway(
   const url = options.url ?? process.env['OMNIBUS_URL'] ?? defaultUrl;
   if (!URL.canParse(url) || !/^https?:/.test(url))
     throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);
-  const { origin } = new URL(url);
+  const { origin, pathname } = new URL(url);
+  // The gateway may stand below a path.
+  const base = pathname.replace(/\/(mcp|sse|ws)?(\/[\w-]+)?\/?$/, '');
   let response: Response;
   try {
-    response = await fetch(`${origin}/connect${path}`, {
+    response = await fetch(`${origin}${base}/connect${path}`, {
       method,
       redirect: 'error',
       headers: await credentials(options, url),

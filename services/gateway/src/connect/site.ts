@@ -2,6 +2,7 @@
  * The pages on which a user signs in for a server. The user who opens an address has to be the one it was given to: else an attacker could send
  * it to another user, have that one sign in, and use the access (MCP security best practices; 2025-11-25 client/elicitation, Phishing).
  */
+import { basePathOf } from '@omnibus/protocol';
 import { hash, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus } from '@omnibus/bus';
@@ -195,7 +196,11 @@ export class ConnectSite implements Site {
         ),
       );
     response
-      .writeHead(303, { location: `/connect/${ticket}`, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+      .writeHead(303, {
+        location: `${this.#root}/connect/${ticket}`,
+        'cache-control': 'no-store',
+        'referrer-policy': 'no-referrer',
+      })
       .end();
   }
 
@@ -233,7 +238,8 @@ export class ConnectSite implements Site {
           'This sign-in is over, or was begun in another browser. If you have signed in on another page, you can close this one; otherwise go back to the program that sent you here, and begin again.',
         ),
       );
-    const again = done.ticket === undefined ? undefined : { label: 'Try again', href: `/connect/${done.ticket}` };
+    const again =
+      done.ticket === undefined ? undefined : { label: 'Try again', href: `${this.#root}/connect/${done.ticket}` };
     return send(
       response,
       400,
@@ -245,18 +251,23 @@ export class ConnectSite implements Site {
     );
   }
 
+  /** The path below which the gateway stands. */
+  get #root(): string {
+    return basePathOf(this.#options.base());
+  }
+
   get #isSecure(): boolean {
     return this.#options.base().startsWith('https:');
   }
 
   /** One for each sign-in, by its state: a user may sign in for several servers at the same time, each in a tab. */
   #cookieName(query: URLSearchParams): string {
-    return `${this.#isSecure ? '__Host-' : ''}omnibus-connect-${hash('sha256', query.get('state') ?? '', 'base64url').slice(0, 16)}`;
+    return `${this.#isSecure ? (this.#root === '' ? '__Host-' : '__Secure-') : ''}omnibus-connect-${hash('sha256', query.get('state') ?? '', 'base64url').slice(0, 16)}`;
   }
 
   /** It outlives the sign-in, so that its last page can be loaded again. */
   #cookie(query: URLSearchParams, value: string): string {
-    return `${this.#cookieName(query)}=${value}; Path=/; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`;
+    return `${this.#cookieName(query)}=${value}; Path=${this.#root === '' ? '/' : this.#root}; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`;
   }
 
   #ask(command: ConnectCommand): Promise<ConnectReply> {

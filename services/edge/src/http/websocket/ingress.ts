@@ -28,6 +28,8 @@ export interface WebSocketOptions {
   readonly endpoints: Endpoints;
   /** Milliseconds in which a message has to arrive completely. */
   readonly requestMs: number;
+  /** The path below which the gateway stands; empty where it stands at the root. */
+  readonly base: string;
   /** Reads and checks target, Host and Origin. */
   readonly targetOf: (request: IncomingMessage) => Target | { readonly fault: GatewayFault };
 }
@@ -46,16 +48,20 @@ const pingMs = 30_000;
 const brokenFrame = 'WS_ERR_';
 const tooLarge = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
-/** The same answer for an endpoint of another tenant as for one that does not exist. */
-const noSuchPath = fault('http.path_unknown', 'WebSockets are served at /ws, /ws/<server> and /ws/<profile>');
-
 export class WebSocketIngress {
   readonly #options: WebSocketOptions;
   readonly #server: WebSocketServer;
+  /** The same answer for an endpoint of another tenant as for one that does not exist. */
+  readonly #noSuchPath: GatewayFault;
   #isDraining = false;
 
   constructor(options: WebSocketOptions) {
     this.#options = options;
+    const { base } = options;
+    this.#noSuchPath = fault(
+      'http.path_unknown',
+      `WebSockets are served at ${base}/ws, ${base}/ws/<server> and ${base}/ws/<profile>`,
+    );
     this.#server = new WebSocketServer({
       noServer: true,
       maxPayload: options.gate.limits.maxBodyBytes,
@@ -87,9 +93,9 @@ export class WebSocketIngress {
       const serve = (caller: Caller, facts?: Facts): void => {
         if (endpoints.isFor(caller.endpoint, facts?.tenant))
           this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, caller, facts));
-        else refuse(noSuchPath);
+        else refuse(this.#noSuchPath);
       };
-      if (endpoint === undefined || !endpoints.has(endpoint)) refuse(noSuchPath);
+      if (endpoint === undefined || !endpoints.has(endpoint)) refuse(this.#noSuchPath);
       else if (this.#isDraining) refuse(fault('gateway.draining'));
       else if (gatekeeper === undefined)
         serve(withAddress({ principal: anonymous, endpoint }, request, this.#options.gate));
