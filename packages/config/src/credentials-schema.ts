@@ -36,7 +36,7 @@ const allowedHosts = z
   .max(100)
   .default([])
   .describe(
-    'An issuer that the server names is refused when its host is, or resolves to, an address of this machine, a link-local address, or one where clouds serve credentials. Hosts named here are allowed all the same, as are the host of the server and that of `issuer`.',
+    'An issuer that the server names is refused when its host is, or resolves to, an address of this machine, a link-local address, one where clouds serve credentials, or one of a private network that neither the address of the server nor `issuer` names. Hosts named here are allowed all the same, as are the host of the server and that of `issuer`.',
   );
 const clientSecret = z
   .string()

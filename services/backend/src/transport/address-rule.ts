@@ -13,6 +13,8 @@ export interface AddressRule {
   readonly allowedHosts: readonly string[];
   /** The option with these hosts, for messages; left out for that of servers from a cluster. */
   readonly option?: string;
+  /** Whether addresses of private networks need permission too: where a document of a server names them, which no operator and no object of the cluster does. */
+  readonly isPublicOnly?: boolean;
 }
 
 const forbidden = new BlockList();
@@ -46,23 +48,44 @@ for (const [address, prefix] of [
 ] as const)
   forbidden.addSubnet(address, prefix, 'ipv6');
 
+/** Addresses of private networks (RFC 1918; RFC 6598; RFC 4193). */
+const ofPrivateNetworks = new BlockList();
+for (const [address, prefix] of [
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+] as const)
+  ofPrivateNetworks.addSubnet(address, prefix, 'ipv4');
+ofPrivateNetworks.addSubnet('fc00::', 7, 'ipv6');
+
+/** Whether a host is written as an address of a private network. */
+export function isPrivate(hostname: string): boolean {
+  const known = addressOf(hostname);
+  return known !== undefined && ofPrivateNetworks.check(known.plain, known.family);
+}
+
 /** @returns why an IP address may not be connected to; undefined when it may. */
-export function forbiddenAddress(address: string): string | undefined {
+export function forbiddenAddress(
+  address: string,
+  { isPublicOnly }: Pick<AddressRule, 'isPublicOnly'> = {},
+): string | undefined {
   const known = addressOf(address);
   if (known === undefined) return `${address} is no address`;
   // The list judges an IPv4 address inside an IPv6 address (::ffff:127.0.0.1) as IPv4.
-  if (!known.isOwn && !forbidden.check(known.plain, known.family)) return undefined;
+  if (!known.isOwn && !forbidden.check(known.plain, known.family))
+    return isPublicOnly === true && isPrivate(address) ? `${address} is of a private network` : undefined;
   return `${address} is of this machine, of its link, or where clouds keep credentials`;
 }
 
 /** The reason why a host is forbidden that is an address or a name of this machine, found without connecting. */
-export function forbiddenHost(hostname: string, { allowedHosts }: AddressRule): string | undefined {
-  if (allowedHosts.includes(hostname)) return undefined;
+export function forbiddenHost(hostname: string, rule: AddressRule): string | undefined {
+  if (rule.allowedHosts.includes(hostname)) return undefined;
   const plain = hostname
     .replace(/^\[|\]$/g, '')
     .replace(/\.$/, '')
     .toLowerCase();
-  const problem = isIP(plain) === 0 ? undefined : forbiddenAddress(plain);
+  const problem = isIP(plain) === 0 ? undefined : forbiddenAddress(plain, rule);
   return problem ?? (plain === 'localhost' || plain.endsWith('.localhost') ? `${hostname} is this machine` : undefined);
 }
 
@@ -70,9 +93,10 @@ export function forbiddenHost(hostname: string, { allowedHosts }: AddressRule): 
 export const addressRefused = 'OMNIBUS_ADDRESS_REFUSED';
 
 /** A `lookup` for sockets that fails where any address of the name is forbidden. */
-export function lookupUnder({ allowedHosts, option }: AddressRule): LookupFunction {
+export function lookupUnder(rule: AddressRule): LookupFunction {
+  const { allowedHosts, option } = rule;
   return guardedLookup((hostname, address) => {
-    const problem = allowedHosts.includes(hostname) ? undefined : forbiddenAddress(address);
+    const problem = allowedHosts.includes(hostname) ? undefined : forbiddenAddress(address, rule);
     return problem === undefined ? undefined : refusal(`${hostname}: ${problem}`, { option });
   });
 }

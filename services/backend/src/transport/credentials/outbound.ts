@@ -1,8 +1,11 @@
-/** How issuers are reached: an address that a server or an issuer names must not lead to this machine, to a link-local address, or to where clouds serve credentials. */
+/**
+ * How issuers are reached: an address that a server or an issuer names must not lead to this machine, to a link-local address, to where clouds serve
+ * credentials, or into a private network.
+ */
 import { CredentialProblem, isLoopback, type Fetch } from '@omnibus/credentials';
 import { getFollowing, printable } from '@omnibus/protocol';
 import { fetch as fetchOver, type Dispatcher } from 'undici';
-import { addressRefused, type AddressRule } from '../address-rule.ts';
+import { addressRefused, isPrivate, type AddressRule } from '../address-rule.ts';
 
 /** Bound on an answer of an issuer: metadata and tokens are small. */
 const maxBytes = 256 * 1_024;
@@ -11,12 +14,13 @@ const answerMs = 10_000;
 /** The address rule for issuers of a server. @param own addresses from the configuration, whose hosts the operator has chosen. */
 export function issuersOf(own: readonly (string | undefined)[], allowedHosts: readonly string[]): AddressRule {
   const hosts = own.flatMap((address) => (address === undefined ? [] : [new URL(address).hostname]));
-  // A server on this machine may have its issuer on this machine.
+  // A server on this machine may have its issuer on this machine, and one in a private network in a private network.
   return {
     allowedHosts: [
       ...new Set([...hosts, ...allowedHosts, ...(hosts.some(isLoopback) ? ['localhost', '127.0.0.1', '[::1]'] : [])]),
     ],
-    option: "`allowedHosts` of the server's `credentials`",
+    isPublicOnly: !hosts.some((host) => isLoopback(host) || isPrivate(host)),
+    option: "`issuer` or `allowedHosts` of the server's `credentials`",
   };
 }
 
