@@ -11,7 +11,7 @@ import { version } from '@omnibus/protocol';
 import { omnibusProgram, root, sealing, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
-import { findHelm, render, plainSettings } from './helm.ts';
+import { findHelm, openShift, plainSettings, render } from './helm.ts';
 
 interface Container {
   readonly volumeMounts?: readonly object[];
@@ -78,6 +78,43 @@ const podOf = (find: ReturnType<typeof chart>, role: string) => {
 
 if (helm !== undefined)
   describe('the chart', () => {
+    it('refuses a configuration that pods would refuse to start with, and takes variables in place of values', () => {
+      for (const setting of [
+        'config.logLevel=debug',
+        'config.mcpServer.a.url=http://x',
+        'config.mcpServers.a.urls=http://x',
+        'config.mcpServers.a.url=1',
+        'config.limits.maxSessions=many',
+        'config.listen=0.0.0.0:1',
+        'serviceAccount.annotation.a=b',
+      ]) {
+        const { status, problem } = render(helm as string, setting);
+        expect([status, problem], setting).toEqual([
+          1,
+          expect.stringContaining("values don't meet the specifications"),
+        ]);
+      }
+      chart('config.mcpServers.a.url=http://x', 'config.limits.maxSessions=${SESSIONS}', 'config.timeouts.call=5s');
+    });
+
+    it('leaves the numbers of users to a platform that chooses them, and to the operator elsewhere', () => {
+      const numbersOf = (...settings: readonly string[]): unknown =>
+        ['edge', 'session', 'backend'].map((role) => {
+          const { securityContext } = podOf(chart(...settings), role) as {
+            readonly securityContext?: Readonly<Record<string, unknown>>;
+          };
+          expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+          return [securityContext?.['runAsUser'], securityContext?.['fsGroup']];
+        });
+      const all = (user: number | undefined, group: number | undefined): unknown => roles.map(() => [user, group]);
+      expect(numbersOf()).toEqual(all(1_000, 1_000));
+      expect(numbersOf('global.podSecurityContext.runAsUser=4711')).toEqual(all(4_711, 1_000));
+      expect(numbersOf('global.podSecurityContext.runAsUser=null')).toEqual(all(undefined, 1_000));
+      const { output } = render(helm as string, 'discovery.pods.enabled=true', openShift);
+      expect(output).toContain('runAsNonRoot: true');
+      expect(output).not.toMatch(/runAsUser|fsGroup|runAsGroup/);
+    });
+
     it('leads its Ingress and its route to the path of the public address, and to the documents about it', () => {
       const pathsOf = (...settings: readonly string[]): unknown => {
         const find = chart(

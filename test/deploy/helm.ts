@@ -36,6 +36,9 @@ export const plainSettings = [
   'crds.install=false',
 ] as const;
 
+/** In place of a setting: a cluster of OpenShift. */
+export const openShift = '--api-versions=security.openshift.io/v1';
+
 /** @param settings as after `--set`. */
 export function render(helm: string, ...settings: readonly string[]): Rendered {
   const { status, stdout, stderr } = spawnSync(
@@ -48,7 +51,7 @@ export function render(helm: string, ...settings: readonly string[]): Rendered {
       'omnibus',
       '--kube-version',
       '1.31.0',
-      ...settings.flatMap((setting) => ['--set', setting]),
+      ...settings.flatMap((setting) => (setting.startsWith('--') ? [setting] : ['--set', setting])),
     ],
     { encoding: 'utf8' },
   );

@@ -1,12 +1,15 @@
 /** The documents that are generated from source, so that they cannot contradict it. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { openApi } from '@omnibus/admin-api';
 import { natsUserNames, permissionsOf, setUpPermissions, subjectTable } from '@omnibus/bus';
 import { configJsonSchema } from '@omnibus/config';
-import { alertRules, dashboards, grafanaModel } from '@omnibus/deploy';
+import { alertRules, dashboards, grafanaModel, valuesSchema } from '@omnibus/deploy';
 import { commandTable, createProgram, exits, jsonShapes, shapeText } from '@omnibus/gateway';
 import { errorTable, version } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
 import { stringify } from 'yaml';
+import { root } from '../support/processes.ts';
 import { allDifferences } from '../direct/differences.ts';
 
 const generated = (source: string): string => `<!-- Generated from ${source} by \`npm run docs\`. -->\n\n`;
@@ -14,6 +17,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
   [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 
 const chartFiles = 'deploy/helm/omnibus/files';
+const chartValues = 'deploy/helm/omnibus/values.schema.json';
 
 /** Path in the checkout, and contents, of each document. */
 export async function generateDocuments(): Promise<ReadonlyMap<string, string>> {
@@ -45,7 +49,14 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
     ),
     ['docs/openapi.json', `${JSON.stringify(openApi(version), null, 2)}\n`],
     ['docs/omnibus.schema.json', `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
+    [chartValues, await valuesOfChart()],
   ]);
+}
+
+/** The part about `config` is generated, and the rest is written by hand. */
+async function valuesOfChart(): Promise<string> {
+  const written = JSON.parse(await readFile(join(root, chartValues), 'utf8')) as Readonly<Record<string, unknown>>;
+  return `${JSON.stringify(valuesSchema(written, { ...configJsonSchema() }), null, 2)}\n`;
 }
 
 function errors(): string {

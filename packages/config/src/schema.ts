@@ -425,7 +425,9 @@ const shape = z.strictObject({
       error:
         'expected an address without user, query and fragment, such as "https://mcp.example.com" or "https://example.com/team", whose path has letters, digits and ._~- only and is not that of an endpoint',
     })
-    .transform((text) => (URL.canParse(text) ? `${new URL(text).origin}${new URL(text).pathname.replace(/\/$/, '')}` : text))
+    .transform((text) =>
+      URL.canParse(text) ? `${new URL(text).origin}${new URL(text).pathname.replace(/\/$/, '')}` : text,
+    )
     .optional()
     .describe(
       'The address under which clients reach the gateway, without /mcp: "https://mcp.example.com", or "https://example.com/team" where it stands below a path, which the proxy in front has to pass on unchanged. The audience of tokens follows from it, never from a header of a request.',
@@ -684,6 +686,15 @@ const shape = z.strictObject({
                 .record(z.string(), z.unknown())
                 .default({ requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } })
                 .describe('Resource requests and limits of a pod whose `McpServer` names none.'),
+              user: z
+                .int()
+                .min(1)
+                .max(2 ** 31 - 1)
+                .nullable()
+                .default(1_000)
+                .describe(
+                  'Number of the user and of the group of these pods. null: Kubernetes chooses them, as OpenShift does for each namespace. Pods never run as root.',
+                ),
               from: z
                 .array(z.record(z.string(), z.unknown()))
                 .default([])

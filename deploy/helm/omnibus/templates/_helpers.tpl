@@ -92,3 +92,13 @@ RFC 8414, 3.1). A variable says nothing of a path.
 {{- else }}["/"]
 {{- end }}
 {{- end }}
+
+{{/*
+The security of a pod. Its numbers of user and groups are those of `global.podSecurityContext`. OpenShift gives each namespace numbers of its own, and refuses
+others (SCC restricted-v2), so there the numbers are left to it. The chart of NATS uses this too.
+*/}}
+{{- define "omnibus.podSecurity" -}}
+{{- $numbers := dig "podSecurityContext" dict .Values.global }}
+{{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" }}{{ $numbers = omit $numbers "runAsUser" "runAsGroup" "fsGroup" }}{{ end }}
+{{- merge (dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault")) (deepCopy $numbers) | toYaml }}
+{{- end }}

@@ -6,6 +6,7 @@ import { podObjects, type PodSettings } from './pod-objects.ts';
 const pods: PodSettings = {
   image: 'omnibus:1',
   commandImage: 'launchers:1',
+  user: 1_000,
   imagePullSecrets: ['ours'],
   resources: { limits: { memory: '1Gi' } },
   from: [],

@@ -11,6 +11,8 @@ export interface PodSettings {
   readonly image: string;
   /** Image for an `McpServer` that has a `command` and no `image`. */
   readonly commandImage?: string | undefined;
+  /** Number of the user and of the group; null where Kubernetes chooses them. */
+  readonly user: number | null;
   readonly imagePullSecrets: readonly string[];
   readonly resources: object;
   /** Peers of a NetworkPolicy that may connect to the pods; empty: everybody may. */
@@ -48,7 +50,6 @@ export interface PodObject {
 export const exposedPort = 7300;
 /** Folder that the init container copies Omnibus to; `omnibus copy` describes its contents. */
 const carried = '/omnibus';
-const user = 1000;
 
 /** The objects in the order in which they are to be made: no pod without its NetworkPolicy. */
 export function podObjects(
@@ -131,9 +132,9 @@ function podSpec(pod: Pod, port: number, settings: PodSettings): object {
     terminationGracePeriodSeconds: 10,
     securityContext: {
       runAsNonRoot: true,
-      runAsUser: user,
-      runAsGroup: user,
-      fsGroup: user,
+      ...(settings.user === null
+        ? {}
+        : { runAsUser: settings.user, runAsGroup: settings.user, fsGroup: settings.user }),
       seccompProfile: { type: 'RuntimeDefault' },
     },
     ...(pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets }),

@@ -35,6 +35,7 @@ const server = createServer(
 const settings: PodSettings = {
   image: 'omnibus:1',
   commandImage: 'launchers:1',
+  user: 1_000,
   imagePullSecrets: [],
   resources: {},
   from: [],
