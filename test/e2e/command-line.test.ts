@@ -42,6 +42,13 @@ it('help and version are printed', async () => {
   expect((await omnibus('serve', '--help')).output).toContain('--bus <address>');
 });
 
+it('without a command nothing is started, and help is printed', async () => {
+  const { status, output } = await omnibus();
+  expect(status).toBe(0);
+  expect(output).toMatch(/^Usage: omnibus /);
+  expect(await omnibus('--listen', '127.0.0.1:1')).toMatchObject({ status: 64 });
+});
+
 it('an unknown option is an error with the nearest match', async () => {
   const { status, output } = await omnibus('serve', '--lisen', '127.0.0.1:1');
   expect(status).toBe(64);

@@ -365,6 +365,50 @@ describe('files', () => {
     await rm(join(folder, '.gemini'), { recursive: true });
   });
 
+  it('a client that is connected has the imported servers once: they are removed from its file if that is wanted', async () => {
+    const file = join(folder, 'home/.cursor/mcp.json');
+    await mkdir(join(folder, 'home/.cursor'));
+    const own = { command: 'own', env: { TOKEN: 'x' } };
+    await writeFile(file, JSON.stringify({ mcpServers: { a: { command: 'a' }, own } }, null, 2));
+    const imported = await pipe('import', 'cursor');
+    expect(imported.stderr).toContain(
+      'next: "omnibus connect cursor --replace" puts the gateway into the file of Cursor',
+    );
+    await writeFile(
+      file,
+      JSON.stringify({ mcpServers: { a: { command: 'a' }, own, later: { command: 'l' } } }, null, 2),
+    );
+    const kept = await pipe('connect', 'cursor', '--print');
+    expect(kept.stderr).toContain('a, own of');
+    expect(Object.keys((JSON.parse(kept.stdout) as { mcpServers: object }).mcpServers)).toEqual([
+      'a',
+      'own',
+      'later',
+      'omnibus',
+    ]);
+    expect((await terminal(['connect', 'cursor'], [/Remove them there\?/, 'y\r'], [/Change it\?/, 'y\r'])).status).toBe(
+      0,
+    );
+    const servers = (JSON.parse(await readFile(file, 'utf8')) as { mcpServers: object }).mcpServers;
+    expect(Object.keys(servers)).toEqual(['later', 'omnibus']);
+    await writeFile(file, JSON.stringify({ mcpServers: { a: { command: 'a' } } }));
+    expect((await pipe('connect', 'cursor', '--replace', '--yes')).status).toBe(0);
+    const gone = await pipe('disconnect', 'cursor', '--yes');
+    expect(gone.stderr).toContain('Cursor has no server in');
+    expect(await readFile(file, 'utf8')).not.toContain('omnibus');
+    await rm(join(folder, 'omnibus.yaml'));
+    await rm(join(folder, 'home/.cursor'), { recursive: true });
+  });
+
+  it('a second server that changes the names of the first is added with that warning', async () => {
+    expect((await pipe('add', 'one', '--no-try', '--', 'one')).stderr).not.toContain('names change');
+    expect((await pipe('add', 'two', '--no-try', '--', 'two')).stderr).toContain(
+      'names change at /mcp: a tool "x" of one is "one__x" now',
+    );
+    expect((await pipe('remove', 'two')).stderr).toContain('a tool "one__x" is "x" now');
+    await rm(join(folder, 'omnibus.yaml'));
+  });
+
   it("the gateway is written into a client's file after asking, with a backup, and removed again", async () => {
     const file = join(folder, 'home/.cursor/mcp.json');
     const before = '{\n\t// mine\n\t"mcpServers": {\n\t\t"a": { "command": "x" }\n\t}\n}\n';

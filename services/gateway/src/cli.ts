@@ -31,7 +31,7 @@ export function createProgram(): Command {
     .exitOverride();
 
   program
-    .command('serve', { isDefault: true })
+    .command('serve')
     .description('run the gateway')
     .option('-c, --config <file>', 'configuration file, YAML or JSON (default: omnibus.yaml in this folder)')
     .option('-l, --listen <host:port>', 'address that clients connect to (default: 127.0.0.1:7300)')

@@ -17,7 +17,8 @@ try {
       `error: unknown command '${unknown.word}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`,
     );
   }
-  await program.parseAsync();
+  if (args.length === 0) program.outputHelp();
+  else await program.parseAsync();
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
   // Commander throws for help and version too, with exit code 0. It has written the message to stderr.

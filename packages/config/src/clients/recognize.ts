@@ -8,11 +8,13 @@ import { anyClient, programs, type Client } from './table.ts';
  */
 export function recognize(
   file: string,
-  format: 'yaml' | 'json' | 'toml',
+  written: 'yaml' | 'json' | 'toml',
   value: unknown,
   isOwn: (option: string) => boolean,
 ): Client | undefined {
   const path = file.replaceAll('\\', '/');
+  // JSON in a file of YAML is nobody's JSON.
+  const format = /\.ya?ml$/.test(path) ? 'yaml' : written;
   // A source without such an ending is not a client's file, but an object of Kubernetes or a configuration that a program has put together.
   if (/(^|\/)omnibus[^/]*\.(ya?ml|json)$/.test(path) || !/\.(ya?ml|jsonc?|toml)$/.test(path)) return undefined;
   if (!isMap(value)) return undefined;

@@ -81,6 +81,7 @@ export function addFiles(program: Command): void {
     .option('-u, --url <url>', 'address of the gateway', 'http://127.0.0.1:7300/mcp')
     .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
     .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value"')
+    .option('--replace', 'remove the servers from that file that omnibus.yaml in this folder has too')
     .action(async (client: string, options: ConnectOptions) => {
       const { connect } = await import('../commands/connect.ts');
       await connect(client, options);

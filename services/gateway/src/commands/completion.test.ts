@@ -32,12 +32,14 @@ it('bash completes every option of every command, and the values of those that h
 });
 
 it('bash completes the options of the command that is meant where none is named', () => {
-  expect(completed([['calls', '--fol'], ['calls', '--outcome', 'tim'], ['--lis'], ['--role', 'b']])).toEqual([
-    ['--follow'],
-    ['timeout'],
-    ['--listen'],
-    ['backend'],
-  ]);
+  expect(
+    completed([
+      ['calls', '--fol'],
+      ['calls', '--outcome', 'tim'],
+      ['serve', '--lis'],
+      ['serve', '--role', 'b'],
+    ]),
+  ).toEqual([['--follow'], ['timeout'], ['--listen'], ['backend']]);
 });
 
 it.each(['zsh', 'fish'] as const)('%s knows every option, and the values of those that have some', (shell) => {

@@ -1,14 +1,26 @@
 /** Writes the gateway into the configuration file of an MCP client, and removes it again. */
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync, globSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { resolve } from 'node:path';
-import { clientById, clients, entriesAt, formatOf, removeEntry, setEntry, type Client } from '@omnibus/config';
+import { basename, dirname, resolve } from 'node:path';
+import {
+  clientById,
+  clients,
+  entriesAt,
+  formatOf,
+  readClientFile,
+  removeEntry,
+  setEntry,
+  type Client,
+  type ClientFile,
+} from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
 import { headerProblem, headersOf } from '../client/header-lines.ts';
 import type { Exit } from '../exit-codes.ts';
 import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
 import { confirm, isInteractive, type InputOptions } from '../terminal.ts';
 import { changedLines, readText, replaceFile } from '../write-file.ts';
+import { findOwnFile } from './settings.ts';
+import { Twins } from './twins.ts';
 
 export interface ConnectOptions extends InputOptions {
   readonly url: string;
@@ -19,6 +31,8 @@ export interface ConnectOptions extends InputOptions {
   /** Changes the file of the project in this folder instead of the user's own. */
   readonly project?: boolean;
   readonly file?: string;
+  /** Removes the servers of the file that the gateway has too. */
+  readonly replace?: boolean;
   readonly yes?: boolean;
   readonly print?: boolean;
   readonly json?: boolean;
@@ -50,9 +64,18 @@ export function connect(id: string, options: ConnectOptions): Promise<void> {
       throw new CommandProblem('unknown', `omnibus does not write the file of ${client.name}`, {
         advice: `Its servers can be copied, however: omnibus import ${client.id}`,
       });
-    return change(client, options, (text, file, path) =>
-      setEntry(text, formatOf(file, text), path, options.name, entry),
-    );
+    return change(client, options, async (text, file, path) => {
+      const connected = setEntry(text, formatOf(file, text), path, options.name, entry);
+      const doubles = doublesIn(file, text, path);
+      if (doubles.length === 0) return connected;
+      const words = `${doubles.join(', ')} of ${file} ${doubles.length === 1 ? 'is' : 'are'} in ${ownFile() ?? ''} too, so ${client.name} would have ${doubles.length === 1 ? 'its' : 'their'} tools twice`;
+      const isAsked =
+        options.replace !== true && options.yes !== true && options.print !== true && isInteractive(options);
+      if (options.replace === true || (isAsked && (await confirm(`${words}. Remove them there?`, true))))
+        return doubles.reduce((left, name) => removeEntry(left, formatOf(file, left), path, name), connected);
+      if (!isAsked) notice(`omnibus: ${words}; with --replace they are removed there`);
+      return connected;
+    });
   });
 }
 
@@ -72,7 +95,14 @@ export function disconnect(id: string, options: Omit<ConnectOptions, 'url'>): Pr
           `${options.name} in ${file} is not an entry that "omnibus connect" has written`,
           { advice: 'Remove it by hand, or name the right entry with --name.' },
         );
-      return removeEntry(text, formatOf(file, text), path, options.name);
+      const left = removeEntry(text, formatOf(file, text), path, options.name);
+      const others = entriesAt(left, formatOf(file, left), path);
+      const copies = globSync(`${basename(file)}.omnibus-backup-*`, { cwd: dirname(file) });
+      if (entry !== undefined && isObject(others) && Object.keys(others).length === 0 && copies.length > 0)
+        notice(
+          `omnibus: ${client.name} has no server in ${file} then; earlier texts of the file are in ${file}.omnibus-backup-*`,
+        );
+      return left;
     });
   });
 }
@@ -115,13 +145,18 @@ export function filesOf(
 async function change(
   client: Client,
   options: Omit<ConnectOptions, 'url'>,
-  make: (text: string, file: string, path: readonly string[]) => string,
+  make: (text: string, file: string, path: readonly string[]) => string | Promise<string>,
 ): Promise<Exit> {
   const files = filesOf(client, options);
   const file = files.find((each) => existsSync(each)) ?? files[0];
   if (file === undefined) throw new CommandProblem('usage', `${client.name} has no file for single projects`);
   const before = readText(file);
-  const after = attempt(file, () => make(before, file, pathIn(client, file, before)));
+  let after: string;
+  try {
+    after = await make(before, file, pathIn(client, file, before));
+  } catch (error) {
+    throw asProblem(file, error);
+  }
   const lines = changedLines(before, after);
   if (options.print === true) {
     answer(options.json === true ? `${JSON.stringify({ client: client.id, file, text: after }, null, 2)}\n` : after);
@@ -162,16 +197,47 @@ function pathIn(client: Client, file: string, text: string): readonly string[] {
   );
 }
 
+/** The configuration whose servers the gateway has, as far as that is known here. */
+const ownFile = (): string | undefined => findOwnFile(undefined);
+
+/** Names of the servers in a client's file that the configuration here has too, as `omnibus import` has taken them. */
+function doublesIn(file: string, text: string, path: readonly string[]): readonly string[] {
+  const own = ownFile();
+  if (own === undefined || text === '') return [];
+  const folder = dirname(resolve(own));
+  const twins = new Twins((each) => (existsSync(resolve(folder, each)) ? readText(resolve(folder, each)) : undefined));
+  const config = readText(own);
+  const ours = entriesAt(config, formatOf(own, config), ['mcpServers']);
+  const given = entriesAt(text, formatOf(file, text), path);
+  let read: ClientFile;
+  try {
+    read = readClientFile(file, text, folder);
+  } catch {
+    return []; // A file without servers, or one that a command to import it would explain.
+  }
+  return Object.entries(read.servers).flatMap(([name, server]) => {
+    const [key] = read.places[name]?.slice(-1) ?? [];
+    const entry = typeof key === 'number' && Array.isArray(given) ? (given[key] as unknown) : undefined;
+    const known = isObject(entry) ? entry['name'] : key;
+    const isOurs = Object.values(isObject(ours) ? ours : {}).some(
+      (each) => isObject(each) && twins.areOneServer(twins.differences(each, server)),
+    );
+    return isOurs && typeof known === 'string' ? [known] : [];
+  });
+}
+
 function attempt<Result>(file: string, work: () => Result): Result {
   try {
     return work();
   } catch (error) {
-    if (error instanceof CommandProblem) throw error;
-    throw new CommandProblem(
-      'config',
-      `${(error as Error).message.includes(file) ? '' : `${file}: `}${(error as Error).message}`,
-    );
+    throw asProblem(file, error);
   }
+}
+
+function asProblem(file: string, error: unknown): CommandProblem {
+  if (error instanceof CommandProblem) return error;
+  const { message } = error as Error;
+  return new CommandProblem('config', `${message.includes(file) ? '' : `${file}: `}${message}`);
 }
 
 function isOurs(entry: unknown): boolean {

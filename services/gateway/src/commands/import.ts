@@ -32,6 +32,8 @@ interface Report {
   /** Servers that the configuration has already. */
   readonly same: Taken[];
   readonly remarks: { readonly from: string; readonly line: number; readonly path: string; readonly text: string }[];
+  /** Clients whose files `omnibus connect` can write, by id. */
+  readonly connectable: Map<string, string>;
   /** Files to write, each with one secret, readable by their owner only. */
   readonly secrets: { readonly file: string; readonly text: string }[];
 }
@@ -46,7 +48,7 @@ export function importServers(sources: readonly string[], options: FileOptions):
         advice: 'Name one: omnibus import FILE. "omnibus clients" lists where files are looked for.',
       });
     const before = attempt(file, () => readText(file));
-    const report: Report = { taken: [], same: [], remarks: [], secrets: [] };
+    const report: Report = { taken: [], same: [], remarks: [], secrets: [], connectable: new Map() };
     let text = before;
     for (const source of files) {
       if (resolve(source) === resolve(file))
@@ -132,6 +134,8 @@ function take(
   for (const { path, line, text: words } of read.remarks)
     report.remarks.push({ from: source, line, path, text: words });
   const known = entriesIn(file, before);
+  if (read.client.entry !== undefined && Object.keys(read.servers).length > 0)
+    report.connectable.set(read.client.id, from);
   const twins = new Twins((path) => textOfSecret(file, path, report));
   let changed = text;
   for (const [given, wanted] of Object.entries(read.servers)) {
@@ -220,7 +224,7 @@ function writeSecret(file: string, text: string): void {
   writeFileSync(file, `${text}\n`, { mode: 0o600 });
 }
 
-function say({ taken, same, remarks, secrets }: Report): void {
+function say({ taken, same, remarks, secrets, connectable }: Report): void {
   for (const { server, client, from, given, differences = [] } of taken)
     notice(
       `${server}  from ${client}, ${from}${differences.length === 0 ? '' : `; it is no twin of ${given ?? server}, from which it differs in ${differences.join(', ')}`}`,
@@ -235,4 +239,7 @@ function say({ taken, same, remarks, secrets }: Report): void {
     notice(
       `  ${secrets.length === 1 ? 'a secret goes' : `${secrets.length} secrets go`} into ${dirname(secrets[0]?.file ?? '')}, readable by you only`,
     );
+  if (taken.length > 0)
+    for (const [id, name] of connectable)
+      notice(`  next: "omnibus connect ${id} --replace" puts the gateway into the file of ${name}, in their place`);
 }

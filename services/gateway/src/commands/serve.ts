@@ -22,6 +22,7 @@ import type { Discovered, KubernetesDiscovery, KubernetesDiscoveryOptions } from
 import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { showingPages } from '../connect/page-shower.ts';
 import { opensPages } from '../desktop/browser.ts';
+import { nameChanges } from '../name-changes.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { FollowedSecrets } from '../secrets/followed.ts';
 import { findSealingKeys, type SealingKeys } from '../sealing-key.ts';
@@ -265,6 +266,8 @@ async function followConfig({
   let current = started;
   let starts = startsAtFirst;
   let discovered: Discovered = { mcpServers: {}, profiles: {} };
+  /** What is served, with discovered servers. */
+  let serving = started;
   /** The change that is being applied; the next one waits for it. */
   let applying: Promise<void> = Promise.resolve();
   /** Why the configuration that was read last is not in use; empty where it is. */
@@ -280,12 +283,16 @@ async function followConfig({
   };
   const apply = async (): Promise<void> => {
     // Servers of the configuration come before discovered ones, and keep that order in lists.
-    await gateway.apply({
+    const all = {
       ...current,
       mcpServers: { ...current.mcpServers, ...discovered.mcpServers },
       profiles: { ...current.profiles, ...discovered.profiles },
-    });
+    };
+    await gateway.apply(all);
     log.info('the changed configuration is applied');
+    const changes = nameChanges(serving, all);
+    serving = all;
+    if (changes !== undefined) log.warn(changes);
     gateway.audit?.record({
       name: 'config.reloaded',
       weight: 'always',

@@ -9,10 +9,12 @@ import {
   removeEntry,
   setEntry,
   type LoadedConfig,
+  type LoadResult,
 } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
 import { counted } from '../counted.ts';
 import type { Exit } from '../exit-codes.ts';
+import { nameChanges } from '../name-changes.ts';
 import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
 import { confirm, isInteractive, type InputOptions } from '../terminal.ts';
 import { changedLines, readText, replaceFile } from '../write-file.ts';
@@ -108,6 +110,8 @@ export async function write({ file, before, after, about, first, last }: Change,
   }
   if (lines.length > 0) {
     if (options.json !== true) notice([file, ...lines.map((line) => `  ${line}`)].join('\n'));
+    const changes = namesOf(file, before, after);
+    if (changes !== undefined) notice(`  ${changes}`);
     if (options.yes !== true && isInteractive(options) && !(await confirm('Write this?', true)))
       throw new CommandProblem('interrupted', `${file} was not changed`);
     first?.();
@@ -122,6 +126,14 @@ export async function write({ file, before, after, about, first, last }: Change,
         : `${file} has that already, and was not changed\n`,
     );
   return 'done';
+}
+
+/** What becomes of the names of tools that clients know already; undefined where they stay. */
+function namesOf(file: string, before: string, after: string): string | undefined {
+  const [old, now] = [before, after].map((text) =>
+    loadConfig({ file, text, env: process.env, readFile: () => '' }),
+  ) as [LoadResult, LoadResult];
+  return 'problems' in old || 'problems' in now ? undefined : nameChanges(old.config, now.config);
 }
 
 /** Checks that the gateway would accept the changed configuration, before it is written. @throws {CommandProblem} */
