@@ -3,6 +3,8 @@
 import base64
 import json
 
+from mcp import MCPError
+from mcp.server.extension import Extension
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import (
     AudioContent,
@@ -21,7 +23,19 @@ from mcp.server.mcpserver.prompts.base import UserMessage
 
 from conformance_python import CHOICES, DEFAULTS, IMAGE, SOUND, USER, announce, free_port, offer
 
-server = MCPServer(name="python-sdk", version="1.0.0")
+class Unlisted(Extension):
+    """Answers a call of a tool that is in no list, as the suite's scenario `server-stateless` makes one."""
+
+    identifier = "dev.omnibus/unlisted"
+
+    async def intercept_tool_call(self, params, ctx, call_next):
+        declared = ctx.session.client_capabilities
+        if params.name == "test_missing_capability" and (declared is None or declared.sampling is None):
+            raise MCPError(code=-32021, message="the tool needs sampling", data={"requiredCapabilities": {"sampling": {}}})
+        return await call_next(ctx)
+
+
+server = MCPServer(name="python-sdk", version="1.0.0", extensions=[Unlisted()])
 offer(server, Context)
 
 
