@@ -192,7 +192,7 @@ const server = z.strictObject({
     .enum(['off', 'warn', 'enforce'])
     .default('warn')
     .describe(
-      "Whether the gateway checks arguments and results of tools against their schemas, arguments of prompts against what the prompt declares, and clients' answers to the server's questions against the question. warn: a mismatch is logged and counted. enforce: it is refused, and the error names the member; and what the server writes against the specification is not repaired.",
+      "Whether the gateway checks arguments and results of tools against their schemas, arguments of prompts against what the prompt declares, clients' answers to the server's questions against the question, and the shape of results and questions against the specification. warn: a mismatch is logged and counted. enforce: it is refused, and the error names the member; and what the server writes against the specification is not repaired.",
     ),
   definitions: z
     .enum(['off', 'warn', 'pin'])

@@ -22,7 +22,7 @@ const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
 /** Why a server was taken out of use; `attempt`: it already was, and could not be connected to again. */
 export type CircuitCause = (typeof circuitCauses)[number];
 
-const schemaProblems = ['arguments', 'result', 'answer'] as const;
+const schemaProblems = ['arguments', 'result', 'answer', 'question'] as const;
 /** What did not fit its schema. */
 export type SchemaProblem = (typeof schemaProblems)[number];
 
@@ -121,7 +121,7 @@ export class UpstreamMetrics extends Instruments {
   );
   readonly #schemaProblems = this.counter(
     'omnibus_schema_problems_total',
-    'Values that did not match their schema, by server and by what they were: arguments of tools and prompts, results of tools, answers of clients to questions of the server.',
+    'Values that did not match their schema or the shape of their message, by server and by what they were: arguments of tools and prompts, results, questions of the server, answers of clients to these.',
     ['server', 'what'],
   );
   readonly #credentials = this.counter(

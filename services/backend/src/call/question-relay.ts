@@ -81,6 +81,7 @@ export class QuestionRelay {
 
   /** Asks the client of a call. */
   ask(call: AskedCall, connection: UpstreamConnection, question: Question): void {
+    if (this.#isRefused(question, (answer) => connection.respond(question.id, answer))) return;
     const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params });
     const input = this.#add({
       question,
@@ -139,6 +140,7 @@ export class QuestionRelay {
       respond({ error: { code: invalidParams, message: problem } });
       return;
     }
+    if (this.#isRefused({ method, params }, respond)) return;
     const again = (): void => call.reply({ kind: 'input', input, method, params });
     const input = this.#add({
       respond: (answer) => respond(this.#checked({ method, params }, answer)),
@@ -185,6 +187,7 @@ export class QuestionRelay {
           answeredBefore: () => takeBack(input, wasAnswered),
         })),
       ask: (question) => {
+        if (this.#isRefused(question, (answer) => connection().respond(question.id, answer))) return;
         const again = (): void => publish(question, input);
         const respond = (answer: InputAnswer): void =>
           connection().respond(question.id, this.#checked(question, answer));
@@ -257,6 +260,12 @@ export class QuestionRelay {
       ...(Object.keys(more).length === 0 ? {} : { more }),
       sessions: [session],
     });
+  }
+
+  #isRefused({ method, params }: Pick<Question, 'method' | 'params'>, respond: (answer: InputAnswer) => void): boolean {
+    const refusal = this.#options.schemas.questionRefusal(method, params);
+    if (refusal !== undefined) respond(refusal);
+    return refusal !== undefined;
   }
 
   #checked({ method, params }: Pick<Question, 'method' | 'params'>, answer: InputAnswer): InputAnswer {

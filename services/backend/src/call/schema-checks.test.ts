@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CallCommand, ExchangeOutcome, JsonObject, ToolEntry } from '@omnibus/protocol';
+import type { CallCommand, ExchangeOutcome, JsonObject, QuestionMethod, ToolEntry } from '@omnibus/protocol';
 import { parseServerName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { SchemaChecks, type ValidationMode } from './schema-checks.ts';
@@ -144,7 +144,10 @@ describe('what goes to a server and comes from it, held against its schemas', ()
 
   const form = {
     method: 'elicitation/create',
-    params: { requestedSchema: { type: 'object', properties: { age: { type: 'integer' } }, required: ['age'] } },
+    params: {
+      message: 'How old?',
+      requestedSchema: { type: 'object', properties: { age: { type: 'integer' } }, required: ['age'] },
+    },
   };
   const alone = (method: string, params: JsonObject): CallCommand =>
     ({ method, params, context: { standsAlone: true, principal: 'anonymous' } }) as unknown as CallCommand;
@@ -215,5 +218,95 @@ describe('what goes to a server and comes from it, held against its schemas', ()
     } as unknown as ToolEntry);
     expect(made.refusal(call({ a: 'anything' }))).toBeUndefined();
     expect(counted).toEqual([]);
+  });
+});
+
+describe('the shapes of results and questions', () => {
+  const asked = (method: string): CallCommand =>
+    ({ method, params: { name: 'other', uri: 'x://y' }, context: {} }) as unknown as CallCommand;
+  const form = { message: 'Who?', requestedSchema: { type: 'object', properties: {} } };
+  const text = { type: 'text', text: 'x' };
+
+  it.each<[string, JsonObject, string]>([
+    ['tools/call', {}, 'content must be an array'],
+    ['tools/call', { content: 'x' }, 'content must be an array'],
+    ['tools/call', { content: [text, { type: 'text' }] }, 'content[1].text must be a string'],
+    ['tools/call', { content: [{ type: 'hologram' }] }, 'content[0].type must be the name of a kind of content'],
+    ['tools/call', { content: [{ type: 'image', data: 'AA==' }] }, 'content[0].mimeType must be a string'],
+    ['tools/call', { content: [{ type: 'resource', resource: { uri: 'x://y' } }] }, 'content[0].resource must have'],
+    ['tools/call', { content: [{ type: 'resource_link', uri: 'x://y' }] }, 'content[0].name must be a string'],
+    ['tools/call', { content: [], isError: 'yes' }, 'isError must be true or false'],
+    ['tools/call', { content: [], structuredContent: 7 }, 'structuredContent must be an object'],
+    ['tasks/result', { content: 'x' }, 'content must be an array'],
+    ['prompts/get', { messages: {} }, 'messages must be an array'],
+    ['prompts/get', { messages: [{ role: 'system', content: text }] }, 'messages[0].role must be'],
+    ['prompts/get', { messages: [{ role: 'user', content: [text] }] }, 'messages[0].content must be an object'],
+    ['resources/read', { contents: [{ text: 'x' }] }, 'contents[0].uri must be a string'],
+    ['resources/read', { contents: [{ uri: 'x://y', blob: 7 }] }, 'contents[0] must have a string'],
+    ['completion/complete', { completion: { values: [7] } }, 'completion.values[0] must be a string'],
+    [
+      'tools/call',
+      { resultType: 'input_required', inputRequests: { a: { method: 'sampling/createMessage', params: { foo: 1 } } } },
+      'sampling/createMessage in inputRequests: maxTokens must be a number',
+    ],
+  ])(
+    'a result of %s like %j is refused where that is enforced, and counted elsewhere',
+    async (method, odd, problem) => {
+      const outcome: ExchangeOutcome = { kind: 'result', result: odd };
+      const strict = await checks('enforce');
+      expect(strict.made.checked(asked(method), outcome)).toMatchObject({
+        kind: 'fault',
+        fault: { reason: 'upstream.invalid', message: expect.stringContaining(problem) as string },
+      });
+      const lenient = await checks('warn');
+      expect(lenient.made.checked(asked(method), outcome)).toBe(outcome);
+      expect([strict.counted, lenient.counted]).toEqual([['result'], ['result']]);
+      expect((await checks('off')).made.checked(asked(method), outcome)).toBe(outcome);
+    },
+  );
+
+  it.each<[string, JsonObject]>([
+    ['tools/call', { content: [text, { type: 'audio', data: 'AA==', mimeType: 'audio/wav' }], more: 1 }],
+    ['tools/call', { content: [{ type: 'resource', resource: { uri: 'x://y', blob: 'AA==' } }] }],
+    ['tools/call', { resultType: 'complete', content: [], structuredContent: 7 }],
+    ['tools/call', { task: { taskId: '1' } }],
+    ['tools/call', { resultType: 'input_required', inputRequests: { a: { method: 'roots/list' } } }],
+    ['prompts/get', { messages: [{ role: 'assistant', content: text }] }],
+    ['resources/read', { contents: [{ uri: 'x://y', text: '' }] }],
+    ['completion/complete', { completion: { values: [] } }],
+    ['vendor/anything', { odd: true }],
+  ])('a result of %s like %j passes where shapes are enforced', async (method, fine) => {
+    const { made, counted } = await checks('enforce');
+    const outcome: ExchangeOutcome = { kind: 'result', result: fine };
+    expect(made.checked(asked(method), outcome)).toBe(outcome);
+    expect(counted).toEqual([]);
+  });
+
+  it.each<[QuestionMethod, JsonObject, string | undefined]>([
+    ['sampling/createMessage', { foo: 1 }, 'maxTokens must be a number'],
+    ['sampling/createMessage', { maxTokens: 1, messages: [{ role: 'user' }] }, 'messages[0].content must be an object'],
+    [
+      'sampling/createMessage',
+      { maxTokens: 1, messages: [{ role: 'user', content: [{}] }] },
+      'messages[0].content.type',
+    ],
+    ['sampling/createMessage', { maxTokens: 1, messages: [{ role: 'user', content: [text] }] }, undefined],
+    ['elicitation/create', { requestedSchema: {} }, 'message must be a string'],
+    ['elicitation/create', { message: 'Who?' }, 'requestedSchema must be an object'],
+    ['elicitation/create', { message: 'Who?', requestedSchema: {} }, 'requestedSchema must have'],
+    ['elicitation/create', { message: 'Who?', mode: 'url' }, 'url must be a string'],
+    ['elicitation/create', form, undefined],
+    ['roots/list', {}, undefined],
+  ])('the question %s with %j reaches a client only as the specification says', async (method, params, problem) => {
+    const strict = await checks('enforce');
+    const refusal = strict.made.questionRefusal(method, params);
+    if (problem === undefined) expect(refusal).toBeUndefined();
+    else
+      expect(refusal).toMatchObject({
+        error: { code: -32_602, message: expect.stringContaining(problem) as string },
+      });
+    const lenient = await checks('warn');
+    expect(lenient.made.questionRefusal(method, params)).toBeUndefined();
+    expect(lenient.counted).toEqual(problem === undefined ? [] : ['question']);
   });
 });

@@ -1,6 +1,7 @@
 /**
  * Holds what goes to a server and what comes from it against the schemas it was given with: arguments of tools against `inputSchema` and
- * of prompts against those they list, results against `outputSchema`, answers of clients against what was asked of them.
+ * of prompts against those they list, results against `outputSchema`, answers of clients against what was asked of them. The shapes of results and questions
+ * are those of the specification (`message-shapes.ts`).
  *
  * Source: 2025-11-25 and 2026-07-28 server/tools, Output Schema and Security Considerations, and client/elicitation: a server has to check the
  * arguments of its tools, a client should check structured results, and both should check the answers to a form. The gateway is either side to
@@ -23,6 +24,7 @@ import {
 import type { Logger, Metrics, SchemaProblem } from '@omnibus/telemetry';
 import type { compileSchema, CompiledSchema } from '@omnibus/validation';
 import { answerSchemas, promptSchema, WantedAnswers } from './answer-schemas.ts';
+import { questionProblem, resultProblem } from './message-shapes.ts';
 
 /** `warn`: a mismatch is logged and counted, and the value is passed on. */
 export type ValidationMode = 'off' | 'warn' | 'enforce';
@@ -46,6 +48,8 @@ interface Known {
 /** Bound on compiled schemas of one server; one takes some milliseconds to compile and some ten kilobytes. */
 const maxSchemas = 1_000;
 const invalidParams = -32_602;
+/** Bound on odd messages of one server that the operator is told of, each once. */
+const maxTold = 100;
 
 export class SchemaChecks {
   readonly #options: SchemaChecksOptions;
@@ -56,6 +60,8 @@ export class SchemaChecks {
   /** Schemas made from the arguments that prompts list. */
   readonly #prompts = new WeakMap<object, JsonObject>();
   readonly #wanted = new WantedAnswers();
+  /** Messages of odd shapes that the operator has been told of. */
+  readonly #told = new Set<string>();
   #compile: typeof compileSchema | undefined;
 
   constructor(options: SchemaChecksOptions) {
@@ -126,6 +132,8 @@ export class SchemaChecks {
     const { method, params } = command;
     const { result } = outcome;
     if (command.context.standsAlone) this.#wanted.remember(command, result);
+    const odd = this.#oddShape('result', method, resultProblem(method, result));
+    if (odd !== undefined) return this.#invalid(`its answer to ${method} is not as the specification says: ${odd}`);
     if (method !== 'tools/call') return outcome;
     const { name } = params;
     const schema =
@@ -138,16 +146,47 @@ export class SchemaChecks {
     )
       return outcome;
     const problem = this.#problem('result', String(name), schema, result['structuredContent']);
-    if (problem === undefined) return outcome;
+    return problem === undefined
+      ? outcome
+      : this.#invalid(`its result does not fit the tool's output schema: ${problem}`);
+  }
+
+  #invalid(problem: string): ExchangeOutcome {
     const { server } = this.#options;
     return {
       kind: 'fault',
-      fault: fault(
-        'upstream.invalid',
-        `the result of server "${server}" does not fit the tool's output schema: ${problem}`,
-        { server },
-      ),
+      fault: fault('upstream.invalid', `server "${server}" sent something invalid: ${problem}`, { server }),
     };
+  }
+
+  /** What a server is told instead of asking its client; undefined where it may ask. */
+  questionRefusal(method: QuestionMethod, params: JsonObject): InputAnswer | undefined {
+    if (this.#compile === undefined) return undefined;
+    const problem = this.#oddShape('question', method, questionProblem(method, params));
+    return problem === undefined
+      ? undefined
+      : {
+          error: {
+            code: invalidParams,
+            message: `${method} is not as the specification says, so the client was not asked: ${problem}`,
+          },
+        };
+  }
+
+  /** @returns the problem, if mismatches are refused. */
+  #oddShape(what: SchemaProblem, method: string, problem: string | undefined): string | undefined {
+    if (problem === undefined) return undefined;
+    const { mode, server, log, metrics } = this.#options;
+    metrics.schemaProblem(server, what);
+    const about = `${method}: ${problem}`;
+    if (this.#told.size < maxTold && !this.#told.has(about)) {
+      this.#told.add(about);
+      log.warn(
+        { method, what, problem },
+        `a message of the server is not as the specification says and is ${mode === 'enforce' ? 'refused' : 'passed on all the same'}`,
+      );
+    }
+    return mode === 'enforce' ? problem : undefined;
   }
 
   /** The client's answer, or what the server is told instead of an answer that does not match. */
