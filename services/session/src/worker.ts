@@ -43,7 +43,10 @@ import {
 import type { Failures, Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import { AccessRules } from './call/access.ts';
 import { CredentialLimits } from './call/credential-limits.ts';
+import { approvalGate } from './call/approvals/approval-gate.ts';
 import { ExchangeWatch } from './call/exchange-watch.ts';
+import { guardrailGate } from './call/guardrails/request-gate.ts';
+import { blockGate, limitGate } from './call/limits/gates.ts';
 import { OutsideChecks } from './call/guardrails/outside.ts';
 import { callRecords, type Recorded } from './call/records.ts';
 import { callReportsOf } from './call/call-reports.ts';
@@ -263,6 +266,7 @@ export class SessionWorker {
       approverDesk: metering.approverDesk,
       records,
       reports,
+      gates: [guardrailGate, blockGate, approvalGate, limitGate],
       watchers: [
         ...(tracing === undefined ? [] : [callTraces(tracing)]),
         ...(records === undefined ? [] : [records]),

@@ -3,6 +3,7 @@ import type { Caller, ExchangeId, Facts, Limits, ServerName, Who } from '@omnibu
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
 import type { Approvals } from './approvals/approvals.ts';
+import type { Gate } from './gates.ts';
 import type { CallGate } from './limits/call-gate.ts';
 import type { Access } from './access.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
@@ -16,6 +17,8 @@ export interface CallHost extends ExchangeHost {
   readonly isSure: () => boolean;
   readonly metrics: Metrics;
   readonly limits: Limits;
+  /** What decides before a call is sent, in this order. */
+  readonly gates: readonly Gate[];
   /** What watches calls, in this order; empty if nothing does. */
   readonly watchers: readonly CallWatcher[];
   /** Undefined where no audit is configured. */

@@ -22,23 +22,18 @@ import type { CallHost } from './call-host.ts';
 import { Carrier } from './carry.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { SequentialRequests } from './sequential-requests.ts';
-import { screenFirst } from './guardrails/screen-first.ts';
 import type { ForwardingHooks } from './forwarding-hooks.ts';
+import type { GateRun } from './gates.ts';
 import { KeptAtServers } from './kept-at-servers.ts';
-import { isSamePlace, isUnchanged, type Planned } from './planned-again.ts';
+import type { Planned } from './planned-again.ts';
 import { PublicMessages } from './public-messages.ts';
-import { withChanges, withoutNullArguments, withoutOwnMeta } from './request-params.ts';
-import { AskFirst } from './approvals/ask-first.ts';
-import { limitedRequestOf } from './limited-request.ts';
-import type { CallAccounting } from './limits/call-gate.ts';
-import type { LimitedRequest } from './limits/rules.ts';
+import { withoutNullArguments, withoutOwnMeta } from './request-params.ts';
 import { WaitingRequest } from './open-requests.ts';
 import { route, type Plan, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import { isUnrouted } from './routes/unrouted.ts';
 import { CallTasks } from './tasks.ts';
-import { withoutBlocked } from './without-blocked.ts';
 
 const methodNotFound = -32_601;
 
@@ -51,7 +46,7 @@ export class Forwarding<Stream extends CallStream> {
   readonly carrier: Carrier<Stream>;
   readonly #sequential: SequentialRequests<Stream>;
   readonly #tasks: CallTasks<Stream>;
-  readonly #askFirst: AskFirst<Stream>;
+  readonly #run: GateRun<Stream>;
   /** Number of notifications that no adapter has accepted yet. */
   #notified = 0;
 
@@ -77,15 +72,16 @@ export class Forwarding<Stream extends CallStream> {
       port,
     );
     this.#tasks = new CallTasks(this.carrier, this.messages, port, host.callGate);
-    this.#askFirst = new AskFirst({
+    this.#run = {
       host,
       port,
-      open: this.carrier.open,
       messages: this.messages,
-      idle: () => this.#idleWhenDone(),
+      open: this.carrier.open,
       again: (call) => this.#again(call),
-      goOn: (call, plan) => this.#charge(call, plan),
-    });
+      next: (gate, planned) => this.#pass(planned, host.gates.indexOf(gate) + 1),
+      from: (gate, planned) => this.#pass(planned, host.gates.indexOf(gate)),
+      idleWhenDone: () => this.#idleWhenDone(),
+    };
   }
 
   /** Number of open requests. */
@@ -174,19 +170,17 @@ export class Forwarding<Stream extends CallStream> {
     }
     const progressToken = isObject(given['_meta']) ? given['_meta']['progressToken'] : undefined;
     const plan = route({ method, view }, given, this.#client);
-    this.#screenFirst(
-      {
-        stream,
-        id,
-        method,
-        view,
-        given,
-        progressToken: isJsonRpcId(progressToken) ? progressToken : undefined,
-        own: limitMs === undefined ? undefined : { limitMs, beganAt: performance.now() },
-        permission: plan.permission,
-      },
-      plan,
-    );
+    const call: ForwardedCall<Stream> = {
+      stream,
+      id,
+      method,
+      view,
+      given,
+      progressToken: isJsonRpcId(progressToken) ? progressToken : undefined,
+      own: limitMs === undefined ? undefined : { limitMs, beganAt: performance.now() },
+      permission: plan.permission,
+    };
+    this.#pass({ call, plan }, 0);
   }
 
   /** Why a request that was permitted earlier would be refused now; undefined if it would not. @param access of the caller who continues it. */
@@ -209,106 +203,19 @@ export class Forwarding<Stream extends CallStream> {
     return this.#host.callGate?.problemOf(this.#client.port.facts, server, tool, isBegun);
   }
 
-  /** Where guardrails look at the request: what they have changed of it is planned, and decided by the rules, anew. */
-  #screenFirst(call: ForwardedCall<Stream>, plan: Plan): void {
-    const screen = call.permission?.screen;
-    if (screen?.looksAt('requests') !== true || !('params' in plan) || plan.kind === 'search') {
-      this.#carryOut(call, plan);
-      return;
-    }
-    // What the endpoint fixes is the operator's own, and is neither looked at nor shown to anybody.
-    const { arguments: _fixed, ...rest } = plan.params;
-    const given = call.given['arguments'] === undefined ? rest : { ...rest, arguments: call.given['arguments'] };
-    screenFirst(this.carrier.open, call, screen, given, (made, hasWaited) => {
-      const isChanged = !('fault' in made) && made.payload !== given;
-      if ('fault' in made) this.messages.deny(call, made.fault);
-      else if (!isChanged && !hasWaited) this.#carryOut(call, plan);
-      else {
-        const next = this.#again(isChanged ? { ...call, given: withChanges(call.given, given, made.payload) } : call);
-        const { permission } = next.call;
-        permission?.screen?.goesOnFrom(screen);
-        // Other guardrails may be for another server.
-        if (hasWaited && next.plan.kind !== 'refuse' && !isSamePlace(next.plan, plan))
-          this.#screenFirst(next.call, next.plan);
-        else
-          this.#carryOut(
-            next.plan.kind === 'refuse' && permission !== undefined
-              ? { ...next.call, permission: { ...permission, screen } }
-              : next.call,
-            next.plan,
-          );
-      }
-      this.#idleWhenDone();
-    });
-  }
-
-  #carryOut(call: ForwardedCall<Stream>, planned: Plan): void {
-    const { callGate } = this.#host;
-    const plan =
-      callGate === undefined
-        ? planned
-        : withoutBlocked(planned, call.method, (server, tool, isBegun) => this.#blockOf(server, tool, isBegun));
-    if (AskFirst.isFor(call, plan)) this.#askFirst.ask(call, plan);
-    else this.#charge(call, plan);
+  /** Asks the gates from this place on, and sends the call if all let it pass. */
+  #pass(planned: Planned<Stream>, from: number): void {
+    const { gates } = this.#host;
+    for (let index = from; index < gates.length; index += 1)
+      if (gates[index]?.takes(planned, this.#run) === true) return;
+    this.#carryAsPlanned(planned);
   }
 
   #idleWhenDone(): void {
     if (this.size === 0) this.#idle();
   }
 
-  #charge(call: ForwardedCall<Stream>, plan: Plan): void {
-    const { callGate } = this.#host;
-    const request =
-      callGate?.isFor(this.#client.port.facts) !== true
-        ? undefined
-        : limitedRequestOf(call.method, plan, this.#client.port);
-    const accounting = request === undefined ? undefined : callGate?.begin(request);
-    if (accounting instanceof Promise) this.#whenLeased(call, plan, accounting, request);
-    else if (accounting === undefined) this.#carryAsPlanned(call, plan);
-    else if ('reason' in accounting) this.messages.deny(call, accounting);
-    else this.#carryAsPlanned({ ...call, accounting }, plan);
-  }
-
-  /** Waits until a part of a quota is leased from the bus; meanwhile the call is open, and may be cancelled. */
-  #whenLeased(
-    call: ForwardedCall<Stream>,
-    plan: Plan,
-    leasing: Promise<CallAccounting | GatewayFault>,
-    request: LimitedRequest | undefined,
-  ): void {
-    const waiting = new WaitingRequest(
-      call,
-      () => call.stream.leaveUnanswered(),
-      (gatewayFault) => this.messages.answerFault(call.stream, call.id, gatewayFault),
-      request?.server,
-      request?.kind === 'tool' ? request.name : undefined,
-    );
-    this.carrier.open.add(waiting);
-    void leasing.then((accounting) => {
-      const isRefused = 'reason' in accounting;
-      this.carrier.open.resume(
-        waiting,
-        () => {
-          if (isRefused) this.messages.deny(call, accounting);
-          else this.#whenGranted(call, plan, accounting);
-          this.#idleWhenDone();
-        },
-        () => (isRefused ? undefined : accounting.takenBack()),
-      );
-    });
-  }
-
-  #whenGranted(call: ForwardedCall<Stream>, plan: Plan, accounting: CallAccounting): void {
-    const next = this.#again(call);
-    next.call.permission?.screen?.goesOnFrom(call.permission?.screen);
-    if (isUnchanged(next, { call, plan })) this.#carryAsPlanned({ ...next.call, accounting }, next.plan);
-    else {
-      accounting.takenBack();
-      this.#carryOut(next.call, next.plan);
-    }
-  }
-
-  #carryAsPlanned(call: ForwardedCall<Stream>, plan: Plan): void {
+  #carryAsPlanned({ call, plan }: Planned<Stream>): void {
     switch (plan.kind) {
       case 'send':
         this.carrier.carry(call, plan, (outcome) => {

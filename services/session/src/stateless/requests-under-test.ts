@@ -137,6 +137,7 @@ export class RequestsUnderTest {
       offers: new Offers({ bus, wheel, recordsOf: () => [] }),
       used: () => undefined,
       reports,
+      gates: [],
       watchers: [reports],
       timeLimits: () => ({ callMs: 10_000, maxMs: 20_000, humanMs: 10_000, taskMs: 20_000 }),
     };

@@ -1,0 +1,162 @@
+/** Holds a call that needs an approval, after its route is planned and before it is sent: it waits among the open requests of its client, and is planned again when it is approved. */
+import { fault, roundMethods, type GatewayFault, type ServerName } from '@omnibus/protocol';
+import type { CallStream, ForwardedCall } from '../client-port.ts';
+import type { Gate, GateRun } from '../gates.ts';
+import { WaitingRequest } from '../open-requests.ts';
+import { definitionOf, isUnchanged } from '../planned-again.ts';
+import type { Destination, Plan, Search } from '../route.ts';
+import { takesForms, type ApprovedKind } from './form.ts';
+
+/** A plan for which a rule demands an approval: with one destination, or a search in which one server needs it. */
+type Asking = Extract<Plan, Destination> | Extract<Plan, Search>;
+
+/** Key of the gateway's own question to the client, of which a call has one at a time. */
+const input = 0;
+
+export const approvalGate: Gate = {
+  name: 'approvals',
+  takes({ call, plan }, run) {
+    if (!isAsking(call, plan)) return false;
+    ask(call, plan, run);
+    return true;
+  },
+};
+
+function isAsking({ permission }: Pick<ForwardedCall<CallStream>, 'permission'>, plan: Plan): plan is Asking {
+  return permission?.effect === 'ask' && !permission.isRecorded && plan.kind !== 'refuse';
+}
+
+function ask<Stream extends CallStream>(asked: ForwardedCall<Stream>, plan: Asking, run: GateRun<Stream>): void {
+  const { host, port, open, messages } = run;
+  const { approvals, records, reports } = host;
+  const { permission } = asked;
+  const rule = permission?.rule ?? 'default';
+  const given = permission?.terms;
+  if (approvals === undefined || given === undefined) {
+    messages.deny(asked, fault('approval.impossible', undefined, { rule }));
+    return;
+  }
+  const to = destinationOf(plan);
+  const { server, kind, name, params } = to;
+  const tag = reports.waitsForApproval(port, asked, to, given.by);
+  const call = tag === undefined ? asked : { ...asked, tap: tag };
+  const beganAt = performance.now();
+  // A client has as much time as for questions of servers.
+  const terms =
+    given.by === 'caller'
+      ? { ...given, expiresMs: Math.min(given.expiresMs, host.timeLimits(server, to.tool).humanMs) }
+      : given;
+  const waiting = approvals.ask({
+    caller: port.asking,
+    facts: port.facts,
+    server,
+    kind,
+    name,
+    args: params['arguments'],
+    definition: definitionOf({ call, plan }),
+    rule,
+    because: permission?.because,
+    terms,
+    show:
+      takesForms(port.capabilities()) && isRound(call.method)
+        ? (asker, form) =>
+            port.ask(asker, call, server, { kind: 'input', input, method: 'elicitation/create', params: form })
+        : undefined,
+    takeBack: (asker, reason) => {
+      port.inputWithdrawn(asker, input, reason);
+      port.askerEnded(asker, reason);
+    },
+    note: (note) =>
+      records?.approval(
+        port,
+        { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission },
+        { server, target: kind === 'resource' ? undefined : name, args: params['arguments'] },
+        note,
+      ),
+    settled: (refusal) => {
+      open.resume(
+        request,
+        () => {
+          if (refusal === undefined && 'used' in waiting)
+            goOn({ ...call, ...ownAfter(call, beganAt) }, plan, run, (outcome) => waiting.used(outcome));
+          else messages.deny(call, refusal ?? fault('internal.error'));
+          run.idleWhenDone();
+        },
+        () => ('used' in waiting && refusal === undefined ? waiting.used('void') : undefined),
+      );
+    },
+  });
+  if ('reason' in waiting) {
+    messages.deny(call, waiting);
+    return;
+  }
+  const request = new WaitingRequest(
+    call,
+    (reason) => {
+      waiting.withdraw(reason);
+      if (tag !== undefined) reports.ended(port, call, to, 'cancelled', { tag, since: beganAt });
+      call.stream.leaveUnanswered();
+    },
+    (gatewayFault) => {
+      waiting.withdraw(gatewayFault.message);
+      messages.deny(call, gatewayFault);
+    },
+    server,
+    to.tool,
+  );
+  open.add(request);
+  waiting.begin();
+}
+
+/** Plans an approved call again: an approval permits only the call it was given for, and only if the rules still permit that. */
+function goOn<Stream extends CallStream>(
+  call: ForwardedCall<Stream>,
+  approved: Asking,
+  run: GateRun<Stream>,
+  used: (outcome: 'used' | 'void') => void,
+): void {
+  const { call: next, plan } = run.again(call);
+  plan.permission?.screen?.goesOnFrom(call.permission?.screen);
+  const refusal =
+    plan.kind === 'refuse'
+      ? plan.fault
+      : isUnchanged({ call: next, plan }, { call, plan: approved })
+        ? undefined
+        : isVoid(call);
+  used(refusal === undefined ? 'used' : 'void');
+  if (refusal === undefined) run.next(approvalGate, { call: next, plan });
+  else run.messages.deny(next, refusal);
+}
+
+function isVoid({ permission }: Pick<ForwardedCall<CallStream>, 'permission'>): GatewayFault {
+  return fault('approval.void', undefined, permission?.rule === undefined ? {} : { rule: permission.rule });
+}
+
+/** Whether a method can be answered with a question to its client (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+const isRound = (method: string): boolean => (roundMethods as ReadonlySet<string>).has(method);
+
+/** What is approved of a plan. */
+function destinationOf(
+  plan: Asking,
+): Pick<Destination, 'server' | 'tool' | 'params'> & { readonly kind: ApprovedKind; readonly name: string } {
+  if (plan.kind === 'search')
+    return {
+      server: plan.asking ?? (plan.servers[0] as ServerName),
+      params: plan.params,
+      kind: 'resource',
+      name: plan.uri,
+    };
+  const { server, tool, params } = plan;
+  if (tool !== undefined) return { server, tool, params, kind: 'tool', name: tool };
+  return typeof params['uri'] === 'string'
+    ? { server, params, kind: 'resource', name: params['uri'] }
+    : { server, params, kind: 'prompt', name: String(params['name']) };
+}
+
+/** Moves the start of the client's own time limit by the time of waiting for the approval, which does not count. */
+function ownAfter(
+  { own }: Pick<ForwardedCall<CallStream>, 'own'>,
+  beganAt: number,
+): Pick<ForwardedCall<CallStream>, 'own'> {
+  return { own: own === undefined ? undefined : { ...own, beganAt: own.beganAt + performance.now() - beganAt } };
+}

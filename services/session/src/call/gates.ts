@@ -1,0 +1,36 @@
+/**
+ * Decisions before a call is sent, in one order. A gate lets a call pass, changes it, holds it or refuses it. The path of a call knows this interface only; the
+ * worker makes the list of gates.
+ */
+import type { CallHost } from './call-host.ts';
+import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
+import type { OpenRequests } from './open-requests.ts';
+import type { Planned } from './planned-again.ts';
+import type { PublicMessages } from './public-messages.ts';
+
+export interface Gate {
+  /** For operators who read a trace of decisions. */
+  readonly name: string;
+  /**
+   * Decides about a call, at once or later. A gate that waits holds the call among the open requests of its client (`GateRun.open`), and plans it again
+   * afterwards, by the rules, lists and definitions of that moment.
+   * @returns false if there is nothing to decide: the next gate is asked. Otherwise the gate answers the call, or continues it with `next` or `from`.
+   */
+  takes<Stream extends CallStream>(planned: Planned<Stream>, run: GateRun<Stream>): boolean;
+}
+
+/** One client's way through the gates. */
+export interface GateRun<Stream extends CallStream> {
+  readonly host: CallHost;
+  readonly port: ClientPort<Stream>;
+  readonly messages: PublicMessages<Stream>;
+  readonly open: OpenRequests;
+  /** Plans a call by the rules, lists and definitions as they are now. */
+  again(call: ForwardedCall<Stream>): Planned<Stream>;
+  /** Asks the gates after this one, and sends the call if all let it pass. */
+  next(gate: Gate, planned: Planned<Stream>): void;
+  /** Asks this gate and those after it, since the call is another one than before. */
+  from(gate: Gate, planned: Planned<Stream>): void;
+  /** Must be called when a wait has ended: the client may have no open requests left. */
+  idleWhenDone(): void;
+}
