@@ -48,6 +48,7 @@ export function restartOptions(before: Config, after: Config): string[] {
         'bus',
         'auth',
         'publicUrl',
+        'proxy',
         'nats',
         'log',
         'limits',

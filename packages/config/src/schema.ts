@@ -63,6 +63,13 @@ function hostPortProblem(text: string): string | undefined {
     : 'expected HOST:PORT, for example "127.0.0.1:7300"';
 }
 
+const proxy = z
+  .union([
+    z.literal('none'),
+    z.url({ protocol: /^https?$/, error: 'expected the http:// or https:// address of a proxy, or "none"' }),
+  ])
+  .optional();
+
 const prefixMode = z.enum(['auto', 'always', 'never']);
 
 const tenants = z.array(tenantName).min(1).max(1_000).optional();
@@ -174,6 +181,9 @@ const server = z.strictObject({
   ),
   maxTime: optionalDuration.describe(
     'A call of this server is given up after this time, even while it reports progress. Default: `timeouts.max`.',
+  ),
+  proxy: proxy.describe(
+    'The proxy through which `url` and the issuers of `credentials` are reached, such as "http://proxy.example:3128", by CONNECT also where `url` begins with http://; "none": no proxy. Default: `proxy` of the gateway, or the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY, which never lead to addresses of this machine. Secret.',
   ),
   connectTimeout: duration('30s').describe('Time the server has to start, accept the connection and be initialized.'),
   era: z
@@ -713,6 +723,9 @@ const shape = z.strictObject({
     })
     .prefault({})
     .describe('Servers that are not in this file.'),
+  proxy: proxy.describe(
+    'The proxy through which the gateway reaches servers, issuers, webhooks, sinks of the audit and receivers of traces, except what NO_PROXY names and addresses of this machine; "none": no proxy. Read at the start. Default: the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY. Secret.',
+  ),
   mcpServers: z.record(name, server).default({}).describe('The servers behind the gateway; lists are in this order.'),
   profiles: z.record(name, profile).default({}).describe('Named selections, each an endpoint `/mcp/<name>`.'),
 });

@@ -8,6 +8,8 @@ export type { Deadline } from './deadline.ts';
 export { Drain } from './drain.ts';
 export { addressOf, guardedLookup } from './guarded-lookup.ts';
 export { listenProblem } from './listen-problem.ts';
+export { hasProxy, noProxy, openTunnel, proxyEnvironment, proxyRefused, proxyTo, useProxy } from './proxies.ts';
+export type { ProxyTarget } from './proxies.ts';
 export { stopOnSignal } from './shutdown.ts';
 export { surviveFaults } from './survive.ts';
 export type { UncaughtKind } from './survive.ts';

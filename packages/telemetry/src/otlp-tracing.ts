@@ -38,10 +38,14 @@ export class OtlpTracing implements Tracing {
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
 
-  constructor({ role, sampleRatio, endpoint, headers }: TracingOptions) {
+  constructor({ role, sampleRatio, endpoint, headers, proxyEnv }: TracingOptions) {
     // If it is left out, the exporter reads the standard environment variables itself.
     const url = endpoint === undefined ? {} : { url: `${endpoint.replace(/\/$/, '')}/v1/traces` };
-    const exporter = new OTLPTraceExporter({ ...url, headers: { ...headers } });
+    const exporter = new OTLPTraceExporter({
+      ...url,
+      headers: { ...headers },
+      httpAgentOptions: { keepAlive: true, ...(proxyEnv === undefined ? {} : { proxyEnv }) },
+    });
     this.#provider = new TracerProvider({
       resource: resourceFromAttributes({
         'service.name': `omnibus-${role}`,

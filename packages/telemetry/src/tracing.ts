@@ -3,11 +3,13 @@ import type { Attributes } from '@opentelemetry/api';
 
 export interface TracingOptions {
   /** Address of an OTLP receiver over HTTP, such as `http://127.0.0.1:4318`. Default: the environment variable OTEL_EXPORTER_OTLP_ENDPOINT. */
-  readonly endpoint: string | undefined;
+  readonly endpoint?: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   /** Share of the traces begun here that is recorded; for a trace of a client, the client's decision holds. */
   readonly sampleRatio: number;
   readonly role: string;
+  /** The variables that name proxies; undefined where there is none. */
+  readonly proxyEnv: Record<string, string> | undefined;
 }
 
 export type SpanSide = 'server' | 'internal' | 'client';

@@ -118,7 +118,7 @@ export class AdapterUnderTest implements AsyncDisposable {
       limits: defaultLimits,
       budget: new ConnectionBudget(defaultLimits),
       reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }),
-      dispatcher: this.#agents.of(undefined),
+      dispatcher: this.#agents.of(undefined, undefined, config.proxy),
       signIns: undefined,
       credentials: credentialsOf({
         server: this.#name,

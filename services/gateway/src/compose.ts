@@ -8,7 +8,6 @@ import type { Backend, BackendOptions, UserOptions } from '@omnibus/backend';
 import { consoleMode, isForOneUser, type Config } from '@omnibus/config';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Edge } from '@omnibus/edge';
-import type { Authenticator } from '@omnibus/identity';
 import type { ServersHere } from './discovery/kubernetes.ts';
 import type { openAdminAuthenticator } from './identity.ts';
 import type { SealingKeys } from './sealing-key.ts';
@@ -20,8 +19,8 @@ import type { Exchange } from './exchange/open-exchange.ts';
 import type { Vaults } from './vault.ts';
 import { withReason } from './problem-words.ts';
 import { openBus } from './open-bus.ts';
-import { Proofs } from '@omnibus/identity';
-import { DeadlineWheel } from '@omnibus/lifecycle';
+import { Proofs, type Authenticator } from '@omnibus/identity';
+import { DeadlineWheel, proxyEnvironment } from '@omnibus/lifecycle';
 import { newWorkerId, version, type CatalogRecord, type ServerName } from '@omnibus/protocol';
 import type { SessionWorker } from '@omnibus/session';
 import { Failures, Faults, Metrics, openTracing, Tap, type Logger, type Tracing } from '@omnibus/telemetry';
@@ -33,6 +32,7 @@ import type { ProcessStatus } from './admin/status.ts';
 import { openAudit } from './audit.ts';
 import { measureBus, measureConfig, measurePauses, repeat } from './measure.ts';
 import { tlsFilesOf } from './tls-files.ts';
+import { proxyFetches } from './proxied-fetches.ts';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
 
@@ -95,6 +95,7 @@ export async function startGateway({
   history = new ConfigHistory('', undefined),
   reload = () => Promise.resolve({ problems: ['nothing is followed here'], later: [] }),
 }: GatewayOptions): Promise<Gateway> {
+  if (config.proxy !== undefined) await proxyFetches(config.proxy);
   const metrics = new Metrics({ processMetrics: true });
   metrics.describe(role);
   const faults = new Faults({ log, metrics });
@@ -127,8 +128,7 @@ export async function startGateway({
   let edge: Edge | undefined;
   let backend: Backend | undefined;
   let endpoint: string | undefined;
-  let isSettled = false;
-  let isStopping = false;
+  let [isSettled, isStopping] = [false, false];
   const notReady = (): string[] => [
     ...(bus?.connected === true ? [] : [busProblem]),
     ...(bus?.missing ?? []).map((stream) => `the stream ${stream} is missing at NATS: run "omnibus nats setup"`),
@@ -226,12 +226,11 @@ export async function startGateway({
     log.warn({ problem, admin: admin?.address }, 'waiting for the bus');
   };
   const opened = await openBus(config, { role, baseFolder, onFault, waiting });
-  bus = opened;
-  busProblem = 'the bus is not connected';
+  [bus, busProblem] = [opened, 'the bus is not connected'];
   measureConfig(history, metrics);
   const stopMeasuring = measureBus(bus, wheel, metrics);
   audit = await openAudit({ config, baseFolder, role, bus, metrics, log: log.child({ part: 'audit' }) });
-  const tracing = await openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
+  const tracing = await openTracing({ ...config.tracing, role, proxyEnv: proxyEnvironment() }, process.env);
   const parts = { bus, wheel, metrics, config, tracing, audit, tap, failures };
   const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
   // Of the configuration at the start: a change of these options needs a restart.

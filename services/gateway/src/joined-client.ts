@@ -5,6 +5,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { endOfOutput, idsIn, parseMessage, readLines, type ParsedBody } from '@omnibus/edge';
 import {
+  Agents,
   ReadingBudget,
   RedirectFollower,
   StreamableHttpTransport,
@@ -32,7 +33,7 @@ import {
   type JsonRpcMessage,
   type LegacyRevision,
 } from '@omnibus/protocol';
-import { Agent, EnvHttpProxyAgent } from 'undici';
+import { EnvHttpProxyAgent } from 'undici';
 
 export interface JoinOptions {
   /** `http://host:port/mcp[/<endpoint>]` */
@@ -67,8 +68,8 @@ export async function serveJoinedClient({
   onProblem,
 }: JoinOptions): Promise<void> {
   const ways = { bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } };
-  // Whoever has told Node to use the proxy of his network (HTTPS_PROXY) means this program too.
-  const agent = process.env['NODE_USE_ENV_PROXY'] === '1' ? new EnvHttpProxyAgent(ways) : new Agent(ways);
+  // Node's own switch makes no exception for this machine; without it the variables hold as for servers.
+  const agent = process.env['NODE_USE_ENV_PROXY'] === '1' ? new EnvHttpProxyAgent(ways) : new Agents().of(undefined);
   // The token changes from time to time, so it is asked for with each request.
   const dispatcher =
     authorization === undefined

@@ -17,6 +17,8 @@ try {
       `error: unknown command '${unknown.word}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`,
     );
   }
+  if (Object.keys(process.env).some((name) => /^https?_proxy$/i.test(name)))
+    await (await import('./proxied-fetches.ts')).proxyFetches();
   if (args.length === 0) program.outputHelp();
   else await program.parseAsync();
 } catch (error) {

@@ -33,7 +33,7 @@ export class SharedMeans {
 
   /** The pool of connections to a server. @param baseFolder from which relative paths start. */
   dispatcherOf(server: ServerName, config: ServerConfig, baseFolder: string): Dispatcher {
-    return this.agents.of(config.addresses, ServerTls.of(server, config, baseFolder));
+    return this.agents.of(config.addresses, ServerTls.of(server, config, baseFolder), config.proxy);
   }
 
   /** What becomes of a server, as long as it is configured. */

@@ -1,5 +1,10 @@
-/** The pools of HTTP connections of the process: one for servers of the operator's own file, one for each address rule of other servers, and those of servers with `tls`. */
-import { isDeepStrictEqual } from 'node:util';
+/**
+ * The pools of HTTP connections of the process: one for servers of the operator's own file, one for each address rule of other servers and each option `proxy`,
+ * and those of servers with `tls`.
+ */
+import type { Socket } from 'node:net';
+import { callbackify, isDeepStrictEqual } from 'node:util';
+import { openTunnel, proxyTo, type ProxyTarget } from '@omnibus/lifecycle';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
 import { hostAndPort, type ServerTls, type TlsMaterial } from './server-tls.ts';
@@ -17,34 +22,35 @@ interface OwnPool {
 }
 
 export class Agents {
-  readonly #free = new Agent({ ...shared, connect: { timeout: connectTimeoutMs } });
-  /** Pools by their address rule, written as JSON. */
+  readonly #free = new Agent({ ...shared, connect: connectorTo(undefined) });
+  /** Pools by their address rule and proxy, written as JSON. */
   readonly #guarded = new Map<string, Agent>();
-  /** Pools of servers with `tls`, by server and address rule; as many as there were names of such servers. */
+  /** Pools of servers with `tls`, by server, address rule and proxy; as many as there were names of such servers. */
   readonly #own = new Map<string, OwnPool>();
 
   /**
    * @param rule undefined where any address is allowed.
    * @param tls of the server, for connections to it; undefined for a server without.
+   * @param proxy the option of the server; undefined where the environment of the process decides.
    */
-  of(rule: AddressRule | undefined, tls?: ServerTls): Dispatcher {
-    if (tls !== undefined) return this.#ownOf(rule, tls);
-    if (rule === undefined) return this.#free;
-    const key = JSON.stringify(rule);
+  of(rule: AddressRule | undefined, tls?: ServerTls, proxy?: string): Dispatcher {
+    if (tls !== undefined) return this.#ownOf(rule, tls, proxy);
+    if (rule === undefined && proxy === undefined) return this.#free;
+    const key = JSON.stringify([rule, proxy]);
     const known = this.#guarded.get(key);
     if (known !== undefined) return known;
-    const agent = new Agent({ ...shared, connect: connectorTo(rule) });
+    const agent = new Agent({ ...shared, connect: connectorTo(rule, undefined, proxy) });
     this.#guarded.set(key, agent);
     return agent;
   }
 
   /** A connection that was opened with another certificate serves nobody whose configuration names this one, so a changed configuration gets a pool of its own. */
-  #ownOf(rule: AddressRule | undefined, tls: ServerTls): Agent {
-    const key = JSON.stringify([tls.server, rule]);
+  #ownOf(rule: AddressRule | undefined, tls: ServerTls, proxy: string | undefined): Agent {
+    const key = JSON.stringify([tls.server, rule, proxy]);
     const known = this.#own.get(key);
     if (known?.id === tls.id) return known.agent;
     void known?.before?.close();
-    const agent = new Agent({ ...shared, connect: connectorTo(rule, tls) });
+    const agent = new Agent({ ...shared, connect: connectorTo(rule, tls, proxy) });
     this.#own.set(key, { id: tls.id, agent, before: known?.agent });
     return agent;
   }
@@ -58,8 +64,9 @@ export class Agents {
 /**
  * Checks a literal address, which is never resolved; names are checked when they are resolved (`lookupUnder`). A connection to the server with `tls` is opened with
  * what its files say then.
+ * @param proxy the option of the server; undefined where the environment decides.
  */
-function connectorTo(rule: AddressRule | undefined, tls?: ServerTls): buildConnector.connector {
+function connectorTo(rule: AddressRule | undefined, tls?: ServerTls, proxy?: string): buildConnector.connector {
   const made = (material: TlsMaterial): buildConnector.connector =>
     buildConnector({
       timeout: connectTimeoutMs,
@@ -69,12 +76,7 @@ function connectorTo(rule: AddressRule | undefined, tls?: ServerTls): buildConne
   const plain = made({});
   /** Remembers TLS sessions, so it is replaced with the files. */
   let own: { readonly material: TlsMaterial; readonly connect: buildConnector.connector } | undefined;
-  return (options, callback) => {
-    const problem = rule === undefined ? undefined : forbiddenHost(options.hostname, rule);
-    if (problem !== undefined) {
-      callback(refusal(problem, rule ?? {}), null);
-      return;
-    }
+  const connect: buildConnector.connector = (options, callback) => {
     if (
       tls === undefined ||
       options.protocol !== 'https:' ||
@@ -91,4 +93,34 @@ function connectorTo(rule: AddressRule | undefined, tls?: ServerTls): buildConne
       callback(error as Error, null);
     }
   };
+  return (options, callback) => {
+    const problem = rule === undefined ? undefined : forbiddenHost(options.hostname, rule);
+    const through = proxyTo(options, proxy);
+    if (problem !== undefined) callback(refusal(problem, rule ?? {}), null);
+    else if (through === undefined) connect(options, callback);
+    else
+      open(through, options, rule, (error, socket) => {
+        if (error !== null) callback(error, null);
+        else if (options.protocol === 'https:') connect({ ...options, httpSocket: socket }, callback);
+        else callback(null, socket);
+      });
+  };
+}
+
+/**
+ * A connection through a proxy, which resolves the name itself. Under an address rule the name is resolved here too, and has to lead to allowed addresses only.
+ */
+export async function tunnelled(proxy: URL, target: ProxyTarget, rule: AddressRule | undefined): Promise<Socket> {
+  if (rule !== undefined && !rule.allowedHosts.includes(target.hostname)) await untilAllowed(target.hostname, rule);
+  return openTunnel(proxy, target, connectTimeoutMs);
+}
+
+const open = callbackify(tunnelled);
+
+function untilAllowed(hostname: string, rule: AddressRule): Promise<void> {
+  return new Promise((resolve, reject) => {
+    lookupUnder(rule)(hostname.replace(/^\[|\]$/g, ''), { all: true }, (error) =>
+      error === null ? resolve() : reject(error),
+    );
+  });
 }

@@ -124,6 +124,7 @@ export class TransportFactory {
           limits,
           openTimeoutMs,
           addresses: this.#config.addresses,
+          proxy: this.#config.proxy,
           credentials,
           tls: ServerTls.of(this.#server, this.#config, this.#baseFolder),
         },

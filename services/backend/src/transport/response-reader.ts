@@ -7,6 +7,7 @@
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
+import { proxyRefused } from '@omnibus/lifecycle';
 import { insufficientScope, readChallenge, type Challenge } from '@omnibus/credentials';
 import type { JsonRpcId } from '@omnibus/protocol';
 import { addressRefused } from './address-rule.ts';
@@ -77,6 +78,7 @@ const notConnected = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
   'UND_ERR_INVALID_ARG',
   addressRefused,
+  proxyRefused,
   noCredentials,
 ]);
 const released: EndedResponse = { status: 0, mediaType: '', errorBody: '' };

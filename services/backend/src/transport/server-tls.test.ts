@@ -129,6 +129,7 @@ it('a WebSocket is opened with the certificate too', async () => {
       limits: { maxUpstreamMessageBytes: 1_000 } as never,
       openTimeoutMs: 5_000,
       addresses: undefined,
+      proxy: undefined,
       tls,
     },
     { lost: () => undefined } as never,

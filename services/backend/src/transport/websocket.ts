@@ -1,7 +1,11 @@
 /** A WebSocket as a client (a custom transport: basic/transports, Custom Transports): each text frame is one JSON-RPC message, in either direction. */
+import { isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { WebSocket } from 'ws';
+import { proxyTo } from '@omnibus/lifecycle';
 import { readChallenge, type HeaderSource, type SentHeaders } from '@omnibus/credentials';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
+import { tunnelled } from './agents.ts';
 import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
 import type { ServerTls } from './server-tls.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
@@ -18,6 +22,8 @@ export interface WebSocketTransportOptions {
   readonly openTimeoutMs: number;
   /** Undefined where any address is allowed. */
   readonly addresses: AddressRule | undefined;
+  /** The option `proxy` of the server. */
+  readonly proxy: string | undefined;
   /** Undefined where TLS is as Node makes it. */
   readonly tls: ServerTls | undefined;
 }
@@ -45,10 +51,14 @@ export class WebSocketTransport implements Transport {
     const { url, addresses, credentials } = this.#options;
     const problem = addresses === undefined ? undefined : forbiddenHost(new URL(url).hostname, addresses);
     if (problem !== undefined) throw refusal(problem, addresses ?? {});
-    await this.#connect(await credentials?.ask());
+    const shown = await credentials?.ask();
+    const to = new URL(url);
+    const through = proxyTo(to, this.#options.proxy);
+    await this.#connect(shown, through === undefined ? undefined : await tunnelled(through, to, addresses));
   }
 
-  #connect(shown: SentHeaders | undefined): Promise<void> {
+  /** @param tunnel a connection through a proxy; undefined for a direct one. */
+  #connect(shown: SentHeaders | undefined, tunnel: Socket | undefined): Promise<void> {
     const { url, headers, limits, openTimeoutMs, addresses, credentials, tls } = this.#options;
     const socket = new WebSocket(url, subprotocol, {
       headers: { ...headers, ...shown },
@@ -58,6 +68,14 @@ export class WebSocketTransport implements Transport {
       followRedirects: false,
       ...(addresses === undefined ? {} : { lookup: lookupUnder(addresses) }),
       ...tls?.read(),
+      ...(tunnel === undefined
+        ? {}
+        : {
+            createConnection: () =>
+              url.startsWith('wss:')
+                ? connectTls({ ...tls?.read(), socket: tunnel, ...serverNameOf(new URL(url).hostname) })
+                : tunnel,
+          }),
     });
     this.#socket = socket;
     return new Promise((resolve, reject) => {
@@ -142,4 +160,9 @@ export class WebSocketTransport implements Transport {
       this.#observer.dropped('invalid', incoming.problem, incoming.question);
     else this.#observer.requestFailed(incoming.id, { kind: 'invalid', problem: incoming.problem });
   }
+}
+
+/** The name that the server's certificate has to have (RFC 6066, 3: no address). */
+function serverNameOf(hostname: string): { readonly servername?: string; readonly host: string } {
+  return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { servername: hostname, host: hostname } : { host: hostname };
 }

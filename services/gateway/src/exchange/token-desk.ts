@@ -129,7 +129,7 @@ export class TokenDesk {
       namesResource: resource,
       scope: scopes?.join(' '),
       client: clientOf(credentials),
-      fetch: fetchOver(agents.of(rule([url, issuer, provider], allowedHosts))),
+      fetch: fetchOver(agents.of(rule([url, issuer, provider], allowedHosts), undefined, settings.proxy)),
       grant: this.#grantOf(credentials, held),
       asked: (outcome, problem) => {
         metrics.upstream.credentialsAsked(server, outcome);

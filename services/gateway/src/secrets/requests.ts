@@ -4,9 +4,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { backoffMs } from '@omnibus/lifecycle';
+import { callbackify } from 'node:util';
+import { backoffMs, openTunnel, proxyTo } from '@omnibus/lifecycle';
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
-import { Agent, request as send } from 'undici';
+import { Agent, buildConnector, request as send } from 'undici';
 
 /** Where the store is, and how long it is waited for. */
 export interface StoreTarget {
@@ -59,6 +60,21 @@ const pauses = { minMs: 250, maxMs: 2_000 } as const;
 const isPassing = (status: number): boolean => status >= 500 || status === 429 || status === 412;
 const distrusted = /^(CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/;
 
+const open = callbackify(openTunnel);
+
+/** The proxy of the environment leads to the store too; its configuration is not read yet. */
+function throughProxy(direct: buildConnector.connector, limitMs: number): buildConnector.connector {
+  return (options, callback) => {
+    const proxy = proxyTo(options, undefined);
+    if (proxy === undefined) direct(options, callback);
+    else
+      open(proxy, options, limitMs, (error, socket) => {
+        if (error === null) direct({ ...options, httpSocket: socket }, callback);
+        else callback(error, null);
+      });
+  };
+}
+
 export class StoreRequests implements AsyncDisposable {
   readonly #target: StoreTarget;
   readonly #agent: Agent;
@@ -72,10 +88,13 @@ export class StoreRequests implements AsyncDisposable {
     this.#giveUpAt = performance.now() + target.patienceMs;
     this.#agent = new Agent({
       connections: 8,
-      connect: {
-        timeout: target.timeoutMs,
-        ...(target.caFile === undefined ? {} : { ca: authorities(target.caFile) }),
-      },
+      connect: throughProxy(
+        buildConnector({
+          timeout: target.timeoutMs,
+          ...(target.caFile === undefined ? {} : { ca: authorities(target.caFile) }),
+        }),
+        target.timeoutMs,
+      ),
     });
   }
 

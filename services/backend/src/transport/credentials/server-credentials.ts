@@ -247,7 +247,7 @@ function fetchFor(
   provider?: string,
 ): Fetch {
   return outbound(
-    agents.of(issuersOf([url, issuer, provider], allowedHosts), ServerTls.of(server, config, baseFolder)),
+    agents.of(issuersOf([url, issuer, provider], allowedHosts), ServerTls.of(server, config, baseFolder), config.proxy),
   );
 }
 
