@@ -274,12 +274,12 @@ export class Heartbeat<S extends Sign> {
     this.#options = options;
   }
 
-  /** Whether nobody can have counted this worker as lost: its latest sign came back over the same connection, and not long ago. Always so in one process. */
+  /** Whether nobody can have counted this worker as lost: its latest sign came back over the same connection, sooner than others would. Always so in one process. */
   get isSure(): boolean {
     const { bus } = this.#options;
     return (
       !bus.isShared ||
-      (bus.connected && bus.reconnects === this.#reconnects && performance.now() - this.#heardAt <= silenceMs)
+      (bus.connected && bus.reconnects === this.#reconnects && performance.now() - this.#heardAt <= lostMs - presenceMs)
     );
   }
 

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { MemoryBus, sessionsBucket, subjects } from '@omnibus/bus';
 import {
   latestLegacyRevision,
-  latestModernRevision,
   newRequestKey,
   newWorkerId,
   noLists,
@@ -19,6 +18,7 @@ import { WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 class CutBus extends MemoryBus {
   override readonly isShared = true;
   isCut = false;
+  override reconnects = 0;
 
   override get connected(): boolean {
     return !this.isCut && super.connected;
@@ -96,36 +96,38 @@ it('a worker that was cut off looks whether it still holds the session before it
   expect(calls()).toEqual(['kept']);
 });
 
-it('a request without a session that waits counts as held, and one whose edge may have given it up is not made', async () => {
-  const frames: ModernReply[] = [];
-  const [held, given] = [newRequestKey(), newRequestKey()];
-  for (const key of [held, given])
+it('a request without a session that waits counts as held, and is made after an interruption only if its edge still asks for it', async () => {
+  const frames = new Map<SessionKey, ModernReply>();
+  const [wanted, given, closed] = [newRequestKey(), newRequestKey(), newRequestKey()];
+  for (const key of [wanted, given, closed])
     bus.request(
       subjects.modern(undefined),
       {
         kind: 'request',
         key,
         caller: { principal: anonymous, endpoint: rootEndpoint },
-        request: { jsonrpc: '2.0', id: key, method: 'tools/call', params: { name: 'late', tag: 'held' } },
+        request: { jsonrpc: '2.0', id: key, method: 'tools/call', params: { name: 'late', tag: key } },
         context: { capabilities: { sampling: {} }, logLevel: undefined },
         parameterHeaders: undefined,
       },
-      { reply: (frame) => void frames.push(frame), failed: (error) => test.faults.push(String(error)) },
+      { reply: (frame) => void frames.set(key, frame), failed: (error) => test.faults.push(String(error)) },
     );
   await untilWaited();
-  const said: (readonly SessionKey[])[] = [];
-  bus.request(
-    subjects.modernHolds(undefined),
-    { keys: [held, given, newRequestKey()] },
-    { reply: ({ keys }) => void said.push(keys), failed: (error) => test.faults.push(String(error)) },
-  );
-  await expect.poll(() => said).toEqual([[held, given]]);
-  bus.publish(subjects.modernControl, { kind: 'closed', key: given, reason: 'the request was given up' });
-  bus.isCut = true;
+  const held = (keys: readonly SessionKey[]): Promise<readonly SessionKey[]> =>
+    new Promise((resolve) => {
+      bus.request(
+        subjects.modernHolds(undefined),
+        { keys },
+        { reply: (said) => resolve(said.keys), failed: (error) => test.faults.push(String(error)) },
+      );
+    });
+  expect(await held([wanted, given, newRequestKey()])).toEqual([wanted, given]);
+  bus.publish(subjects.modernControl, { kind: 'closed', key: closed, reason: 'the request was given up' });
+  bus.reconnects += 1;
+  expect(await held([wanted])).toEqual([wanted]);
   await test.put('a', offers);
-  await expect.poll(() => frames).toMatchObject([{ kind: 'refused', fault: { reason: 'gateway.draining' } }]);
-  bus.isCut = false;
-  const later = await test.open(latestModernRevision, { sampling: {} });
-  await later.ask('tools/call', { name: 'late', tag: 'later' });
-  expect(calls()).toEqual(['later']);
+  await expect.poll(() => frames.get(wanted)).toMatchObject({ kind: 'message', last: true });
+  expect(frames.get(given)).toMatchObject({ kind: 'refused', fault: { reason: 'gateway.draining' } });
+  expect([calls(), frames.has(closed)]).toEqual([[wanted], false]);
+  expect(test.faults).toEqual([]);
 });

@@ -117,7 +117,7 @@ export class MemoryBus implements Bus {
     return Promise.resolve(0);
   }
 
-  readonly reconnects = 0;
+  readonly reconnects: number = 0;
   readonly isShared: boolean = false;
   readonly missing: readonly string[] = [];
 

@@ -13,8 +13,6 @@ import type { CallWatcher } from './watchers.ts';
 
 export interface CallHost extends ExchangeHost {
   readonly log: Logger;
-  /** Whether no other worker can have taken over what this one holds (`Heartbeat.isSure`). */
-  readonly isSure: () => boolean;
   readonly metrics: Metrics;
   readonly limits: Limits;
   /** What decides before a call is sent, in this order. */

@@ -8,6 +8,8 @@ import type { Offers } from '../views/offers.ts';
 import type { Place } from '../views/place.ts';
 
 export interface SessionHost extends CallHost, StreamHost {
+  /** Whether no other worker can have taken over what this one holds (`Heartbeat.isSure`). */
+  readonly isSure: () => boolean;
   /**
    * Finds out whether this worker still holds a session.
    * @returns undefined if it certainly does; else resolves with false also if that could not be found out.

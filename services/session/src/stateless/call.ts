@@ -34,8 +34,9 @@ import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import { inputRequired } from '../dialect/modern/encode.ts';
 import { CallClient, type CallClientOptions } from './call-client.ts';
 import { CallQuestions } from './call-questions.ts';
-import { answerResult, doubtOf, refuse, send, type PendingReply } from './pending-reply.ts';
+import { answerResult, refuse, send, type PendingReply } from './pending-reply.ts';
 import type { Place } from './place.ts';
+import { Wanted } from './wanted.ts';
 import type { KeptCall } from './kept-calls.ts';
 import { deliver, SettledCall, type Settlement } from './settled-call.ts';
 import type { StatelessHost } from './stateless-host.ts';
@@ -72,6 +73,7 @@ export class StatelessCall implements CallStream, KeptCall {
   readonly #forwarding: Forwarding<CallStream>;
   readonly #questions = new CallQuestions();
   readonly #client: CallClient;
+  readonly #wanted: Wanted;
   #waiters: PendingReply[];
   #phase: 'running' | 'collecting' | 'parked' | 'settled' = 'running';
   #round = 0;
@@ -82,11 +84,15 @@ export class StatelessCall implements CallStream, KeptCall {
 
   constructor(options: StatelessCallOptions) {
     this.#options = options;
+    this.#wanted = new Wanted(options.host.bus);
     this.#waiters = [options.first];
     this.#client = new CallClient(options, this.#questions, this);
     this.#forwarding = new Forwarding(options.host, this.#client, options.linkedResources, {
       ...nobodyHears,
-      doubt: () => doubtOf(options.host),
+      doubt: () => {
+        const { doubt } = this.#wanted;
+        return doubt === undefined ? undefined : Promise.resolve(doubt);
+      },
     });
   }
 
@@ -261,8 +267,11 @@ export class StatelessCall implements CallStream, KeptCall {
     this.#askFor(waiter);
   }
 
+  /** The edge of a request asks after it. @returns false when it does not wait for this call. */
   waits(key: SessionKey): boolean {
-    return this.#waiters.some(({ command }) => command.key === key);
+    const isWaiting = this.#waiters.some(({ command }) => command.key === key);
+    if (isWaiting) this.#wanted.confirmed();
+    return isWaiting;
   }
 
   /** A request was closed by its client. @returns false when it does not belong to this call. */

@@ -10,7 +10,6 @@ import {
   type ModernCommand,
   type ModernReply,
 } from '@omnibus/protocol';
-import type { CallHost } from '../call/call-host.ts';
 import type { Requested, Requester } from '../call/records.ts';
 import { modernDialect } from '../dialect/modern/dialect.ts';
 import { modernError } from '../dialect/modern/encode.ts';
@@ -69,14 +68,6 @@ export function progressTokenOf({ command }: PendingReply): JsonRpcId | undefine
 }
 
 export const draining: GatewayFault = fault('gateway.draining');
-
-/**
- * Of a request that has waited at a worker that was cut off: its edge may have given it up. An edge that still waits sends it to another worker, since
- * nothing was done with it.
- */
-export function doubtOf({ isSure }: Pick<CallHost, 'isSure'>): Promise<GatewayFault> | undefined {
-  return isSure() ? undefined : Promise.resolve(draining);
-}
 
 export const { subscriptionId } = metaKeys;
 

@@ -122,7 +122,6 @@ export class RequestsUnderTest {
       wheel,
       log,
       metrics,
-      isSure: () => true,
       callerProblem: () => undefined,
       factsOf: ({ facts }) => facts,
       placeOf: ({ endpoint }) => endpoint,

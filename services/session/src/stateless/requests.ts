@@ -52,6 +52,7 @@ import {
   type PendingReply,
 } from './pending-reply.ts';
 import { Running } from './running.ts';
+import { Wanted } from './wanted.ts';
 import { KeptCalls } from './kept-calls.ts';
 import type { Listener } from './listener.ts';
 import type { ChangesFor, StatelessHost } from './stateless-host.ts';
@@ -74,7 +75,7 @@ export class StatelessRequests {
   readonly #linkedResources = new LinkedResourcesOfClients();
   readonly #gone = new Set<SessionKey>();
   /** Requests that wait until it is known what servers offer to their clients. */
-  readonly #waiting = new Set<SessionKey>();
+  readonly #waiting = new Map<SessionKey, Wanted>();
   #subscriptions: Subscription[] = [];
   #isStopping = false;
 
@@ -179,6 +180,7 @@ export class StatelessRequests {
   }
 
   #holds(key: SessionKey): boolean {
+    this.#waiting.get(key)?.confirmed();
     return this.#waiting.has(key) || this.#listeners.has(key) || this.#calls.waits(key) || this.#tasks.waits(key);
   }
 
@@ -311,12 +313,14 @@ export class StatelessRequests {
     const {
       command: { key, caller },
     } = waiter;
-    this.#waiting.add(key);
+    const wanted = new Wanted(this.#host.bus);
+    this.#waiting.set(key, wanted);
     void until.then(() => {
       this.#running.leave(caller);
       if (!this.#waiting.delete(key)) return;
-      if (this.#host.isSure()) this.#guard(waiter, () => this.#receive(waiter));
-      else refuse(waiter, draining);
+      const { doubt } = wanted;
+      if (doubt === undefined) this.#guard(waiter, () => this.#receive(waiter));
+      else refuse(waiter, doubt);
     });
   }
 
