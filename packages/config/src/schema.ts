@@ -409,7 +409,7 @@ const shape = z.strictObject({
       call: duration('60s').describe('A call is given up after this time without an answer or progress.'),
       max: duration('10m').describe('A call is given up after this time, even while it reports progress.'),
       human: duration('10m').describe(
-        'Time a client has to answer a question that a server asks its user. The time limits of the call stand still meanwhile.',
+        'Time a client has to answer a question that a server asks its user. The time limits of the call stand still until the answer; without answers, they stand still for this time in all.',
       ),
       task: duration('1h').describe(
         'How long one `tasks/result` request of a client (2025-11-25) may wait for the result of a task.',

@@ -286,6 +286,34 @@ describe('an exchange', () => {
     expect(exchange.unconfirmed).toBe(0);
   });
 
+  it.each([3_000, 700])(
+    'ends, although its server asks the next question every %i ms and none is answered',
+    async (everyMs) => {
+      const { say } = await begin();
+      for (let passed = 0, input = 1; passed < 20_000 && outcomes.length === 0; passed += everyMs, input += 1) {
+        await say(question(input as InputKey));
+        await pass(everyMs);
+      }
+      expect(outcomes).toMatchObject([
+        { kind: 'fault', fault: { reason: 'upstream.timeout', data: { limitMs: 5_000 } } },
+      ]);
+      // `maxMs`, and once the time of a client to answer.
+      expect(said.filter((what) => what.startsWith('asked')).length).toBe(Math.ceil(8_000 / everyMs));
+    },
+  );
+
+  it('has all its time as long as its client answers, however often it is asked', async () => {
+    const { exchange, say } = await begin();
+    for (let input = 1; input <= 10; input += 1) {
+      await say(question(input as InputKey));
+      await pass(2_000);
+      exchange.answerInput(input as InputKey, { result: {} });
+    }
+    expect(outcomes).toEqual([]);
+    await say({ kind: 'result', result: {} });
+    expect(outcomes).toMatchObject([{ kind: 'result' }]);
+  });
+
   it('is asked a hundred things at once and no more; the server is told so', async () => {
     const { say } = await begin();
     for (let input = 1; input <= 102; input += 1) await say(question(input));

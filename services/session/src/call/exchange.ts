@@ -5,7 +5,8 @@
  * Invariants
  *  E1  `settled` is called exactly once, except after `cancel`: then never.
  *  E2  After it settled, nothing of the exchange reaches the client: no progress, no log, no late answer.
- *  E3  While a client is asked, the time limits of the exchange stand still; each question has a limit of its own.
+ *  E3  While a client is asked, the time limits of the exchange stand still: until it answers, and for `humanMs` in all if it does not. Each question has a
+ *      limit of its own. So an exchange ends, however often its server asks.
  *  E4  It is registered with `adapters.ts`, which reports a lost adapter, from its beginning until it is settled.
  */
 import { gatewayFaultOf, subjects, type BusError, type PendingRequest } from '@omnibus/bus';
@@ -41,8 +42,10 @@ export class Exchange extends Link {
   #questions: ExchangeQuestions | undefined;
   /** Time (`performance.now()`) at which `maxMs` is over; moved on by the time in which the client was asked. */
   #endsAt: number;
-  /** Time (`performance.now()`) since which the client has open questions, while it has. */
+  /** Time (`performance.now()`) since which the client has open questions, while it has; moved on by each answer. */
   #askedAt = 0;
+  /** Milliseconds for which the time limits still stand still without an answer. */
+  #patienceMs: number;
   #deadline: Deadline;
   #pending: PendingRequest | undefined;
   /** Whether it has ended: nothing of it reaches the client any more. */
@@ -59,7 +62,8 @@ export class Exchange extends Link {
     this.#host = host;
     this.#request = request;
     this.#observer = observer;
-    const { callMs, maxMs, own } = request.limits;
+    const { callMs, maxMs, own, humanMs } = request.limits;
+    this.#patienceMs = humanMs;
     const inAllMs = own === undefined ? maxMs : Math.min(maxMs, own.leftMs);
     this.#endsAt = performance.now() + inAllMs;
     this.#deadline = host.wheel.schedule(Math.min(callMs, inAllMs), () => this.#expire());
@@ -185,7 +189,7 @@ export class Exchange extends Link {
     const wasAsked = this.#isAsked;
     for (const input of this.#questions?.clear() ?? [])
       this.#observer.inputWithdrawn(input, 'the connection to the server is gone');
-    if (wasAsked) this.#age();
+    if (wasAsked) this.#age(false);
     if (this.#request.context.taskPlace === undefined) this.#observer.affinity(undefined);
     this.#observer.lost?.(this.#isRepeatable ? 'repeated' : 'unknown');
     if (this.#isTaskLost) this.#endTask();
@@ -221,10 +225,14 @@ export class Exchange extends Link {
 
   /** Passes on the client's answer to a question of the server. */
   answerInput(input: InputKey, answer: InputAnswer): void {
+    this.#answer(input, answer, true);
+  }
+
+  #answer(input: InputKey, answer: InputAnswer, isClients: boolean): void {
     if (this.isSettled || this.#questions?.remove(input) !== true) return;
     this.#questions.keep(input, answer);
     this.#passAnswer(input, answer);
-    this.#ageWhenAnswered();
+    this.#age(isClients);
   }
 
   #passAnswer(input: InputKey, answer: InputAnswer): void {
@@ -248,29 +256,36 @@ export class Exchange extends Link {
       });
       return;
     }
-    if (!this.#isAsked) {
-      this.#askedAt = performance.now();
-      this.#deadline.cancel(); // E3
-    }
+    const isFirst = !this.#isAsked;
     const { humanMs } = this.#request.limits;
     this.#questions.add(input, humanMs, () => {
       this.#observer.inputWithdrawn(input, 'the time to answer is over');
-      this.answerInput(input, {
-        error: toErrorObject(fault('input.timeout', `the client did not answer within ${humanMs / 1_000} s`)),
-      });
+      const problem = fault('input.timeout', `the client did not answer within ${humanMs / 1_000} s`);
+      this.#answer(input, { error: toErrorObject(problem) }, false);
     });
+    if (isFirst) {
+      this.#askedAt = performance.now();
+      this.#schedule(); // E3
+    }
     this.#observer.input(event);
   }
 
-  #ageWhenAnswered(): void {
-    if (!this.#isAsked) this.#age();
+  /** A question is not open any more. @param isAnswered whether the client has answered it: then the time since it was asked does not count. */
+  #age(isAnswered: boolean): void {
+    if (!isAnswered && this.#isAsked) return; // The client may still answer another one.
+    const now = performance.now();
+    const asked = now - this.#askedAt;
+    const free = isAnswered ? asked : Math.min(asked, this.#patienceMs);
+    if (!isAnswered) this.#patienceMs -= free;
+    this.#endsAt += free;
+    this.#askedAt = now;
+    this.#schedule();
   }
 
-  /** No question is open any more: the time limits run again. */
-  #age(): void {
-    this.#endsAt += performance.now() - this.#askedAt;
+  #schedule(): void {
     this.#deadline.cancel();
-    this.#deadline = this.#host.wheel.schedule(this.#timeLeftMs, () => this.#expire());
+    const leftMs = this.#isAsked ? this.#endsAt + this.#patienceMs - performance.now() : this.#timeLeftMs;
+    this.#deadline = this.#host.wheel.schedule(leftMs, () => this.#expire());
   }
 
   /** Milliseconds until it is given up if nothing arrives. */
@@ -309,7 +324,7 @@ export class Exchange extends Link {
       case 'input-withdrawn':
         if (this.#questions?.remove(event.input) !== true) return;
         this.#observer.inputWithdrawn(event.input, event.reason);
-        this.#ageWhenAnswered();
+        this.#age(false);
         return;
       case 'result':
       case 'error':
