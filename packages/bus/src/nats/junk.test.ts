@@ -77,6 +77,31 @@ it('a junk reply fails its request; one of a kind that only a newer version know
   }
 });
 
+it('a foreign stream that stores our messages answers none of them, and the log names it', async () => {
+  const capture = { name: 'everything', subjects: [subjects.backend('server' as never).name], storage: 'memory' };
+  await nats.outsider.request('$JS.API.STREAM.CREATE.everything', JSON.stringify(capture), 5_000);
+  const to = subjects.backend('server' as never);
+  const asked = new Heard<string>();
+  let answer = (): void => undefined;
+  const subscription = await nats.far.subscribe(to, (_request, reply) => {
+    answer = () => reply({ kind: 'result', result: {} } as never);
+    asked.add('asked');
+  });
+  const told = new Heard<unknown>();
+  nats.near.request(to, samples.backend.request as never, { reply: told.add, failed: told.add });
+  await asked.until(1);
+  expect(await nats.faults.until(1)).toMatchObject([
+    {
+      kind: 'connection',
+      what: expect.stringContaining(`the stream "everything" at NATS stores our messages`) as string,
+    },
+  ]);
+  answer();
+  expect(await told.until(1)).toMatchObject([{ kind: 'result' }]);
+  subscription.close();
+  await nats.outsider.request('$JS.API.STREAM.DELETE.everything', '', 5_000);
+});
+
 it.each([
   'no JSON',
   '{}',

@@ -1,0 +1,42 @@
+/** What is left of keys that were deleted. */
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { expect, it, vi } from 'vitest';
+import { startNatsProgram } from '../testing/nats-server.ts';
+import { openNatsBus } from './bus.ts';
+
+it('a deleted key leaves a mark for a while and then nothing, and one that was written again stays', async () => {
+  await using server = await startNatsProgram();
+  const bus = await openNatsBus({ servers: server.url, clientName: 'one', connectTimeoutMs: 5_000 }, () => undefined);
+  const store = await bus.keyValue<number>({ name: 'omnibus-marks', isSmall: true, forgetsMs: 300 });
+  for (let number = 0; number < 20; number += 1) {
+    await store.put(`key-${number}`, number);
+    await store.delete(`key-${number}`);
+  }
+  expect(await store.wasDeleted('key-19')).toBe(true);
+  const revision = await store.create('key-7', 7);
+  const connection = await connect({ servers: server.url });
+  const manager = await jetstreamManager(connection);
+  const left = async (): Promise<number> => (await manager.streams.info('KV_omnibus-marks')).state.messages;
+  expect(await left()).toBe(20);
+  await vi.waitFor(async () => expect(await left()).toBe(1), 10_000);
+  expect(await store.get('key-7')).toEqual({ key: 'key-7', value: 7, revision });
+  expect(await store.wasDeleted('key-19')).toBe(false);
+  await connection.close();
+  await bus.drain();
+});
+
+it('parts of a large value that was replaced or deleted leave nothing', async () => {
+  await using server = await startNatsProgram();
+  const bus = await openNatsBus({ servers: server.url, clientName: 'one', connectTimeoutMs: 5_000 }, () => undefined);
+  const store = await bus.keyValue<string>({ name: 'omnibus-large' });
+  for (const letter of ['a', 'b', 'c']) await store.put('key', letter.repeat(2_000_000));
+  const connection = await connect({ servers: server.url });
+  const manager = await jetstreamManager(connection);
+  const left = async (): Promise<number> => (await manager.streams.info('KV_omnibus-large-parts')).state.messages;
+  expect(await left()).toBe(4);
+  await store.delete('key');
+  expect(await left()).toBe(0);
+  await connection.close();
+  await bus.drain();
+});
