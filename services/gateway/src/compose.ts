@@ -3,7 +3,7 @@
  * role and no others.
  */
 import type { Audit, AuditTrail } from '@omnibus/audit';
-import { Blocks, openingAdvice, type Bus, type OnFault } from '@omnibus/bus';
+import type { Blocks, Bus, OnFault } from '@omnibus/bus';
 import type { Backend, BackendOptions, UserOptions } from '@omnibus/backend';
 import { consoleMode, isForOneUser, type Config } from '@omnibus/config';
 import type { AuthorizationServer } from '@omnibus/authorization';
@@ -18,7 +18,7 @@ import { openPages } from './connect/own-user.ts';
 import type { Exchange } from './exchange/open-exchange.ts';
 import type { Vaults } from './vault.ts';
 import { withReason } from './problem-words.ts';
-import { openBus } from './open-bus.ts';
+import { missingStreams, openBlocks, openBus } from './open-bus.ts';
 import { Proofs, type Authenticator } from '@omnibus/identity';
 import { DeadlineWheel, proxyEnvironment } from '@omnibus/lifecycle';
 import { newWorkerId, version, type CatalogRecord, type ServerName } from '@omnibus/protocol';
@@ -131,7 +131,7 @@ export async function startGateway({
   let [isSettled, isStopping] = [false, false];
   const notReady = (): string[] => [
     ...(bus?.connected === true ? [] : [busProblem]),
-    ...(bus?.missing ?? []).map((stream) => `the stream ${stream} is missing at NATS: run "omnibus nats setup"`),
+    ...missingStreams(bus),
     ...(isSettled ? [] : [has('backend') ? 'servers are still connecting' : 'still starting']),
     ...(isStopping ? ['stopping'] : []),
   ];
@@ -415,16 +415,6 @@ function changesOnRecord(audit: Audit | undefined): BackendOptions['definitionCh
           ...(kind === 'tools' || kind === 'prompts' ? { target: name } : {}),
           more: { definition: digest, definition_of: `${kind} ${name}`, why, effect, facets, risks },
         });
-}
-
-/** @returns undefined where NATS refuses it, as with the permissions of an older version. */
-async function openBlocks(bus: Bus, log: Logger): Promise<Blocks | undefined> {
-  try {
-    return await Blocks.open(bus);
-  } catch (error) {
-    log.error({ problem: String(error) }, `nobody can be blocked here: ${openingAdvice(error)}`);
-    return undefined;
-  }
 }
 
 /** Opens authentication for the admin port. If that fails, the process serves all the same, and nobody is authenticated at its admin port. */

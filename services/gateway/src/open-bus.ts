@@ -1,10 +1,12 @@
 /** Opens the bus of the configuration, with the login of this process. */
 import { resolve } from 'node:path';
 import {
+  Blocks,
   examineNats,
   findLoginProblem,
   inboxOf,
   MemoryBus,
+  openingAdvice,
   openNatsBus,
   setUpNats,
   type Bus,
@@ -15,6 +17,7 @@ import {
   type SetUpStep,
 } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
+import type { Logger } from '@omnibus/telemetry';
 import type { Role } from './compose.ts';
 
 interface BusOptions {
@@ -80,6 +83,23 @@ export function setUpBus(
     },
     ledger,
   );
+}
+
+/** What this process waits for until NATS is set up, in words for the operator. */
+export function missingStreams(bus: Bus | undefined): readonly string[] {
+  return (bus?.missing ?? []).map(
+    (stream) => `the stream ${stream} is missing at NATS or older than this version: run "omnibus nats setup"`,
+  );
+}
+
+/** @returns undefined where NATS refuses it, as with the permissions of an older version. */
+export async function openBlocks(bus: Bus, log: Logger): Promise<Blocks | undefined> {
+  try {
+    return await Blocks.open(bus);
+  } catch (error) {
+    log.error({ problem: String(error) }, `nobody can be blocked here: ${openingAdvice(error)}`);
+    return undefined;
+  }
 }
 
 /** What is wrong with the address or the login of the bus, as far as it can be checked without connecting; undefined where nothing is. */

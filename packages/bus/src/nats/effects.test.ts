@@ -164,6 +164,16 @@ describe.each(busRoles)('the user of role %s', (role) => {
     expect(arrived.values.filter((text) => text.includes('evil'))).toEqual([]);
   }, 60_000);
 
+  it('adds to the audit under names of its own role only', async () => {
+    const { messages } = (await manager.streams.info(auditLedger.name)).state;
+    const subjectOf = (of: string): string => allOf(auditLedger.family, 0) + of;
+    for (const of of ['.x', ...busRoles.filter((other) => other !== role).map((other) => `.${other}.x`)])
+      await ask(subjectOf(of), 'forged');
+    expect((await manager.streams.info(auditLedger.name)).state.messages).toBe(messages);
+    await ask(subjectOf(`.${role}.x`), 'own');
+    expect((await manager.streams.info(auditLedger.name)).state.messages).toBe(messages + 1);
+  });
+
   it('takes nothing away by having the acknowledgement of a message sent to the API of JetStream', async () => {
     const kept = ['omnibus-audit', 'KV_omnibus-vault', 'KV_omnibus-approvals', 'KV_omnibus-oauth-keys'];
     const count = async (): Promise<number[]> =>
@@ -248,7 +258,7 @@ it('a process that may not create streams waits for the set-up, says so, and goe
   );
   const opening = bus.keyValue(sessionsBucket);
   expect(await faults.until(1)).toEqual([
-    'the stream KV_omnibus-sessions is missing at NATS, and this process may not create it: run "omnibus nats setup" as a user that may',
+    'the stream KV_omnibus-sessions is missing at NATS or older than this version, and this process may not create or update it: run "omnibus nats setup" as a user that may',
   ]);
   expect(bus.missing).toEqual(['KV_omnibus-sessions']);
   const options = { servers: at('setup'), clientName: 'setup', connectTimeoutMs: 5_000 };

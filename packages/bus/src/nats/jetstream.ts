@@ -2,7 +2,7 @@
  * Opens streams in JetStream. A process that NATS lets create streams creates those that are missing, with as many replicas as the cluster allows, so that
  * the loss of a node loses nothing. Any other process waits for the set-up (`setup.ts`). A store that was lost while the process runs is opened again.
  */
-import { jetstreamManager, JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
+import { jetstreamManager, JetStreamApiError, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
 import { PermissionViolationError, type NatsConnection } from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
 import type { OnFault } from '../bus.ts';
@@ -18,6 +18,8 @@ const tooFewNodes: readonly number[] = [10_005, 10_023, 10_074];
 /** JetStream's "resource limits exceeded for account", "no suitable peers for placement", "insufficient resources", "insufficient memory" and "insufficient storage": of a stream with one replica they mean that there is no room for it. */
 const noRoom: readonly number[] = [10_002, 10_005, 10_023, 10_028, 10_047];
 const retryMs = 500;
+/** Milliseconds that a stream's leader has to answer with a message. */
+const readMs = 1_000;
 /** Longest wait: a cluster that has lost a node normally elects a new leader much sooner. */
 const giveUpMs = 30_000;
 /** Pause between two attempts to give a stream its missing replicas; it doubles. */
@@ -38,7 +40,7 @@ export function isStreamMissing(error: unknown): boolean {
 
 /** What an operator has to do about a stream that is missing. */
 function missingAdvice(stream: string): string {
-  return `the stream ${stream} is missing at NATS, and this process may not create it: run "omnibus nats setup" as a user that may`;
+  return `the stream ${stream} is missing at NATS or older than this version, and this process may not create or update it: run "omnibus nats setup" as a user that may`;
 }
 
 /** The streams that a process uses. */
@@ -58,6 +60,7 @@ export class Streams {
   /** Streams that may lack replicas. */
   readonly #growing = new Set<string>();
   #manager: Promise<JetStreamManager> | undefined;
+  #reader: Promise<JetStreamManager> | undefined;
 
   /** @param waitMs milliseconds to wait for the set-up; Infinity for no bound. */
   constructor(connection: NatsConnection, place: NatsPlace, onFault: OnFault, waitMs: number) {
@@ -70,6 +73,12 @@ export class Streams {
   get manager(): Promise<JetStreamManager> {
     this.#manager ??= jetstreamManager(this.#connection, managerOptions(this.#place));
     return this.#manager;
+  }
+
+  /** Asks for single messages, and gives up soon: while a stream has no leader, as after the loss of a node, no node answers. */
+  get reader(): Promise<JetStreamManager> {
+    this.#reader ??= jetstreamManager(this.#connection, { ...managerOptions(this.#place), timeout: readMs });
+    return this.#reader;
   }
 
   /** Streams that are missing until the set-up has run. */
@@ -158,10 +167,14 @@ export class Streams {
     };
     try {
       await withReplicas(this.#connection, this.#place, wanted, async (replicas) => {
-        const { created } = await manager.streams.info(wanted.name).catch(async (error: unknown) => {
+        const present = await manager.streams.info(wanted.name).catch((error: unknown) => {
           if (!isStreamMissing(error)) throw error;
-          return create(manager, { ...wanted, num_replicas: replicas });
+          return undefined;
         });
+        const { created } =
+          present === undefined
+            ? await create(manager, { ...wanted, num_replicas: replicas })
+            : await withSubjects(manager, present, wanted);
         found(created);
       });
       return true;
@@ -184,6 +197,21 @@ async function create(manager: JetStreamManager, wanted: WantedStream): Promise<
     // Another process was faster, with other bounds of the operator's.
     if (error instanceof JetStreamApiError && error.code === nameInUse) return manager.streams.info(wanted.name);
     if (isRefused(error)) throw new NeedsSetUp(missingAdvice(wanted.name), { cause: error });
+    throw error;
+  }
+}
+
+/** Adds the subjects that an older version did not use. */
+async function withSubjects(
+  manager: JetStreamManager,
+  present: StreamInfo,
+  { name, subjects }: WantedStream,
+): Promise<StreamInfo> {
+  if (subjects.every((subject) => present.config.subjects.includes(subject))) return present;
+  try {
+    return await manager.streams.update(name, { subjects });
+  } catch (error) {
+    if (isRefused(error)) throw new NeedsSetUp(missingAdvice(name), { cause: error });
     throw error;
   }
 }

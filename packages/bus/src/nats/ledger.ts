@@ -1,5 +1,5 @@
 /**
- * Ledgers on JetStream: a stream with a subject for each writer, from which nothing is removed before its time. NATS checks that an entry follows the last
+ * Ledgers on JetStream: a stream with a subject for each writer, below one of its role, from which nothing is removed before its time. NATS checks that an entry follows the last
  * one of its writer, so a writer notices what another process writes under its name, and an entry that comes twice is stored once. Entries carry no
  * `Nats-Msg-Id`: another process that guesses the next id would make NATS drop the entry as a duplicate.
  */
@@ -7,8 +7,10 @@ import { jetstream, JetStreamApiError, type JetStreamClient, type JetStreamManag
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Ledger, LedgerDefinition, LedgerEntry } from '../bus.ts';
 import { BusError } from '../errors.ts';
-import { allOf } from '../subject.ts';
+import { root } from '../subject.ts';
+import type { BusRole } from '../families.ts';
 import type { Streams } from './jetstream.ts';
+import { busRoles } from './permissions.ts';
 import { managerOptions, nameAt, type NatsPlace } from './place.ts';
 import { ledgerStream } from './streams.ts';
 
@@ -27,7 +29,7 @@ export async function openLedger(
   await streams.open(wanted);
   return new NatsLedger(
     wanted.name,
-    nameAt(place, allOf(definition.family, 1)),
+    nameAt(place, `${root}.${definition.family}`),
     streams,
     await streams.manager,
     jetstream(connection, managerOptions(place)),
@@ -36,16 +38,17 @@ export async function openLedger(
 
 class NatsLedger implements Ledger {
   readonly #stream: string;
-  readonly #subject: string;
+  /** The beginning of all subjects, without a dot. */
+  readonly #family: string;
   readonly #streams: Streams;
   readonly #manager: JetStreamManager;
   readonly #client: JetStreamClient;
   /** Sequence number of the last entry of each writer of this process. */
   readonly #last = new Map<string, number>();
 
-  constructor(stream: string, subject: string, streams: Streams, manager: JetStreamManager, client: JetStreamClient) {
+  constructor(stream: string, family: string, streams: Streams, manager: JetStreamManager, client: JetStreamClient) {
     this.#stream = stream;
-    this.#subject = subject;
+    this.#family = family;
     this.#streams = streams;
     this.#manager = manager;
     this.#client = client;
@@ -88,23 +91,25 @@ class NatsLedger implements Ledger {
   }
 
   async *read(writer?: string, after = 0): AsyncGenerator<LedgerEntry> {
-    const prefix = this.#subject.slice(0, -1);
-    const subject = writer === undefined ? this.#subject : this.#subjectOf(writer);
-    for (let next = after + 1; ;) {
-      const message = await this.#stored({ seq: next, next_by_subj: subject });
-      if (message === undefined) return;
-      yield { writer: message.subject.slice(prefix.length), text: message.string(), number: message.seq };
-      next = message.seq + 1;
+    // Before 0.3.0 the subject of a writer did not name its role.
+    const subjects =
+      writer === undefined ? [`${this.#family}.>`] : [`${this.#family}.${writer}`, this.#subjectOf(writer)];
+    for (const subject of subjects) {
+      for (let next = after + 1; ;) {
+        const message = await this.#stored({ seq: next, next_by_subj: subject });
+        if (message === undefined) break;
+        yield { writer: writerOf(message.subject), text: message.string(), number: message.seq };
+        next = message.seq + 1;
+      }
     }
   }
 
   async *readBack(before?: number): AsyncGenerator<LedgerEntry> {
-    const prefix = this.#subject.slice(0, -1);
     // Texts expire from the oldest on, so that the first one that is missing is the end.
     for (let next = before === undefined ? undefined : before - 1; next === undefined || next > 0;) {
-      const message = await this.#stored(next === undefined ? { last_by_subj: this.#subject } : { seq: next });
+      const message = await this.#stored(next === undefined ? { last_by_subj: `${this.#family}.>` } : { seq: next });
       if (message === undefined) return;
-      yield { writer: message.subject.slice(prefix.length), text: message.string(), number: message.seq };
+      yield { writer: writerOf(message.subject), text: message.string(), number: message.seq };
       next = message.seq - 1;
     }
   }
@@ -122,6 +127,16 @@ class NatsLedger implements Ledger {
   }
 
   #subjectOf(writer: string): string {
-    return this.#subject.slice(0, -1) + writer;
+    return `${this.#family}.${roleOf(writer)}.${writer}`;
   }
+}
+
+function writerOf(subject: string): string {
+  return subject.slice(subject.lastIndexOf('.') + 1);
+}
+
+/** The role that may write under a name, which begins with it; a process of all roles has the permissions of each. */
+function roleOf(writer: string): BusRole {
+  const role = writer.slice(0, writer.indexOf('-'));
+  return busRoles.find((each) => each === role) ?? 'session';
 }

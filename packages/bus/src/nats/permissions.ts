@@ -87,8 +87,8 @@ export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Per
       ...used.flatMap(({ bucket }) => readingOf(bucket, place)),
       ...written.flatMap(({ bucket }) => writingOf(bucket, place)),
       ...(journalRoles.includes(role) ? ofStream(at(streamJournal.name), place) : []),
-      // Every process adds to the audit under a name of its own; no role may remove anything from it.
-      at(allOf(auditLedger.family, 1)),
+      // Every process adds to the audit under a name of its own, which begins with its role; no role may remove anything from it.
+      at(`${root}.${auditLedger.family}.${role}.*`),
       ...ofStream(at(auditLedger.name), place),
     ].toSorted(),
     subscribe: [

@@ -36,7 +36,7 @@ const validKey = /^[-/=\w]+(?:\.[-/=\w]+)*$/;
 /** Messages that are read at the same time, and how many there have to be for that. */
 const lanes = { count: 16, from: 64 };
 /** How often a message is asked for, and the pause in between: while a stream has no leader, as after the loss of a node, no node answers. */
-const reads = { tries: 3, pauseMs: 200 };
+const reads = { tries: 6, pauseMs: 200 };
 
 export interface StoreOptions {
   readonly connection: NatsConnection;
@@ -148,7 +148,7 @@ export class Store {
     which: { readonly last_by_subj: string } | { readonly seq: number; readonly next_by_subj: string },
   ): Promise<StoredEntry | undefined> {
     return this.#again(async () => {
-      const manager = await this.#streams.manager;
+      const manager = await this.#streams.reader;
       for (let tried = 1; ; tried += 1) {
         try {
           const found = await manager.streams.getMessage(this.stream, which);

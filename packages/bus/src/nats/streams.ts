@@ -115,7 +115,8 @@ export function journalStream(
 export function ledgerStream(place: NatsPlace, { name, family, maxAgeMs, maxBytes }: LedgerDefinition): WantedStream {
   return {
     name: nameAt(place, name),
-    subjects: [nameAt(place, allOf(family, 1))],
+    // The role and the writer; before 0.3.0 the writer alone.
+    subjects: [allOf(family, 2), allOf(family, 1)].map((subject) => nameAt(place, subject)),
     ...common,
     discard: 'new',
     max_age: nanos(maxAgeMs),

@@ -7,7 +7,7 @@ import type { Watch } from '../bus.ts';
 import type { Store, StoredEntry } from './store.ts';
 
 /** Milliseconds between two looks at a bucket of which nothing is heard. */
-const lookMs = 1_000;
+const lookMs = 2_000;
 
 interface TailOptions {
   readonly connection: NatsConnection;
