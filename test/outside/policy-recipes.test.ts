@@ -296,13 +296,14 @@ it('check names line and rule of an error, and warns of rules that can never mat
   expect(output).toMatch(/meaningless\.yaml:6:\d+: access\.rules\[2\]\.when: .*matches.*not taken/);
   const odd = await write(
     'odd.yaml',
-    'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess: { rules: [{ id: far, who: "group:x", deny: ["b/*", "a/x"] }] }\nlimits: { rules: [{ id: few, rate: 1/s, what: ["tool:c/*", a] }] }\n',
+    'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess: { rules: [{ id: far, who: "group:x", deny: ["b/*", "a/x"] }, { id: held, who: everyone, ask: [a/y], approvers: ["group:ops"] }] }\nlimits: { rules: [{ id: few, rate: 1/s, what: ["tool:c/*", a] }] }\n',
   );
   const warned = await omnibus('check', odd);
   expect(warned.status).toBe(0);
   expect(warned.output).toContain('rule "far" can never match "b/*": there is no such server');
   expect(warned.output).toContain('limit "few" can never match "tool:c/*": there is no such server');
   expect(warned.output).toContain('names callers, and nothing says how they are known');
+  expect(warned.output).toContain('rule "held" stops no program of this machine');
 });
 
 it('check tells newcomers what they have written where it is probably not what they meant', async () => {

@@ -8,10 +8,12 @@ const named = (what: string) => texts.optional().describe(what);
 const parts = z.strictObject({
   user: named('"ISSUER|SUBJECT", exactly.'),
   key: named('The subject of API keys.'),
-  group: named('A group. With `tenant`, one of that tenant; without, one of callers that have no tenant.'),
+  group: named(
+    'A group: "NAME", or "ISSUER|NAME" for one of that issuer. With `tenant`, one of that tenant; without, one of callers that have no tenant.',
+  ),
   tenant: named('The tenant of the caller.'),
-  client: named('The client id of the program that the token was issued to.'),
-  scope: named('A scope of the token.'),
+  client: named('The client id of the program that the token was issued to: "ID", or "ISSUER|ID".'),
+  scope: named('A scope of the token: "NAME", or "ISSUER|NAME".'),
   via: named(
     'An agent that acts for the user: "any" for whichever agent, "ISSUER|SUBJECT" of the agent, or "client:ID".',
   ),
@@ -104,7 +106,7 @@ const rule = z.strictObject({
     .optional()
     .describe('What the rule is called in refusals, logs and records. Default: its number, such as "#3".'),
   who: who.describe(
-    '"everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "scope:NAME", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match.',
+    '"everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "scope:NAME", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match. Groups, clients and scopes of one issuer are "group:ISSUER|NAME", and so on.',
   ),
   except: who.optional().describe('Whom the rule is not about; written like `who`.'),
   allow: texts
@@ -152,7 +154,7 @@ const rule = z.strictObject({
   approvers: texts
     .optional()
     .describe(
-      'Who may approve, out of those with the role approver, operator or admin (`auth.admin.roles`): "group:NAME", "key:SUBJECT" or "ISSUER|SUBJECT". Nobody may approve calls of his own. Default: everybody with one of these roles.',
+      'Who may approve, out of those with the role approver, operator or admin (`auth.admin.roles`): "group:NAME", "group:ISSUER|NAME", "key:SUBJECT" or "ISSUER|SUBJECT". Nobody may approve calls of his own. Default: everybody with one of these roles.',
     ),
   expires: expires
     .optional()

@@ -407,7 +407,7 @@ const adminAccess = z.strictObject({
     })
     .prefault({})
     .describe(
-      'Which callers have which role: "group:NAME", "key:SUBJECT" for the API keys of a subject, or "ISSUER|SUBJECT". A running gateway follows changes. Groups, keys and the names that a proxy gives count only for callers without a tenant, and an agent that acts for a user has no role.',
+      'Which callers have which role: "group:NAME" ("group:ISSUER|NAME" for a group of one issuer), "key:SUBJECT" for the API keys of a subject, or "ISSUER|SUBJECT". A running gateway follows changes. Groups, keys and the names that a proxy gives count only for callers without a tenant, and an agent that acts for a user has no role.',
     ),
   tenants: z
     .record(tenantName, persons)

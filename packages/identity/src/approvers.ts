@@ -4,7 +4,7 @@ import type { Facts } from './facts.ts';
 /** Roles of `auth.admin.roles` that may decide. */
 const decidingRoles = ['approver', 'operator', 'admin'] as const;
 
-/** People as the configuration lists them, by role: `group:NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
+/** People as the configuration lists them, by role: `group:NAME`, `group:ISSUER|NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
 type RoleLists = Readonly<Record<(typeof decidingRoles)[number], readonly string[]>>;
 
 /** The issuers that name callers anew in each tenant: API keys, and a proxy that names tenants. Another issuer gives a subject once. */
@@ -15,14 +15,16 @@ const namingPerTenant: readonly string[] = ['omnibus:keys', 'omnibus:proxy'];
  * keys with the same subject, and users of the same name behind a proxy: these name only callers without a tenant.
  */
 export function isNamed(facts: Facts, list: readonly string[]): boolean {
-  const { issuer, subject, groups, tenant, actors } = facts;
+  const { issuer, subject, tenant, actors } = facts;
   if (actors.length > 0 || (tenant !== undefined && namingPerTenant.includes(issuer))) return false;
   const key = issuer === 'omnibus:keys' ? [`key:${subject}`] : [];
-  const names = new Set([
-    `${issuer}|${subject}`,
-    ...(tenant === undefined ? [...key, ...groups.map((group) => `group:${group}`)] : []),
-  ]);
+  const names = new Set([`${issuer}|${subject}`, ...(tenant === undefined ? [...key, ...groupNames(facts)] : [])]);
   return list.some((who) => names.has(who));
+}
+
+/** The groups of a caller as lists name them: of any issuer, or of his. */
+export function groupNames({ issuer, groups }: Facts): readonly string[] {
+  return groups.flatMap((group) => [`group:${group}`, `group:${issuer}|${group}`]);
 }
 
 /** Whether a caller has a role that may decide. */

@@ -265,7 +265,7 @@ export class Authenticator {
         ? {
             fault: fault(
               'auth.invalid',
-              `the token is not accepted: its issuer ${name === '' ? 'is not said' : `is ${printable(name).slice(0, 200)}`}, and not ${[...this.#issuers.keys(), ...(cluster === undefined ? [] : [cluster.issuer])].join(' or ')}`,
+              `the token is not accepted: its issuer ${name === '' ? 'is not said' : `is ${printable(name).slice(0, 200)}, ${this.#notIssuer(name)}`}`,
             ),
           }
         : unknown;
@@ -275,6 +275,14 @@ export class Authenticator {
       ),
       endpoint,
     );
+  }
+
+  /** Says why an issuer is none of the configured ones, which a stranger is not told: each may be that of a customer. One that is written almost so is known to whoever names it. */
+  #notIssuer(name: string): string {
+    const meant = [...this.#issuers.keys(), ...(this.#cluster === undefined ? [] : [this.#cluster.issuer])].find(
+      (issuer) => spelling(issuer) === spelling(name),
+    );
+    return meant === undefined ? 'whose tokens are not accepted here' : `and not ${meant}`;
   }
 
   /** Notes that somebody else was asked. */
@@ -348,3 +356,6 @@ function issuerOf(token: string): string | undefined {
     return undefined;
   }
 }
+
+/** The same for issuers that differ only in capital letters and a slash at their end. */
+const spelling = (issuer: string): string => issuer.toLowerCase().replace(/\/$/u, '');

@@ -1,7 +1,7 @@
 export { bearerChallenge } from './challenge.ts';
 export { Authenticator } from './authenticator.ts';
 export type { AuthenticatorOptions } from './authenticator.ts';
-export { approvalObstacle, isApprover, isNamed } from './approvers.ts';
+export { approvalObstacle, groupNames, isApprover, isNamed } from './approvers.ts';
 export type { Approvable } from './approvers.ts';
 export { areElsewhere, claimAt, fewerGroups, requireProblem, withoutNulls } from './issuers/claims.ts';
 export { followFiles } from './follow-files.ts';

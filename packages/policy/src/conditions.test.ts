@@ -57,6 +57,38 @@ describe('numbers and truth values are compared by value, and another type count
     expect(decided(passed).filter((each) => each.startsWith(effect))).toEqual([]);
   });
 
+  it('a glob for addresses is compared with one address, and a text with several counts against the caller', async () => {
+    const allows = await policyOf([
+      { id: 'r', who: 'everyone', allow: 'a/b', args: { mode: { pattern: '*@acme.example' } } },
+    ]);
+    const denies = await policyOf(
+      [{ id: 'r', who: 'everyone', deny: 'a/b', args: { mode: { pattern: '*@evil.example' } } }],
+      'allow',
+    );
+    const several = [
+      'evil@x, a@acme.example',
+      'evil@x;a@acme.example',
+      'evil@x\na@acme.example',
+      '<evil@x> a@acme.example',
+      '"evil@x"@acme.example',
+      'a@evil.example, b@acme.example',
+    ];
+    for (const mode of several)
+      expect([mode, decide(allows, 'a/b', { args: { mode } }), decide(denies, 'a/b', { args: { mode } })]).toEqual([
+        mode,
+        'deny r',
+        'deny r',
+      ]);
+    expect(
+      [allows, denies].map((policy) => decide(policy, 'a/b', { args: { mode: 'ann.lee+x@acme.example' } })),
+    ).toEqual(['allow r', 'allow']);
+    const others = await policyOf([
+      { id: 'r', who: 'everyone', allow: 'a/b', args: { mode: { pattern: ['git@github.com:*', 'note *'] } } },
+    ]);
+    for (const mode of ['git@github.com:acme/x@v1', 'note for a@b, c@d'])
+      expect(decide(others, 'a/b', { args: { mode } })).toBe('allow r');
+  });
+
   it('at any depth, in a list, and after a guardrail has made the arguments again', async () => {
     const policy = await policyOf(
       [{ id: 'r', who: 'everyone', deny: 'a/b', when: 'args.f.modes.exists(x, x == 9) || 9 in args.f.more' }],

@@ -86,8 +86,14 @@ function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSet
       typeof value === 'string' || Array.isArray(value) ? verdictOf(value.length <= maxLength) : 'unknown',
     );
   if (pattern !== undefined) {
-    const globs = (typeof pattern === 'string' ? [pattern] : pattern).map((glob) => compileGlob(glob));
-    tests.push((value) => (typeof value === 'string' ? verdictOf(globs.some((fits) => fits(value))) : 'unknown'));
+    const texts = typeof pattern === 'string' ? [pattern] : pattern;
+    const globs = texts.map((glob) => compileGlob(glob));
+    const isOfAddresses = texts.some((glob) => addressGlob.test(glob));
+    tests.push((value) =>
+      typeof value !== 'string' || (isOfAddresses && isAddressList(value))
+        ? 'unknown'
+        : verdictOf(globs.some((fits) => fits(value))),
+    );
   }
   if (tests.length === 0) throw new Error('expected `min`, `max`, `in`, `maxLength` or `pattern`');
   const verdictOn = (value: unknown): Verdict =>
@@ -95,6 +101,15 @@ function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSet
   if (allowed?.every((value) => verdictOn(value) !== 'yes') === true)
     throw new Error('nothing under `in` meets the other conditions');
   return verdictOn;
+}
+
+/** A glob for addresses of any name, such as `*@example.com`. */
+const addressGlob = /\*[^@]*@/;
+
+/** Whether a text may be several addresses (RFC 5322 section 3.4): it is a list then, of which each would have to be judged. */
+function isAddressList(text: string): boolean {
+  const at = text.indexOf('@');
+  return at !== -1 && (text.includes('@', at + 1) || /[\s,;<>]/u.test(text));
 }
 
 /** Whether a double is all that is known of a number of which more was written. */

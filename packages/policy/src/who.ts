@@ -1,5 +1,5 @@
 /** Whom a rule applies to, as the configuration writes it, and whether a caller is among them. */
-import { whoProblem, type Facts, type Subject } from '@omnibus/protocol';
+import { whoProblem, withIssuer, type Facts, type Subject } from '@omnibus/protocol';
 
 /** A text, or a list of which one has to match. */
 type Texts = string | readonly string[];
@@ -10,11 +10,12 @@ export interface WhoParts {
   readonly user?: Texts | undefined;
   /** The subject of an API key. */
   readonly key?: Texts | undefined;
-  /** With `tenant`, a group of that tenant; alone, a group of callers without a tenant, since two tenants may have groups of the same name. */
+  /** `NAME`, or `ISSUER|NAME` for a group of that issuer. With `tenant`, a group of that tenant; alone, a group of callers without a tenant, since two tenants may have groups of the same name. */
   readonly group?: Texts | undefined;
   readonly tenant?: Texts | undefined;
-  /** The program that the token was given to. */
+  /** The program that the token was given to: `ID`, or `ISSUER|ID`. */
   readonly client?: Texts | undefined;
+  /** `NAME`, or `ISSUER|NAME`. */
   readonly scope?: Texts | undefined;
   /** Agents acting for the user: `any`, `ISSUER|SUBJECT` of the one that acts, or `client:ID`. */
   readonly via?: Texts | undefined;
@@ -54,7 +55,7 @@ export function agentClients(who: Who): readonly string[] {
   return (typeof who === 'string' || !isList(who) ? [who] : who)
     .flatMap((each) => (typeof each === 'string' ? [] : textsOf(each.via)))
     .filter((via) => via.startsWith(clientMark))
-    .map((via) => via.slice(clientMark.length));
+    .map((via) => withIssuer(via.slice(clientMark.length)).name);
 }
 
 const clientMark = 'client:';
@@ -78,6 +79,8 @@ function partsProblem(parts: WhoParts): string | undefined {
       if (text !== text.trim()) return `expected no blanks around a name: write \`${part}: ${text.trim()}\``;
       if (part === 'user' && !text.includes('|'))
         return `expected \`user: "ISSUER|SUBJECT"\`, got ${JSON.stringify(text)}; an API key is \`key\``;
+      const { name } = withIssuer(text);
+      if (name.trim() === '') return `expected a name after the issuer in \`${part}\``;
       if (part === 'via' && text !== 'any' && !text.startsWith(clientMark) && !text.includes('|'))
         return `expected \`via\` with "any", "ISSUER|SUBJECT" or "client:ID", got ${JSON.stringify(text)}`;
     }
@@ -99,13 +102,28 @@ function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
   wanted(user, (values, { issuer, subject }) => values.includes(`${issuer}|${subject}`));
   wanted(key, (values, { issuer, subject }) => issuer === keyIssuer && values.includes(subject));
   wanted(tenant, (values, facts) => facts.tenant !== undefined && values.includes(facts.tenant));
-  wanted(
+  const issued = (
+    texts: Texts | undefined,
+    namesOf: (facts: Facts) => readonly string[],
+    mayCount: (facts: Facts) => boolean = () => true,
+  ): void => {
+    if (texts === undefined) return;
+    const values = textsOf(texts).map((text) => withIssuer(text));
+    tests.push(
+      (facts) =>
+        mayCount(facts) &&
+        values.some(
+          ({ issuer, name }) => (issuer === undefined || issuer === facts.issuer) && namesOf(facts).includes(name),
+        ),
+    );
+  };
+  issued(
     group,
-    (values, facts) =>
-      (facts.tenant === undefined || tenant !== undefined) && values.some((value) => facts.groups.includes(value)),
+    ({ groups }) => groups,
+    (facts) => facts.tenant === undefined || tenant !== undefined,
   );
-  wanted(client, (values, facts) => facts.client !== undefined && values.includes(facts.client));
-  wanted(scope, (values, { scopes }) => values.some((value) => scopes.includes(value)));
+  issued(client, ({ client: id }) => (id === undefined ? [] : [id]));
+  issued(scope, ({ scopes }) => scopes);
   wanted(via, isAgainst ? actsAlsoVia : actsVia);
   return (facts) => facts !== undefined && tests.every((test) => test(facts));
 }
@@ -122,8 +140,9 @@ function actsAlsoVia(values: readonly string[], facts: Facts): boolean {
 
 const isNamed = (values: readonly string[], actor: Subject): boolean =>
   values.includes('any') || values.includes(nameOf(actor));
-const isClientNamed = (values: readonly string[], { client }: Facts): boolean =>
-  client !== undefined && values.includes(`${clientMark}${client}`);
+const isClientNamed = (values: readonly string[], { client, issuer }: Facts): boolean =>
+  client !== undefined &&
+  (values.includes(`${clientMark}${client}`) || values.includes(`${clientMark}${issuer}|${client}`));
 
 const nameOf = ({ issuer, subject }: Subject): string => `${issuer}|${subject}`;
 const textsOf = (texts: Texts | undefined): readonly string[] =>

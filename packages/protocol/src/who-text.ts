@@ -1,4 +1,7 @@
-/** The text that names callers in rules and limits: `everyone`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`. */
+/**
+ * The text that names callers in rules and limits: `everyone`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`. Issuers give
+ * groups, clients and scopes names of their own: `group:ISSUER|NAME` is the one of that issuer.
+ */
 
 const kinds = ['user', 'key', 'group', 'tenant', 'client', 'scope'] as const;
 
@@ -10,7 +13,24 @@ export function whoProblem(text: string): string | undefined {
   const value = text.slice(kind.length + 1);
   if (value.trim() === '') return `expected a name after "${kind}:"`;
   if (value !== value.trim()) return `expected no blanks around the name: write "${kind}:${value.trim()}"`;
+  if (withIssuer(value).name.trim() === '') return `expected a name after the issuer: "${kind}:ISSUER|NAME"`;
   return kind === 'user' && !value.includes('|')
     ? 'expected "user:ISSUER|SUBJECT"; an API key is "key:SUBJECT"'
     : undefined;
+}
+
+/** A name, with the issuer whose name it is. */
+export interface IssuedName {
+  /** Undefined where a name of any issuer is meant. */
+  readonly issuer: string | undefined;
+  readonly name: string;
+}
+
+/** An issuer is a URI, so a name with a bar and no URI in front of it is a name. */
+const issued = /^([A-Za-z][A-Za-z0-9+.-]*:[^|]+)\|(.*)$/su;
+
+/** Reads `ISSUER|NAME`, or a name of any issuer. */
+export function withIssuer(text: string): IssuedName {
+  const [, issuer, name = text] = issued.exec(text) ?? [];
+  return { issuer, name };
 }

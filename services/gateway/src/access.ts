@@ -2,6 +2,7 @@
 import { enabledServers, formatProblem, type Config, type ProblemAt } from '@omnibus/config';
 import { compile, compileSelector, selectorsOf, type Policy, type RuleProblem } from '@omnibus/policy';
 import { selectorProblem } from '@omnibus/protocol';
+import { isForApprovers } from './issuer-warnings.ts';
 import { ruleWarnings } from './rule-warnings.ts';
 import { guardrailProblems, guardrailWarnings } from './guards.ts';
 
@@ -99,6 +100,14 @@ export function accessWarnings(config: Config): readonly string[] {
         : []),
     ];
   });
+  const isOpen = auth === undefined || auth === 'none' || auth.admin === undefined;
+  const unheld = access.rules.flatMap((rule, index) =>
+    isOpen && isForApprovers(rule)
+      ? [
+          `rule ${JSON.stringify(rule.id ?? `#${index + 1}`)} stops no program of this machine: without \`auth.admin\`, whoever reaches the admin port may approve, also the program that calls`,
+        ]
+      : [],
+  );
   const hasRoles =
     auth !== undefined &&
     auth !== 'none' &&
@@ -108,7 +117,7 @@ export function accessWarnings(config: Config): readonly string[] {
     access.approvals.clients && !hasRoles
       ? ['access.approvals.clients asks nobody: nobody has the role approver, operator or admin (auth.admin.roles)']
       : [];
-  return [...ofRules, ...unasked, ...others];
+  return [...ofRules, ...unheld, ...unasked, ...others];
 }
 
 /** Warnings about limits of servers that do not exist. */

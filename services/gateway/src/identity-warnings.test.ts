@@ -20,6 +20,9 @@ const up = 'mcpServers: { up: { url: http://127.0.0.1:4001/mcp } }';
 const signIn = (provider: string, more: string): string =>
   `publicUrl: https://g.example\nauth: { server: { signIn: { issuer: "${provider}", clientId: a${more} } } }`;
 const issuer = 'publicUrl: https://g.example\nauth: { issuers: [{ issuer: https://a.example }], ';
+const twoIssuers =
+  'publicUrl: https://g.example\nauth: { issuers: [{ issuer: https://a.example }, { issuer: https://b.example }]';
+const two = `${twoIssuers} }\n${up}`;
 
 it.each([
   ['nobody has a tenant', server('[acme]'), 'mcpServers.up.tenants', 'no caller is of "acme"'],
@@ -114,6 +117,36 @@ it.each([
     'publicUrl',
     'in the clear',
   ],
+  [
+    'a group may be said by two issuers',
+    `${two}\naccess: { rules: [{ who: "group:ops", allow: up }] }`,
+    'access.rules.0.who',
+    'group:ops may be said by each of https://a.example, https://b.example; write "group:ISSUER|ops"',
+  ],
+  [
+    'a client is excepted, and two issuers may have it',
+    `${two}\naccess: { rules: [{ who: everyone, except: { client: cli }, deny: up }] }`,
+    'access.rules.0.except',
+    'client:cli may be said by each of',
+  ],
+  [
+    'a role is of a group that two issuers may say',
+    `${twoIssuers}, admin: { roles: { admin: ["group:ops", "group:https://a.example|sec"] } } }\n${up}`,
+    'auth.admin.roles.admin',
+    'group:ops may be said by each of',
+  ],
+  [
+    'a server is told names that two may have',
+    `${issuer}keys: { file: k } }\nmcpServers: { up: { url: http://127.0.0.1:4001/mcp, headers: { X-User: "{principal.subject}" } } }`,
+    'mcpServers.up.headers.X-User',
+    'cannot tell equal names of https://a.example, API keys apart',
+  ],
+  [
+    'one person may have two credentials',
+    `${issuer}keys: { file: k }, admin: { roles: { approver: ["group:ops"] } } }\n${up}\naccess: { rules: [{ who: everyone, ask: up, by: approvers }] }`,
+    'access.rules.0.ask',
+    'callers known by https://a.example, API keys are one person',
+  ],
 ])('it is said where %s', (_what, text, path, message) => {
   expect(identityWarnings(configOf(text)).map((warning) => [warning.path.join('.'), warning.message])).toEqual([
     [path, expect.stringContaining(message)],
@@ -129,6 +162,9 @@ it.each([
   `${signIn('https://login.microsoftonline.com/6b29fc40/v2.0', '')}\n${up}`,
   `publicUrl: http://127.0.0.1:7300\nauth: { issuers: [{ issuer: https://a.example }] }\n${up}`,
   up,
+  `${two}\naccess: { rules: [{ who: "group:https://a.example|ops", allow: up }, { who: { user: "https://a.example|ann", group: ops }, allow: up }, { who: "group:ops", deny: up }, { who: everyone, ask: up }] }`,
+  `${issuer}keys: { file: k } }\n${up}\naccess: { rules: [{ who: "group:ops", allow: up }] }`,
+  `${issuer}keys: { file: k } }\nmcpServers: { up: { url: http://127.0.0.1:4001/mcp, headers: { X-User: "{principal.issuer}|{principal.subject}" } } }`,
 ])('nothing is said of what is right: %s', (text) => {
   expect(identityWarnings(configOf(text))).toEqual([]);
 });

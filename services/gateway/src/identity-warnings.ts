@@ -1,6 +1,7 @@
 /** Finds options of `auth`, and tenants, that name somebody who can never come, or something that is not there: nothing fails, and nobody is let in. */
 import { enabledServers, hasTenants, type Config } from '@omnibus/config';
 import { compileSelector } from '@omnibus/policy';
+import { issuerWarnings } from './issuer-warnings.ts';
 
 export interface IdentityWarning {
   /** The place in the configuration. */
@@ -22,6 +23,7 @@ export function identityWarnings(config: Config): readonly IdentityWarning[] {
           ...strangerWarnings(ways),
         ]),
     ...tenantWarnings(config, ways),
+    ...issuerWarnings(config),
   ];
 }
 

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { enabledServers, type Config } from '@omnibus/config';
 import type { Target } from '@omnibus/policy';
-import { whoProblem, type Facts, type Principal } from '@omnibus/protocol';
+import { whoProblem, withIssuer, type Facts, type Principal } from '@omnibus/protocol';
 import { z } from 'zod';
 
 const texts = z.union([z.string(), z.array(z.string())]).optional();
@@ -39,18 +39,27 @@ export type Person = string | PersonParts;
 export function personOf(person: Person): Facts | undefined {
   if (person === 'nobody') return undefined;
   const { user, key, group, tenant, client, scope, via } = partsOf(person);
-  const [issuer, subject] = key === undefined ? split(user ?? 'somebody') : ['omnibus:keys', key];
+  const named = [...listOf(group), ...listOf(scope), ...listOf(client)].map((text) => withIssuer(text).issuer);
+  const [issuer, subject] =
+    key !== undefined
+      ? ['omnibus:keys', key]
+      : user === undefined
+        ? [named.find((each) => each !== undefined) ?? '', 'somebody']
+        : split(user);
   const agents = listOf(via);
   return {
     principal: 'p_test' as Principal,
     issuer,
     subject,
     tenant,
-    groups: listOf(group),
-    scopes: listOf(scope),
+    groups: listOf(group).map(nameIn),
+    scopes: listOf(scope).map(nameIn),
     expiresAt: undefined,
     key: undefined,
-    client: client ?? agents.find((each) => each.startsWith('client:'))?.slice('client:'.length),
+    client:
+      client === undefined
+        ? agents.find((each) => each.startsWith('client:'))?.slice('client:'.length)
+        : nameIn(client),
     actors: agents
       .filter((each) => !each.startsWith('client:'))
       .map((each) => {
@@ -117,6 +126,8 @@ function split(text: string): readonly [string, string] {
   const at = text.indexOf('|');
   return at === -1 ? ['', text] : [text.slice(0, at), text.slice(at + 1)];
 }
+
+const nameIn = (text: string): string => withIssuer(text).name;
 
 const listOf = (texts: Texts): readonly string[] =>
   texts === undefined ? [] : typeof texts === 'string' ? [texts] : texts;

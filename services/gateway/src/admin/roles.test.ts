@@ -81,3 +81,18 @@ it('who looks after a tenant is of that tenant, and is so by its own groups and 
     ),
   ).toEqual(['status', 'usage', 'whoami']);
 });
+
+it('a group of one issuer is not that of another', () => {
+  const roles = { ...lists, admin: ['group:https://login.example|ops'] };
+  const ann = { ...somebody, issuer: 'https://login.example', groups: ['ops'] };
+  expect([ann, { ...ann, issuer: 'https://partner.example' }].map((facts) => rolesOf(facts, roles))).toEqual([
+    ['admin'],
+    [],
+  ]);
+  const tenants = { acme: ['group:https://login.example|ops'] };
+  expect(
+    [ann, { ...ann, issuer: 'https://partner.example' }].map((facts) =>
+      tenantOf({ ...facts, tenant: 'acme' }, tenants),
+    ),
+  ).toEqual(['acme', undefined]);
+});

@@ -1,10 +1,10 @@
 /** Who may do what at the admin port: a table of acts with the roles they need, and the configuration's lists of who has which role. */
-import { isNamed, type Facts } from '@omnibus/identity';
+import { groupNames, isNamed, type Facts } from '@omnibus/identity';
 import type { AdminAct } from '@omnibus/telemetry';
 
 export type AdminRole = 'viewer' | 'operator' | 'auditor' | 'approver' | 'admin';
 
-/** People as the configuration lists them: `group:NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
+/** People as the configuration lists them: `group:NAME`, `group:ISSUER|NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
 export type RoleLists = Readonly<Record<AdminRole, readonly string[]>>;
 
 const everyRole = ['viewer', 'operator', 'auditor', 'admin'] as const;
@@ -73,8 +73,8 @@ export function rolesOf(facts: Facts, lists: RoleLists): readonly AdminRole[] {
 
 /** The tenant that a caller administers, which can only be his own. @param lists of administrators, by tenant. */
 export function tenantOf(facts: Facts, lists: Readonly<Record<string, readonly string[]>>): string | undefined {
-  const { groups, tenant, actors } = facts;
+  const { tenant, actors } = facts;
   if (tenant === undefined || actors.length > 0 || !Object.hasOwn(lists, tenant)) return undefined;
-  const names = new Set([...namesOf(facts), ...groups.map((group) => `group:${group}`)]);
+  const names = new Set([...namesOf(facts), ...groupNames(facts)]);
   return lists[tenant]?.some((who) => names.has(who)) === true ? tenant : undefined;
 }
