@@ -31,7 +31,7 @@ export function namedTools(
       };
       return pinned === undefined ? complete : { ...complete, pinned };
     });
-  return publicNames(tools, isPrefixed(definition), definition.rename);
+  return publicNames(tools, isPrefixed(definition), definition.rename, definition.nameLength);
 }
 
 /** By public name, in the endpoint's order. @param records of the endpoint's servers. */
@@ -39,7 +39,7 @@ export function namedPrompts(
   definition: EndpointDefinition,
   records: readonly CatalogRecord[],
 ): ReadonlyMap<string, Named> {
-  return publicNames(named('prompts', records), isPrefixed(definition), new Map());
+  return publicNames(named('prompts', records), isPrefixed(definition), new Map(), definition.nameLength);
 }
 
 function named(kind: 'tools' | 'prompts', records: readonly CatalogRecord[]): Named[] {

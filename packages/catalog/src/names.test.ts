@@ -13,6 +13,15 @@ describe('public names', () => {
     expect(prefixedName({ server: 'files', original: 'read_file' })).toBe('files__read_file');
   });
 
+  it('are cut to the length that the operator leaves for them, also where they collide, except those that the operator chose', () => {
+    const entries = ['x'.repeat(60), 'y'.repeat(29), 'y!'.repeat(15)].map((original) => ({ server: 'a', original }));
+    for (const prefixed of [true, false]) {
+      const names = [...publicNames(entries, prefixed, new Map([[`a/${'x'.repeat(60)}`, 'z'.repeat(60)]]), 32).keys()];
+      expect(new Set(names).size).toBe(3);
+      expect(names.map(({ length }) => length)).toEqual([60, prefixed ? 32 : 29, 32]);
+    }
+  });
+
   it('are shortened with a hash that does not depend on other names', () => {
     const long = prefixedName({ server: 'files', original: 'x'.repeat(80) });
     expect(long).toHaveLength(maxNameLength);

@@ -16,39 +16,43 @@ export interface NamedEntry {
 }
 
 /** The name with the server's name before it, `server__tool`, shortened with a hash if it is too long. */
-export function prefixedName({ server, original }: NamedEntry): string {
-  return fitName(`${server}${separator}${original}`);
+export function prefixedName({ server, original }: NamedEntry, length = maxNameLength): string {
+  return fitName(`${server}${separator}${original}`, length);
 }
 
-/** Makes a name fit in length and alphabet; a changed name ends in a hash of the original. */
-export function fitName(name: string): string {
+/** Makes a name fit in length and alphabet; a changed name ends in a hash of the original. @param length most characters. */
+export function fitName(name: string, length = maxNameLength): string {
   const clean = name.replace(/[^A-Za-z0-9_-]/g, '_');
-  if (clean === name && name.length <= maxNameLength) return name;
-  return `${clean.slice(0, maxNameLength - hashLength - 1)}_${shortHash(name)}`;
+  if (clean === name && name.length <= length) return name;
+  return `${clean.slice(0, length - hashLength - 1)}_${shortHash(name)}`;
 }
 
 /**
  * Gives each entry its public name.
  * @param prefixed whether all names have their server's name before them; otherwise only names that would be equal have.
  * @param renamed names that the operator has configured, by `server/original`.
+ * @param length most characters of a name that the operator has not chosen.
  */
 export function publicNames<Entry extends NamedEntry>(
   entries: readonly Entry[],
   prefixed: boolean,
   renamed: ReadonlyMap<string, string>,
+  length = maxNameLength,
 ): ReadonlyMap<string, Entry> {
   const wanted = (entry: Entry): string =>
-    renamed.get(`${entry.server}/${entry.original}`) ?? (prefixed ? prefixedName(entry) : fitName(entry.original));
+    renamed.get(`${entry.server}/${entry.original}`) ??
+    (prefixed ? prefixedName(entry, length) : fitName(entry.original, length));
   const claims = new Map<string, number>();
   for (const entry of entries) claims.set(wanted(entry), (claims.get(wanted(entry)) ?? 0) + 1);
   const names = new Map<string, Entry>();
   for (const entry of entries) {
     let name = wanted(entry);
-    if ((claims.get(name) ?? 0) > 1) name = prefixedName(entry);
+    if ((claims.get(name) ?? 0) > 1) name = prefixedName(entry, length);
     // Names can be made to collide; whoever comes later in the endpoint's order gives way until nothing is in the way.
     for (let turn = 0; names.has(name); turn += 1)
       name = fitName(
-        `${prefixedName(entry)}_${shortHash(`${entry.server}/${entry.original}${turn === 0 ? '' : `#${turn}`}`)}`,
+        `${prefixedName(entry, length)}_${shortHash(`${entry.server}/${entry.original}${turn === 0 ? '' : `#${turn}`}`)}`,
+        length,
       );
     names.set(name, entry);
   }

@@ -25,6 +25,8 @@ export interface EndpointDefinition {
   /** Fixed argument values by `server/tool`. */
   readonly pin: ReadonlyMap<string, JsonObject>;
   readonly pageSize: number;
+  /** Most characters of a name; default: 64. */
+  readonly nameLength?: number;
   /** Only callers that are known come in: what is said there is not for everybody. */
   readonly isForKnown?: boolean;
   /** Whether nothing in the configuration restricts by its name what a caller may ask of the only server. */

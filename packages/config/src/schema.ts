@@ -400,6 +400,15 @@ const shape = z.strictObject({
     .describe(
       'Names of this installation on NATS, and how this process logs in there. All files are read again for each connection.',
     ),
+  nameLength: z
+    .number()
+    .int()
+    .min(32)
+    .max(64)
+    .default(64)
+    .describe(
+      'Most characters of the names of tools and prompts. Interfaces of language models take 64, and some clients put words of their own in front: leave room for those, such as 50 for `mcp__omnibus__`. A longer name is cut and ends in a digest; names given by `rename` stay as they are.',
+    ),
   prefix: prefixMode
     .default('auto')
     .describe('Whether tools and prompts are named `server__tool`. auto: only at endpoints with more than one server.'),

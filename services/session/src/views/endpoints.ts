@@ -68,12 +68,13 @@ export class Endpoints {
   }
 
   #define(endpoint: EndpointName, servers: readonly ServerName[]): EndpointDefinition {
-    const { pageSize, prefix, auth, access, profiles } = this.#config;
+    const { pageSize, prefix, nameLength, auth, access, profiles } = this.#config;
     const common = {
       endpoint,
       servers,
       offered: this.#offered,
       pageSize,
+      nameLength,
       isForKnown: (auth !== undefined && auth !== 'none') || access !== undefined,
     };
     const profile = Object.hasOwn(profiles, endpoint) ? profiles[endpoint] : undefined;
