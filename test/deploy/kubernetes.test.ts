@@ -160,13 +160,18 @@ it('only edges and session workers are given the sealing key, only edges the dig
     );
 });
 
+/** What an object cannot say of its server: options of programs of the gateway's own machine, and what only the operator may decide. */
+const ofOperators = [
+  ...['cwd', 'envFile', 'user', 'sandbox'],
+  ...['absentFacts', 'credentials', 'disabled', 'hints', 'restart', 'tls'],
+];
 const ofPods = ['image', 'port', 'path', 'envFrom', 'resources', 'imagePullSecrets'];
 it.each([
-  ['mcpserver.yaml', 'mcpServers', ['headersFrom', ...ofPods]],
-  ['mcpprofile.yaml', 'profiles', []],
+  ['mcpserver.yaml', 'mcpServers', ['headersFrom', ...ofPods], ofOperators],
+  ['mcpprofile.yaml', 'profiles', [], []],
 ] as const)(
   'the resource definition of %s is one that Kubernetes takes, and asks for what the gateway reads',
-  async (file, option, besides) => {
+  async (file, option, besides, without) => {
     const [definition] = read(await readFile(join(root, 'deploy/helm/omnibus/files', file), 'utf8')) as [Manifest];
     await check([definition]);
     const { versions } = definition.spec as unknown as {
@@ -186,6 +191,8 @@ it.each([
     const options = Object.keys(schema.properties[option].additionalProperties.properties);
     for (const field of Object.keys(versions[0].schema.openAPIV3Schema.properties.spec.properties))
       expect([...options, ...besides]).toContain(field);
+    const { properties: asked } = versions[0].schema.openAPIV3Schema.properties.spec;
+    expect(options.filter((each) => !Object.hasOwn(asked, each)).toSorted()).toEqual([...without].toSorted());
     expect(await readFile(join(plain, file), 'utf8')).toBe(
       await readFile(join(root, 'deploy/helm/omnibus/files', file), 'utf8'),
     );

@@ -88,6 +88,37 @@ it('what cannot be a server is said in its status, and takes nothing from the ga
   expect(await client.untilTools((names) => names.length > 0)).toEqual(['own_one__own']);
 });
 
+it('an object may pin the definitions of its server, leave tools out, and say whose tenants its server and its profile are for', async () => {
+  await using api = await KubernetesApi.start();
+  await using wiki = await Upstream.start({ tools: [tool('read'), tool('secret_write')] });
+  await using ofOthers = await Upstream.start({ tools: [tool('other')] });
+  api.apply('mcpservers', 'team', 'wiki', { url: wiki.url, definitions: 'pin', excludeTools: ['secret_*'] });
+  api.apply('mcpservers', 'team', 'private', { url: ofOthers.url, tenants: ['acme'], validation: 'enforce' });
+  api.apply('mcpprofiles', 'team', 'open', { servers: ['wiki', 'private'] });
+  api.apply('mcpprofiles', 'team', 'closed', { servers: ['wiki'], tenants: ['acme'] });
+  await using gateway = await startGateway('embedded', { ...config, prefix: 'always' }, { KUBECONFIG: api.kubeconfig });
+  const ready = new Set<string>();
+  await api.patches.untilSome(({ name, status }) => {
+    if (status.conditions[0].status === 'True') ready.add(name);
+    return ['wiki', 'private', 'open', 'closed'].every((each) => ready.has(each));
+  });
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.join(' ') === 'team_wiki__read');
+  using profile = await RawClient.open(`${gateway.url}/team_open`);
+  await profile.untilTools((names) => names.length === 1);
+  for (const path of ['team_private', 'team_closed'])
+    expect((await new RawClient(`${gateway.url}/${path}`).initialize('2025-11-25')).status, path).toBe(404);
+  wiki.tools = [
+    { ...tool('read'), inputSchema: { type: 'object', properties: { more: { type: 'string' } } } },
+    tool('news'),
+  ];
+  wiki.notify('notifications/tools/list_changed');
+  await client.untilTools((names) => names.length === 0);
+  expect((await client.callTool('team_wiki__read')).last).toMatchObject({
+    error: { data: { reason: 'definition.held' } },
+  });
+});
+
 it('a profile selects among the servers of its own namespace, follows them, and is served at an endpoint of its own', async () => {
   await using api = await KubernetesApi.start();
   await using one = await Upstream.start({

@@ -51,6 +51,12 @@ const fields = [
   'maxConnections',
   'maxWaiting',
   'sleepAfter',
+  'tenants',
+  'definitions',
+  'validation',
+  'rereadLists',
+  'includeTools',
+  'excludeTools',
   'tools',
 ] as const;
 

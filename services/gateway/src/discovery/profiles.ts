@@ -30,10 +30,11 @@ export function readProfile(object: ServerObject, servers: readonly string[]): R
         .map(([key, value]) => [inNamespace(key, full), value] as const)
         .filter(([key]) => known.has(key.split('/', 1)[0] as string)),
     );
-  const { description, prefix, tools } = spec;
+  const { description, prefix, tenants, tools } = spec;
   const given = {
     ...(description === undefined ? {} : { description }),
     ...(prefix === undefined ? {} : { prefix }),
+    ...(tenants === undefined ? {} : { tenants }),
     servers: named?.filter((server) => !missing.includes(server)).map(full) ?? servers,
     ...(Array.isArray(tools) ? { tools: tools.map((glob) => inNamespace(String(glob), full)) } : {}),
     rename: keyed(spec['rename']),
