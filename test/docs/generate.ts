@@ -102,7 +102,8 @@ function commands(): string {
 
 ${generated('services/gateway/src/cli.ts')}Commands print their answer on stdout, and progress, notices and questions on stderr. On a terminal, lists are cut to its width, and names are highlighted unless \`NO_COLOR\` is set; in
 a pipe nothing is cut, and tabs separate the columns. With \`--json\` the answer is JSON, and a failure is too:
-\`{ "reason", "problem", "advice", "retry" }\`. Commands ask questions only on a terminal; elsewhere a missing answer ends the command.
+\`{ "reason", "problem", "advice", "retry" }\`. Commands ask questions only on a terminal. Elsewhere \`add\`, \`remove\` and \`import\` change the configuration
+without asking, \`connect\` and \`disconnect\` need \`--yes\` (else 77), and any other missing answer ends the command.
 \`omnibus completion bash\` (or zsh, fish) prints a completion script for the shell.
 
 ## Exit statuses
@@ -210,8 +211,11 @@ function differences(): string {
 
 ${generated('test/direct/differences.ts')}Through Omnibus a client gets, member by member, what it would get from a server directly, except for the differences in this table. A test asks published servers (everything, filesystem,
 memory, Playwright, git, time, fetch, examples of the Go SDK) and the servers of the official suites on the SDKs of TypeScript, Python, Go and
-Rust and on FastMCP the same things directly and through one gateway with all of them, in both eras; a difference
-that is not in the table fails \`npm test -- direct\`.
+Rust and on FastMCP the same things directly and through one gateway with all of them, in both eras (revisions up to 2025-11-25, which have sessions, and 2026-07-28,
+which has none); a difference that is not in the table fails \`npm test -- direct\`.
+
+Two things only a server notices. It is asked \`server/discover\` before anything else, one of 2024 or 2025 too, unless \`era\` in the configuration says what it is. And a line on the stdout of
+a program that is no JSON gets no -32700: it has no id, and is counted and shown to operators as text that was meant for stderr.
 
 ${table(
   ['what', 'where', 'why'],
