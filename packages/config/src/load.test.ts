@@ -88,6 +88,28 @@ describe('a configuration', () => {
     });
   });
 
+  it('gives an empty variable the default of its reference, as shells do', () => {
+    const text =
+      'mcpServers: { a: { url: "https://example.com/mcp", headers: { A: "${EMPTY:-x}", B: "${NONE:-}", C: "${SET:-x}" } } }';
+    expect(load(text, { EMPTY: '', SET: 'y' })).toMatchObject({
+      config: { mcpServers: { a: { headers: { A: 'x', B: '', C: 'y' } } } },
+    });
+  });
+
+  it.each([
+    ['Bearer ${EMPTY}', true],
+    ['${EMPTY}', true],
+    ['Bearer ${SET}', false],
+    ['', false],
+  ])('notes a header whose references leave nothing of it: %s', (header, isNoted) => {
+    const text = JSON.stringify({
+      mcpServers: { a: { url: 'https://example.com/mcp', headers: { Authorization: header } } },
+    });
+    const loaded = load(text, { EMPTY: '', SET: 'y' });
+    const notes = 'notes' in loaded ? loaded.notes.map(({ message }) => message) : [];
+    expect(notes.some((note) => note.includes('is sent without a value'))).toBe(isNoted);
+  });
+
   it('is refused with every mistake at once, each with line, path and what was expected', () => {
     expect(
       problemsOf(`

@@ -57,7 +57,9 @@ export function resolveReferences(text: string, source: ReferenceSource, ofServe
       problem ??= `${whole} is not a reference: expected \${NAME}, \${NAME:-default}, \${file:path} or \${vault:MOUNT/PATH#FIELD}; write $\${ for a plain \${`;
       return '';
     }
-    const value = source.env[variable] ?? fallback;
+    // As shells do, an empty variable has the default (`:-`) too.
+    const set = source.env[variable];
+    const value = set === undefined || set === '' ? (fallback ?? set) : set;
     if (value === undefined)
       problem ??= `the environment variable ${variable} is not set; set it or give a default: \${${variable}:-value}`;
     return value ?? '';

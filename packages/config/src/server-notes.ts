@@ -23,6 +23,12 @@ export function serverNotes(config: Config, raw: unknown, note: Note): void {
         ['headers'],
         'has no effect: headers are sent to a "url", and this server is a program on stdin and stdout; give it its secrets in "env"',
       );
+    for (const [header, value] of Object.entries(headers))
+      if (isEmptied(value, isMap(raw) ? raw['mcpServers'] : undefined, name, header))
+        at(
+          ['headers', header],
+          'is sent without a value, since the reference in it stands for an empty text: set it, or remove the header',
+        );
     if (url !== undefined && isOwn(url, config.listen))
       at(['url'], 'is the address of this gateway itself (`listen`), which would be a server of its own');
     const terminal = args.findIndex((arg) => /^(-[a-z]*t[a-z]*|--tty)$/.test(arg));
@@ -40,6 +46,13 @@ export function serverNotes(config: Config, raw: unknown, note: Note): void {
     if (isMap(raw) && isMap(raw['mcpServers']) && isMap(raw['mcpServers'][name]))
       textNotes(raw['mcpServers'][name], at);
   }
+}
+
+/** Whether a header has nothing but the name of a scheme, since what its reference stands for is empty. */
+function isEmptied(value: string, servers: unknown, name: string, header: string): boolean {
+  const server = isMap(servers) ? servers[name] : undefined;
+  const written = isMap(server) && isMap(server['headers']) ? server['headers'][header] : undefined;
+  return /^\s*(bearer|basic|token|apikey)?\s*$/i.test(value) && typeof written === 'string' && written.includes('${');
 }
 
 /** The index of the image in the arguments of `docker run`: the first one that is neither an option nor the value of one before it, as far as that can be told. */

@@ -75,7 +75,12 @@ export const errorTable = {
     "The task is gone with the server's program, or the process of the gateway, that worked on it.",
   ),
   'session.missing': row(-32600, 400, 'never', 'The request needs the Mcp-Session-Id that initialize answered with.'),
-  'session.unknown': row(-32600, 404, 'never', 'There is no such session, or it has ended. Initialize again.'),
+  'session.unknown': row(
+    -32600,
+    404,
+    'never',
+    'There is no such session, or it has ended. Send initialize without Mcp-Session-Id.',
+  ),
   'session.initialized': row(-32600, 400, 'never', 'The session has already been initialized.'),
   'session.limit': row(
     -32603,

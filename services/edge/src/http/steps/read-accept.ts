@@ -3,15 +3,31 @@ export interface Accepted {
   readonly events: boolean;
 }
 
-/** The media types that the client accepts. Clients must name both (transports, Sending Messages); the gateway also serves those that name one or none. */
+/**
+ * The media types that the client accepts. Clients must name both (transports, Sending Messages); the gateway also serves those that name one or none. What
+ * has the weight 0 is refused (RFC 9110, 12.4.2).
+ */
 export function readAccept(header: string | undefined): Accepted {
   if (header === undefined) return { json: true, events: false };
-  if (header.includes('application/json') && header.includes('text/event-stream')) return { json: true, events: true };
-  const types = header.split(',').map((part) => part.split(';', 1)[0]?.trim().toLowerCase());
-  const isAny = types.includes('*/*');
+  if (header.includes('application/json') && header.includes('text/event-stream') && !header.includes(';'))
+    return { json: true, events: true };
+  const refused = new Map<string, boolean>();
+  for (const part of header.toLowerCase().split(',')) {
+    const [type = '', ...parameters] = part.split(';').map((each) => each.trim());
+    if (type !== '')
+      refused.set(
+        type,
+        parameters.some((each) => /^q=0(\.0{0,3})?$/.test(each)),
+      );
+  }
+  /** The most specific range decides. */
+  const takes = (...ranges: readonly string[]): boolean => {
+    const range = ranges.find((each) => refused.has(each));
+    return range !== undefined && refused.get(range) === false;
+  };
   return {
-    json: isAny || types.includes('application/json') || types.includes('application/*'),
-    events: isAny || types.includes('text/event-stream') || types.includes('text/*'),
+    json: takes('application/json', 'application/*', '*/*'),
+    events: takes('text/event-stream', 'text/*', '*/*'),
   };
 }
 
