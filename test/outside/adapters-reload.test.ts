@@ -90,6 +90,26 @@ describe('a configuration that changes while a server works', () => {
       .toBe(true);
   });
 
+  it('repeats the subscriptions of sessions when a removed server is added again', async () => {
+    using client = await RawClient.open(gateway.url);
+    await client.untilTools((all) => all.includes('web__slow'));
+    const heard = await client.standing();
+    await client.request('resources/subscribe', { uri: 'up://one' });
+    await gateway.configure({ timeouts: { drain: '20s' }, mcpServers: { pipe } });
+    await client.untilTools((all) => all.every((name) => !name.startsWith('web')));
+    const count = upstream.requests.length;
+    await configure(servers('seven'));
+    await upstream.answered.untilSome(
+      (request) => request.method === 'resources/subscribe' && upstream.requests.indexOf(request) >= count,
+    );
+    await expect
+      .poll(() => {
+        upstream.notify('notifications/resources/updated', { uri: 'up://one' });
+        return heard.values.some(({ method }) => method === 'notifications/resources/updated');
+      })
+      .toBe(true);
+  });
+
   it('lets the running call of a removed server finish, even if the server is added again meanwhile', async () => {
     using client = await RawClient.open(gateway.url);
     await client.untilTools((all) => all.includes('web__slow'));

@@ -303,13 +303,12 @@ export class Backend {
     this.#served.set(name, { adapter, inlet });
     await adapter.start();
     inlet.turnTo(adapter);
-    if (before === undefined) {
-      await inlet.open(bus, server, this.#worker);
-      return;
+    if (before === undefined) await inlet.open(bus, server, this.#worker);
+    else {
+      before.adapter.retire();
+      this.#letLeave(before.adapter.stop(this.#config.timeouts.drain).then(() => inlet.leave(before.adapter)));
     }
-    before.adapter.retire();
-    this.#letLeave(before.adapter.stop(this.#config.timeouts.drain).then(() => inlet.leave(before.adapter)));
-    // Sessions send their subscriptions and levels again, since the previous adapter took them with it.
+    // Sessions send their subscriptions and levels again: the previous adapter took them with it, also that of a server that was removed and is back.
     bus.publish(subjects.notices, { kind: 'adapter-changed', server });
   }
 
