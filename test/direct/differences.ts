@@ -134,7 +134,7 @@ const differences: readonly Difference[] = [
   {
     what: 'Capabilities are those of the gateway: lists announce their changes and resources take subscriptions whatever the server says; at the endpoint of all servers they are everything that any server has.',
     where: '`capabilities` of `initialize` and `server/discover`',
-    why: 'Lists change when a server comes or goes, or its entry in the configuration does, and the gateway announces that itself. Tasks and extensions are offered in the era that has them.',
+    why: 'Lists change when a server comes or goes, or its entry in the configuration does, and the gateway announces that itself. Tasks are offered in the era that has them. Of an extension that two servers have, the settings are those of the earlier one.',
     isAnswer: ({ path, question }) => question === 'opening' && path.startsWith('result.capabilities'),
   },
   {

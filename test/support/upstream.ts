@@ -31,6 +31,8 @@ export interface UpstreamOptions {
   readonly onRequest?: (request: JsonRpcRequest) => JsonObject | undefined;
   /** The HTTP status with which a call is refused; undefined when it is accepted. */
   readonly refuses?: (name: string) => number | undefined;
+  /** Hears the parameters of each `initialize`. */
+  readonly onInitialize?: (params: JsonObject) => void;
   readonly protocolVersion?: string;
   readonly capabilities?: JsonObject;
   readonly port?: number;
@@ -167,6 +169,7 @@ export class Upstream {
   }
 
   #initialize({ id, params }: JsonRpcRequest, response: ServerResponse): void {
+    this.#options.onInitialize?.(params ?? {});
     this.#count += 1;
     const session = `upstream-session-${this.#count}`;
     this.#sessions.add(session);

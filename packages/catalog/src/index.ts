@@ -1,7 +1,7 @@
 export { checkEntries } from './entry.ts';
 export { formsToCompile } from './output-schema.ts';
 export type { EndpointDefinition, OfferedTools } from './profile.ts';
-export { pageScheme } from './pages.ts';
+export { pageScheme, pageUris } from './pages.ts';
 export { mayBeAlias } from './uris.ts';
 export type { ResourceMatch } from './uris.ts';
 export { differences, isOfferKnown, offerKeyOf } from './offers.ts';

@@ -47,10 +47,10 @@ export function offeredTo(record: CatalogRecord, declared: Declared): CatalogRec
 
 /** Under which name a record keeps what such clients are offered; '' for what everybody is. */
 export function offerKeyOf(
-  { revision, owners }: Pick<CatalogRecord, 'revision' | 'owners'>,
+  { revision, owners, capabilities }: Pick<CatalogRecord, 'revision' | 'owners' | 'capabilities'>,
   declared: Declared,
 ): string {
-  return owners !== undefined ? ownerKey(declared) : offerKey(declared, isModernRevision(revision));
+  return owners !== undefined ? ownerKey(declared) : offerKey(declared, isModernRevision(revision), capabilities);
 }
 
 /** Undefined where it is what everybody is offered, or is not known. */

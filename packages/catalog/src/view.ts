@@ -11,6 +11,7 @@
  */
 import {
   changeKinds,
+  extensionsOf,
   featuresOf,
   isObject,
   servesTasks,
@@ -270,15 +271,18 @@ export class View {
     return this.#tools.get(publicName)?.entry;
   }
 
-  /** Whether a server behind the endpoint has an extension. */
-  offersExtension(name: string): boolean {
-    return this.serversWithExtension(name).length > 0;
+  /** The extensions of the endpoint's servers with their settings; of what two servers say of one, that of the earlier. */
+  get extensions(): Readonly<Record<string, JsonObject>> {
+    return Object.assign(
+      {},
+      ...this.records.toReversed().map(({ capabilities }) => extensionsOf(capabilities)),
+    ) as Readonly<Record<string, JsonObject>>;
   }
 
   /** Servers that have an extension, in the endpoint's order. */
   serversWithExtension(name: string): readonly ServerName[] {
     return this.records
-      .filter(({ capabilities }) => isObject(capabilities['extensions']) && name in capabilities['extensions'])
+      .filter(({ capabilities }) => Object.hasOwn(extensionsOf(capabilities), name))
       .map(({ server }) => server);
   }
 

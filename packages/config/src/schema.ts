@@ -196,7 +196,7 @@ const server = z.strictObject({
     .enum(['auto', 'shared', 'principal', 'session'])
     .default('auto')
     .describe(
-      "Which callers share a connection to the server, and the program behind it. auto: at a server of a revision up to 2025-11-25, each session whose client declared that it can be asked something (sampling, elicitation, roots) has a connection of its own, and so has each such request without a session while it runs; all others share one, except that each known caller (`auth`) has its own where the server may keep state, in a program or in an HTTP session. session: no two sessions share one. principal: like session, but the sessions of one known caller share one. shared: everybody shares one; the server can then ask a client something only on the stream of that client's call, and can never ask for roots.",
+      "Which callers share a connection to the server, and the program behind it. auto: at a server of a revision up to 2025-11-25, each session whose client declared that it can be asked something (sampling, elicitation, roots) has a connection of its own, and so has each such request without a session while it runs; all others share one, except that each known caller (`auth`) has its own where the server may keep state, in a program or in an HTTP session. session: no two sessions share one. principal: like session, but the sessions of one known caller share one. Clients with extensions that matter to such a server share a further connection, which declares these. shared: everybody shares one; the server can then ask a client something only on the stream of that client's call, and can never ask for roots.",
     ),
   validation: z
     .enum(['off', 'warn', 'enforce'])

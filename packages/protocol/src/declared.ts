@@ -1,11 +1,11 @@
 /**
  * The properties of a client on which the lists of servers may depend. Some servers offer tools only to clients with certain capabilities, so lists are
- * kept for each set of declared capabilities. A set contains only the names of members that the revisions define, and none of their values, so there are
- * at most a few hundred different sets.
+ * kept for each set of declared capabilities. A set contains only the names of members that the revisions define and of extensions that the server has or the
+ * gateway knows, and none of their values, so there are at most a few hundred different sets.
  */
 import { anonymous, type Principal } from './ids.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
-import { carriedExtensions } from './modern.ts';
+import { extensionsFor, extensionsOf } from './modern.ts';
 
 export interface Declared {
   /** All members below in one text, which identifies clients with the same properties. */
@@ -14,8 +14,8 @@ export interface Declared {
   readonly hasSession: boolean;
   /** The questions that it can be asked, with details: "elicitation(form,url) roots". */
   readonly asks: string;
-  /** The declared extensions that the gateway supports, separated by spaces. */
-  readonly extensions: string;
+  /** The declared extensions, without their settings. */
+  readonly extensions: JsonObject;
   /** The caller, where it is known: a server with credentials of each user may offer different lists to each. */
   readonly owner?: Principal;
 }
@@ -34,26 +34,32 @@ export function declaredBy(capabilities: JsonObject, hasSession: boolean, princi
     const given = parts.filter((part) => (declared[part] ?? false) !== false);
     return given.length === 0 ? [name] : [`${name}(${given.join(',')})`];
   });
-  const { extensions: given } = capabilities;
-  const extensions = isObject(given) ? carriedExtensions.filter((name) => isObject(given[name])).join(' ') : '';
+  const names = Object.keys(extensionsOf(capabilities));
   return {
-    key: `${hasSession ? 'session' : 'alone'} ${asks.join(' ')} ${extensions}`,
+    key: `${hasSession ? 'session' : 'alone'} ${asks.join(' ')} ${names.join(' ')}`,
     hasSession,
     asks: asks.join(' '),
-    extensions,
+    extensions: Object.fromEntries(names.map((name) => [name, {}])),
     ...(principal === undefined || principal === anonymous ? {} : { owner: principal }),
   };
 }
 
 /**
  * The key under which a server's record has the lists for such clients. A server of 2026-07-28 receives the capabilities with each request; it may also
- * speak an older revision, whose lists are for clients with sessions. Extensions are declared to servers of 2026-07-28 only.
+ * speak an older revision, whose lists are for clients with sessions.
+ * @param server its capabilities.
  * @returns '' for the common lists.
  */
-export function offerKey({ hasSession, asks, extensions }: Declared, isModern: boolean): string {
-  if (!isModern) return asks;
-  if (hasSession) return `session ${asks}`;
-  return asks === '' && extensions === '' ? '' : `alone ${asks} ${extensions}`;
+export function offerKey(
+  { hasSession, asks, extensions: given }: Declared,
+  isModern: boolean,
+  server: JsonObject,
+): string {
+  const extensions = Object.keys(extensionsFor({ extensions: given }, server, isModern)).join(' ');
+  const set = extensions === '' ? asks : `${asks} ${extensions}`;
+  if (!isModern) return set;
+  if (hasSession) return `session ${set}`;
+  return set === '' ? '' : `alone ${set}`;
 }
 
 /** The key of one user in the record of a server with credentials of each user; '' for no particular user. */

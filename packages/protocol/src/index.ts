@@ -205,14 +205,14 @@ export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';
 export type { ParameterHeader } from './header-values.ts';
 export {
-  carriedExtensions,
   claimedRevision,
   declaresExtension,
+  extensionsFor,
+  extensionsOf,
   metaKeys,
   modernCodes,
   namedBy,
   readModernContext,
-  sessionExtensions,
   skillsExtension,
   tasksExtension,
   withoutHopMeta,

@@ -19,11 +19,42 @@ export const metaKeys = {
 export const tasksExtension = `${prefix}tasks`;
 /** The extension of skills (extension `io.modelcontextprotocol/skills`). */
 export const skillsExtension = `${prefix}skills`;
-/** Extensions whose methods and fields the gateway forwards. No others are announced. */
-export const carriedExtensions: readonly string[] = [tasksExtension, `${prefix}ui`, skillsExtension];
+/** The extension of pages that show results (extension `io.modelcontextprotocol/ui`). */
+const pagesExtension = `${prefix}ui`;
+/** Extensions that the gateway knows: servers of 2026-07-28 are told that a client has them, whether or not they declare them too. */
+const knownExtensions: readonly string[] = [tasksExtension, pagesExtension, skillsExtension];
+/** The same for older servers: published servers with pages ask for the client's extension, and declare none (extension `io.modelcontextprotocol/ui`, Server Behavior). */
+const knownToOlder: readonly string[] = [pagesExtension];
+/** Bound on extensions of one client or server. */
+const maxExtensions = 32;
+/** A name has a prefix (2026-07-28 basic, Extensions); longer ones are nobody's. */
+const extensionName = /^[\w.-]{1,100}\/[\w.-]{1,100}$/;
 
-/** The extensions for clients with sessions. Tasks of the extension are left out, since the gateway polls them for such clients. */
-export const sessionExtensions: readonly string[] = carriedExtensions.filter((name) => name !== tasksExtension);
+/** The extensions that a client or server declares, each with its settings: those with a sound name, in the order of names. */
+export function extensionsOf({ extensions }: JsonObject): Readonly<Record<string, JsonObject>> {
+  if (!isObject(extensions)) return {};
+  const sound = Object.entries(extensions).filter(
+    (entry): entry is [string, JsonObject] => extensionName.test(entry[0]) && isObject(entry[1]),
+  );
+  return Object.fromEntries(sound.toSorted(([one], [other]) => (one < other ? -1 : 1)).slice(0, maxExtensions));
+}
+
+/**
+ * The extensions of a client that a server is told of: those that the server declares too, and those that the gateway knows.
+ * @param server its capabilities.
+ * @param isModern whether it speaks 2026-07-28.
+ */
+export function extensionsFor(
+  client: JsonObject,
+  server: JsonObject,
+  isModern: boolean,
+): Readonly<Record<string, JsonObject>> {
+  const known = isModern ? knownExtensions : knownToOlder;
+  const declared = extensionsOf(server);
+  return Object.fromEntries(
+    Object.entries(extensionsOf(client)).filter(([name]) => known.includes(name) || Object.hasOwn(declared, name)),
+  );
+}
 
 /** JSON-RPC codes of 2026-07-28. */
 export const modernCodes = {

@@ -1,16 +1,17 @@
 /** Everything one configured server needs: its connections, its calls, and its entry in the catalogue. Calls come by its `Inlet`. */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
-import type {
-  CallCommand,
-  CatalogRecord,
-  ControlCommand,
-  ExchangeContext,
-  ExchangeEvent,
-  ExchangeId,
-  JsonObject,
-  Principal,
-  ServerIntroduction,
-  SessionKey,
+import {
+  extensionsFor,
+  type CallCommand,
+  type CatalogRecord,
+  type ControlCommand,
+  type ExchangeContext,
+  type ExchangeEvent,
+  type ExchangeId,
+  type JsonObject,
+  type Principal,
+  type ServerIntroduction,
+  type SessionKey,
 } from '@omnibus/protocol';
 import type { Tap, Tracing, UpstreamLoad } from '@omnibus/telemetry';
 import { Calls } from './call/calls.ts';
@@ -179,6 +180,7 @@ export class Adapter {
       isolation: config.isolation,
       isOwned: owned !== undefined || shownHeaders !== undefined,
       met: owned?.met === undefined ? undefined : (context) => owned.met?.(context),
+      extensionsOf: (context, isForced) => this.#extensionsOf(context, isForced),
       isProgram: config.url === undefined,
       base: this.#connection,
       wheel,
@@ -201,6 +203,14 @@ export class Adapter {
         this.#tasks.areRunningOn(this.#connection) ||
         this.#subscriptions.isNeeded(this.#connection),
     });
+  }
+
+  /** The extensions of a caller that the server is told of in an older era. Servers with pages declare none; what they list, or list to such a caller, shows them. */
+  #extensionsOf({ capabilities }: ExchangeContext, isForced: boolean): JsonObject | undefined {
+    if (capabilities['extensions'] === undefined || this.#options.config.isolation === 'shared') return undefined;
+    const extensions = extensionsFor(capabilities, this.record.capabilities, false);
+    if (Object.keys(extensions).length === 0) return undefined;
+    return isForced || this.#catalog.caresFor(capabilities) ? extensions : undefined;
   }
 
   /** Makes a connection for single callers. */

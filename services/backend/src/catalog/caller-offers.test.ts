@@ -94,6 +94,29 @@ it('what everybody is offered later is offered to them too, without another read
   expect(offered(it)).toEqual({ sampling: ['with_sampling'] });
 });
 
+it('a server of an older revision is told of an extension, once for all clients that declare it with the same settings', async () => {
+  const declared: JsonObject[] = [];
+  await using it = await AdapterUnderTest.start({
+    says: ({ method, params, session }) => {
+      if (method === 'initialize') declared.push(params?.['capabilities'] as JsonObject);
+      if (method !== 'tools/list') return undefined;
+      const { extensions } = declared[Number(session?.split('-')[1]) - 1] ?? {};
+      return { result: { tools: [toolNamed('act'), ...(extensions === undefined ? [] : [toolNamed('chart')])] } };
+    },
+  });
+  await it.adapter.firstAttempt;
+  const extensions = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html'] } };
+  it.control({ kind: 'wanted', caller: client({ extensions: { ...extensions, 'com.example/unknown': {} } }) });
+  await expect.poll(() => offered(it)).toEqual({ ' io.modelcontextprotocol/ui': ['chart'] });
+  it.control({ kind: 'wanted', caller: client({ extensions }) });
+  it.control({ kind: 'wanted', caller: client({ sampling: {}, extensions }) });
+  await expect
+    .poll(() => offered(it))
+    .toEqual({ ' io.modelcontextprotocol/ui': ['chart'], 'sampling io.modelcontextprotocol/ui': ['chart'] });
+  expect(declared).toEqual([{}, { extensions }, { sampling: {}, extensions }]);
+  expect(it.tools).toEqual(['act']);
+});
+
 it('a server of the newest revision is asked with the capabilities of each set, over the connection that serves everybody', async () => {
   await using it = await AdapterUnderTest.start({
     says: ({ method, params }) => {

@@ -96,6 +96,7 @@ export class CallerOffers {
     const key = offerKey(
       declaredBy(caller.capabilities, !caller.standsAlone),
       this.#options.base().dialect.declaresPerRequest,
+      this.#options.capabilities(),
     );
     const known = this.#known.get(key);
     if (known !== undefined) {
@@ -112,9 +113,15 @@ export class CallerOffers {
     connection: UpstreamConnection,
     { capabilities, isOlder }: Pick<NewConnection, 'capabilities' | 'isOlder'>,
   ): void {
-    const key = offerKey(declaredBy(capabilities, isOlder), isOlder);
+    const key = offerKey(declaredBy(capabilities, isOlder), isOlder, this.#options.capabilities());
     // They are offered what everybody is where it has no name.
     if (key !== '') this.#keys.set(connection, key);
+  }
+
+  /** Whether callers with these capabilities are offered something else than everybody, as far as that is known. */
+  differsFor(capabilities: JsonObject, isOlder: boolean): boolean {
+    const key = offerKey(declaredBy(capabilities, isOlder), isOlder, this.#options.capabilities());
+    return Object.keys(this.#known.get(key)?.offer.lists ?? {}).length > 0;
   }
 
   /** Such a connection is open. */

@@ -4,14 +4,17 @@
  * Invariant A3: what a server announced is in the catalogue before anyone hears of it.
  */
 import type { Bus } from '@omnibus/bus';
+import { pageUris } from '@omnibus/catalog';
 import {
   changeKinds,
+  extensionsOf,
   listKinds,
   noAnnouncements,
   noLists,
   signInName,
   type CatalogRecord,
   type ChangeKind,
+  type JsonObject,
   type ListKind,
   type Principal,
   type PromptEntry,
@@ -62,6 +65,8 @@ export class CatalogPublisher {
   /** Tools of the record by name, which every call to a server looks up that wants arguments in headers. */
   #tools: ReadonlyMap<string, ToolEntry> = new Map();
   #prompts: ReadonlyMap<string, PromptEntry> = new Map();
+  /** Whether results of some tool are shown on a page. */
+  #hasPages = false;
   readonly #times: RereadTimes;
   readonly #failed: FailedLists;
   /** The lists for everybody, read over the base connection. */
@@ -189,6 +194,18 @@ export class CatalogPublisher {
   async refresh(kind: ChangeKind): Promise<void> {
     this.#stale.add(kind);
     await this.#untilRead();
+  }
+
+  /** Whether the extensions of callers with these capabilities matter to a server of an older era, as far as that is known. */
+  caresFor(capabilities: JsonObject): boolean {
+    const declared = extensionsOf(this.#record.capabilities);
+    return (
+      this.owners !== undefined ||
+      this.#hasPages ||
+      Object.keys(extensionsOf(capabilities)).some((name) => Object.hasOwn(declared, name)) ||
+      (this.offers instanceof CallerOffers &&
+        this.offers.differsFor(capabilities, this.#options.connection().dialect.declaresPerRequest))
+    );
   }
 
   /** A tool as a caller is offered it. */
@@ -352,6 +369,7 @@ export class CatalogPublisher {
   #index({ lists: { tools, prompts } }: CatalogRecord): void {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
     this.#prompts = new Map(prompts.map((prompt) => [prompt.name, prompt]));
+    this.#hasPages = tools.some((tool) => pageUris(tool).length > 0);
   }
 
   /** Resolves when the record is written, or cannot be. */

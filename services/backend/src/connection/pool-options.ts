@@ -19,6 +19,11 @@ export interface ConnectionPoolOptions {
   readonly met?: ((context: ExchangeContext) => void) | undefined;
   /** The headers for a caller, where they name him; undefined where all callers have the same. */
   readonly headersFor?: ((context: ExchangeContext) => ShownHeaders) | undefined;
+  /**
+   * The extensions of a caller that a server of an older era is told of when a connection for the caller is opened; undefined where it is told of none.
+   * @param isForced also where nothing shows that the server cares: to find that out, and where the caller has a connection of its own anyway.
+   */
+  readonly extensionsOf: (context: ExchangeContext, isForced: boolean) => JsonObject | undefined;
   /** Behind each connection is a program of its own. */
   readonly isProgram: boolean;
   readonly base: UpstreamConnection;

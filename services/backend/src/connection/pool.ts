@@ -138,9 +138,10 @@ export class ConnectionPool implements Pool {
   /**
    * Finds the connection for a call, or the reason why there is none.
    * @param roots of its client, where `mustKnowRoots` demanded them.
+   * @param isForReading it is to read what such clients are offered.
    */
-  take(context: ExchangeContext, roots?: string): Taken {
-    const { base, met, headersFor } = this.#options;
+  take(context: ExchangeContext, roots?: string, isForReading = false): Taken {
+    const { base, met, headersFor, isOwned } = this.#options;
     met?.(context);
     const shown = headersFor?.(context);
     if (shown !== undefined && 'fault' in shown) return { refused: 'facts about the caller', fault: shown.fault };
@@ -148,12 +149,18 @@ export class ConnectionPool implements Pool {
     const leg = this.#legOf(context);
     const [isOlder, capabilities] = [leg === 'older', askableOver(leg, context)];
     const apart = sharing.apart(context, leg, capabilities);
-    if (apart !== undefined) return this.#takeApart(apart, context, isOlder, shown);
+    const extensions = servesEverybody(leg)
+      ? undefined
+      : this.#options.extensionsOf(context, isForReading || isOwned || !sharing.needsNoOwn(capabilities));
+    if (apart !== undefined) return this.#takeApart(apart, context, { isOlder, extensions }, shown);
     if (servesEverybody(leg)) return { connection: base, done: nothing };
-    if (sharing.needsNoOwn(capabilities))
-      return isOlder ? this.#takeOlder(context) : { connection: base, done: nothing };
-    const declared = JSON.stringify(capabilities);
-    const shared = sharing.sharedPool(context, leg, capabilities, mark);
+    if (sharing.needsNoOwn(capabilities)) {
+      const extended = extensions === undefined ? undefined : this.#takeExtended(context, extensions, isOlder);
+      return extended ?? (isOlder ? this.#takeOlder(context) : { connection: base, done: nothing });
+    }
+    const whole = withExtensions(capabilities, extensions);
+    const declared = JSON.stringify(whole);
+    const shared = sharing.sharedPool(context, leg, whole, mark);
     const isAlone = context.standsAlone && context.client?.isOne !== true;
     const pool = shared ?? (isAlone ? `${context.principal} ${declared}${mark}` : undefined);
     const user = shared ?? (isAlone ? context.session : (context.client?.id ?? sharing.callerOf(context)));
@@ -173,7 +180,7 @@ export class ConnectionPool implements Pool {
         principal: context.principal,
         headers: shown?.headers,
         pool,
-        capabilities,
+        capabilities: whole,
         isOlder,
         roots,
         isTakenInTurn: () => shared !== undefined && sharing.isTakenInTurn(capabilities),
@@ -184,11 +191,16 @@ export class ConnectionPool implements Pool {
   }
 
   /** Finds a connection that nobody else uses, for a caller that the server may ask nothing. */
-  #takeApart(user: string, context: ExchangeContext, isOlder: boolean, shown: NamingHeaders | undefined): Taken {
+  #takeApart(
+    user: string,
+    context: ExchangeContext,
+    { isOlder, extensions }: { readonly isOlder: boolean; readonly extensions: JsonObject | undefined },
+    shown: NamingHeaders | undefined,
+  ): Taken {
     const session = user === context.session ? context.session : undefined;
-    const capabilities = session === undefined ? nothingDeclared : askable(context);
+    const capabilities = withExtensions(session === undefined ? nothingDeclared : askable(context), extensions);
     // No other connection's key has no space or ends like this. I1: a session's declared capabilities are part of its key; the connection of a known caller declares nothing.
-    const key = `${session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : isOlder ? `${user} older` : user}${markOf(shown)}`;
+    const key = `${session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : `${isOlder ? `${user} older` : user}${extensionMark(extensions)}`}${markOf(shown)}`;
     const instance =
       this.#instances.get(key) ??
       this.#open(key, {
@@ -205,6 +217,27 @@ export class ConnectionPool implements Pool {
     return typeof instance === 'string' ? { refused: instance } : this.#use(instance, context);
   }
 
+  /**
+   * Finds the connection that all callers share who declare these extensions and whom the server may ask nothing.
+   * @returns undefined where the server may have no more connections: they are served as if they had no extensions.
+   */
+  #takeExtended(context: ExchangeContext, extensions: JsonObject, isOlder: boolean): Taken | undefined {
+    const key = `extensions ${isOlder ? 'older ' : ''}${JSON.stringify(extensions)}`;
+    const instance =
+      this.#instances.get(key) ??
+      this.#open(key, {
+        user: key,
+        principal: anonymous,
+        pool: undefined,
+        session: undefined,
+        isOlder,
+        capabilities: { extensions },
+        isTakenInTurn: () => false,
+        changed: (isOpen) => this.#legChanged(isOlder, isOpen),
+      });
+    return typeof instance === 'string' ? undefined : this.#use(instance, context);
+  }
+
   #legChanged(isOlder: boolean, isOpen: boolean): void {
     if (isOlder && !isOpen) this.#olderLeg.forget();
   }
@@ -214,7 +247,7 @@ export class ConnectionPool implements Pool {
     const leg = this.#legOf(context);
     return servesEverybody(leg) && !this.#options.isOwned
       ? { connection: this.#options.base, done: nothing }
-      : this.take(context);
+      : this.take(context, undefined, true);
   }
 
   /**
@@ -373,4 +406,12 @@ export class ConnectionPool implements Pool {
     look?.cancel();
     return connection.stop();
   }
+}
+
+function withExtensions(capabilities: JsonObject, extensions: JsonObject | undefined): JsonObject {
+  return extensions === undefined ? capabilities : { ...capabilities, extensions };
+}
+
+function extensionMark(extensions: JsonObject | undefined): string {
+  return extensions === undefined ? '' : ` ${JSON.stringify(extensions)}`;
 }

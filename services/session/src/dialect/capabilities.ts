@@ -1,16 +1,14 @@
 import type { View } from '@omnibus/catalog';
-import { inputCapabilities, isObject, type JsonObject } from '@omnibus/protocol';
+import { extensionsOf, inputCapabilities, isObject, type JsonObject } from '@omnibus/protocol';
 
 /**
- * The capabilities of a client that are declared to servers: what they may ask of it, the extensions that the gateway supports, and `experimental`,
- * whose methods are passed on unchanged. Others (tasks of its own, other extensions) are left out, since their methods would not reach the client.
- * @param carriedHere the extensions that the gateway supports for clients of its era.
+ * The capabilities of a client that are declared to servers: what they may ask of it, its extensions with their settings, and `experimental`,
+ * whose methods are passed on unchanged. Others (tasks of its own) are left out, since their methods would not reach the client.
+ * @param withheld extensions in which the gateway stands for such a client.
  */
-export function offeredCapabilities(declared: JsonObject, carriedHere: readonly string[]): JsonObject {
-  const { extensions, experimental } = declared;
-  const carried = isObject(extensions)
-    ? carriedHere.filter((name) => isObject(extensions[name])).map((name) => [name, extensions[name]])
-    : [];
+export function offeredCapabilities(declared: JsonObject, withheld: readonly string[] = []): JsonObject {
+  const { experimental } = declared;
+  const carried = Object.entries(extensionsOf(declared)).filter(([name]) => !withheld.includes(name));
   return {
     ...Object.fromEntries(
       Object.values(inputCapabilities).flatMap((name) => (isObject(declared[name]) ? [[name, declared[name]]] : [])),

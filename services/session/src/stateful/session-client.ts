@@ -2,7 +2,7 @@
 import type { View } from '@omnibus/catalog';
 import {
   declaredBy,
-  sessionExtensions,
+  tasksExtension,
   type Caller,
   type ClientInfo,
   type Declared,
@@ -67,7 +67,7 @@ export class SessionClient implements ClientPort<PostStream> {
   declare(capabilities: JsonObject, info: ClientInfo | undefined): void {
     this.info = info;
     this.declaredBytes = JSON.stringify(capabilities).length;
-    this.#capabilities = offeredCapabilities(capabilities, sessionExtensions);
+    this.#capabilities = offeredCapabilities(capabilities, [tasksExtension]);
     this.declared = declaredBy(this.#capabilities, true, this.caller.principal);
   }
 

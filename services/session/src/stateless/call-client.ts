@@ -1,7 +1,6 @@
 /** The client of one call without a session, as the code that carries the call sees it. Its latest request gives its capabilities, log level and progress token. */
 import type { View } from '@omnibus/catalog';
 import {
-  carriedExtensions,
   clientInfoOf,
   inputCapabilities,
   isInputMethod,
@@ -94,7 +93,7 @@ export class CallClient implements ClientPort<CallStream> {
   }
 
   capabilities(): JsonObject {
-    return offeredCapabilities(this.latest.command.context.capabilities, carriedExtensions);
+    return offeredCapabilities(this.latest.command.context.capabilities);
   }
 
   logLevel(): LogLevel | undefined {

@@ -9,7 +9,6 @@
  */
 import type { Blocks } from '@omnibus/bus';
 import {
-  carriedExtensions,
   fault,
   isInputMethod,
   isObject,
@@ -167,7 +166,7 @@ export class LegacyTasks {
           standsAlone: true,
           ...clientOf(caller),
           logLevel: undefined,
-          capabilities: offeredCapabilities(context.capabilities, carriedExtensions),
+          capabilities: offeredCapabilities(context.capabilities),
           wantsProgress: false,
         },
       },

@@ -6,7 +6,6 @@
 import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
-  carriedExtensions,
   changeNotifications,
   declaredBy,
   isObject,
@@ -203,7 +202,7 @@ export class Listener {
           standsAlone: true,
           ...clientOf(caller),
           logLevel: context.logLevel,
-          capabilities: offeredCapabilities(context.capabilities, carriedExtensions),
+          capabilities: offeredCapabilities(context.capabilities),
           wantsProgress: false,
         },
       },

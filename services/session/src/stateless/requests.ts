@@ -3,7 +3,6 @@ import { subjects, type Blocks, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { Drain } from '@omnibus/lifecycle';
 import {
-  carriedExtensions,
   declaredBy,
   declaresExtension,
   fault,
@@ -277,7 +276,7 @@ export class StatelessRequests {
         caller,
         context: { capabilities },
       } = waiter.command;
-      const declared = declaredBy(offeredCapabilities(capabilities, carriedExtensions), false, caller.principal);
+      const declared = declaredBy(offeredCapabilities(capabilities), false, caller.principal);
       const reading = this.#host.offers.reading({ place: this.#host.placeOf(caller), declared });
       const text = modernList(json, view, kind, typeof cursor !== 'string', reading);
       answer(waiter, `"result":${text}`);
@@ -293,7 +292,7 @@ export class StatelessRequests {
       context: { capabilities: declared },
     } = waiter.command;
     const { principal } = caller;
-    const capabilities = offeredCapabilities(declared, carriedExtensions);
+    const capabilities = offeredCapabilities(declared);
     const declaredHere = declaredBy(capabilities, false, principal);
     const settling = this.#host.offers.settling({
       place: this.#host.placeOf(caller),

@@ -171,7 +171,13 @@ it('a list waits as long as its client gives it, up to a minute, where that is l
   let now = 0;
   const waits: number[] = [];
   let limit: () => void = () => undefined;
-  const record = { server: 'a', status: 'up', revision: latestLegacyRevision, lists } as unknown as CatalogRecord;
+  const record = {
+    server: 'a',
+    status: 'up',
+    capabilities: {},
+    revision: latestLegacyRevision,
+    lists,
+  } as unknown as CatalogRecord;
   const offers = new Offers({
     bus: { publish: () => undefined } as unknown as OffersOptions['bus'],
     wheel: {

@@ -1,5 +1,6 @@
 /** The form of requests for servers of 2026-07-28, each with its whole context. */
 import {
+  extensionsFor,
   inputCapabilities,
   isObject,
   latestModernRevision,
@@ -33,7 +34,7 @@ export function modernParams(
     _meta: {
       ...(isObject(given) ? given : {}),
       [metaKeys.protocolVersion]: latestModernRevision,
-      [metaKeys.clientCapabilities]: modernCapabilities(capabilities),
+      [metaKeys.clientCapabilities]: modernCapabilities(capabilities, server?.capabilities ?? {}),
       [metaKeys.clientInfo]: clientInfo,
       ...(level === undefined ? {} : { [metaKeys.logLevel]: level }),
       ...(progressToken === undefined ? {} : { progressToken }),
@@ -42,15 +43,16 @@ export function modernParams(
 }
 
 /** Capabilities that an older client declared once, in the form in which this revision declares them with each request. */
-function modernCapabilities(capabilities: JsonObject): JsonObject {
-  const { sampling, elicitation, extensions, experimental } = capabilities;
+function modernCapabilities(capabilities: JsonObject, server: JsonObject): JsonObject {
+  const { sampling, elicitation, experimental } = capabilities;
+  const extensions = extensionsFor(capabilities, server, true);
   return {
     ...(isObject(sampling) ? { sampling } : {}),
     ...(isObject(elicitation)
       ? { elicitation: Object.keys(elicitation).length === 0 ? { form: {} } : elicitation }
       : {}),
     ...(inputCapabilities['roots/list'] in capabilities ? { roots: {} } : {}),
-    ...(isObject(extensions) ? { extensions } : {}),
+    ...(Object.keys(extensions).length === 0 ? {} : { extensions }),
     ...(isObject(experimental) ? { experimental } : {}),
   };
 }

@@ -28,7 +28,9 @@ export function missingCapability(
   const row = methodRow(method);
   const capability = row?.by === 'client' ? row.needs : undefined;
   if (capability === undefined || offered.has(capability)) return undefined;
-  if (capability === skillsExtension ? view.offersExtension(capability) : view.offers(capability as Capability))
+  if (
+    capability === skillsExtension ? Object.hasOwn(view.extensions, capability) : view.offers(capability as Capability)
+  )
     return undefined;
   if (answersItself(capability, method, params ?? {}, view)) return undefined;
   if (ownerOfNamed(method, params ?? {}, view) !== undefined) return undefined;
@@ -61,6 +63,6 @@ function ownerOfNamed(method: string, { name, ref }: JsonObject, view: View): Mi
 export function offeredBy(view: View): readonly string[] {
   return [
     ...capabilities.filter((capability) => view.offers(capability)),
-    ...(view.offersExtension(skillsExtension) ? [skillsExtension] : []),
+    ...(Object.hasOwn(view.extensions, skillsExtension) ? [skillsExtension] : []),
   ];
 }

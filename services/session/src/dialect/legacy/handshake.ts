@@ -1,6 +1,6 @@
 /** The answer to `initialize` (lifecycle, Initialization and Capability Negotiation). */
 import type { View } from '@omnibus/catalog';
-import { featuresOf, isObject, sessionExtensions, version, type JsonObject, type Revision } from '@omnibus/protocol';
+import { featuresOf, isObject, tasksExtension, version, type JsonObject, type Revision } from '@omnibus/protocol';
 import { offeredExperiments } from '../capabilities.ts';
 
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
@@ -21,7 +21,8 @@ export function initializeResult(revision: Revision, view: View, named: string =
  * at any time.
  */
 function capabilities(view: View, revision: Revision): JsonObject {
-  const extensions = sessionExtensions.filter((name) => view.offersExtension(name)).map((name) => [name, {}]);
+  // The gateway polls tasks of the extension for such clients.
+  const { [tasksExtension]: _polled, ...extensions } = view.extensions;
   return {
     tools: { listChanged: true },
     ...(view.offers('prompts') ? { prompts: { listChanged: true } } : {}),
@@ -31,7 +32,7 @@ function capabilities(view: View, revision: Revision): JsonObject {
     ...(featuresOf(revision).completionCapability && view.offers('completions') ? { completions: {} } : {}),
     ...(view.offers('logging') ? { logging: {} } : {}),
     ...offeredExperiments(view),
-    ...(extensions.length === 0 ? {} : { extensions: Object.fromEntries(extensions) as JsonObject }),
+    ...(Object.keys(extensions).length === 0 ? {} : { extensions }),
     ...(featuresOf(revision).tasks && view.taskServers().length > 0
       ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }
       : {}),

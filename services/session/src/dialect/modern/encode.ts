@@ -1,7 +1,6 @@
 /** Messages for clients of 2026-07-28: results with type, age and sender, and errors with the codes of that revision. */
 import type { MissingServer, View } from '@omnibus/catalog';
 import {
-  carriedExtensions,
   isObject,
   listKindOf,
   metaKeys,
@@ -55,11 +54,7 @@ export function modernList(
 /** The result of `server/discover`: the capabilities of the endpoint and the supported revisions. */
 export function discovery(view: View): JsonObject {
   const instructions = view.instructions();
-  const extensions = Object.fromEntries(
-    carriedExtensions
-      .filter((name) => view.offersExtension(name) || (name === tasksExtension && view.taskServers().length > 0))
-      .map((name) => [name, {}]),
-  );
+  const extensions = { ...(view.taskServers().length > 0 ? { [tasksExtension]: {} } : {}), ...view.extensions };
   return {
     resultType: 'complete',
     supportedVersions: modernRevisions,
