@@ -16,7 +16,7 @@ import { connectionProblem, describeRedirect, describeStatus, hadNoCredentials }
 import { ResponseReader, silentObserver } from './response-reader.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 import { acceptedCodings } from './unpacker.ts';
-import { Troubled, troubleOfStatus } from './trouble.ts';
+import { Troubled, troubleOfStatus, UnusableStream } from './trouble.ts';
 
 export class HttpSseTransport implements Transport {
   readonly hasSessionsOnly = true;
@@ -57,11 +57,15 @@ export class HttpSseTransport implements Transport {
         () => fail(`no endpoint event came within ${this.#options.openTimeoutMs} ms`, 'time'),
         this.#options.openTimeoutMs,
       );
-      const fail = (problem: string, trouble: ServerTrouble = 'speech'): void => {
+      const fail = (
+        problem: string,
+        trouble: ServerTrouble = 'speech',
+        error = new Troubled(trouble, problem),
+      ): void => {
         clearTimeout(limit);
         if (this.#endpoint === undefined) {
           this.#stream?.abort();
-          reject(new Troubled(trouble, problem));
+          reject(error);
         } else if (!this.#isClosed) {
           this.#observer.lost(problem);
         }
@@ -79,7 +83,8 @@ export class HttpSseTransport implements Transport {
             const endpoint = URL.canParse(data, this.#url.href) ? new URL(data, this.#url) : undefined;
             // Our credentials are sent to the named address, so it must be of the same origin.
             if (endpoint?.origin !== this.#url.origin) {
-              fail(`the server named an address of another origin to post to: ${printable(data, 200)}`);
+              const problem = `the server named an address of another origin to post to: ${printable(data, 200)}`;
+              fail(problem, 'speech', new UnusableStream(problem));
               return;
             }
             clearTimeout(limit);

@@ -3,6 +3,7 @@
  * server of 2024-11-05 may (2025-03-26 to 2025-11-25 basic/transports, Backwards Compatibility).
  */
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
+import { UnusableStream } from './trouble.ts';
 import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
 
 /** The findings about a server, for its next connections. */
@@ -108,10 +109,13 @@ export class ProbingHttpTransport implements Transport {
       this.#verdict.isEventSource = true;
       eventSource.request(opening);
       await streamable.close();
-    } catch {
-      // The server does not speak 2024-11-05 either; its first refusal is reported, as it is more informative.
+    } catch (error) {
       this.#current = streamable;
-      this.#observer.requestFailed(opening.id, failure);
+      // A server that does not speak 2024-11-05 either is reported with its first refusal, which says more; one that does, with what is wrong there.
+      this.#observer.requestFailed(
+        opening.id,
+        error instanceof UnusableStream ? { ...failure, problem: error.message } : failure,
+      );
     }
   }
 }

@@ -10,6 +10,13 @@ export class Troubled extends Error {
   }
 }
 
+/** The server speaks HTTP+SSE, and what it says cannot be used. */
+export class UnusableStream extends Troubled {
+  constructor(message: string) {
+    super('speech', message);
+  }
+}
+
 export function troubleIn(error: unknown): ServerTrouble | undefined {
   return error instanceof Troubled ? error.trouble : undefined;
 }
