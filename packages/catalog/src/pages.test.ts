@@ -58,6 +58,16 @@ it('two servers with one address of a page show each its own, by an address that
   expect(JSON.parse(view.modernList('tools', undefined) ?? '')).toEqual(
     JSON.parse(view.list('tools', undefined) ?? ''),
   );
+  // Who does not see the other server is not shown that there is one.
+  const ofB = view.seenBy({
+    name: 'b',
+    sees: (_kind, server) => server === b,
+    seesServer: (server) => server === b,
+    mayEverythingOf: () => false,
+  });
+  expect(metaOf(ofB, 'b__show')).toEqual(shows);
+  expect([ofB.list('resources', undefined), ofB.list('tools', undefined)].join('')).not.toContain('omnibus/b');
+  expect(ofB.resourceRoute(page)).toEqual({ server: b, original: page });
 });
 
 it('a page that only a tool names belongs to its server, and so does one of the Apps SDK', () => {

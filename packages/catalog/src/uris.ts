@@ -22,6 +22,11 @@ export function mayBeAlias(uri: string): boolean {
   return uri.startsWith(aliasPrefix) || uri.startsWith(pageAliasPrefix);
 }
 
+/** Whether a text may have an alias in it. */
+export function mayHoldAlias(text: string): boolean {
+  return text.includes(aliasPrefix) || text.includes(pageAliasPrefix);
+}
+
 /** The server and its own URI that an alias stands for, or undefined when it is none. */
 export function parseAlias(uri: string): { readonly server: string; readonly uri: string } | undefined {
   if (!mayBeAlias(uri)) return undefined;
@@ -54,8 +59,10 @@ export interface TemplateClaim {
 
 export class ResourceIndex {
   readonly #owners: Map<string, ServerName> = new Map();
-  /** For each server, the URIs it shares with an earlier one. */
-  readonly #aliased: Map<ServerName, Set<string>> = new Map();
+  /** The servers that list a URI, where there are several, in the order of the configuration. */
+  readonly #claimants: Map<string, ServerName[]> = new Map();
+  /** Servers that list a URI after another one. */
+  readonly #later: Set<ServerName> = new Set();
   readonly #templateOwners: Map<string, ServerName> = new Map();
   /** By server, the most specific first. */
   readonly #templates: ReadonlyMap<ServerName, readonly UriTemplate[]>;
@@ -71,9 +78,10 @@ export class ResourceIndex {
     this.#sees = narrowed?.sees;
     if (narrowed !== undefined) {
       const { base } = narrowed;
-      [this.#owners, this.#aliased, this.#templateOwners, this.#templates] = [
+      [this.#owners, this.#claimants, this.#later, this.#templateOwners, this.#templates] = [
         base.#owners,
-        base.#aliased,
+        base.#claimants,
+        base.#later,
         base.#templateOwners,
         base.#templates,
       ];
@@ -83,8 +91,9 @@ export class ResourceIndex {
       const owner = this.#owners.get(uri);
       if (owner === undefined) this.#owners.set(uri, server);
       else if (owner !== server) {
-        const aliased = this.#aliased.get(server) ?? new Set();
-        this.#aliased.set(server, aliased.add(uri));
+        const claimants = this.#claimants.get(uri) ?? [owner];
+        this.#claimants.set(uri, claimants.includes(server) ? claimants : [...claimants, server]);
+        this.#later.add(server);
       }
     }
     for (const { server, uriTemplate } of templates)
@@ -94,7 +103,7 @@ export class ResourceIndex {
     );
   }
 
-  /** The same for somebody who may not see everything: a URI means what it means for everybody, or nothing. */
+  /** The same for somebody who may not see everything: servers that he does not see change no URI. */
   seenBy(sees: (server: ServerName, uri: string) => boolean): ResourceIndex {
     return new ResourceIndex([], [], { base: this, sees });
   }
@@ -106,7 +115,10 @@ export class ResourceIndex {
 
   /** Every server that may have a URI, the likeliest first; of equals, the earlier in the endpoint's order. */
   matches(uri: string): readonly ResourceMatch[] {
-    const owner = this.#owners.get(uri) ?? this.#templateOwners.get(uri);
+    const owner =
+      this.#claimants.get(uri)?.find((server) => this.#sees?.(server, uri) !== false) ??
+      this.#owners.get(uri) ??
+      this.#templateOwners.get(uri);
     if (owner !== undefined && this.#sees?.(owner, uri) !== false) return [{ server: owner, specificity: Infinity }];
     const found: ResourceMatch[] = [];
     for (const [server, templates] of this.#templates) {
@@ -119,12 +131,14 @@ export class ResourceIndex {
   }
 
   hasAliases(server: ServerName): boolean {
-    return this.#aliased.has(server);
+    return this.#later.has(server);
   }
 
   /** What a client sees for a URI of this server. */
   publicUri(server: ServerName, uri: string): string {
-    return this.#aliased.get(server)?.has(uri) === true ? aliasUri(server, uri) : uri;
+    const claimants = this.#later.has(server) ? this.#claimants.get(uri) : undefined;
+    const earlier = claimants?.slice(0, Math.max(0, claimants.indexOf(server))) ?? [];
+    return earlier.some((each) => this.#sees?.(each, uri) !== false) ? aliasUri(server, uri) : uri;
   }
 }
 

@@ -2,12 +2,12 @@
  * The lists of one view as pages of JSON. The pages of the common view are made with it; the pages of a view with fewer entries are made at the first
  * request, and are those of the common view where no entry is missing.
  */
-import { type CatalogRecord, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
+import { parseJson, type CatalogRecord, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
 import { entryText } from './entry.ts';
 import { digestOf, LazyPages, ListPages, type KeptPages, type Keeping, type Pages } from './list-pages.ts';
 import { withPublicPages } from './pages.ts';
 import { publicTool, type Named } from './tools.ts';
-import type { ResourceIndex } from './uris.ts';
+import { mayHoldAlias, parseAlias, type ResourceIndex } from './uris.ts';
 
 /** An entry of a list as JSON. */
 export interface Listed {
@@ -29,11 +29,12 @@ export interface Contents {
 
 /** Entries of a list, in the form for clients of 2026-07-28 or of earlier revisions. */
 type Entries = (kind: ListKind, isModern: boolean) => readonly Listed[];
-type IsSeen = (kind: ListKind, entry: Listed) => boolean;
-/** The lists from which entries are taken, and which entries are kept. */
+/** An entry as a caller sees it; undefined where the caller does not. */
+type SeenAs = (kind: ListKind, entry: Listed) => Listed | undefined;
+/** The lists from which entries are taken, and how these are seen. */
 interface Less {
   readonly of: ViewLists;
-  readonly isSeen: IsSeen;
+  readonly seenAs: SeenAs;
 }
 
 export class ViewLists {
@@ -72,8 +73,8 @@ export class ViewLists {
   }
 
   /** The same lists with only the entries that a caller sees. */
-  seenBy(isSeen: IsSeen): ViewLists {
-    return new ViewLists(this.#entries, this.#pageSize, { of: this, isSeen });
+  seenBy(seenAs: SeenAs): ViewLists {
+    return new ViewLists(this.#entries, this.#pageSize, { of: this, seenAs });
   }
 
   /** @returns undefined when the cursor is not one of this list (2025-11-25 pagination: -32602). */
@@ -105,7 +106,8 @@ export class ViewLists {
   /** The entries of a list, in the form for clients of revisions before 2026-07-28. */
   entries(kind: ListKind): readonly Listed[] {
     const all = this.#less === undefined ? this.#keptEntries(kind, false) : this.#less.of.entries(kind);
-    return all.filter((entry) => this.#less?.isSeen(kind, entry) ?? true);
+    const less = this.#less;
+    return less === undefined ? all : all.flatMap((entry) => less.seenAs(kind, entry) ?? []);
   }
 
   /** Keeps pages with fewer entries from now on, once they were requested. @param pages counts their characters. */
@@ -121,10 +123,10 @@ export class ViewLists {
   }
 
   /** The pages of a list with fewer entries; the given pages where no entry is missing. */
-  #lessOf({ of, isSeen }: Less, pages: Pages, kind: ListKind, isModern: boolean): Pages {
+  #lessOf({ of, seenAs }: Less, pages: Pages, kind: ListKind, isModern: boolean): Pages {
     const all = of.#keptEntries(kind, isModern);
-    const entries = all.filter((entry) => isSeen(kind, entry));
-    if (entries.length === all.length) return pages;
+    const entries = all.flatMap((entry) => seenAs(kind, entry) ?? []);
+    if (entries.length === all.length && entries.every((entry, index) => entry === all[index])) return pages;
     const texts = entries.map(({ text }) => text);
     const version = isModern ? this.versions[kind] : digestOf(texts);
     return new LazyPages(version, this.#keeping, () => new ListPages(kind, texts, this.#pageSize, version));
@@ -136,6 +138,27 @@ export class ViewLists {
     this.#kept.set(key, kept);
     return kept;
   }
+}
+
+/**
+ * An entry under the URIs of a caller who does not see all servers, and so not why it has an alias.
+ * @param resources of the caller.
+ */
+export function underUrisOf(resources: ResourceIndex, kind: ListKind, entry: Listed): Listed {
+  const { server, original, text } = entry;
+  if ((kind !== 'resources' && kind !== 'tools') || !resources.hasAliases(server) || !mayHoldAlias(text)) return entry;
+  const shown = parseJson(text) as JsonObject;
+  const uri = resources.publicUri(server, original);
+  const made =
+    kind === 'tools'
+      ? withPublicPages(shown, (page) => {
+          const alias = parseAlias(page);
+          return alias?.server === server ? resources.publicUri(server, alias.uri) : page;
+        })
+      : shown['uri'] === uri
+        ? shown
+        : { ...shown, uri };
+  return made === shown ? entry : { ...entry, text: JSON.stringify(made) };
 }
 
 /** The entries of one list in order. An entry that cannot be shown does not affect others. */

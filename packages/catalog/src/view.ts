@@ -7,7 +7,7 @@
  *  V2  Lists show only servers that are up; routes also know the tools of servers that are down.
  *  V3  `route(publicName)` and the list agree: each listed name leads to exactly one server and original name.
  *  V4  An entry that cannot be shown is left out, with a reason in `problems`, and does not affect others.
- *  V5  The view of a caller is the common view without the entries that the caller may not see; these change no name in it.
+ *  V5  The view of a caller is the common view without the entries that the caller may not see; these change no name of a tool or prompt in it, and give no URI an alias.
  */
 import {
   changeKinds,
@@ -34,7 +34,7 @@ import { isPrefixed, ownerByName, type EndpointDefinition } from './profile.ts';
 import { isInSight, type Sight } from './sight.ts';
 import type { Named, Route } from './tools.ts';
 import { parseAlias, ResourceIndex } from './uris.ts';
-import { eachKind, mapLists, ViewLists } from './view-lists.ts';
+import { eachKind, mapLists, underUrisOf, ViewLists } from './view-lists.ts';
 
 /** Capabilities of servers that are offered to clients. */
 export type Capability = 'tools' | 'prompts' | 'resources' | 'resources.subscribe' | 'logging' | 'completions';
@@ -91,10 +91,13 @@ export class View {
       this.#byServer = new Map(this.records.map((record) => [record.server, record]));
       this.isPrefixed = base.isPrefixed;
       this.dependsOnCaller = base.dependsOnCaller;
-      this.lists = base.lists.seenBy((kind, { server, original, publicName }) => {
-        if (kind === 'tools' || kind === 'prompts')
-          return (kind === 'tools' ? this.#tools : this.#prompts).has(publicName as string);
-        return this.mayHave(server, original);
+      this.lists = base.lists.seenBy((kind, entry) => {
+        const { server, original, publicName } = entry;
+        const isSeen =
+          kind === 'tools' || kind === 'prompts'
+            ? (kind === 'tools' ? this.#tools : this.#prompts).has(publicName as string)
+            : this.mayHave(server, original);
+        return isSeen ? underUrisOf(this.resources, kind, entry) : undefined;
       });
       this.#missing = mapLists(base.#missing, (missing) => missing.filter(({ server }) => servers.includes(server)));
       this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
