@@ -1,5 +1,6 @@
 /** The callers that a comparison of rules tries: everybody whom a rule names, of whom nothing else is known, and whoever is two of them at once. */
 import { hasTenants, enabledServers, type Config } from '@omnibus/config';
+import { withIssuer } from '@omnibus/protocol';
 import { partsOf, whoText, type Person, type PersonParts } from './policy-words.ts';
 
 export interface Tried {
@@ -51,6 +52,14 @@ function meantBy(person: Person): Person {
   return { ...person, via: [person.via].flat().map((each) => (each === 'any' ? 'some agent' : each)) };
 }
 
+/** The issuers whose names these are. */
+function issuersIn(parts: readonly PersonParts[]): ReadonlySet<string> {
+  const named = parts
+    .flatMap(({ user, group, scope, client }) => [user ?? [], group ?? [], scope ?? [], client ?? []].flat())
+    .map((text) => withIssuer(text).issuer);
+  return new Set(named.filter((issuer) => issuer !== undefined));
+}
+
 /** @returns undefined where nobody can be both, such as a caller of two tenants. */
 function together(one: Person, other: Person): Person | undefined {
   const [first, second] = [partsOf(one), partsOf(other)];
@@ -61,6 +70,7 @@ function together(one: Person, other: Person): Person | undefined {
     !isOne('key') ||
     !isOne('tenant') ||
     !isOne('client') ||
+    issuersIn([first, second]).size > 1 ||
     ([first, second].some(({ key }) => key !== undefined) && [first, second].some(({ user }) => user !== undefined))
   )
     return undefined;
