@@ -154,10 +154,16 @@ export interface HeldStreams {
   readonly streams: readonly StreamId[];
 }
 
-/** A message that a client of HTTP+SSE posted, for the edge that holds its stream. */
+/** A message that a client of HTTP+SSE posted, for the edge that holds its stream. `bytes`: its size; missing before 0.3.0. */
 export type InboxPost =
-  | { readonly kind: 'post'; readonly caller: Caller; readonly message: PostedMessage }
   | {
+      readonly kind: 'post';
+      readonly caller: Caller;
+      readonly message: PostedMessage;
+      readonly bytes?: number | undefined;
+    }
+  | {
+      readonly bytes?: number | undefined;
       readonly kind: 'batch';
       readonly caller: Caller;
       readonly messages: readonly PostedMessage[];

@@ -173,8 +173,8 @@ export const modernControl = variants<ModernControl, 'kind'>('kind', {
 export const heldRequests = shape<HeldRequests>(fields<HeldRequests>({ keys: list(token) }));
 
 export const inboxPost = variants<InboxPost, 'kind'>('kind', {
-  post: { caller, message: posted },
-  batch: { caller, messages: list(posted), refusals: optional(list(text)) },
+  post: { caller, message: posted, bytes: optional(count) },
+  batch: { caller, messages: list(posted), refusals: optional(list(text)), bytes: optional(count) },
 });
 export const inboxReply = closed(
   variants<InboxReply, 'kind'>('kind', { accepted: {}, refused: { fault: gatewayFault } }),

@@ -5,7 +5,7 @@ export interface ByteBudgetOptions {
 }
 
 /** Beginning of a body that counts toward the total only, so that small bodies pass while another client of the address sends large ones. */
-const smallBytes = 64 * 1024;
+export const smallBytes = 64 * 1024;
 /** Part of the total that is reserved for small bodies. */
 const smallPart = 1 / 4;
 

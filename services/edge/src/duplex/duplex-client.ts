@@ -30,6 +30,7 @@ import {
 import type { Boundary } from '../requests/boundary.ts';
 import { idOfUnreadable, takesBatches } from '../dialect/legacy/revision.ts';
 import { checkRequest, standsAlone } from '../dialect/modern/check-request.ts';
+import { smallBytes, type ByteBudget, type ByteLease } from '../bounds/byte-budget.ts';
 import { openerOf, type OpeningRate } from '../bounds/opening-rate.ts';
 import { idsIn, parseMessage, type ParsedBody } from '../requests/parse-message.ts';
 import type { Carrier, Measured, RequestMeter } from '../requests/request-meter.ts';
@@ -48,6 +49,8 @@ export interface DuplexOptions {
   readonly carrier: Carrier;
   readonly boundary: Boundary;
   readonly rate: OpeningRate;
+  /** Bounds the messages that are worked on, as over HTTP; undefined where the client is a program on the same machine. */
+  readonly bodies: ByteBudget | undefined;
   /** Key of the client's address, which is counted with its caller. */
   readonly address: string;
   /** Writes one serialised message. */
@@ -71,6 +74,10 @@ export class DuplexClient {
   #caller: Caller;
   #state: State = { kind: 'closed' };
   readonly #openRequests: OpenRequests;
+  /** Bytes of large messages that are worked on. */
+  readonly #lease: ByteLease | undefined;
+  /** Bytes of the message that is being received, until the work on it counts them. */
+  #received = 0;
   /** Commands to the session that it has not finished with, and the `initialize` that is not answered. */
   #unfinished = 0;
   /** Callers that wait until everything is answered. */
@@ -79,6 +86,7 @@ export class DuplexClient {
   constructor(options: DuplexOptions) {
     this.#options = options;
     this.#openRequests = new OpenRequests(options.bus, () => this.#tellSettled());
+    this.#lease = options.bodies?.lease(options.address);
     this.#opener = openerOf(options.caller, options.address);
     this.#caller = { ...options.caller, client: this.#client };
   }
@@ -113,7 +121,28 @@ export class DuplexClient {
     );
   }
 
+  /** Receives a message. A large one counts until it is answered. */
   #receive(parsed: ParsedBody, bytes: number): void {
+    if (parsed.kind === 'refused' || bytes <= smallBytes) this.#receiveCounted(parsed, bytes, 0);
+    else if (this.#lease?.add(bytes) !== false) this.#receiveCounted(parsed, bytes, bytes);
+    else
+      for (const id of idsIn(parsed.kind === 'batch' ? parsed : { kind: 'batch', messages: [parsed.message] }))
+        this.refuse(fault('gateway.busy'), id);
+  }
+
+  #receiveCounted(parsed: ParsedBody, bytes: number, counted: number): void {
+    this.#received = counted;
+    this.#dispatch(parsed, bytes);
+    this.#lease?.forget(this.#takeReceived());
+  }
+
+  #takeReceived(): number {
+    const received = this.#received;
+    this.#received = 0;
+    return received;
+  }
+
+  #dispatch(parsed: ParsedBody, bytes: number): void {
     if (parsed.kind === 'refused') this.refuse(parsed.fault, parsed.id);
     else if (parsed.kind === 'single' && this.#receiveAlone(parsed.message)) return;
     else if (this.#state.kind === 'opening') this.#wait(this.#state, parsed, bytes);
@@ -129,7 +158,10 @@ export class DuplexClient {
   ): void {
     const messages = parsed.kind === 'single' ? [parsed.message] : parsed.messages;
     if (parsed.kind === 'single' && this.#answersPing(parsed.message)) return;
-    if (state.waiting.keep({ parsed, caller: this.#caller }, messages.length, bytes)) return;
+    if (state.waiting.keep({ parsed, caller: this.#caller, counted: this.#received }, messages.length, bytes)) {
+      this.#takeReceived();
+      return;
+    }
     for (const message of messages)
       if (message.kind === 'request') this.refuse(fault('session.busy'), message.message.id);
   }
@@ -189,6 +221,7 @@ export class DuplexClient {
     const state = this.#state;
     const { bus, delivery, rate } = this.#options;
     this.#openRequests.abandonAll();
+    this.#lease?.release();
     this.#state = { kind: 'closed' };
     if (state.kind === 'opening') state.measured.end('client.gone');
     if (state.kind !== 'open' || !bus.connected) return;
@@ -233,6 +266,8 @@ export class DuplexClient {
         ? (): void =>
             write(notificationText('notifications/cancelled', { requestId: id, reason: 'the subscription has ended' }))
         : undefined;
+    const bytes = this.#takeReceived();
+    const ended = (): void => void this.#lease?.forget(bytes);
     const done = (): void => {
       pending?.close();
       this.#openRequests.remove(key);
@@ -264,9 +299,10 @@ export class DuplexClient {
           failed,
         },
       );
-      this.#openRequests.add({ id, key, pending, measured, takeBack });
+      this.#openRequests.add({ id, key, pending, measured, takeBack, ended });
     } catch (error) {
       failed(error as BusError); // The bus is closing.
+      ended();
     }
   }
 
@@ -335,9 +371,9 @@ export class DuplexClient {
       this.#send(session, { kind: 'attach', caller: this.#caller, stream: nextPushId(), after: undefined }, undefined);
     }
     const latest = this.#caller;
-    for (const { parsed, caller } of waiting) {
+    for (const { parsed, caller, counted } of waiting) {
       this.#caller = caller;
-      this.#receive(parsed, 0);
+      this.#receiveCounted(parsed, 0, counted);
     }
     this.#caller = latest;
   }
@@ -359,9 +395,11 @@ export class DuplexClient {
   #send(session: SessionAddress, command: SessionCommand, id: JsonRpcId | undefined, measured?: Measured): void {
     // The stream of an attached client ends with the session.
     let isCounted = command.kind !== 'attach';
+    const bytes = isCounted ? this.#takeReceived() : 0;
     const finished = (): void => {
       if (!isCounted) return;
       isCounted = false;
+      this.#lease?.forget(bytes);
       this.#finished();
     };
     const failed = (error: BusError): void => {

@@ -10,6 +10,8 @@ export interface OpenRequest {
   readonly measured: Measured;
   /** Tells the client that its subscription has ended; undefined for any other request. */
   readonly takeBack: (() => void) | undefined;
+  /** Called once, when it is open no more. */
+  readonly ended: () => void;
 }
 
 export class OpenRequests {
@@ -39,7 +41,10 @@ export class OpenRequests {
 
   /** Forgets one that was answered. */
   remove(key: SessionKey): void {
-    this.#open = this.#open.filter((request) => request.key !== key);
+    const removed = this.#open.find((request) => request.key === key);
+    if (removed === undefined) return;
+    this.#open = this.#open.filter((request) => request !== removed);
+    removed.ended();
     this.#removed();
   }
 

@@ -6,6 +6,8 @@ import type { ParsedBody } from '../requests/parse-message.ts';
 interface WaitingMessage {
   readonly parsed: ParsedBody;
   readonly caller: Caller;
+  /** Bytes that count while it waits. */
+  readonly counted: number;
 }
 
 export class WaitingMessages implements Iterable<WaitingMessage> {

@@ -42,7 +42,7 @@ const keyParameter = 'sessionId';
 const accepted = 'Accepted';
 /** Milliseconds that the edge which holds the stream has to confirm a message. */
 const takeMs = 5_000;
-/** Part of the largest message that is assumed as the size of a message from another edge, which does not say the size. */
+/** Part of the largest message that is assumed as the size of a message from an edge of an older version, which does not say the size. */
 const assumedPart = 1 / 8;
 
 export class EventSourceEndpoint {
@@ -84,7 +84,7 @@ export class EventSourceEndpoint {
           post.kind === 'post'
             ? { kind: 'single', message: post.message }
             : { kind: 'batch', messages: post.messages, refusals: post.refusals },
-          limits.maxBodyBytes * assumedPart,
+          post.bytes ?? limits.maxBodyBytes * assumedPart,
         );
       })
       .then(
@@ -107,6 +107,7 @@ export class EventSourceEndpoint {
               carrier: 'http',
               boundary: gate.boundary,
               rate: gate.rate,
+              bodies: gate.bodies,
               address: arrival.address(),
               write: (text) => writer.message(text, undefined),
               ended: () => writer.end(),
@@ -145,12 +146,18 @@ export class EventSourceEndpoint {
           arrival,
           key,
           parsed.kind === 'single'
-            ? { kind: 'post', caller, message: withOwnLimit(parsed.message, headers[ownLimitHeader]) }
+            ? {
+                kind: 'post',
+                caller,
+                message: withOwnLimit(parsed.message, headers[ownLimitHeader]),
+                bytes: body.length,
+              }
             : {
                 kind: 'batch',
                 caller,
                 messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])),
                 refusals: parsed.refusals,
+                bytes: body.length,
               },
         );
     });

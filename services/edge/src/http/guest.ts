@@ -46,6 +46,7 @@ export function connectGuest(
       meter,
       boundary,
       rate,
+      bodies: undefined,
       caller: withAddress(caller, request, gate),
       address: addresses.of(request),
       carrier: 'pipe',

@@ -35,6 +35,7 @@ export async function serveStdioClient({
     meter,
     boundary,
     carrier: 'pipe',
+    bodies: undefined,
     rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
     address: 'stdio',
     caller: { principal: anonymous, endpoint: endpoint ?? rootEndpoint },

@@ -143,6 +143,7 @@ export class WebSocketIngress {
       meter,
       boundary,
       rate,
+      bodies: gate.bodies,
       address,
       carrier: 'websocket',
       write: (text) => outgoing.send(text),
