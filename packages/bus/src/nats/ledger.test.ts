@@ -68,6 +68,22 @@ it('nobody else adds under the name of a writer, and no role can take anything a
   await second.drain();
 });
 
+it('what a role writes below its own name under the name of another role is no entry of that one', async () => {
+  const [session, edge] = [await over('session'), await over('edge')];
+  const ledger = await session.ledger(definition);
+  await ledger.append('session-one', 'a');
+  const { connect } = await import('@nats-io/transport-node');
+  const { jetstream } = await import('@nats-io/jetstream');
+  const connection = await connect({ servers: server.url, user: 'edge', pass: 'edge', inboxPrefix: inboxOf('edge') });
+  await jetstream(connection).publish(audit('session-one').replace('.session.', '.edge.'), 'forged');
+  await ledger.append('session-one', 'b');
+  expect((await collect(ledger.read('session-one'))).map(({ text }) => text)).toEqual(['a', 'b']);
+  expect((await all(edge)).find(({ text }) => text === 'forged')?.writer).toBe('edge.session-one');
+  await connection.close();
+  await session.drain();
+  await edge.drain();
+});
+
 it('an entry is stored though another process has guessed its id, and after one of another process nothing more is under that name', async () => {
   const session = await over('session');
   const ledger = await session.ledger(definition);

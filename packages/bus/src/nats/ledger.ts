@@ -98,7 +98,7 @@ class NatsLedger implements Ledger {
       for (let next = after + 1; ;) {
         const message = await this.#stored({ seq: next, next_by_subj: subject });
         if (message === undefined) break;
-        yield { writer: writerOf(message.subject), text: message.string(), number: message.seq };
+        yield { writer: writerOf(message.subject, this.#family), text: message.string(), number: message.seq };
         next = message.seq + 1;
       }
     }
@@ -109,7 +109,7 @@ class NatsLedger implements Ledger {
     for (let next = before === undefined ? undefined : before - 1; next === undefined || next > 0;) {
       const message = await this.#stored(next === undefined ? { last_by_subj: `${this.#family}.>` } : { seq: next });
       if (message === undefined) return;
-      yield { writer: writerOf(message.subject), text: message.string(), number: message.seq };
+      yield { writer: writerOf(message.subject, this.#family), text: message.string(), number: message.seq };
       next = message.seq - 1;
     }
   }
@@ -131,8 +131,11 @@ class NatsLedger implements Ledger {
   }
 }
 
-function writerOf(subject: string): string {
-  return subject.slice(subject.lastIndexOf('.') + 1);
+/** The writer that a subject names. Under the subject of a role that is not the writer's, another process has written: then both are the name, which no writer has. */
+function writerOf(subject: string, family: string): string {
+  const name = subject.slice(family.length + 1);
+  const [role = '', writer] = name.split('.');
+  return writer !== undefined && roleOf(writer) === role ? writer : name;
 }
 
 /** The role that may write under a name, which begins with it; a process of all roles has the permissions of each. */
