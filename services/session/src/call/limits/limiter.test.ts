@@ -323,3 +323,15 @@ it('the bytes that were too much are known to others when the worker stops, and 
   await (quotas[1] as Quotas).sweep();
   expect((quotas[1] as Quotas).size).toBe(0);
 });
+
+it('clients of the same name of two issuers have a budget each', async () => {
+  await start({ id: 'few', per: 'client', rate: '1/h', burst: 1 });
+  const asked = (subject: string, issuer: string): Promise<Charge | GatewayFault | undefined> =>
+    begin(0, asking(known(subject, { issuer, client: 'cli' })));
+  const [first, other, second] = [
+    await asked('ann', 'https://a.example'),
+    await asked('bob', 'https://b.example'),
+    await asked('cal', 'https://a.example'),
+  ];
+  expect([first, other, second].map(isRefused)).toEqual([false, false, true]);
+});

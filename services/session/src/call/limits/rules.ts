@@ -83,7 +83,8 @@ const partOf: Readonly<
 > = {
   principal: ({ caller, facts }) => shareOf(caller, facts),
   tenant: ({ facts }) => facts?.tenant ?? '',
-  client: ({ facts }) => facts?.client ?? '',
+  // Each issuer names its own clients.
+  client: ({ facts }) => (facts?.client === undefined ? '' : `${facts.issuer}|${facts.client}`),
   server: ({ server }) => server,
   tool: ({ server, kind, name }) => `${kind} ${server}/${name}`,
 };
