@@ -80,7 +80,7 @@ const differences: readonly Difference[] = [
     isAnswer: ({ path, through }) => path === 'result.tools[].outputSchema.$id' && through === undefined,
   },
   {
-    what: 'A resource that an earlier server lists too has the address `omnibus://SERVER/` and its own after that; a page (`ui://…`) has `ui://omnibus/SERVER/…`, where a tool names it too.',
+    what: 'A resource that an earlier server lists too, which the caller sees, has the address `omnibus://SERVER/` and its own after that; a page (`ui://…`) has `ui://omnibus/SERVER/…`, where a tool names it too.',
     where: '`uri` in lists and in what is read, and the page in `_meta` of a tool, at the endpoint of all servers',
     why: "One address cannot lead to two servers, and hosts take pages of the scheme `ui:` only. All other addresses are the servers' own.",
     isAnswer: ({ endpoint, path, server, direct, through }) =>
