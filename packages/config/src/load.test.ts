@@ -165,7 +165,7 @@ profiles:
     expect(problems).toContain('bus: expected "memory" or "nats://host:port", got "http://...@nats:4222"');
     expect(problems).toContain('nats.token');
     expect(problemsOf('auth: { keys: omk_0123456789ab_hunter2-hunter_2 }\nmcpServers: {}').join()).toContain(
-      'auth.keys: expected a map, got "omk_..."',
+      'auth.keys: expected a map: write { file: keys.yaml }, got "omk_..."',
     );
     expect(problems).toContain('mcpServers.a.env.KEY');
     expect(problems).not.toMatch(/hunter2|4711/);

@@ -176,6 +176,9 @@ function finish(
       void list.push(at(path, message));
   const report = into(problems);
   const faults: ConfigProblem[] = [];
+  for (const group of ['mcpServers', 'profiles'])
+    if (isMap(raw) && isMap(raw[group]) && Object.hasOwn(raw[group], '__proto__'))
+      report([group, '__proto__'], 'this name has a meaning of its own in JavaScript: choose another');
   const servers = new ServerFaults(
     source,
     report,
@@ -191,7 +194,7 @@ function finish(
       mistakes: withoutConsequences(problems),
     };
   profileNotes(parsed.data, into(notes));
-  serverNotes(parsed.data, raw, into(notes));
+  serverNotes(parsed.data, raw, client === undefined, into(notes));
   return {
     config: { ...parsed.data, mcpServers: servers.mark(parsed.data.mcpServers) },
     faults: faults.toSorted(byPlace),

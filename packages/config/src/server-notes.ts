@@ -1,4 +1,5 @@
 /** Finds options of servers that do something else than their author probably expects, by how they are written. */
+import { secretName } from './secret-words.ts';
 import { isMap } from './values.ts';
 import type { Path } from './problem.ts';
 import type { Config } from './schema.ts';
@@ -8,8 +9,9 @@ type Note = (path: Path, message: string) => void;
 /**
  * @param config what the file says, complete.
  * @param raw the same before references were replaced. Values of `headers` and `env` are never shown.
+ * @param isOwnFile whether it is a configuration of Omnibus: other programs know no references to secrets.
  */
-export function serverNotes(config: Config, raw: unknown, note: Note): void {
+export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, note: Note): void {
   for (const [name, settings] of Object.entries(config.mcpServers)) {
     const at: Note = (path, message) => note(['mcpServers', name, ...path], message);
     const { command, url, args, env, headers } = settings;
@@ -43,8 +45,10 @@ export function serverNotes(config: Config, raw: unknown, note: Note): void {
         ['args', terminal],
         `${JSON.stringify(args[terminal])} gives the container a terminal, over which no messages can be sent: write "-i"`,
       );
-    if (isMap(raw) && isMap(raw['mcpServers']) && isMap(raw['mcpServers'][name]))
+    if (isMap(raw) && isMap(raw['mcpServers']) && isMap(raw['mcpServers'][name])) {
       textNotes(raw['mcpServers'][name], at);
+      if (isOwnFile) secretNotes(raw['mcpServers'][name], at);
+    }
   }
 }
 
@@ -85,6 +89,35 @@ function textNotes(server: Readonly<Record<string, unknown>>, at: Note): void {
       at(path, 'no shell reads this, so "~" is passed on as it is: write "${HOME}" instead');
   }
 }
+
+/** Beginnings of secrets that their makers gave a form of its own. */
+const secretForm =
+  /(?<![\w-])(gh[pousr]_\w{16}|github_pat_\w{16}|glpat-[\w-]{16}|sk-[\w-]{16}|xox[abps]-[\w-]{10}|AKIA[A-Z0-9]{12}|omk_\w{8})/;
+/** What people are told to replace. */
+const blank =
+  /<[A-Za-z][\w -]{2,40}>|%[A-Z][A-Z0-9_]{2,}%|\byour[-_](api[-_])?(key|token|secret)\b|\{\{\s*[\w.]+\s*\}\}/i;
+
+/** Secrets that stand in the file itself, and places where one is to be written. No value is repeated. */
+function secretNotes(server: Readonly<Record<string, unknown>>, at: Note): void {
+  for (const [path, text] of textsOf(server)) {
+    if (text.includes('${')) continue;
+    const isValue = path[0] === 'headers' || path[0] === 'env' || path[0] === 'url';
+    if (blank.test(text) && isValue)
+      at(
+        path,
+        'has a place for a value that nothing fills in: write the value, "${NAME}" for an environment variable, or "${file:path}"',
+      );
+    else if (secretForm.test(text) || (path[0] === 'url' && URL.canParse(text) && hasSecret(new URL(text))))
+      at(
+        path,
+        'has a secret in it, which everybody reads who reads this file: write "${NAME}" for an environment variable, or "${file:path}"',
+      );
+  }
+}
+
+const hasSecret = ({ username, password, searchParams }: URL): boolean =>
+  (username !== '' && password !== '') ||
+  [...searchParams].some(([name, value]) => value !== '' && secretName.test(name));
 
 /** The texts of a server that may hold references, each with its path. */
 function textsOf(server: Readonly<Record<string, unknown>>): (readonly [Path, string])[] {

@@ -4,6 +4,8 @@ import { nearestOf } from './nearest.ts';
 import type { Path } from './problem.ts';
 import { configSchema } from './schema.ts';
 import { isSecretOption } from './secret-options.ts';
+import { secretArguments } from './secret-words.ts';
+import { isMap, textsIn, type Values } from './values.ts';
 
 type Report = (path: Path, message: string) => void;
 
@@ -11,7 +13,10 @@ type Report = (path: Path, message: string) => void;
 export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Report): void {
   const path = issue.path as Path;
   if (issue.code === 'unrecognized_keys') {
-    for (const key of issue.keys) report([...path, key], `unknown option${foreign(key, path) ?? nearest(key, path)}`);
+    for (const key of issue.keys) {
+      const found: unknown = isMap(valueAt(value, path)) ? (valueAt(value, path) as Values)[key] : undefined;
+      report([...path, key], `unknown option${foreign(key, path) ?? (nearest(key, path) || misplaced(found, path))}`);
+    }
     return;
   }
   if (issue.code === 'invalid_union' && typeof valueAt(value, path) === 'object' && valueAt(value, path) !== null) {
@@ -135,6 +140,7 @@ const elsewhere: Readonly<Record<string, string>> = {
 function foreign(key: string, path: Path): string | undefined {
   const place = [...path.filter((part) => typeof part === 'string'), key].join('.');
   if (Object.hasOwn(elsewhere, place)) return `; ${elsewhere[place] as string}`;
+  if (path.length === 1 && path[0] === 'tls' && (key === 'cert' || key === 'key')) return `; write ${key}File`;
   const rows = path.length === 0 ? atTop : path.length === 2 && path[0] === 'mcpServers' ? underServer : {};
   return Object.hasOwn(rows, key) ? `; ${rows[key] as string}` : undefined;
 }
@@ -149,9 +155,45 @@ const typeNames: Readonly<Record<string, string>> = {
   record: 'a map',
 };
 
+/** The words of a command, without the secrets among them. */
+function shownWords(words: readonly string[]): readonly string[] {
+  const secrets = secretArguments(words.slice(1));
+  return words.map((word) => withoutSecrets(secrets.reduce((left, secret) => left.replaceAll(secret, '…'), word)));
+}
+
+/** The smallest right form of what was written in another form, by its place. Values of variables and headers are not repeated. */
+function rightForm(got: unknown, path: Path): string | undefined {
+  const [top, , option] = path;
+  const isServer = top === 'mcpServers' && path.length === 2;
+  if (isServer && typeof got === 'string' && !/^(https?|wss?):/.test(got)) {
+    const [command, ...args] = shownWords(got.trim().split(/\s+/));
+    return `write { command: ${command ?? ''}${args.length === 0 ? '' : `, args: ${JSON.stringify(args)}`} }`;
+  }
+  if (top === 'mcpServers' && path.length === 3 && Array.isArray(got)) {
+    if (option === 'command') {
+      const [command = '', ...args] = shownWords(textsIn(got));
+      return `write command: ${command} and args: ${JSON.stringify(args)}`;
+    }
+    if (option === 'env' || option === 'headers') {
+      const names = got.map((each) => /^[\w-]+/.exec(String(each))?.[0] ?? 'NAME');
+      return `write a map: { ${names.map((name) => `${name}: "…"`).join(', ')} }`;
+    }
+  }
+  if (top === 'profiles' && path.length === 2 && Array.isArray(got)) return `write { servers: ${JSON.stringify(got)} }`;
+  const place = path.join('.');
+  if (place === 'auth.keys' && typeof got === 'string')
+    return /^[\w./-]+\.(ya?ml|json)$/.test(got) ? `write { file: ${got} }` : 'write { file: keys.yaml }';
+  if (place === 'tracing' && typeof got === 'boolean')
+    return 'write { endpoint: "http://127.0.0.1:4318" }, or leave it out';
+  if (place === 'audit' && typeof got === 'boolean') return 'write where records go (docs/audit.md), or leave it out';
+  return undefined;
+}
+
 function typeWords(expected: string, got: unknown, path: Path): string {
   const wanted = typeNames[expected] ?? expected;
   const last = path.at(-1);
+  const form = rightForm(got, path);
+  if (form !== undefined) return `expected ${wanted}: ${form}`;
   if (expected === 'string' && (typeof got === 'number' || typeof got === 'boolean'))
     return 'expected a text: put it in quotes';
   if (got === null)
@@ -208,6 +250,13 @@ function isSecret(path: Path): boolean {
 /** Removes what a message must not show: the user and password of addresses, and API keys of a gateway, which somebody wrote in the place of their file. */
 function withoutSecrets(text: string): string {
   return text.replaceAll(/\/\/[^/@\s]*@/g, '//...@').replaceAll(/omk_[\w-]+/g, 'omk_...');
+}
+
+/** Says of an unknown option at the top that it is a server, which it looks like. */
+function misplaced(found: unknown, path: Path): string {
+  return path.length === 0 && isMap(found) && (Object.hasOwn(found, 'command') || Object.hasOwn(found, 'url'))
+    ? '; a server belongs under mcpServers'
+    : '';
 }
 
 /** The option a mistyped key probably means. */

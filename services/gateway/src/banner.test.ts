@@ -7,6 +7,19 @@ const local = 'http://127.0.0.1:7300/mcp';
 const linesOf = (config: object): string =>
   banner({ endpoint: local, config: config as Shown['config'], consoleUrl: undefined, records: [], warnings: [] });
 
+it('a server whose list could not be read is not shown as one without tools', () => {
+  const lists = { tools: [], prompts: [], resources: [], resourceTemplates: [] };
+  const record = { server: 'a', status: 'up', lists, unread: ['tools'], problem: 'tools/list: no answer after 30 s' };
+  const text = banner({
+    endpoint: local,
+    config: {} as Shown['config'],
+    consoleUrl: undefined,
+    records: [record as unknown as Shown['records'][number]],
+    warnings: [],
+  });
+  expect(text).toContain('! a  its tools are not read, 0 prompts, 0 resources: tools/list: no answer after 30 s');
+});
+
 it('clients are given the public address, which tokens are for', () => {
   const text = linesOf({ publicUrl: 'https://mcp.example.com', auth: { server: {}, issuers: [] } });
   expect(text).toContain('  clients   https://mcp.example.com/mcp');

@@ -72,7 +72,8 @@ function upOf(records: readonly CatalogRecord[]): string {
 }
 
 function row(record: CatalogRecord, width: number): string {
-  return `${record.status === 'up' ? '✓' : isConnecting(record) ? '…' : '✗'} ${record.server.padEnd(width)}  ${describe(record)}`;
+  const isWhole = record.unread === undefined || record.unread.length === 0;
+  return `${record.status === 'up' ? (isWhole ? '✓' : '!') : isConnecting(record) ? '…' : '✗'} ${record.server.padEnd(width)}  ${describe(record)}`;
 }
 
 /** Whether the server has neither been up nor failed yet. */
@@ -80,14 +81,15 @@ export function isConnecting({ status, problem }: CatalogRecord): boolean {
   return status === 'down' && problem === 'it is still connecting';
 }
 
-function describe({ status, problem, lists, leftOut = 0, unfit = [] }: CatalogRecord): string {
+function describe({ status, problem, lists, leftOut = 0, unfit = [], unread = [] }: CatalogRecord): string {
   if (isConnecting({ status, problem } as CatalogRecord)) return 'is still connecting';
   if (status === 'down') return `down: ${printable(problem ?? 'not connected')}`;
   const offered = [
-    count(lists.tools.length, 'tool'),
+    unread.includes('tools') ? 'its tools are not read' : count(lists.tools.length, 'tool'),
     count(lists.prompts.length, 'prompt'),
     count(lists.resources.length + lists.resourceTemplates.length, 'resource'),
   ].join(', ');
+  if (unread.length > 0) return problem === undefined ? offered : `${offered}: ${printable(problem)}`;
   if (leftOut === 0) return offered;
   const [first] = unfit;
   return `${offered}; ${leftOut} left out${first === undefined ? '' : `: ${unfitWords(first)}`}`;

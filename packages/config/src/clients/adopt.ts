@@ -183,12 +183,13 @@ function isThisGateway(name: string, { url, command, args }: Values): boolean {
 }
 
 function freeName(given: string, taken: Readonly<Record<string, unknown>>): string {
-  const fitting = isToken(given)
-    ? given
-    : given
-        .replaceAll(/[^A-Za-z0-9_-]+/g, '_')
-        .replaceAll(/^_+|_+$/g, '')
-        .slice(0, 60) || 'server';
+  const fitting =
+    isToken(given) && given !== '__proto__'
+      ? given
+      : given
+          .replaceAll(/[^A-Za-z0-9_-]+/g, '_')
+          .replaceAll(/^_+|_+$/g, '')
+          .slice(0, 60) || 'server';
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? fitting : `${fitting}-${number}`;
     if (!Object.hasOwn(taken, name)) return name;

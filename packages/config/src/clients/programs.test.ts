@@ -551,5 +551,5 @@ it('a name with a meaning of its own in JavaScript is a server like any other', 
     'x.json',
     '{"mcpServers":{"__proto__":{"command":"a"},"constructor":{"command":"b"}}}',
   );
-  expect(Object.keys(servers)).toEqual(['__proto__', 'constructor']);
+  expect(Object.keys(servers)).toEqual(['proto', 'constructor']);
 });

@@ -139,10 +139,13 @@ async function askGateway(
       signal: AbortSignal.timeout(answerMs),
     });
   } catch (error) {
+    const code = (error as { readonly cause?: { readonly code?: string } }).cause?.code;
     throw problemAt(
       origin,
       undefined,
-      String((error as { readonly cause?: { readonly code?: string } }).cause?.code ?? error),
+      code === 'ECONNREFUSED'
+        ? 'nothing listens at this address: start a gateway with "omnibus serve", or name another with --url'
+        : String(code ?? error),
     );
   }
   const text = await response.text();

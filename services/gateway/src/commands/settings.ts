@@ -118,7 +118,7 @@ export async function needSettings(
     file === undefined
       ? {
           problems: [
-            `no configuration was found: give one with --config FILE, or create ${defaultFiles.join(' or ')} in this folder`,
+            `no configuration was found in this folder: "omnibus import" makes one of the servers of your MCP clients, "omnibus add NAME -- COMMAND" one with a single server; or name one with --config FILE`,
           ],
         }
       : await readSettings(file, overrides, how);

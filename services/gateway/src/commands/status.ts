@@ -4,7 +4,7 @@ import { printable, unfitWords } from '@omnibus/protocol';
 import type { ProcessStatus } from '../admin/status.ts';
 import { answerEither, CommandProblem, runCommand } from '../outcome.ts';
 import { problemWords } from '../problem-words.ts';
-import { alignColumns } from '../table.ts';
+import { fitTable } from '../table.ts';
 import { askAdmin } from './administer.ts';
 import { askApi, type ApiOptions } from './api.ts';
 
@@ -117,16 +117,20 @@ function print({ processes, servers, missing }: Seen): string {
         [pauseWords(each), signInWords(each), leftOutWords(each)].filter((words) => words !== '').join('; '),
     ),
   ]);
+  const columns = process.stdout.isTTY ? process.stdout.columns || 80 : undefined;
   return [
-    alignColumns([['PROCESS', 'ROLE', 'VERSION', 'UPTIME', 'BUS', 'SESSIONS', 'STATE'], ...rows, ...gone]),
+    fitTable([['PROCESS', 'ROLE', 'VERSION', 'UPTIME', 'BUS', 'SESSIONS', 'STATE'], ...rows, ...gone], columns),
     ...(ofServers.length === 0
       ? []
       : [
           '',
-          alignColumns([
-            ['SERVER', 'STATE', 'REVISION', 'TOOLS', 'PROMPTS', 'RESOURCES', 'PROCESSES', 'ACCOUNT', 'PROBLEM'],
-            ...ofServers,
-          ]),
+          fitTable(
+            [
+              ['SERVER', 'STATE', 'REVISION', 'TOOLS', 'PROMPTS', 'RESOURCES', 'PROCESSES', 'ACCOUNT', 'PROBLEM'],
+              ...ofServers,
+            ],
+            columns,
+          ),
         ]),
   ].join('\n');
 }
