@@ -7,6 +7,7 @@ import { subjects } from '@omnibus/bus';
 import { Outsider } from '@omnibus/bus/testing';
 import { expect, it, onTestFinished } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
+import { Keys } from '../support/keys.ts';
 import { end, omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -27,17 +28,19 @@ it('calls go on with audit.strict, no record is lost, and verify shows the entri
   onTestFinished(() => rm(folder, { recursive: true }));
   const { privateKey } = generateKeyPairSync('ed25519');
   await writeFile(join(folder, 'key.pem'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  await using keys = await Keys.make('ann', 'eve');
+  const auth = { ...keys.auth, admin: { roles: { auditor: ['key:eve'] } } };
   const audit = {
     strict: true,
     sinks: [{ kind: 'jetstream' }],
     checkpoints: { keyFile: join(folder, 'key.pem'), file: join(folder, 'checkpoints.jsonl') },
   };
   await using upstream = await Upstream.start({ tools: [tool('write')], onCall: (call) => call.answer(text('done')) });
-  await using gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } }, audit });
+  await using gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } }, audit, auth });
   await using outsider = await Outsider.connect(gateway.bus as string);
   const names = new Set<string>();
   outsider.subscribe(`${root}audit.>`, (subject) => names.add(subject));
-  using client = await RawClient.open(gateway.url);
+  using client = await RawClient.open(gateway.url, undefined, keys.headersOf('ann'));
   await client.untilTools((tools) => tools.length === 1);
   let answered = 0;
   const write = async (): Promise<void> => {
@@ -56,6 +59,16 @@ it('calls go on with audit.strict, no record is lost, and verify shows the entri
   outsider.publish(later() as string, 'no record either');
   await outsider.flush();
   for (let count = 0; count < 5; count += 1) await write();
+  // The console verifies one chain, and follows it to the names under which it went on.
+  const writer = (former.find(isOfSession) as string).split('.').at(-1) as string;
+  const verified = await fetch(
+    `http://${await gateway.admin(gateway.backend)}/api/v1/audit/verify?${new URLSearchParams({ source: 'nats', writer }).toString()}`,
+    { headers: keys.headersOf('eve') },
+  );
+  const answer = await verified.text();
+  const shown = /event: verified\ndata: (.*)\n/.exec(answer)?.[1] ?? expect.fail(answer);
+  const { findings } = JSON.parse(shown) as { readonly findings: readonly { readonly weight: string }[] };
+  expect(new Set(findings.map(({ weight }) => weight))).toEqual(new Set(['foreign', 'open']));
   for (const process of gateway.processes) await end(process, 'SIGTERM');
   const file = join(folder, 'omnibus.yaml');
   await writeFile(file, JSON.stringify({ bus: gateway.bus, audit, mcpServers: { up: { url: upstream.url } } }));
