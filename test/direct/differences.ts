@@ -275,8 +275,9 @@ const differences: readonly Difference[] = [
       (through === undefined || path === 'progress[].params.progress'),
   },
   {
-    what: 'A list of all servers names those that are missing from it, with the reason.',
-    where: '`omnibus.dev/missing` in `_meta` of the first page of a list, at the endpoint of all servers',
+    what: 'A list of all servers names those that are missing from it, with the reason. A list names tools and prompts that are left out.',
+    where:
+      '`omnibus.dev/missing` in `_meta` of the first page of a list, at the endpoint of all servers; `omnibus.dev/left-out` in it, at every endpoint',
     why: 'A client would take what is not there for what does not exist. Another server may be starting, or be asked for the first time what it offers to such a client.',
     isAnswer: ({ endpoint, path, direct, through, server }) =>
       endpoint === 'all' &&

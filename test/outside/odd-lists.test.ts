@@ -1,7 +1,9 @@
 /** Lists of which official clients refuse the whole because of one entry, at every endpoint and over every way in. */
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioOne } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -87,6 +89,8 @@ it('official clients read all lists of all servers beside odd ones, and the rest
     '"description" must be a string',
   );
   await client.close();
+  const { stderr } = await promisify(execFile)('node', [omnibusProgram, 'tools', '--url', gateway.url]);
+  expect(stderr).toContain('without odd__numbered: clients would refuse the list: "description" must be a string');
   expect(odd.calls.values.map(({ name }) => name)).toEqual(['nulls']);
   const admin = `http://${await gateway.admin(gateway.backend)}`;
   const status = (await (await fetch(`${admin}/status`)).json()) as {

@@ -14,6 +14,17 @@ import {
 /** Under `_meta` of the first page: the servers whose entries are missing, each with the reason. */
 export const missingKey = 'omnibus.dev/missing';
 
+/** The same for tools and prompts that are left out because clients would refuse the list over them. */
+const leftOutKey = 'omnibus.dev/left-out';
+
+export interface LeftOut {
+  /** The name that clients would use. */
+  readonly name: string;
+  readonly server: ServerName;
+  /** The reason, in words for a person. */
+  readonly problem: string;
+}
+
 export interface MissingServer {
   readonly server: ServerName;
   /** The reason, in words for a person. */
@@ -63,12 +74,14 @@ export function listHead(
   kind: ListKind,
   records: readonly CatalogRecord[],
   missing: readonly MissingServer[],
+  leftOut: readonly LeftOut[] = [],
 ): JsonObject {
   const notes = notesOf(kind, records).toReversed();
   const meta: JsonObject = Object.assign(
     {},
     ...notes.map((each) => each.meta ?? {}),
     missing.length === 0 ? {} : { [missingKey]: missing },
+    leftOut.length === 0 ? {} : { [leftOutKey]: leftOut },
   ) as JsonObject;
   const more: JsonObject = Object.assign({}, ...notes.map((each) => each.more ?? {})) as JsonObject;
   return Object.keys(meta).length === 0 ? more : { ...more, _meta: meta };

@@ -38,11 +38,11 @@ export function offeredTo(record: CatalogRecord, declared: Declared): CatalogRec
       problem: record.problem ?? 'what it offers to this user has not been read yet',
     };
   const offer = offerFor(record, declared);
-  if (offer === undefined || Object.keys(offer.lists).length === 0) return record;
+  if (offer === undefined || (Object.keys(offer.lists).length === 0 && offer.unfit === undefined)) return record;
   const lists = Object.fromEntries(
     listKinds.map((kind) => [kind, withDifference(kind, record.lists[kind], offer.lists[kind])]),
   ) as unknown as CatalogLists;
-  return { ...record, lists };
+  return { ...record, lists, ...(offer.unfit === undefined ? {} : { unfit: offer.unfit }) };
 }
 
 /** Under which name a record keeps what such clients are offered; '' for what everybody is. */
@@ -69,7 +69,9 @@ export function isOfferKnown(record: CatalogRecord, declared: Declared): boolean
 export function differenceFor(record: CatalogRecord, declared: Declared): string | undefined {
   if (isUserUnknown(record, declared)) return record.server;
   const offer = offerFor(record, declared);
-  return offer === undefined || Object.keys(offer.lists).length === 0 ? undefined : `${record.server} ${offer.key}`;
+  return offer === undefined || (Object.keys(offer.lists).length === 0 && offer.unfit === undefined)
+    ? undefined
+    : `${record.server} ${offer.key}`;
 }
 
 /** Whether a server that is called in each user's own name has not been read for this one: what is in its lists for everybody says nothing of his. */

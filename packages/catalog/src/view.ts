@@ -26,7 +26,15 @@ import {
 import { isSoundRecord } from './entry.ts';
 import { differenceFor, offeredTo } from './offers.ts';
 import { instructionsOf } from './instructions.ts';
-import { freshness, listHead, missingServers, notFresh, type Freshness, type MissingServer } from './list-head.ts';
+import {
+  freshness,
+  listHead,
+  missingServers,
+  notFresh,
+  type Freshness,
+  type LeftOut,
+  type MissingServer,
+} from './list-head.ts';
 import { withMembers, type KeptPages } from './list-pages.ts';
 import { namedPrompts, namedTools } from './named.ts';
 import { isForPages, pageUris } from './pages.ts';
@@ -49,6 +57,8 @@ export interface ViewProblem {
 type Narrowed = Readonly<{ base: View; sight: Sight }>;
 
 const maxProblems = 100;
+/** Bound on entries that a list names as left out. */
+const maxLeftOut = 20;
 /** Characters of a name that no list has and that is passed on. */
 const maxUnlistedLength = 256;
 
@@ -100,7 +110,9 @@ export class View {
         return isSeen ? underUrisOf(this.resources, kind, entry) : undefined;
       });
       this.#missing = mapLists(base.#missing, (missing) => missing.filter(({ server }) => servers.includes(server)));
-      this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
+      this.#heads = mapLists(this.#missing, (missing, kind) =>
+        listHead(kind, this.#up(), missing, this.#leftOutOf(kind)),
+      );
       return;
     }
     this.definition = definition;
@@ -131,7 +143,9 @@ export class View {
     this.#missing = mapLists(eachKind, (_kind, kind) =>
       missingServers(kind, definition.servers, (server) => this.record(server)),
     );
-    this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
+    this.#heads = mapLists(this.#missing, (missing, kind) =>
+      listHead(kind, this.#up(), missing, this.#leftOutOf(kind)),
+    );
   }
 
   /** The view of a caller: without what the caller may not see, and with the same names (V5). */
@@ -239,7 +253,9 @@ export class View {
     const shown = reading.filter(
       ({ server }) => this.#byServer.has(server) && !this.#missing[kind].some((missing) => missing.server === server),
     );
-    return shown.length === 0 ? this.#heads[kind] : listHead(kind, this.#up(), [...this.#missing[kind], ...shown]);
+    return shown.length === 0
+      ? this.#heads[kind]
+      : listHead(kind, this.#up(), [...this.#missing[kind], ...shown], this.#leftOutOf(kind));
   }
 
   /**
@@ -393,6 +409,16 @@ export class View {
       const before = older.record(record.server);
       return before !== undefined && before.announcements[kind] < record.announcements[kind];
     });
+  }
+
+  /** Tools or prompts of servers that are up, which the caller may see and clients would refuse the list over. */
+  #leftOutOf(kind: ListKind): readonly LeftOut[] {
+    if (kind !== 'tools' && kind !== 'prompts') return [];
+    return [...(kind === 'tools' ? this.#tools : this.#prompts)]
+      .flatMap(([name, { server, unfit }]) =>
+        unfit === undefined || this.record(server)?.status !== 'up' ? [] : [{ name, server, problem: unfit }],
+      )
+      .slice(0, maxLeftOut);
   }
 
   #up(): CatalogRecord[] {

@@ -46,6 +46,8 @@ export interface CallerOffer {
   readonly key: string;
   /** Lists that differ; empty where such clients are offered the common lists. */
   readonly lists: Readonly<Partial<Record<ListKind, OfferedList>>>;
+  /** What is in no list of such a client, with the reason; left out where that is what is in the record. */
+  readonly unfit?: readonly UnfitEntry[];
 }
 
 /** What a server says about itself in the handshake. */

@@ -51,11 +51,12 @@ const listNotes = fields<ListNotes>({
 const notes: Predicate = (value) =>
   isObject(value) && listKinds.every((kind) => value[kind] === undefined || listNotes(value[kind]));
 const offeredList = fields<OfferedList>({ entries: list(object), without: list(text) });
+const unfit = fields<UnfitEntry>({ kind: oneOf(...listKinds), name: optional(text), problem: text });
 const offer = fields<CallerOffer>({
   key: text,
   lists: (value) => isObject(value) && listKinds.every((kind) => value[kind] === undefined || offeredList(value[kind])),
+  unfit: optional(list(unfit)),
 });
-const unfit = fields<UnfitEntry>({ kind: oneOf(...listKinds), name: optional(text), problem: text });
 const held = fields<HeldEntry>({ kind: oneOf(...definedKinds), name: text, guardrail: optional(text) });
 
 export const approvedDefinitions = shape<ApprovedDefinitions>(

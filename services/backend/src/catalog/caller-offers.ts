@@ -9,6 +9,7 @@ import {
   declaredBy,
   listKinds,
   offerKey,
+  unfitWords,
   type CallerOffer,
   type CatalogLists,
   type ExchangeContext,
@@ -41,6 +42,8 @@ export interface CallerOffersOptions extends ReaderOptions {
 
 /** Bound on known sets; clients of one make declare the same, so there are few. The set that was not asked for for the longest time is forgotten first. */
 const maxSets = 32;
+/** Entries that one log line names. */
+const maxLogged = 10;
 /** Bound on sets that wait to be read, each of which may need a connection or a program. */
 const maxQueued = 32;
 /** Pause after the base lists were read again, before the differences are read again. */
@@ -230,6 +233,11 @@ export class CallerOffers {
         const broken = 'failed' in reading ? reading.failed : reading.broken;
         if (broken === undefined && 'entries' in reading) lists[kind] = reading.entries;
         else isWhole = false;
+        if ('problems' in reading && reading.problems.length > 0)
+          log.warn(
+            { problems: reading.problems.slice(0, maxLogged).map(unfitWords), key },
+            'entries of a list were left out',
+          );
         if (broken !== undefined && connection.isReady)
           log.warn({ problem: broken, key }, 'a list of the server could not be read for clients with capabilities');
       }),

@@ -15,6 +15,8 @@ const maxLength = 64 * 1024;
 /** Members that are read, or belong to this hop alone. */
 const known: ReadonlySet<string> = new Set(['_meta', 'nextCursor', 'resultType', 'ttlMs', 'cacheScope']);
 const ofThisHop: ReadonlySet<string> = new Set([...Object.values(metaKeys), 'progressToken']);
+/** Keys of the gateway itself, and one by which a list would belong to a task: clients refuse a list over a malformed one. */
+const ofNoList = /^(omnibus\.dev\/|io\.modelcontextprotocol\/related-task$)/;
 
 export class Notes {
   readonly #kind: ListKind;
@@ -35,7 +37,9 @@ export class Notes {
     const ttlMs = numberOf(page['ttlMs']);
     if (ttlMs !== undefined) this.#ttlMs = Math.max(Math.min(ttlMs, this.#ttlMs ?? Infinity), 0);
     this.#isPublic &&= page['cacheScope'] === 'public';
-    const meta = isObject(page['_meta']) ? keep(page['_meta'], (name) => !ofThisHop.has(name)) : {};
+    const meta = isObject(page['_meta'])
+      ? keep(page['_meta'], (name) => !ofThisHop.has(name) && !ofNoList.test(name))
+      : {};
     const more = keep(page, (name) => name !== this.#kind && !known.has(name));
     if (isDeeperThan(meta, this.#limits.maxJsonDepth) || isDeeperThan(more, this.#limits.maxJsonDepth))
       return `what is said of the list nests deeper than ${this.#limits.maxJsonDepth} (limits.maxJsonDepth)`;

@@ -288,6 +288,11 @@ it('what is left out is named at the endpoint, and a route by its name gives the
     { server: 'odd', problem: 'tools "bad": "description" must be a string' },
     { server: 'odd', problem: 'prompts "ask": "arguments" must be a list' },
   ]);
+  expect(view.head('tools')).toEqual({
+    _meta: {
+      'omnibus.dev/left-out': [{ name: 'odd__bad', server: 'odd', problem: '"description" must be a string' }],
+    },
+  });
   expect(view.toolRoute('odd__bad')).toMatchObject({ server: 'odd', unfit: '"description" must be a string' });
   expect(view.promptRoute('odd__ask')).toMatchObject({ server: 'odd', unfit: '"arguments" must be a list' });
 });

@@ -31,6 +31,8 @@ const listed: Record<string, JsonObject> = {
 
 let timers: { readonly run: () => void; isCancelled: boolean }[];
 let failing: Set<string>;
+/** Further tools of the server. */
+let odd: readonly JsonObject[];
 let asked: string[];
 let refused: string | undefined;
 let offers: OwnerOffers;
@@ -62,12 +64,16 @@ function offered(): Readonly<Record<string, readonly string[]>> {
 }
 
 beforeEach(() => {
-  [timers, failing, asked, refused, connect] = [[], new Set(), [], undefined, undefined];
+  [timers, failing, asked, refused, connect, odd] = [[], new Set(), [], undefined, undefined, []];
   const connection = {
     isReady: true,
     ask: (method: string): Promise<ExchangeOutcome> => {
       asked.push(method);
-      return Promise.resolve(failing.has(method) ? lost : { kind: 'result', result: listed[method] ?? {} });
+      const result = listed[method] ?? {};
+      const tools = [...((result['tools'] as readonly JsonObject[] | undefined) ?? []), ...odd];
+      return Promise.resolve(
+        failing.has(method) ? lost : { kind: 'result', result: method === 'tools/list' ? { tools } : result },
+      );
     },
   } as unknown as UpstreamConnection;
   all = [connection];
@@ -208,4 +214,12 @@ it('nothing is read again after the end', async () => {
   await read();
   offers.stop();
   expect(later()).toBe(0);
+});
+
+it('what clients would refuse of the list of a user is named with the reason, for this user', async () => {
+  odd = [{ name: 'odd', description: 5, inputSchema: { type: 'object' } }];
+  offers.want(caller);
+  await read();
+  const [offer] = offers.of({ tools: [], prompts: [], resources: [], resourceTemplates: [] }, true).offers ?? [];
+  expect(offer?.unfit).toEqual([{ kind: 'tools', name: 'odd', problem: '"description" must be a string' }]);
 });

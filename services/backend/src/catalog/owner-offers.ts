@@ -24,6 +24,7 @@ import {
   type ServerIntroduction,
   type ServerName,
   type ToolEntry,
+  type UnfitEntry,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { UpstreamConnection } from '../connection/connection.ts';
@@ -57,12 +58,22 @@ const maxOwners = 2_000;
 const maxReadings = 8;
 /** Bound on users whose lists wait to be read; further users are queued when they come again. */
 const maxQueued = 1_000;
+/** Bound on entries of one user that are named as left out. */
+const maxUnfit = 20;
 /** Time within which changes are collected, to be written together. */
 const settleMs = 20;
 
-interface Content {
-  readonly key: string;
+/** What was read for a user. */
+interface ReadLists {
   readonly lists: Partial<CatalogLists>;
+  /** What is in no list, with the reason. */
+  readonly unfit: readonly UnfitEntry[];
+}
+
+const nothingRead: ReadLists = { lists: {}, unfit: [] };
+
+interface Content extends ReadLists {
+  readonly key: string;
   readonly length: number;
   /** Whether the user has yet to sign in, so that he is offered the tool `connect`. */
   readonly wantsSignIn: boolean;
@@ -119,7 +130,11 @@ export class OwnerOffers {
     const contents = new Map([...this.#known.values()].map(({ content }) => [content.key, content]));
     const offers = [...contents.values()]
       .map((content): CallerOffer => {
-        const offer = { key: content.key, lists: differences(lists, content.lists) };
+        const offer = {
+          key: content.key,
+          lists: differences(lists, content.lists),
+          ...(content.unfit.length === 0 ? {} : { unfit: content.unfit }),
+        };
         return hasSignIn && !content.isReplaced ? withoutSignIn(offer) : offer;
       })
       .toSorted((one, other) => (one.key < other.key ? -1 : 1));
@@ -259,7 +274,7 @@ export class OwnerOffers {
       log.debug({ refused: taken.refused }, 'there is no connection to read over what a user is offered');
       // Instead of tools he is shown why there are none: who asks for them is told the same.
       if (taken.fault !== undefined)
-        this.#learn(key, caller, {}, refusedTool(this.#options.server, taken.fault.message));
+        this.#learn(key, caller, nothingRead, refusedTool(this.#options.server, taken.fault.message));
       return taken.fault !== undefined;
     }
     if (!this.#met.has(taken.connection)) this.#opening.add(taken.connection);
@@ -277,14 +292,14 @@ export class OwnerOffers {
         this.#learn(
           key,
           caller,
-          { ...read.lists, ...Object.fromEntries(kept) },
+          { lists: { ...read.lists, ...Object.fromEntries(kept) }, unfit: read.unfit },
           isAsked ? this.#options.standIn : undefined,
           isAsked,
         );
         return read.unread.size === 0;
       }
       const mustSignIn = this.#options.wantsSignIn(caller.principal);
-      if (mustSignIn) this.#learn(key, caller, before?.lists ?? {}, this.#options.standIn, true);
+      if (mustSignIn) this.#learn(key, caller, before ?? nothingRead, this.#options.standIn, true);
       return mustSignIn;
     } finally {
       this.#opening.delete(taken.connection);
@@ -296,9 +311,13 @@ export class OwnerOffers {
   async #listsOver(
     connection: UpstreamConnection,
     capabilities: JsonObject,
-  ): Promise<{ readonly lists: Partial<CatalogLists>; readonly unread: ReadonlySet<ListKind> } | undefined> {
+  ): Promise<(ReadLists & { readonly unread: ReadonlySet<ListKind> }) | undefined> {
     const { log } = this.#options;
-    const [lists, unread]: [Partial<Record<ListKind, unknown>>, Set<ListKind>] = [{}, new Set()];
+    const [lists, unread, unfit]: [Partial<Record<ListKind, unknown>>, Set<ListKind>, UnfitEntry[]] = [
+      {},
+      new Set(),
+      [],
+    ];
     const read = async (kind: ListKind): Promise<void> => {
       const reading = await readList(
         kind,
@@ -306,8 +325,10 @@ export class OwnerOffers {
         this.#options,
       );
       const broken = 'failed' in reading ? reading.failed : reading.broken;
-      if (broken === undefined && 'entries' in reading) lists[kind] = reading.entries;
-      else if (this.#has(connection, kind) && connection.isReady) {
+      if (broken === undefined && 'entries' in reading) {
+        lists[kind] = reading.entries;
+        unfit.push(...reading.problems.slice(0, maxUnfit - unfit.length));
+      } else if (this.#has(connection, kind) && connection.isReady) {
         unread.add(kind);
         log.warn({ problem: broken }, 'a list of the server could not be read for a user');
       }
@@ -317,7 +338,7 @@ export class OwnerOffers {
     if (!connection.isReady) return undefined;
     await Promise.all(listKinds.filter((kind) => kind !== 'tools' && this.#has(connection, kind)).map(read));
     const isKnown = listKinds.some((kind) => kind in lists) || listKinds.every((kind) => !this.#has(connection, kind));
-    return connection.isReady && isKnown ? { lists: lists as Partial<CatalogLists>, unread } : undefined;
+    return connection.isReady && isKnown ? { lists: lists as Partial<CatalogLists>, unread, unfit } : undefined;
   }
 
   #has(connection: UpstreamConnection, kind: ListKind): boolean {
@@ -325,20 +346,26 @@ export class OwnerOffers {
   }
 
   /** @param tool shown besides or instead of the server's own tools. */
-  #learn(key: string, caller: OfferCaller, given: Partial<CatalogLists>, tool?: ToolEntry, wantsSignIn = false): void {
+  #learn(
+    key: string,
+    caller: OfferCaller,
+    { lists: given, unfit }: ReadLists,
+    tool?: ToolEntry,
+    wantsSignIn = false,
+  ): void {
     const isReplaced = tool !== undefined;
     const lists =
       tool === undefined
         ? given
         : { ...given, tools: [...(given.tools ?? []).filter(({ name }) => name !== tool.name), tool] };
-    const text = JSON.stringify([isReplaced, wantsSignIn, listKinds.map((kind) => lists[kind] ?? null)]);
+    const text = JSON.stringify([isReplaced, wantsSignIn, listKinds.map((kind) => lists[kind] ?? null), unfit]);
     const digest = `own ${hash('sha256', text, 'base64url').slice(0, 22)}`;
     const shared = [...this.#known.values()].find(({ content }) => content.key === digest)?.content;
     const before = this.#known.get(key);
     this.#known.delete(key);
     this.#known.set(key, {
       caller,
-      content: shared ?? { key: digest, lists, length: text.length, wantsSignIn, isReplaced },
+      content: shared ?? { key: digest, lists, unfit, length: text.length, wantsSignIn, isReplaced },
       isStale: false,
     });
     while (

@@ -88,4 +88,10 @@ describe('reading a list of a server', () => {
     expect(leftOut).toBe(6);
     expect(problems.every(({ problem }) => problem.length <= 300)).toBe(true);
   });
+
+  it('keeps what the server says of the list, except for words of the gateway and what ties a list to a task', async () => {
+    const meta = { 'com.example/own': 1, 'omnibus.dev/missing': [], 'io.modelcontextprotocol/related-task': 'x' };
+    const { notes } = await read(pages({ tools: [tool('a')], _meta: meta }).ask);
+    expect(notes.meta).toEqual({ 'com.example/own': 1 });
+  });
 });

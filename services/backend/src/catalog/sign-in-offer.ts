@@ -69,11 +69,11 @@ export function refusedTool(server: ServerName, why: string): ToolEntry {
 
 /** What is offered to somebody who has signed in, beside others who have not. */
 export function withoutSignIn({
-  key,
   lists: { tools = { entries: [], without: [] }, ...lists },
+  ...offer
 }: CallerOffer): CallerOffer {
   return {
-    key,
+    ...offer,
     lists: { ...lists, tools: { entries: tools.entries, without: [...new Set([...tools.without, signInName])] } },
   };
 }

@@ -296,9 +296,12 @@ async function pages(
   return entries;
 }
 
-/** Prints the servers that are missing in a list, which its first page names. */
+/** Prints the servers that are missing in a list, and the tools and prompts that are left out, which its first page names. */
 function sayMissing(result: JsonObject): void {
-  const missing = isObject(result['_meta']) ? result['_meta']['omnibus.dev/missing'] : undefined;
+  const meta = isObject(result['_meta']) ? result['_meta'] : {};
+  const { 'omnibus.dev/missing': missing, 'omnibus.dev/left-out': leftOut } = meta;
+  for (const { name, problem } of Array.isArray(leftOut) ? leftOut.filter(isObject) : [])
+    notice(`omnibus: without ${printable(String(name))}: clients would refuse the list: ${printable(textOf(problem))}`);
   for (const each of Array.isArray(missing) ? missing.filter(isObject) : [])
     notice(
       `omnibus: without ${printable(String(each['server']))}: ${printable(textOf(each['problem'] ?? each['reason'] ?? 'it is down'))}`,
