@@ -409,6 +409,28 @@ it('doctor accepts a good gateway, its bus and its clock', async () => {
   expect(status).toBe(0);
 });
 
+it('nats setup creates what a gateway stores, can be run again, and says what a role may not do', async () => {
+  await using nats = await startNatsServer(`authorization { users: [\n${natsUsers((user) => user)}\n] }`);
+  const file = await configFile(JSON.stringify({ mcpServers: {}, audit: { sinks: [{ kind: 'jetstream' }] } }));
+  const run = async (
+    user: string,
+  ): Promise<{ readonly status: number | null; readonly did: Record<string, string> }> => {
+    const bus = nats.url.replace('://', `://${user}:${user}@`);
+    const { status, output } = await omnibus('nats', 'setup', '-c', file, '--bus', bus, '--json');
+    const steps = JSON.parse(output) as { readonly stream: string; readonly did: string }[];
+    return { status, did: Object.fromEntries(steps.map(({ stream, did }) => [stream, did])) };
+  };
+  const first = await run('setup');
+  expect(first).toMatchObject({ status: 0, did: { 'omnibus-audit': 'created', 'KV_omnibus-sessions': 'created' } });
+  const again = await run('setup');
+  expect(again.status).toBe(0);
+  expect(new Set(Object.values(again.did))).toEqual(new Set(['left']));
+  expect(Object.keys(again.did)).toEqual(Object.keys(first.did));
+  expect(await run('edge')).toMatchObject({ status: 1, did: { 'KV_omnibus-sessions': 'failed' } });
+  const { status, output } = await omnibus('nats', 'setup', '-c', file);
+  expect({ status, output }).toMatchObject({ status: 78, output: expect.stringContaining('names no NATS') as string });
+});
+
 it('doctor works as a user with the permissions of one role, and says what it could not check', async () => {
   await using server = await Upstream.start();
   await using nats = await startNatsServer(
