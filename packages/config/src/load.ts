@@ -194,9 +194,10 @@ function finish(
       mistakes: withoutConsequences(problems),
     };
   profileNotes(parsed.data, into(notes));
-  serverNotes(parsed.data, raw, client === undefined, into(notes));
+  const config = { ...parsed.data, mcpServers: servers.mark(parsed.data.mcpServers) };
+  serverNotes(config, raw, client === undefined, into(notes));
   return {
-    config: { ...parsed.data, mcpServers: servers.mark(parsed.data.mcpServers) },
+    config,
     faults: faults.toSorted(byPlace),
     notes: notes.toSorted(byPlace),
     client,

@@ -2,7 +2,7 @@
 import { secretName } from './secret-words.ts';
 import { isMap } from './values.ts';
 import type { Path } from './problem.ts';
-import type { Config } from './schema.ts';
+import type { Config, ServerConfig } from './schema.ts';
 
 type Note = (path: Path, message: string) => void;
 
@@ -12,7 +12,7 @@ type Note = (path: Path, message: string) => void;
  * @param isOwnFile whether it is a configuration of Omnibus: other programs know no references to secrets.
  */
 export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, note: Note): void {
-  for (const [name, settings] of Object.entries(config.mcpServers)) {
+  for (const [name, settings] of Object.entries<ServerConfig>(config.mcpServers)) {
     const at: Note = (path, message) => note(['mcpServers', name, ...path], message);
     const { command, url, args, env, headers } = settings;
     if (command === undefined && Object.keys(env).length > 0)
@@ -26,7 +26,7 @@ export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, no
         'has no effect: headers are sent to a "url", and this server is a program on stdin and stdout; give it its secrets in "env"',
       );
     for (const [header, value] of Object.entries(headers))
-      if (isEmptied(value, isMap(raw) ? raw['mcpServers'] : undefined, name, header))
+      if (settings.problem === undefined && isEmptied(value, isMap(raw) ? raw['mcpServers'] : undefined, name, header))
         at(
           ['headers', header],
           'is sent without a value, since the reference in it stands for an empty text: set it, or remove the header',
