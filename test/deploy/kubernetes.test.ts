@@ -163,7 +163,7 @@ it('only edges and session workers are given the sealing key, only edges the dig
 /** What an object cannot say of its server: options of programs of the gateway's own machine, and what only the operator may decide. */
 const ofOperators = [
   ...['cwd', 'envFile', 'user', 'sandbox'],
-  ...['absentFacts', 'credentials', 'disabled', 'hints', 'restart', 'tls'],
+  ...['absentFacts', 'credentials', 'disabled', 'hints', 'proxy', 'restart', 'tls'],
 ];
 const ofPods = ['image', 'port', 'path', 'envFrom', 'resources', 'imagePullSecrets'];
 it.each([
