@@ -169,7 +169,7 @@ it.each([
     (id: unknown) => ({ jsonrpc: '2.0', id, error: { code: -32_603, message: 'still loading' } }),
   ],
 ] as const)(
-  'a first list that fails with %s is read again; until then the status and a call say why',
+  'a first list that fails with %s is read again; until then the status says why, and the only server answers calls',
   async (_what, status, body) => {
     let isBroken = true;
     await using it = await bench({
@@ -178,10 +178,7 @@ it.each([
     await expect
       .poll(it.status)
       .toMatchObject({ status: 'up', problem: expect.stringContaining('tools/list failed') as string, tools: 0 });
-    expect((await it.client.callTool('act')).last.error).toMatchObject({
-      message: expect.stringContaining('tools/list failed') as string,
-      data: { reason: 'upstream.unavailable', server: 'up' },
-    });
+    expect((await it.client.callTool('act')).last).toHaveProperty('result');
     isBroken = false;
     await it.client.untilTools((names) => names.length === 1);
     const recovered = await it.status();
