@@ -49,6 +49,13 @@ export class Ring<Member extends Link> {
     return true;
   }
 
+  /** The first member that fits, found without a copy of all. */
+  find(fits: (member: Member) => boolean): Member | undefined {
+    for (let link = this.#head.next; link !== this.#head; link = link.next)
+      if (fits(link as Member)) return link as Member;
+    return undefined;
+  }
+
   /** The members as they are now: they may be removed while the result is walked. */
   toArray(): Member[] {
     const members: Member[] = [];

@@ -373,6 +373,12 @@ export const errorTable = {
     'The server wants its user to sign in, at the address in data.url. The request was not executed; repeat it after signing in.',
   ),
   'upstream.refused': row(-32603, 200, 'never', 'The server refused the gateway with an HTTP error.'),
+  'upstream.later': row(
+    -32603,
+    200,
+    'same',
+    'The server takes no more requests for now (HTTP 429 or 503 with `Retry-After`); data.retryAfterMs says when the request may be sent again. It was not executed.',
+  ),
   'input.unattributed': row(
     -32603,
     200,

@@ -129,7 +129,7 @@ function exitOf(reason: string, code: number, httpStatus: number | undefined): E
   if (httpStatus === 404) return 'unknown';
   if (reason.endsWith('.timeout')) return 'timeout';
   if (
-    /^(upstream\.(busy|connections|paused)|session\.(limit|rate|busy)|gateway\.(busy|draining|interrupted)|request\.limit|upstream\.lost|state\.lost)$/.test(
+    /^(upstream\.(busy|connections|paused|later)|session\.(limit|rate|busy)|gateway\.(busy|draining|interrupted)|request\.limit|upstream\.lost|state\.lost)$/.test(
       reason,
     )
   )

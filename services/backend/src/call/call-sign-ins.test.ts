@@ -72,6 +72,7 @@ function open() {
       isOpen.delete(call);
       ended.set(call, outcome);
     },
+    failed: (call) => ended.set(call, outcomeOf('failed')),
     report: (_call, message, step) => reports.push(`${message} ${step > 0 && step < 1e-3}`),
   });
   const begin = async (
@@ -244,4 +245,20 @@ it('a call that is for the gateway is answered after the sign-in, and a server t
     await vi.advanceTimersByTimeAsync(0);
   }
   expect(ended.get(call)).toEqual(outcomeOf('the address'));
+});
+
+it('a bug in the wait of a call ends that call alone', async () => {
+  const { begin, ended, state, made, signsIn, close } = open();
+  state.answer = wait({
+    isCodeWanted: () => {
+      throw new Error('by a test, on purpose');
+    },
+  });
+  const { call } = await begin();
+  expect(ended.get(call)).toEqual(outcomeOf('failed'));
+  close(call);
+  state.answer = wait();
+  const other = await begin();
+  signsIn(ann);
+  expect(made).toEqual([other.call]);
 });

@@ -20,6 +20,8 @@ export interface CallSignInsOptions {
   /** Makes the call, also where it has given its place back meanwhile. */
   again(call: Call): void;
   end(call: Call, outcome: ExchangeOutcome): void;
+  /** Ends a call that met a bug in the gateway. */
+  failed(call: Call, error: unknown): void;
   /** Tells the session, and the client where it wants progress, that the call goes on. @param step that increases. */
   report(call: Call, message: string, step: number): void;
 }
@@ -67,9 +69,9 @@ export class CallSignIns {
   takes(call: Call, given: ExchangeOutcome): boolean {
     const asking = askedToSignIn(given, call.command, this.#options.signIn.ask);
     if (asking === undefined) return false;
-    void asking.then((answer) => {
-      if (this.#options.isOpen(call)) this.#go(call, answer, given);
-    });
+    asking
+      .then((answer) => (this.#options.isOpen(call) ? this.#go(call, answer, given) : undefined))
+      .catch((error: unknown) => this.#options.failed(call, error));
     return true;
   }
 
@@ -86,7 +88,8 @@ export class CallSignIns {
             .answered(said)
             .then((refusal) =>
               refusal === undefined ? this.#again(call, answer.done) : this.#options.end(call, refusal),
-            ),
+            )
+            .catch((error: unknown) => this.#options.failed(call, error)),
       );
     else this.#end(call, answer);
   }

@@ -103,6 +103,7 @@ export class Calls {
       wheel,
       questions,
       isOpen: (call) => this.#calls.has(call),
+      failed: (call, error) => this.#failed(call, error),
       again: (call) => (call.place === undefined ? this.#enter(call) : this.#run(call)),
       end: (call, outcome) => this.#end(call, outcome),
       report: (call, message, step) =>
@@ -181,7 +182,7 @@ export class Calls {
   }
 
   #find(exchange: ExchangeId): Call | undefined {
-    return this.#calls.toArray().find(({ command }) => command.exchange === exchange);
+    return this.#calls.find(({ command }) => command.exchange === exchange);
   }
 
   cancel(exchange: ExchangeId, reason: string, isTimeout: boolean): void {
@@ -202,7 +203,20 @@ export class Calls {
     if (!this.#calls.has(call)) return;
     const settling = this.#options.connections().settling(call.command.context);
     if (settling === undefined) this.#takeTurn(call);
-    else void settling.then(() => (this.#calls.has(call) ? this.#takeTurn(call) : undefined));
+    else this.#after(call, settling, () => this.#takeTurn(call));
+  }
+
+  /** Goes on with a call after a wait, unless it has ended meanwhile. */
+  #after<Got>(call: Call, wait: Promise<Got>, goOn: (got: Got) => void): void {
+    wait
+      .then((got) => (this.#calls.has(call) ? goOn(got) : undefined))
+      .catch((error: unknown) => this.#failed(call, error));
+  }
+
+  /** A bug in the gateway ends the call that met it, and nothing else. */
+  #failed(call: Call, error: unknown): void {
+    this.#options.log.error({ err: error, exchange: call.command.exchange }, 'a call could not be made');
+    this.#refuse(call, fault('internal.error'));
   }
 
   #takeTurn(call: Call): void {
@@ -219,7 +233,7 @@ export class Calls {
     }
     const turn = isAboutTask ? undefined : this.#options.connections().turn(context, call.rootsKey);
     if (turn === undefined) this.#startGuarded(call);
-    else void turn.then(() => (this.#calls.has(call) ? this.#startGuarded(call) : undefined));
+    else this.#after(call, turn, () => this.#start(call));
   }
 
   /** The client is one of several of the same user, and the server has read roots: a request goes to a connection with the same roots. */
@@ -234,8 +248,7 @@ export class Calls {
     try {
       this.#start(call);
     } catch (error) {
-      this.#options.log.error({ err: error, exchange: call.command.exchange }, 'a call could not be made');
-      this.#refuse(call, fault('internal.error'));
+      this.#failed(call, error);
     }
   }
 
@@ -308,25 +321,32 @@ export class Calls {
     const settled = isSubscription ? subscriptions.settled(command, connection) : undefined;
     if (settled !== undefined) {
       end();
-      void settled.then((outcome) => this.#joined(call, connection, outcome));
+      settled
+        .then((outcome) => this.#joined(call, connection, outcome))
+        .catch((error: unknown) => this.#failed(call, error));
       return;
     }
     const attempt = new Attempt(this.#port, call, connection, tracedParams(command.params, call.span), end);
     const raised = levels.raise(connection, command.context);
     const changed = isSubscription ? subscriptions.change(command, connection) : undefined;
     if (command.method === 'logging/setLevel')
-      void levels
-        .judged(connection, command)
-        .finally(end)
-        .then((outcome) => this.#finish(call, outcome));
-    else if (raised !== undefined) void raised.then(() => (this.#calls.has(call) ? attempt.send() : end()));
+      this.#after(call, levels.judged(connection, command).finally(end), (outcome) => this.#finish(call, outcome));
+    else if (raised !== undefined)
+      raised
+        .then(() => (this.#calls.has(call) ? attempt.send() : end()))
+        .catch((error: unknown) => {
+          end();
+          this.#failed(call, error);
+        });
     else if (changed !== undefined) {
-      void changed.then((outcome) => {
-        end();
-        if (command.method === 'resources/subscribe')
-          subscriptions.told(command, connection, this.#calls.has(call) ? outcome : undefined);
-        this.#finish(call, outcome);
-      });
+      changed
+        .then((outcome) => {
+          end();
+          if (command.method === 'resources/subscribe')
+            subscriptions.told(command, connection, this.#calls.has(call) ? outcome : undefined);
+          this.#finish(call, outcome);
+        })
+        .catch((error: unknown) => this.#failed(call, error));
     } else attempt.send();
   }
 

@@ -1,6 +1,7 @@
 /** What a client is told of a request that failed on the way to its server. */
 import { fault, numberOf, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { RequestFailure } from '../transport/transport.ts';
+import { isRefusal } from '../transport/trouble.ts';
 
 /** The beginning of a fault's message: a client of many servers must be told which one failed. */
 export function subjectOf(server: ServerName): string {
@@ -13,8 +14,16 @@ export function describeFailure(failure: RequestFailure, server: ServerName): Ga
     case 'not-sent':
     case 'session-gone':
       return fault('upstream.unavailable', text, { server });
-    case 'refused':
-      return fault('upstream.refused', text, { server, httpStatus: failure.httpStatus });
+    case 'refused': {
+      const { httpStatus, retryAfterMs } = failure;
+      return retryAfterMs === undefined
+        ? fault('upstream.refused', text, { server, httpStatus })
+        : fault('upstream.later', `${text}; it takes requests again in ${Math.ceil(retryAfterMs / 1_000)} s`, {
+            server,
+            httpStatus,
+            retryAfterMs,
+          });
+    }
     case 'lost':
       return fault('upstream.lost', text, { server });
     case 'invalid':
@@ -29,5 +38,5 @@ export function isAboutRequest(httpStatus: number): boolean {
 
 /** Whether a fault is a refusal that shows a working server, of a method or session that it does not know. */
 export function refusesRequestOnly({ reason, data }: GatewayFault): boolean {
-  return reason === 'upstream.refused' && isAboutRequest(numberOf(data?.['httpStatus']) ?? 500);
+  return isRefusal({ reason }) && isAboutRequest(numberOf(data?.['httpStatus']) ?? 500);
 }

@@ -13,7 +13,7 @@ import {
   type ServerTrouble,
 } from '@omnibus/protocol';
 import type { Transport } from '../transport/transport.ts';
-import { troubleOfStatus } from '../transport/trouble.ts';
+import { isRefusal, troubleOfStatus } from '../transport/trouble.ts';
 import type { ServerDialect } from './dialect.ts';
 import { legacyDialect } from './legacy/dialect.ts';
 import { initializeParams, namedRevisions, readIntroduction } from './legacy/handshake.ts';
@@ -109,7 +109,7 @@ async function discover({
     case 'fault': {
       const { reason, message, data } = outcome.fault;
       const problem = plain(message);
-      if (reason === 'upstream.refused') return readRefusal(Number(data?.['httpStatus']), problem);
+      if (isRefusal({ reason })) return readRefusal(Number(data?.['httpStatus']), problem);
       // Over HTTP no answer proves nothing; a program that does not answer is of an older era.
       return reason === 'upstream.timeout' && !transport.closesToCancel
         ? { kind: 'legacy' }
@@ -156,7 +156,7 @@ async function initialize(
 
 /** What kind of trouble it is that a handshake was not answered. */
 function troubleOf({ reason, data }: GatewayFault): ServerTrouble {
-  if (reason === 'upstream.refused') return troubleOfStatus(Number(data?.['httpStatus']));
+  if (isRefusal({ reason })) return troubleOfStatus(Number(data?.['httpStatus']));
   return reason === 'upstream.timeout' ? 'time' : reason === 'upstream.invalid' ? 'speech' : 'address';
 }
 

@@ -133,6 +133,7 @@ export class HttpSseTransport implements Transport {
               kind: 'refused',
               problem: describeStatus(response),
               httpStatus: status,
+              retryAfterMs: response.retryAfterMs,
             });
             if (errorBody !== '') this.#observer.dropped('refusal', errorBody);
           },

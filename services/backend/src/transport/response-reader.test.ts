@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { defaultLimits } from '@omnibus/protocol';
 import { ReadingBudget } from './reading-budget.ts';
-import { ResponseReader, silentObserver } from './response-reader.ts';
+import { ResponseReader, silentObserver, type EndedResponse } from './response-reader.ts';
 
 const mb = 1_024 * 1_024;
 
@@ -63,4 +63,26 @@ describe.each([
     first.reader.abort();
     await expect.poll(() => third.state.isWaiting).toBe(false);
   });
+});
+
+it.each([
+  [429, '1', 1_000],
+  [503, '120', 120_000],
+  [429, 'Thu, 01 Jan 1970 00:00:00 GMT', 0],
+  [429, '999999999', 24 * 60 * 60_000],
+  [429, 'soon', undefined],
+  [500, '1', undefined],
+])('of a refusal with HTTP %i and Retry-After %j, the time to wait is %s ms', (status, said, expected) => {
+  let ended: EndedResponse | undefined;
+  const share = new ReadingBudget({ maxBytes: mb, onWait: () => undefined }).share();
+  const reader = new ResponseReader(
+    { ...silentObserver, ended: (response) => (ended = response) },
+    defaultLimits,
+    share,
+  );
+  const controller = { abort: () => undefined } as unknown as Dispatcher.DispatchController;
+  reader.onRequestStart(controller);
+  reader.onResponseStart(controller, status, { 'retry-after': said });
+  reader.onResponseEnd();
+  expect([ended?.status, ended?.retryAfterMs]).toEqual([status, expected]);
 });

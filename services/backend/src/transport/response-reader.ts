@@ -48,6 +48,8 @@ export interface EndedResponse {
   readonly location?: string;
   /** What the server says when it refuses a request for too few rights (RFC 6750, 3.1); left out otherwise. */
   readonly lacking?: Challenge;
+  /** Milliseconds after which the server takes the request; left out where it does not say. */
+  readonly retryAfterMs?: number;
 }
 
 /** An observer that ignores everything, as a base for observers of unimportant responses. */
@@ -61,6 +63,15 @@ export const silentObserver: ResponseObserver = {
   ended: () => undefined,
   failed: () => undefined,
 };
+
+const longestWaitMs = 24 * 60 * 60_000;
+
+/** Until when a server wants no more requests (RFC 9110, 10.2.3), in milliseconds from now: with 429 (RFC 6585, 4) and 503, which both say that it did not serve this one. */
+function waitIn(status: number, { 'retry-after': said }: ResponseHeaders): { readonly retryAfterMs?: number } {
+  if ((status !== 429 && status !== 503) || typeof said !== 'string') return {};
+  const ms = /^\d+$/.test(said) ? Number(said) * 1_000 : Date.parse(said) - Date.now();
+  return Number.isNaN(ms) ? {} : { retryAfterMs: Math.min(Math.max(0, ms), longestWaitMs) };
+}
 
 function locationIn({ location }: ResponseHeaders): { readonly location?: string } {
   return typeof location === 'string' ? { location } : {};
@@ -138,7 +149,12 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     this.#response =
       challenge?.error === insufficientScope
         ? { status, mediaType, errorBody: '', lacking: challenge }
-        : { status, mediaType, errorBody: '', ...(status >= 300 && status < 400 ? locationIn(headers) : {}) };
+        : {
+            status,
+            mediaType,
+            errorBody: '',
+            ...(status >= 300 && status < 400 ? locationIn(headers) : waitIn(status, headers)),
+          };
     const coding = String(headers['content-encoding'] ?? 'identity')
       .trim()
       .toLowerCase();

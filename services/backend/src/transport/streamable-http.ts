@@ -117,7 +117,7 @@ export class StreamableHttpTransport implements Transport {
   }
 
   abandon(id: JsonRpcId): void {
-    const open = this.#open.toArray().find((each) => isSameId(each.id, id));
+    const open = this.#open.find((each) => isSameId(each.id, id));
     if (open === undefined) return;
     this.#take(open);
     open.reader?.abort();
@@ -171,6 +171,8 @@ export class StreamableHttpTransport implements Transport {
   /** @returns false when the request was already answered or given up. */
   #take(open: OpenRequest): boolean {
     if (!this.#open.remove(open)) return false;
+    if (this.#questions.size > 0)
+      for (const [id, asker] of this.#questions) if (asker === open) this.#questions.delete(id);
     if (open.timer !== undefined) clearTimeout(open.timer);
     return true;
   }
@@ -275,6 +277,7 @@ export class StreamableHttpTransport implements Transport {
         httpStatus: status,
         problem: describeStatus(response),
         doubtsSession: doubtsSession(response),
+        retryAfterMs: response.retryAfterMs,
         ...said,
       });
       if (said.isAnswer === true) return;

@@ -25,6 +25,8 @@ export type RequestFailure =
       readonly kind: 'refused';
       readonly problem: string;
       readonly httpStatus: number;
+      /** Milliseconds after which the server takes the request, which it has not executed; left out where it does not say. */
+      readonly retryAfterMs?: number | undefined;
       readonly error?: JsonRpcErrorObject;
       readonly isAnswer?: boolean;
       readonly doubtsSession?: boolean;

@@ -1,4 +1,4 @@
-import type { ServerTrouble } from '@omnibus/protocol';
+import type { GatewayFault, ServerTrouble } from '@omnibus/protocol';
 
 /** Why a connection could not be opened, with the kind of the problem: code decides by the kind, never by the text. */
 export class Troubled extends Error {
@@ -29,4 +29,9 @@ export function troubleOfStatus(status: number | undefined): ServerTrouble {
     : status === 404 || status === 405 || status >= 500
       ? 'address'
       : 'speech';
+}
+
+/** Whether the server has refused a request with an HTTP error, for good or for now. */
+export function isRefusal({ reason }: Pick<GatewayFault, 'reason'>): boolean {
+  return reason === 'upstream.refused' || reason === 'upstream.later';
 }

@@ -50,7 +50,7 @@ export class StreamTable {
 
   /** Undefined also for a stream whose kept frames were dropped: the journal may still have them. */
   find(id: StreamId): ResumableStream | undefined {
-    return this.#open.toArray().find((stream) => stream.id === id) ?? this.#findEnded(id);
+    return this.#open.find((stream) => stream.id === id) ?? this.#findEnded(id);
   }
 
   /** Forgets all streams; none can be resumed here any more. */
