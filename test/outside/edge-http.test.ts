@@ -282,6 +282,21 @@ describe('requests that are odd', () => {
     socket.destroy();
   });
 
+  it.each([
+    ['an unknown transfer coding', ['POST /mcp HTTP/1.1', ...json, 'transfer-encoding: x'], 400],
+    ['one that does not end with chunked', ['POST /mcp HTTP/1.1', ...json, 'transfer-encoding: identity'], 400],
+    ['two transfer codings', ['POST /mcp HTTP/1.1', ...json, 'transfer-encoding: gzip, chunked'], 400],
+    ['the same at a path that is not there', ['POST /nowhere HTTP/1.1', ...json, 'transfer-encoding: x'], 404],
+    ['a wish for another protocol', ['GET /nowhere HTTP/1.1', 'connection: Upgrade', 'upgrade: h2c'], 404],
+  ])(
+    'the answer to a request after which nothing can be read says that the connection ends: %s',
+    async (_, lines, status) => {
+      const answer = await exchange(gateway.url, requestText(gateway.url, lines));
+      expect([answer.status, /^connection: (.*)$/im.exec(answer.head)?.[1]?.trim()]).toEqual([status, 'close']);
+      await served();
+    },
+  );
+
   it('requests in one packet are answered in their order', async () => {
     const socket = await dial(gateway.url);
     const ended = once(socket, 'close');

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { parseJson } from './exact-numbers.ts';
 import { classify } from './json-rpc.ts';
 import { requestMethods } from './method-table.ts';
 
@@ -27,5 +28,19 @@ describe('what a JSON value is in terms of JSON-RPC', () => {
     [7, 'nothing'],
   ])('%j is no message, and was to be: %s', (value, meant) => {
     expect(classify(value)).toMatchObject({ kind: 'invalid', meant });
+  });
+});
+
+it.each(['1.0', '1e3', '-2.50e1', '12345678901234567890', '9'.repeat(400)])(
+  '%s is an integer, and so may be an id',
+  (id) => {
+    expect(classify(parseJson(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`)).kind).toBe('request');
+  },
+);
+
+it.each(['1.5', '1e-3', '1e400'])('%s is no integer, and so no id', (id) => {
+  expect(classify(parseJson(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`))).toMatchObject({
+    kind: 'invalid',
+    problem: '"id" must be a string or an integer',
   });
 });

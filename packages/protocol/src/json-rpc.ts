@@ -55,7 +55,8 @@ export function isJsonRpcId(value: unknown): value is JsonRpcId {
   return (
     typeof value === 'string' ||
     (typeof value === 'number' && Number.isInteger(value)) ||
-    (isRawNumber(value) && /^-?\d+$/.test(value.rawJSON))
+    // JSON Schema counts `1.0` and `1e3` as integers (2020-12 validation, 6.1.1), however they are written.
+    (isRawNumber(value) && (/^-?\d+$/.test(value.rawJSON) || Number.isInteger(Number(value.rawJSON))))
   );
 }
 

@@ -77,6 +77,7 @@ export function createClientServer({
   const responses = new WeakMap<Duplex, ServerResponse>();
   const receive = (request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void => {
     responses.set(request.socket, response);
+    if (isLastOn(request)) response.shouldKeepAlive = false;
     handle(request, response, waitsForContinue);
   };
   server.on('request', (request, response) => receive(request, response, false));
@@ -118,6 +119,15 @@ export function createClientServer({
     socket.once('close', () => metrics.connections.dec());
   });
   return server;
+}
+
+/**
+ * Whether nothing after this request can be read on its connection, which its client has to be told: a transfer coding that leaves the end of the body
+ * unknown (RFC 9112, 6.3), or a wish for another protocol, after which Node reads no further request.
+ */
+function isLastOn({ headers }: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding'];
+  return headers.upgrade !== undefined || (coding !== undefined && coding.trim().toLowerCase() !== 'chunked');
 }
 
 /** Ignores errors of a broken connection, whose `close` event follows. */
