@@ -43,13 +43,13 @@ export class Carrier<Stream extends CallStream> {
     port: ClientPort<Stream>,
     kept: KeptAtServers,
     messages: PublicMessages<Stream>,
-    { idle, doubt }: Pick<ForwardingHooks, 'idle' | 'doubt'>,
+    hooks: ForwardingHooks,
   ) {
-    this.open = new OpenRequests({ doubt, log: host.log });
+    this.open = new OpenRequests(hooks, host.log);
     this.#host = host;
     this.#port = port;
     this.#kept = kept;
-    this.#parts = { host, port, kept, messages, open: this.open, idle };
+    this.#parts = { host, port, kept, messages, open: this.open, idle: hooks.idle };
   }
 
   /**

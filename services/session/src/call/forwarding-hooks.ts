@@ -1,7 +1,7 @@
-import type { OpenRequestsOptions } from './open-requests.ts';
+import type { Doubter } from './open-requests.ts';
 
 /** What carrying requests of one client tells and asks its owner. */
-export interface ForwardingHooks extends Pick<OpenRequestsOptions, 'doubt'> {
+export interface ForwardingHooks extends Doubter {
   /** No request is open any more. */
   readonly idle: () => void;
   /** The state that servers keep for the client has changed. */

@@ -55,22 +55,24 @@ export class WaitingRequest extends OpenRequest {
   }
 }
 
-export interface OpenRequestsOptions {
+/** Who knows whether this worker still has the client. */
+export interface Doubter {
   /**
    * Whether this worker may have lost the client: others take over what a worker holds that was cut off.
    * @returns undefined if it certainly still has the client; else resolves with the fault that ends a waiting request, or with undefined if the worker
    * still has the client.
    */
-  readonly doubt: () => Promise<GatewayFault | undefined> | undefined;
-  readonly log: Pick<Logger, 'error'>;
+  doubt(): Promise<GatewayFault | undefined> | undefined;
 }
 
 export class OpenRequests {
-  readonly #options: OpenRequestsOptions;
+  readonly #doubter: Doubter;
+  readonly #log: Pick<Logger, 'error'>;
   readonly #open = new Ring<OpenRequest>();
 
-  constructor(options: OpenRequestsOptions) {
-    this.#options = options;
+  constructor(doubter: Doubter, log: Pick<Logger, 'error'>) {
+    this.#doubter = doubter;
+    this.#log = log;
   }
 
   get size(): number {
@@ -92,7 +94,7 @@ export class OpenRequests {
    * @param gone called instead if the request does not go on.
    */
   resume(request: WaitingRequest, go: () => void, gone?: () => void): void {
-    const doubt = this.#options.doubt();
+    const doubt = this.#doubter.doubt();
     if (doubt === undefined) this.#resume(request, undefined, go, gone);
     else void doubt.then((problem) => this.#resume(request, problem, go, gone));
   }
@@ -107,7 +109,7 @@ export class OpenRequests {
     try {
       go();
     } catch (error) {
-      this.#options.log.error({ err: error }, 'a request that had waited could not be made');
+      this.#log.error({ err: error }, 'a request that had waited could not be made');
       request.fail(fault('internal.error'));
     }
   }

@@ -36,7 +36,7 @@ import { CallClient, type CallClientOptions } from './call-client.ts';
 import { CallQuestions } from './call-questions.ts';
 import { answerResult, refuse, send, type PendingReply } from './pending-reply.ts';
 import type { Place } from './place.ts';
-import { Wanted } from './wanted.ts';
+import { doubtOf } from './wanted.ts';
 import type { KeptCall } from './kept-calls.ts';
 import { deliver, SettledCall, type Settlement } from './settled-call.ts';
 import type { StatelessHost } from './stateless-host.ts';
@@ -63,17 +63,13 @@ export interface StatelessCallOptions extends CallClientOptions {
 const collectMs = 20;
 /** Requests that may wait for the answer to one call; a client repeats a request only a few times. */
 const maxWaiters = 16;
-/** No hooks: nothing outlives a call without a session. */
-const nobodyHears: Pick<ForwardingHooks, 'idle' | 'keptChanged'> = {
-  idle: () => undefined,
-  keptChanged: () => undefined,
-};
-export class StatelessCall implements CallStream, KeptCall {
+export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
   readonly #options: StatelessCallOptions;
   readonly #forwarding: Forwarding<CallStream>;
   readonly #questions = new CallQuestions();
   readonly #client: CallClient;
-  readonly #wanted: Wanted;
+  /** How often the bus had been interrupted when one of its requests was last known to be wanted. */
+  #wantedAt: number;
   #waiters: PendingReply[];
   #phase: 'running' | 'collecting' | 'parked' | 'settled' = 'running';
   #round = 0;
@@ -84,21 +80,28 @@ export class StatelessCall implements CallStream, KeptCall {
 
   constructor(options: StatelessCallOptions) {
     this.#options = options;
-    this.#wanted = new Wanted(options.host.bus);
+    this.#wantedAt = options.host.bus.reconnects;
     this.#waiters = [options.first];
     this.#client = new CallClient(options, this.#questions, this);
-    this.#forwarding = new Forwarding(options.host, this.#client, options.linkedResources, {
-      ...nobodyHears,
-      doubt: () => {
-        const { doubt } = this.#wanted;
-        return doubt === undefined ? undefined : Promise.resolve(doubt);
-      },
-    });
+    this.#forwarding = new Forwarding(options.host, this.#client, options.linkedResources, this);
   }
 
   start(): void {
     const { method, params, view, first } = this.#options;
     this.#forwarding.forward(this, first.command.request.id, method, params, view);
+  }
+
+  idle(): void {
+    // Nothing outlives a call without a session.
+  }
+
+  keptChanged(): void {
+    // Nor is anything kept for it.
+  }
+
+  doubt(): Promise<GatewayFault> | undefined {
+    const fault = doubtOf(this.#options.host.bus, this.#wantedAt);
+    return fault === undefined ? undefined : Promise.resolve(fault);
   }
 
   get caller(): Caller {
@@ -270,7 +273,7 @@ export class StatelessCall implements CallStream, KeptCall {
   /** The edge of a request asks after it. @returns false when it does not wait for this call. */
   waits(key: SessionKey): boolean {
     const isWaiting = this.#waiters.some(({ command }) => command.key === key);
-    if (isWaiting) this.#wanted.confirmed();
+    if (isWaiting) this.#wantedAt = this.#options.host.bus.reconnects;
     return isWaiting;
   }
 

@@ -51,7 +51,7 @@ import {
   type PendingReply,
 } from './pending-reply.ts';
 import { Running } from './running.ts';
-import { Wanted } from './wanted.ts';
+import { doubtOf } from './wanted.ts';
 import { KeptCalls } from './kept-calls.ts';
 import type { Listener } from './listener.ts';
 import type { ChangesFor, StatelessHost } from './stateless-host.ts';
@@ -73,8 +73,8 @@ export class StatelessRequests {
   readonly #listeners: Listeners;
   readonly #linkedResources = new LinkedResourcesOfClients();
   readonly #gone = new Set<SessionKey>();
-  /** Requests that wait until it is known what servers offer to their clients. */
-  readonly #waiting = new Map<SessionKey, Wanted>();
+  /** Requests that wait until it is known what servers offer to their clients, with the interruptions of the bus as in `doubtOf`. */
+  readonly #waiting = new Map<SessionKey, number>();
   #subscriptions: Subscription[] = [];
   #isStopping = false;
 
@@ -179,7 +179,7 @@ export class StatelessRequests {
   }
 
   #holds(key: SessionKey): boolean {
-    this.#waiting.get(key)?.confirmed();
+    if (this.#waiting.has(key)) this.#waiting.set(key, this.#host.bus.reconnects);
     return this.#waiting.has(key) || this.#listeners.has(key) || this.#calls.waits(key) || this.#tasks.waits(key);
   }
 
@@ -312,12 +312,14 @@ export class StatelessRequests {
     const {
       command: { key, caller },
     } = waiter;
-    const wanted = new Wanted(this.#host.bus);
-    this.#waiting.set(key, wanted);
+    const { bus } = this.#host;
+    this.#waiting.set(key, bus.reconnects);
     void until.then(() => {
       this.#running.leave(caller);
-      if (!this.#waiting.delete(key)) return;
-      const { doubt } = wanted;
+      const wantedAt = this.#waiting.get(key);
+      if (wantedAt === undefined) return;
+      this.#waiting.delete(key);
+      const doubt = doubtOf(bus, wantedAt);
       if (doubt === undefined) this.#guard(waiter, () => this.#receive(waiter));
       else refuse(waiter, doubt);
     });
