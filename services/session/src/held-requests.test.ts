@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { MemoryBus, sessionsBucket, subjects } from '@omnibus/bus';
 import {
   latestLegacyRevision,
+  latestModernRevision,
   newRequestKey,
   newWorkerId,
   noLists,
@@ -130,4 +131,25 @@ it('a request without a session that waits counts as held, and is made after an 
   expect(frames.get(given)).toMatchObject({ kind: 'refused', fault: { reason: 'gateway.draining' } });
   expect([calls(), frames.has(closed)]).toEqual([[wanted], false]);
   expect(test.faults).toEqual([]);
+});
+
+it('a call that its user approves in a later request is made, whatever became of the bus between the two', async () => {
+  const rules = [{ id: 'first', who: 'everyone', ask: ['a/plain'] }];
+  await test.apply(['a'], { access: { default: 'allow', rules } });
+  const client = await test.open(latestModernRevision, { elicitation: { form: {} } });
+  const { result } = await client.ask('tools/call', { name: 'plain', tag: 'approved' });
+  expect(result?.['resultType']).toBe('input_required');
+  bus.reconnects += 1;
+  const answered = await client.ask('tools/call', {
+    name: 'plain',
+    tag: 'approved',
+    requestState: result?.['requestState'],
+    inputResponses: Object.fromEntries(
+      Object.keys(result?.['inputRequests'] as object).map((key) => [
+        key,
+        { action: 'accept', content: { approve: true } },
+      ]),
+    ),
+  });
+  expect([answered.error, calls()]).toEqual([undefined, ['approved']]);
 });

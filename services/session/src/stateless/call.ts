@@ -221,6 +221,7 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
   /** Continues the call with a request that brings the state of a round, if the rules in force still permit it. @param view of its caller. */
   resume(waiter: PendingReply, round: number, view: View): void {
     const { host, method, params } = this.#options;
+    this.#wantedAt = host.bus.reconnects;
     const access = this.#phase === 'parked' ? host.accessOf(waiter.command.caller) : undefined;
     const refusal = access === undefined ? undefined : this.#forwarding.refusal(method, params, view, access);
     if (refusal !== undefined) {
