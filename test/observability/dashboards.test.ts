@@ -37,7 +37,10 @@ beforeAll(async () => {
       else call.answer(text('echoed'));
     },
   });
-  gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url, concurrency: 1 } } });
+  // A selection of tools: without one, the only server would be asked for `nobody`.
+  gateway = await startGateway('nats', {
+    mcpServers: { up: { url: upstream.url, concurrency: 1, includeTools: ['echo', 'fails'] } },
+  });
   const client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.includes('echo'));
   prometheus = await startPrometheus(await Promise.all(gateway.processes.map((process) => gateway.admin(process))));
