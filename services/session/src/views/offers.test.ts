@@ -167,7 +167,7 @@ it('a request that names what a user alone may be offered waits on after lists a
   expect(offers.settling({ ...asking, isNamed: true })).toBeUndefined();
 });
 
-it('a list waits as long as its client gives it, up to a minute, where that is longer than usual', async () => {
+it('a list waits as long as its client gives it, up to 55 seconds, where that is longer than usual', async () => {
   let now = 0;
   const waits: number[] = [];
   let limit: () => void = () => undefined;
@@ -201,7 +201,7 @@ it('a list waits as long as its client gives it, up to a minute, where that is l
     await waiting;
     now += 0;
   }
-  expect(waits.map((ms) => Math.ceil(ms / 1_000))).toEqual([2, 2, 15, 60]);
+  expect(waits.map((ms) => Math.ceil(ms / 1_000))).toEqual([2, 2, 15, 55]);
 });
 
 it('only those clients are told of a change that concerns them', async () => {

@@ -34,8 +34,11 @@ const waitMs = 2_000;
 const namedWaitMs = 10_000;
 /** After this time an adapter that has not answered is told again; it may have had no free connection, or be of an older version. */
 const againMs = 60_000;
-/** The longest wait of a list whose client gives it a time limit: longer than a program takes that is downloaded before it starts. */
-const maxOwnWaitMs = 60_000;
+/**
+ * The longest wait of a list whose client gives it a time limit: longer than a program takes that is downloaded before it starts, and shorter than `againMs`,
+ * since a deadline may be late and an adapter that is told again is waited for again.
+ */
+const maxOwnWaitMs = 55_000;
 /** Bound on the sets that are remembered as asked for, by server; the oldest is asked for again. */
 const maxAsked = 10_000;
 

@@ -4,7 +4,7 @@ import type { CallStream } from '../client-port.ts';
 import type { Gate, GateRun } from '../gates.ts';
 import { limitedRequestOf } from '../limited-request.ts';
 import { WaitingRequest } from '../open-requests.ts';
-import { isUnchanged, type Planned } from '../planned-again.ts';
+import { isSamePlace, isUnchanged, type Planned } from '../planned-again.ts';
 import { withoutBlocked } from '../without-blocked.ts';
 import type { CallAccounting } from './call-gate.ts';
 import type { LimitedRequest } from './rules.ts';
@@ -81,6 +81,7 @@ function whenGranted<Stream extends CallStream>(
   if (isUnchanged(next, planned)) run.next(limitGate, { ...next, call: { ...next.call, accounting } });
   else {
     accounting.takenBack();
-    run.from(blockGate, next);
+    // Other guardrails may be for another server.
+    run.from(isSamePlace(next.plan, planned.plan) ? blockGate : (run.host.gates[0] ?? blockGate), next);
   }
 }
