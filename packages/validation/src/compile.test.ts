@@ -146,6 +146,12 @@ describe('a schema that is not meant well', () => {
     expect(usable({ $defs: { ...wide, d60: { type: 'string' } }, $ref: '#/$defs/d0' })(1)).toBe('unchecked');
   });
 
+  it('finds a problem in an object that replaces the members by which objects are compared', () => {
+    const compiled = compileSchema({ enum: [{}], properties: { a: { const: { b: 1 } } } });
+    for (const value of [{ valueOf: false }, { toString: 1 }])
+      expect(compiled.kind === 'usable' ? compiled.validate(value) : undefined).toHaveProperty('problem');
+  });
+
   it('is refused when it is too large or too deep to compile, and never throws', () => {
     let deep: JsonObject = {};
     for (let depth = 0; depth < 6_000; depth += 1) deep = { properties: { a: deep } };

@@ -59,6 +59,11 @@ export function compileSchema(schema: JsonObject): CompiledSchema {
         } catch (error) {
           // A schema that refers to itself for the same value goes deeper than any stack.
           if (error instanceof BudgetExhausted || error instanceof RangeError) return 'unchecked';
+          // The library compares objects by these members, which a value may replace. It counts against the sender of the value.
+          if (error instanceof TypeError)
+            return {
+              problem: 'an object has a member valueOf or toString, and cannot be compared with what is allowed',
+            };
           throw error;
         }
       },
