@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Agent, request } from 'undici';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { memoryOf, metricsOf } from '../support/metrics.ts';
+import { collectedMemoryOf, measured, memoryOf, metricsOf } from '../support/metrics.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
@@ -45,10 +45,8 @@ describe.each(shapes)('under load, %s', (shape) => {
       tools: [tool('flood'), tool('echo')],
       onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined),
     });
-    gateway = await startGateway(shape, {
-      limits: { sessionBurst: 20_000 },
-      mcpServers: { up: { url: upstream.url } },
-    });
+    const config = { limits: { sessionBurst: 20_000 }, mcpServers: { up: { url: upstream.url } } };
+    gateway = await startGateway(shape, config, measured);
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('flood'));
   });
@@ -63,7 +61,7 @@ describe.each(shapes)('under load, %s', (shape) => {
   it('a client that stops reading is disconnected before it uses much memory, and others are not affected', async () => {
     using client = await RawClient.open(gateway.url);
     using other = await RawClient.open(gateway.url);
-    const before = await memoryOf(gateway.processes);
+    const before = await Promise.all(gateway.processes.map(collectedMemoryOf));
     const arrived = upstream.calls.values.length + 1;
     const body = JSON.stringify({
       jsonrpc: '2.0',
@@ -88,7 +86,7 @@ describe.each(shapes)('under load, %s', (shape) => {
     }
     expect((await other.callTool('echo')).last.result).toEqual(text('echoed'));
     call.answer(text('finished'));
-    const grown = (await memoryOf(gateway.processes)).map(
+    const grown = (await Promise.all(gateway.processes.map(collectedMemoryOf))).map(
       (bytes, index) => (bytes - (before[index] as number)) / megabyte,
     );
     expect(Math.max(...grown)).toBeLessThan(300);

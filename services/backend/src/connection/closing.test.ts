@@ -38,6 +38,7 @@ class KnownWheel extends DeadlineWheel {
 class QuietServer implements Transport {
   readonly hasSessionsOnly = false;
   readonly closesToCancel = false;
+  readonly keepsOrder = true;
   readonly takesNamelessErrors = true;
   readonly hasState = true;
   readonly #observer: TransportObserver;

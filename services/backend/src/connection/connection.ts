@@ -104,6 +104,7 @@ export class UpstreamConnection {
       acknowledged: (params) => this.#listen?.acknowledged(params),
       owner: options.owner?.session,
       users: this.#users,
+      keepsOrder: () => this.#life.transport?.keepsOrder === true,
     });
     this.#life = new ConnectionLife(options, {
       questions: this.#questions,

@@ -41,6 +41,8 @@ export interface InboundOptions {
   /** The session that has the connection alone. */
   readonly owner: SessionKey | undefined;
   readonly users: Pick<Users, 'isAlone' | 'audience'>;
+  /** Whether the messages of the server come in the order in which it sent them. */
+  readonly keepsOrder: () => boolean;
 }
 
 export class Inbound {
@@ -148,16 +150,16 @@ export class Inbound {
 
   /** The request a message belongs to: the one whose stream carried it, else the only call in flight if no other can have caused it, else none. */
   #callerOf(origin: JsonRpcId | undefined): PendingRequest | undefined {
-    const { pending, owner, users } = this.#options;
+    const { pending, owner, users, keepsOrder } = this.#options;
     if (origin !== undefined) return pending.find(origin);
     const { only } = pending.calls;
     const session = only?.reply.session;
-    return session !== undefined && (session === owner || users.isAlone(session)) ? only : undefined;
+    return session !== undefined && (session === owner || users.isAlone(session, keepsOrder())) ? only : undefined;
   }
 
   /** The sessions that may hear a message that belongs to no request. */
   #audience(): readonly SessionKey[] {
-    const { pending, owner, users } = this.#options;
-    return owner === undefined ? users.audience(pending.calls.session) : [owner];
+    const { pending, owner, users, keepsOrder } = this.#options;
+    return owner === undefined ? users.audience(pending.calls.session, keepsOrder()) : [owner];
   }
 }

@@ -5,6 +5,7 @@ import type { RequestFailure, Transport, TransportObserver } from '../transport/
 export class OneStream implements Transport {
   readonly hasSessionsOnly = true;
   readonly closesToCancel = false;
+  readonly keepsOrder = true;
   takesNamelessErrors = true;
   readonly hasState = true;
   readonly sent: JsonRpcMessage[] = [];

@@ -3,7 +3,8 @@
  *
  * Invariants
  *  U1  Words that one principal's calls may have caused reach no other principal. Once two principals have used a connection, no client hears such words.
- *  U2  Anonymous sessions are strangers to each other. One of them hears such words only while the server works for no other.
+ *  U2  Anonymous sessions are strangers to each other. One of them hears such words only while the server works for no other, and only if messages keep their
+ *      order: words on another stream may be older than the answer to their call. Without order, one session alone must have used the connection.
  */
 import { anonymous, type Principal, type SessionKey } from '@omnibus/protocol';
 
@@ -83,9 +84,13 @@ export class Users {
     return this.#sessions;
   }
 
-  /** Whether the server can speak of nothing but the calls of this session, if no other session has a call in flight. */
-  isAlone(session: SessionKey): boolean {
+  /**
+   * Whether the server can speak of nothing but the calls of this session, if no other session has a call in flight.
+   * @param keepsOrder whether messages come in the order in which the server sent them.
+   */
+  isAlone(session: SessionKey, keepsOrder: boolean): boolean {
     if (this.#principal === null) return false; // U1
+    if (this.#principal === anonymous && !keepsOrder) return this.#session === session; // U2
     if (this.#principal !== anonymous || this.#behind === undefined || this.#behind.by === session) return true;
     return this.#behind.until <= performance.now(); // U2
   }
@@ -93,11 +98,12 @@ export class Users {
   /**
    * The sessions that may hear words about no request in flight, or about one of several.
    * @param inFlight the only session with calls in flight; null where several have some, undefined where none has.
+   * @param keepsOrder whether messages come in the order in which the server sent them.
    */
-  audience(inFlight: SessionKey | null | undefined): readonly SessionKey[] {
+  audience(inFlight: SessionKey | null | undefined, keepsOrder: boolean): readonly SessionKey[] {
     if (this.#principal !== anonymous) return this.#principal === null ? [] : [...this.#sessions]; // U1
     const [only, ...others] = this.#sessions;
     const one = inFlight === undefined && others.length === 0 && !this.#hadOthers ? only : inFlight;
-    return one !== undefined && one !== null && this.#sessions.has(one) && this.isAlone(one) ? [one] : []; // U2
+    return one !== undefined && one !== null && this.#sessions.has(one) && this.isAlone(one, keepsOrder) ? [one] : []; // U2
   }
 }

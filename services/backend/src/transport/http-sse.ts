@@ -21,6 +21,7 @@ import { Troubled, troubleOfStatus, UnusableStream } from './trouble.ts';
 export class HttpSseTransport implements Transport {
   readonly hasSessionsOnly = true;
   readonly closesToCancel = false;
+  readonly keepsOrder = true;
   readonly takesNamelessErrors = false;
   readonly hasState = true;
   readonly #options: HttpOptions;

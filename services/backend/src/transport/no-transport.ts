@@ -9,6 +9,7 @@ export function noTransport(problem: string): Transport {
   return {
     hasSessionsOnly: false,
     closesToCancel: false,
+    keepsOrder: false,
     takesNamelessErrors: false,
     hasState: false,
     open: () => Promise.reject(new Troubled('configuration', problem)),

@@ -44,6 +44,10 @@ export class ProbingHttpTransport implements Transport {
     return this.#current.closesToCancel;
   }
 
+  get keepsOrder(): boolean {
+    return this.#current.keepsOrder;
+  }
+
   get takesNamelessErrors(): boolean {
     return this.#current.takesNamelessErrors;
   }

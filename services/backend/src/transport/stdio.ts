@@ -14,6 +14,7 @@ export interface StdioOptions extends ChildOptions {
 export class StdioTransport implements Transport {
   readonly hasSessionsOnly = false;
   readonly closesToCancel = false;
+  readonly keepsOrder = true;
   readonly takesNamelessErrors = true;
   readonly hasState = true;
   readonly #options: StdioOptions;

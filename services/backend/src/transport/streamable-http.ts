@@ -49,6 +49,7 @@ const maxQuestions = 100;
 export class StreamableHttpTransport implements Transport {
   readonly hasSessionsOnly = false;
   readonly closesToCancel = true;
+  readonly keepsOrder = false;
   readonly takesNamelessErrors = false;
   readonly #options: StreamableHttpOptions;
   readonly #observer: TransportObserver;

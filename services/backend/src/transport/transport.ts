@@ -89,6 +89,8 @@ export interface Transport {
   readonly hasSessionsOnly: boolean;
   /** Whether closing the response cancels a request at a server of 2026-07-28. */
   readonly closesToCancel: boolean;
+  /** Whether all messages of the server come in the order in which it sent them. Over streamable HTTP each request has a stream of its own, beside a standing one. */
+  readonly keepsOrder: boolean;
   /** Whether an error without a request id can be sent to the server; over HTTP nothing would tell what it is about. */
   readonly takesNamelessErrors: boolean;
   /** Whether the server can tell this connection from others and so may keep state for it: it is a program, a socket, or has a session. */

@@ -35,6 +35,7 @@ const closeTimeoutMs = 2_000;
 export class WebSocketTransport implements Transport {
   readonly hasSessionsOnly = false;
   readonly closesToCancel = false;
+  readonly keepsOrder = true;
   readonly takesNamelessErrors = true;
   readonly hasState = true;
   readonly #options: WebSocketTransportOptions;
