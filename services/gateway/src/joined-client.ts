@@ -191,6 +191,7 @@ export async function serveJoinedClient({
         } else refuse(id, describe(failure, url), failure);
         isAnswered(id);
       },
+      takesAfterText: () => false,
       sessionGone: () => lost(`the gateway at ${url} has ended the session`),
       // The gateway itself tells its session what was missed.
       missed: () => undefined,

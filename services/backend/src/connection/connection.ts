@@ -307,6 +307,7 @@ export class UpstreamConnection {
   #observer(isCurrent: () => boolean): TransportObserver {
     return {
       message: (value, origin) => this.#inbound.receive(value, origin),
+      takesAfterText: () => this.#inbound.isOfOneCaller,
       requestFailed: (id, failure) => this.#failures.failed(id, failure, isCurrent()),
       sessionGone: () => {
         if (isCurrent() && this.isReady && this.#renewal.take()) this.#life.renew();

@@ -157,6 +157,15 @@ export class Inbound {
     return session !== undefined && (session === owner || users.isAlone(session, keepsOrder())) ? only : undefined;
   }
 
+  /** Whether the server can speak of one caller alone: no call is in flight, or one, and nothing may be left of another caller's. */
+  get isOfOneCaller(): boolean {
+    const { pending, owner, users } = this.#options;
+    const { only, session } = pending.calls;
+    if (session === undefined) return true;
+    const made = only?.reply.session;
+    return made !== undefined && (made === owner || users.isAlone(made, true));
+  }
+
   /** The sessions that may hear a message that belongs to no request. */
   #audience(): readonly SessionKey[] {
     const { pending, owner, users, keepsOrder } = this.#options;

@@ -24,6 +24,7 @@ function observe(fails: boolean): {
       sessionGone: () => say('gone'),
       missed: () => say('missed'),
       lost: (problem) => say(problem),
+      takesAfterText: () => false,
       dropped: (_kind, problem) => say(problem),
     },
     new Redactor(['hunter2']),

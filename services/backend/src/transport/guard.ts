@@ -53,6 +53,7 @@ export function guarded(
     sessionGone: () => safely(() => observer.sessionGone()),
     missed: () => safely(() => observer.missed()),
     lost: (problem, trouble) => safely(() => observer.lost(redactor.sent(problem), trouble)),
+    takesAfterText: () => observer.takesAfterText(),
     dropped: (kind, problem, question) => safely(() => observer.dropped(kind, redactor.excerpt(problem), question)),
   };
 }

@@ -98,7 +98,7 @@ export class StdioTransport implements Transport {
 
   /** @returns whether a message follows text on the line, and was passed on. */
   #hearAfterText(line: Buffer, repairs: RepairCounts): boolean {
-    const found = messageAfterText(line);
+    const found = this.#observer.takesAfterText() ? messageAfterText(line) : undefined;
     const incoming = found === undefined ? undefined : readIncoming(found.message, this.#options.limits);
     if (found === undefined || incoming === undefined || !('value' in incoming)) return false;
     repairs.note('text-before-message', this.#options.redactor.excerpt(found.text, shownBytes));

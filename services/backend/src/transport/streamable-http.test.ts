@@ -55,6 +55,7 @@ function connected() {
       sessionGone: () => undefined,
       missed: () => undefined,
       lost: (problem) => expect.fail(problem),
+      takesAfterText: () => false,
       dropped: () => undefined,
     },
   );

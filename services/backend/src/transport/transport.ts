@@ -56,6 +56,11 @@ export interface TransportObserver {
    */
   message(value: unknown, origin: JsonRpcId | undefined): void;
   requestFailed(id: JsonRpcId, failure: RequestFailure): void;
+  /**
+   * Whether a message that follows other text on one line may be read: only while the server can speak of one caller. A program that prints what a caller
+   * sent would otherwise answer the call of another.
+   */
+  takesAfterText(): boolean;
   /** The server has ended our session outside of any request; a new one has to be opened. */
   sessionGone(): void;
   /** Messages of the server outside of requests may have been missed for a while; they are received again. */
