@@ -189,8 +189,8 @@ whose user may not create streams waits until it has run; its log and \`/readyz\
 processes do the same, and go on when the streams are there again: sessions and the lists of servers are written again. A process whose user may create
 streams, as at a NATS without users, creates them itself and needs no set-up; it changes none that exist.
 
-In an upgrade from a version without the set-up, first replace the processes, then the users at NATS: processes of the older version need the permissions that it
-printed. \`omnibus nats setup\` can run before both.
+In an upgrade from a version without the set-up, give each role the permissions of both versions first: the subjects of the audit and of changed keys differ. Then
+run \`omnibus nats setup\`, replace the processes, and leave the older permissions out.
 
 ## Permissions of each role
 

@@ -185,7 +185,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     } catch (error) {
       throw ofConflict(key, error);
     }
-    await this.#purgeParts(key, '');
+    await this.#forgetParts(key, '');
   }
 
   async watch(observer: (change: KeyValueChange<Value>) => void): Promise<Watch> {
@@ -286,10 +286,19 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
         );
       }
       const revision = await write(encode({ format, generation, parts } satisfies Stored));
-      await this.#purgeParts(key, generation);
+      await this.#forgetParts(key, generation);
       return revision;
     } catch (error) {
       throw ofConflict(key, error);
+    }
+  }
+
+  /** Parts that stay cost room and change nothing: the write before them has succeeded. */
+  async #forgetParts(key: string, keepGeneration: string): Promise<void> {
+    try {
+      await this.#purgeParts(key, keepGeneration);
+    } catch (error) {
+      this.#onFault({ kind: 'store', what: `old parts of ${this.#name} could not be removed`, error });
     }
   }
 

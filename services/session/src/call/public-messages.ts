@@ -3,6 +3,7 @@ import { pageScheme, type View } from '@omnibus/catalog';
 import {
   createdTask,
   fault,
+  listKindOf,
   notificationText,
   type ErrorReason,
   type ExchangeMethod,
@@ -205,7 +206,9 @@ function forWhom(
   { view, server, method }: { readonly view: View; readonly server: ServerName; readonly method: ExchangeMethod },
   result: JsonObject,
 ): JsonObject {
-  if (method !== 'resources/read' || result['cacheScope'] !== 'public') return result;
+  // Lists come here only where the only server answers them itself.
+  if (result['cacheScope'] !== 'public' || (method !== 'resources/read' && listKindOf(method) === undefined))
+    return result;
   const isForAll = view.definition.isForKnown !== true && view.record(server)?.owners === undefined;
   return isForAll ? result : { ...result, cacheScope: 'private' };
 }
