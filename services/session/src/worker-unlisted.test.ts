@@ -32,6 +32,20 @@ async function start(
   return worker;
 }
 
+it('a list that the only server answers is public only if all callers see the same', async () => {
+  const scopeWith = async (settings: object): Promise<unknown> => {
+    const worker = await start(['up'], settings);
+    worker.outcome = { kind: 'result', result: { prompts: [], ttlMs: 1_000, cacheScope: 'public' } };
+    const client = await worker.open(latestModernRevision, {}, callerOf('ann'));
+    const { result } = await client.ask('prompts/list');
+    expect(worker.asked.values).toHaveLength(1);
+    await worker.stop();
+    return result?.['cacheScope'];
+  };
+  expect(await scopeWith({})).toBe('public');
+  expect(await scopeWith({ auth: { keys: { file: 'keys.yaml' } } })).toBe('private');
+});
+
 describe.each(revisions)('for a client of %s, at an endpoint of one server', (revision) => {
   it.each<[string, JsonObject]>([
     ['tools/call', { name: 'unlisted' }],

@@ -9,8 +9,6 @@ import type { Planned } from './planned-again.ts';
 import type { PublicMessages } from './public-messages.ts';
 
 export interface Gate {
-  /** For operators who read a trace of decisions. */
-  readonly name: string;
   /**
    * Decides about a call, at once or later. A gate that waits holds the call among the open requests of its client (`GateRun.open`), and plans it again
    * afterwards, by the rules, lists and definitions of that moment.

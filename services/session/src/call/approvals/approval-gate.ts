@@ -14,7 +14,6 @@ type Asking = Extract<Plan, Destination> | Extract<Plan, Search>;
 const input = 0;
 
 export const approvalGate: Gate = {
-  name: 'approvals',
   takes({ call, plan }, run) {
     if (!isAsking(call, plan)) return false;
     ask(call, plan, run);

@@ -5,7 +5,6 @@ import { withChanges } from '../request-params.ts';
 import { screenFirst } from './screen-first.ts';
 
 export const guardrailGate: Gate = {
-  name: 'guardrails',
   takes({ call, plan }, run) {
     const screen = call.permission?.screen;
     if (screen?.looksAt('requests') !== true || !('params' in plan) || plan.kind === 'search') return false;

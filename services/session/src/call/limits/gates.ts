@@ -11,7 +11,6 @@ import type { LimitedRequest } from './rules.ts';
 
 /** Refuses a call of a blocked caller, server or tool, and takes blocked servers out of a search. */
 export const blockGate: Gate = {
-  name: 'blocks',
   takes({ call, plan }, run) {
     const { callGate } = run.host;
     if (callGate === undefined) return false;
@@ -26,7 +25,6 @@ export const blockGate: Gate = {
 
 /** Counts a call against limits and quotas. */
 export const limitGate: Gate = {
-  name: 'limits',
   takes(planned, run) {
     const { callGate } = run.host;
     if (callGate?.isFor(run.port.facts) !== true) return false;
