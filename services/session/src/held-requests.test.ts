@@ -153,3 +153,31 @@ it('a call that its user approves in a later request is made, whatever became of
   });
   expect([answered.error, calls()]).toEqual([undefined, ['approved']]);
 });
+
+it('a worker that was cut off while a record became safe looks whether it still holds the session before it makes the call', async () => {
+  const recorded: ((isSafe: boolean) => void)[] = [];
+  await test.stop();
+  test = await WorkerUnderTest.start(
+    ['a'],
+    {},
+    {
+      isStrict: true,
+      wantsResults: false,
+      wants: () => true,
+      record: () => undefined,
+      confirm: () => new Promise((resolve) => recorded.push(resolve)),
+    },
+    (onFault) => (bus = new CutBus(onFault)),
+  );
+  await test.put('a', lists);
+  const [client, kept] = [await open(), await open()];
+  const answer = client.ask('tools/call', { name: 'plain', tag: 'lost' });
+  const second = kept.ask('tools/call', { name: 'plain', tag: 'kept' });
+  await expect.poll(() => recorded.length).toBe(2);
+  await moved(client.key as SessionKey);
+  bus.isCut = true;
+  for (const safe of recorded) safe(true);
+  expect((await answer).error?.data).toMatchObject({ reason: 'gateway.interrupted' });
+  expect((await second).error).toBeUndefined();
+  expect(calls()).toEqual(['kept']);
+});

@@ -114,7 +114,10 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
         held = held === undefined ? holds : Promise.all([held, holds]).then(([one, other]) => one ?? other);
     }
     if (held === undefined) this.#exchange.begin();
-    else void held.then((fault) => (fault === undefined ? this.#exchange.begin() : this.#exchange.end(fault)));
+    else
+      void held
+        .then((fault) => fault ?? this.#parts.open.doubt())
+        .then((fault) => (fault === undefined ? this.#exchange.begin() : this.#exchange.end(fault)));
   }
 
   /** The client cancels it, or nobody waits for it any more. */

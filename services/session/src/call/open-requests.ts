@@ -79,6 +79,11 @@ export class OpenRequests {
     return this.#open.size;
   }
 
+  /** See `Doubter`. */
+  doubt(): ReturnType<Doubter['doubt']> {
+    return this.#doubter.doubt();
+  }
+
   add(request: OpenRequest): void {
     this.#open.add(request);
   }
@@ -94,7 +99,7 @@ export class OpenRequests {
    * @param gone called instead if the request does not go on.
    */
   resume(request: WaitingRequest, go: () => void, gone?: () => void): void {
-    const doubt = this.#doubter.doubt();
+    const doubt = this.doubt();
     if (doubt === undefined) this.#resume(request, undefined, go, gone);
     else void doubt.then((problem) => this.#resume(request, problem, go, gone));
   }
