@@ -55,7 +55,12 @@ export class WebSocketTransport implements Transport {
     const shown = await credentials?.ask();
     const to = new URL(url);
     const through = proxyTo(to, this.#options.proxy);
-    await this.#connect(shown, through === undefined ? undefined : await tunnelled(through, to, addresses));
+    const tunnel = through === undefined ? undefined : await tunnelled(through, to, addresses);
+    if (this.#isClosed) {
+      tunnel?.destroy();
+      throw new Error('the connection was closed while it was being opened');
+    }
+    await this.#connect(shown, tunnel);
   }
 
   /** @param tunnel a connection through a proxy; undefined for a direct one. */
