@@ -1,5 +1,5 @@
 /**
- * Measures the inputs for the calculations of `docs/scale.md`, with three processes of the built gateway over a real NATS: `node scripts/scale-inputs.mjs
+ * Measures the inputs for the calculations of `docs/explanation/scale.md`, with three processes of the built gateway over a real NATS: `node scripts/scale-inputs.mjs
  * 200`. Messages are counted by NATS itself, at its monitoring port.
  */
 import { spawn } from 'node:child_process';

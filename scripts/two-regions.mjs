@@ -1,5 +1,5 @@
 /**
- * Measures the figures of docs/scale.md for two regions: two NATS clusters joined by a gateway, with processes of Omnibus in each, and a link with the
+ * Measures the figures of docs/explanation/scale.md for two regions: two NATS clusters joined by a gateway, with processes of Omnibus in each, and a link with the
  * latency of one between continents: `node scripts/two-regions.mjs [MILLISECONDS ONE WAY] [CALLS]`. Also measures the throughput of one NATS with a
  * publisher that does nothing else. Traffic between the regions is counted by NATS itself, at its monitoring port.
  */

@@ -110,7 +110,7 @@ const whole: readonly Dashboard[] = [
         'Refusals by reason',
         'reqps',
         [['{{reason}}', `sum by (reason) (${rate('omnibus_refusals_total')}) or vector(0)`]],
-        'Requests that the gateway itself answered with an error; docs/errors.md says what each reason means.',
+        'Requests that the gateway itself answered with an error; docs/reference/errors.md says what each reason means.',
       ),
       graph(
         'Time by server, p95',

@@ -63,7 +63,7 @@ export async function makePackage(destination) {
     ['services/gateway/bin/omnibus.js', 'bin/omnibus.js'],
     ['services/gateway/README.md', 'README.md'],
     ['LICENSE', 'LICENSE'],
-    ['docs/omnibus.schema.json', 'omnibus.schema.json'],
+    ['docs/reference/omnibus.schema.json', 'omnibus.schema.json'],
   ])
     copyFileSync(join(root, from), join(folder, to));
   const [{ filename, unpackedSize, entryCount }] = JSON.parse(

@@ -17,8 +17,8 @@ const places = {
   // Rendered from the chart.
   'deploy/kubernetes/omnibus.yaml': pattern('app.kubernetes.io/version: "|image: "omnibus:', '"'),
   'README.md': pattern('/omnibus:|omnibus-gateway-|/omnibus-'),
-  'docs/kubernetes.md': pattern('/omnibus:'),
-  'docs/install.md': pattern('/omnibus:|omnibus-gateway-|/omnibus-'),
+  'docs/how-to/kubernetes.md': pattern('/omnibus:'),
+  'docs/how-to/install.md': pattern('/omnibus:|omnibus-gateway-|/omnibus-'),
 };
 
 function placesOf(root) {

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { omnibusProgram, startProcess } from '../support/processes.ts';
 
-/** Records of one batch, which a killed process may lose (docs/audit.md). */
+/** Records of one batch, which a killed process may lose (docs/how-to/audit.md). */
 const batchRecords = 100;
 
 /** @param records the folder of the audit. */

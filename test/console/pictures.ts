@@ -1,4 +1,4 @@
-/** Takes the screenshots of the console for the README and docs/console.md, of a running gateway: `npm run pictures`. No test compares them. */
+/** Takes the screenshots of the console for the README and docs/how-to/console.md, of a running gateway: `npm run pictures`. No test compares them. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';

@@ -12,7 +12,7 @@ import { omnibusProgram, root, startProcess } from '../support/processes.ts';
 
 const base = 'node:24-bookworm-slim';
 const image = 'omnibus:test';
-/** Bound on the compressed size, as a registry stores it; the measured size is in docs/install.md. */
+/** Bound on the compressed size, as a registry stores it; the measured size is in docs/how-to/install.md. */
 const mostBytes = 120_000_000;
 const docker = (...args: string[]): { readonly status: number | null; readonly output: string } => {
   const { status, stdout, stderr } = spawnSync('docker', args, { encoding: 'utf8', maxBuffer: 10_000_000 });

@@ -185,7 +185,7 @@ it.each([
     };
     expect(versions[0].subresources).toEqual({ status: {} });
     expect(versions[0].additionalPrinterColumns.length).toBeGreaterThan(3);
-    const schema = JSON.parse(await readFile(join(root, 'docs/omnibus.schema.json'), 'utf8')) as {
+    const schema = JSON.parse(await readFile(join(root, 'docs/reference/omnibus.schema.json'), 'utf8')) as {
       properties: Record<typeof option, { additionalProperties: { properties: object } }>;
     };
     const options = Object.keys(schema.properties[option].additionalProperties.properties);

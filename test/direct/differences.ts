@@ -1,6 +1,6 @@
 /**
  * Every difference between the answers of a server that a client gets directly and those it gets through Omnibus, with its reason. The tests of this
- * folder fail on any other difference; `npm run docs` generates docs/differences.md from this table.
+ * folder fail on any other difference; `npm run docs` generates docs/reference/differences.md from this table.
  */
 import type { JsonObject } from '@omnibus/protocol';
 import type { Found } from './compare.ts';

@@ -1,7 +1,7 @@
 /**
  * The official suites, run against real servers directly, and through the gateway with default settings and four more servers behind it: at the server's own
  * endpoint, and, when everything is run, at one that it shares with the other four. A check that fails only through the gateway is a fault of the gateway; one
- * that fails only directly is a difference that docs/differences.md explains.
+ * that fails only directly is a difference that docs/reference/differences.md explains.
  */
 import { tmpdir } from 'node:os';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -80,7 +80,7 @@ function differing(direct: Score, through: Score, isOfOtherEra: boolean): Readon
   }
   for (const check of direct.failures.keys()) {
     if (!through.failures.has(check) && explanationOfCheck(check, isOfOtherEra) === undefined)
-      differing.set(check, 'fails directly only, which docs/differences.md does not explain');
+      differing.set(check, 'fails directly only, which docs/reference/differences.md does not explain');
   }
   return differing;
 }

@@ -1,6 +1,6 @@
 /**
  * Published servers behind one gateway: the answers through the server's own endpoint and through that of all servers are compared, member by member,
- * with the direct answers. A difference that docs/differences.md does not explain fails.
+ * with the direct answers. A difference that docs/reference/differences.md does not explain fails.
  */
 import { mkdir } from 'node:fs/promises';
 import type { JsonObject } from '@omnibus/protocol';

@@ -182,8 +182,10 @@ if (programs !== undefined)
       );
 
     if (helm !== undefined)
-      it('what README.md and docs/kubernetes.md say to install, upgrade and apply is taken', { timeout: 180_000 }, () =>
-        documented(api, helm),
+      it(
+        'what README.md and docs/how-to/kubernetes.md say to install, upgrade and apply is taken',
+        { timeout: 180_000 },
+        () => documented(api, helm),
       );
 
     it('service accounts are callers: the cluster says whether their tokens are good, and which groups they are of', () =>
@@ -283,7 +285,7 @@ async function lifeOfARelease(api: ApiServer, helm: string): Promise<void> {
   });
   const definition = definitionOf('mcpservers');
 
-  // The definition exists already, from a chart that had it under crds/: docs/kubernetes.md describes that case.
+  // The definition exists already, from a chart that had it under crds/: docs/how-to/kubernetes.md describes that case.
   const archive = pack(join(root, 'deploy/helm/omnibus'));
   expect(() => run('install', 'mine', archive, '--namespace', 'releases', '--create-namespace')).toThrow(
     'invalid ownership metadata',
@@ -341,7 +343,7 @@ async function lifeOfARelease(api: ApiServer, helm: string): Promise<void> {
  */
 async function documented(api: ApiServer, helm: string): Promise<void> {
   const [readme, page] = (await Promise.all(
-    ['README.md', 'docs/kubernetes.md'].map((file) => readFile(join(root, file), 'utf8')),
+    ['README.md', 'docs/how-to/kubernetes.md'].map((file) => readFile(join(root, file), 'utf8')),
   )) as [string, string];
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-documented-'));
   const KUBECONFIG = await api.administrator();

@@ -20,7 +20,7 @@ function claimsOf(document: string): readonly (readonly string[])[] {
   return claims;
 }
 
-const documents = { 'docs/outside.md': 230, 'docs/threat-model.md': 35 };
+const documents = { 'docs/internals/outside.md': 230, 'docs/explanation/threat-model.md': 35 };
 
 /** Attacks on the identity of callers, by their common names. */
 const attacks = [
@@ -63,10 +63,11 @@ describe.each(Object.entries(documents))('%s', (document, least) => {
   });
 });
 
-describe('docs/outside.md', () => {
+describe('docs/internals/outside.md', () => {
   it.each(attacks)('has a test for %s', (attack) => {
     expect(
-      claimsOf('docs/outside.md').filter(([what = '']) => what.toLowerCase().startsWith(`**${attack}**`)).length,
+      claimsOf('docs/internals/outside.md').filter(([what = '']) => what.toLowerCase().startsWith(`**${attack}**`))
+        .length,
     ).toBeGreaterThan(0);
   });
 });

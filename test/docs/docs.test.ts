@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -16,10 +16,10 @@ it('the example configurations are good', async () => {
   expect(await readConfigFile(join(root, 'deploy/examples/quickstart.yaml'), {})).toHaveProperty('config');
 });
 
-/** Pages of a folder. */
-const pages = (folder: string): readonly string[] =>
-  readdirSync(join(root, folder))
-    .filter((name) => name.endsWith('.md'))
+/** Pages of a folder, and of the folders in it if `options` says so. */
+const pages = (folder: string, options: { readonly recursive?: boolean } = {}): readonly string[] =>
+  readdirSync(join(root, folder), { encoding: 'utf8', ...options })
+    .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
     .map((name) => join(folder, name));
 
 /** Pages for developers; they name source files. */
@@ -32,18 +32,51 @@ const documents = [
   ...pages('docs/decisions'),
 ];
 
-it.each([...documents, 'CHANGELOG.md', ...pages('docs'), ...pages('docs/runbooks')])(
-  'every file that %s links to is there',
+/** Text without code, which shows links and headings that are none. */
+const withoutCode = (text: string): string => text.replaceAll(/^ *```[^]*?^ *```$/gm, '');
+
+/** The anchors of the headings of a page, as GitHub and VitePress make them. */
+const anchorsOf = (text: string): readonly string[] =>
+  [...withoutCode(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .trim()
+      .replaceAll(' ', '-'),
+  );
+
+it.each([...new Set([...documents, 'CHANGELOG.md', ...pages('docs', { recursive: true })])])(
+  'every file and heading that %s links to is there',
   async (document) => {
-    const text = await readFile(join(root, document), 'utf8');
-    // Code shows links that are none.
-    for (const [, path] of text.replaceAll(/```[^]*?```|`[^`\n]*`/g, '').matchAll(/\]\((?!https?:)([^)#]+)\)/g))
-      await expect(
-        access(join(root, dirname(document), path as string)),
-        `${document}: ${path}`,
-      ).resolves.toBeUndefined();
+    const text = withoutCode(await readFile(join(root, document), 'utf8')).replaceAll(/`[^`\n]*`/g, '');
+    for (const [, path = '', anchor] of text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)) {
+      const target = path === '' ? document : join(dirname(document), path);
+      await expect(access(join(root, target)), `${document}: ${path}`).resolves.toBeUndefined();
+      if (anchor !== undefined && target.endsWith('.md'))
+        expect(anchorsOf(await readFile(join(root, target), 'utf8')), `${document}: ${path}`).toContain(anchor);
+    }
   },
 );
+
+it('every document that source, deployment and scripts name is there', () => {
+  const tracked = (...patterns: readonly string[]): readonly string[] =>
+    execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...patterns], {
+      cwd: root,
+      encoding: 'utf8',
+    })
+      .split('\n')
+      .filter((file) => file !== '' && existsSync(join(root, file)));
+  const readers = tracked('packages', 'services', 'deploy', 'scripts', 'test', '.github', '*.md').filter(
+    (file) => /\.(?:tsx?|mjs|ya?ml|md|tpl)$/.test(file) && !/^CHANGELOG|\/fixtures\//.test(file),
+  );
+  const missing = readers.flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/(?<![\w./])docs\/[\w/.-]+\.(?:md|json|png)/g)]
+      .map(([path]) => path)
+      .filter((path) => !existsSync(join(root, path)))
+      .map((path) => `${file}: ${path}`),
+  );
+  expect(missing).toEqual([]);
+});
 
 it.each(documents)('every source file that %s names is there', async (document) => {
   const text = await readFile(join(root, document), 'utf8');

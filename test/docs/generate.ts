@@ -22,17 +22,17 @@ const chartValues = 'deploy/helm/omnibus/values.schema.json';
 /** Path in the checkout, and contents, of each document. */
 export async function generateDocuments(): Promise<ReadonlyMap<string, string>> {
   return new Map([
-    ['docs/errors.md', errors()],
-    ['docs/commands.md', commands()],
-    ['docs/config.md', config()],
-    ['docs/metrics.md', await metrics()],
-    ['docs/subjects.md', subjects()],
-    ['docs/nats.md', nats()],
+    ['docs/reference/errors.md', errors()],
+    ['docs/reference/commands.md', commands()],
+    ['docs/reference/config.md', config()],
+    ['docs/reference/metrics.md', await metrics()],
+    ['docs/reference/subjects.md', subjects()],
+    ['docs/reference/nats.md', nats()],
     [
       'deploy/helm/omnibus/charts/nats/files/users.conf',
       `# Generated from packages/bus/src/nats/permissions.ts by \`npm run docs\`.\n${natsAuthorization()}`,
     ],
-    ['docs/differences.md', differences()],
+    ['docs/reference/differences.md', differences()],
     // A chart must contain all its files, so the generated files for Grafana and Prometheus are copied into it.
     ...['deploy/grafana', chartFiles].flatMap((folder) =>
       dashboards.map(
@@ -47,8 +47,8 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
           `# Generated from deploy/src/alerts.ts by \`npm run docs\`.\n${stringify(alertRules(), { lineWidth: 0 })}`,
         ] as const,
     ),
-    ['docs/openapi.json', `${JSON.stringify(openApi(version), null, 2)}\n`],
-    ['docs/omnibus.schema.json', `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
+    ['docs/reference/openapi.json', `${JSON.stringify(openApi(version), null, 2)}\n`],
+    ['docs/reference/omnibus.schema.json', `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
     [chartValues, await valuesOfChart()],
   ]);
 }
@@ -169,11 +169,11 @@ Several installations can share a NATS, or one account of it, if each has a pref
 node, \`nats: { domain: hub }\` stores everything in the JetStream of the hub.
 
 Where clusters are joined by gateways or leaf nodes, \`nats: { region: eu }\` says where a process runs. Sessions are then opened and calls made at
-processes of the same region as long as one of them can take them, and elsewhere otherwise. [scale.md](scale.md) says what that costs.
+processes of the same region as long as one of them can take them, and elsewhere otherwise. [scale.md](../explanation/scale.md) says what that costs.
 
 Buckets and streams that callers can fill reserve their storage in JetStream when they are created: 560 MiB, on each node that has a replica, and what \`audit\` keeps in a stream
 besides. Where \`max_file_store\` of the server or \`max_file\` of the account leaves no room for one of them, the set-up and the log say so with its name and size. Without the catalogue or the records of sessions a process does not start; without
-the others it serves, and what they are for is missing: quotas are then unknown (\`onUnknown\` in [limits.md](limits.md)), for example.
+the others it serves, and what they are for is missing: quotas are then unknown (\`onUnknown\` in [limits.md](../how-to/limits.md)), for example.
 
 ## Setting NATS up
 
@@ -254,7 +254,7 @@ function config(): string {
   return `# Configuration
 
 ${generated('packages/config/src/schema.ts')}The configuration is a YAML or JSON file. Any text in it may contain \`\${NAME}\` (an environment variable), \`\${NAME:-default}\`, \`\${file:path}\` or
-\`\${vault:MOUNT/PATH#FIELD}\` ([a secret store](credentials.md#keys-in-a-secret-store)); write \`$\${\` for a plain
+\`\${vault:MOUNT/PATH#FIELD}\` ([a secret store](../how-to/credentials.md#keys-in-a-secret-store)); write \`$\${\` for a plain
 \`\${\`. Durations are written \`500ms\`, \`30s\`, \`10m\`, \`1h\`, \`90d\` or as a number of milliseconds from 1000 on. A running gateway follows the file, without touching servers
 that did not change. \`omnibus check FILE\` lists everything that is wrong with a file. Editors can use
 [omnibus.schema.json](omnibus.schema.json).

@@ -92,7 +92,7 @@ describe('contents of messages', () => {
   });
 
   it('the WebSocket client of the documentation works', async () => {
-    const page = await readFile(join(root, 'docs/clients.md'), 'utf8');
+    const page = await readFile(join(root, 'docs/reference/clients.md'), 'utf8');
     const [, example] = /```js\n(.*?)```/s.exec(page) as unknown as [string, string];
     const { stdout } = await promisify(execFile)(process.execPath, [
       '--eval',

@@ -248,6 +248,6 @@ function strict(shape: z.ZodType): z.ZodType {
 }
 
 it('the status of each is in the documents', async () => {
-  const documented = await readFile(new URL('../../docs/commands.md', import.meta.url), 'utf8');
+  const documented = await readFile(new URL('../../docs/reference/commands.md', import.meta.url), 'utf8');
   for (const { code, meaning } of Object.values(exits)) expect(documented).toContain(`| ${code} | ${meaning} |`);
 });

@@ -1,5 +1,5 @@
 /**
- * All stored data of a gateway are lost and restored as docs/backup.md describes; afterwards approvals, blocks, usage, sign-ins and audit records are
+ * All stored data of a gateway are lost and restored as docs/how-to/backup.md describes; afterwards approvals, blocks, usage, sign-ins and audit records are
  * there again.
  */
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';

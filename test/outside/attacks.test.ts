@@ -1,6 +1,6 @@
 /**
  * Bob has all ids and tokens that Ann received: of her session, stream, task, cursor, question and request, and the state of her waiting call. With his
- * own valid key, none of it gives him access, and hers keep working. Other attacks on identity are listed in `docs/outside.md`, "Who is asking", each
+ * own valid key, none of it gives him access, and hers keep working. Other attacks on identity are listed in `docs/internals/outside.md`, "Who is asking", each
  * with its test.
  */
 import { request } from 'node:http';

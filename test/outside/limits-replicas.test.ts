@@ -1,4 +1,4 @@
-/** Limits over three session workers that are all called at the same time, counted at the server: what docs/limits.md says of their errors. */
+/** Limits over three session workers that are all called at the same time, counted at the server: what docs/how-to/limits.md says of their errors. */
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';

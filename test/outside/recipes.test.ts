@@ -1,4 +1,4 @@
-/** The recipes of docs/sign-in.md, copied from there, with stand-ins for the providers. */
+/** The recipes of docs/how-to/sign-in.md, copied from there, with stand-ins for the providers. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -56,7 +56,7 @@ function recipe(name: string, publicUrl: string): Recipe {
 
 beforeAll(async () => {
   recipes = new Map(
-    [...(await readFile(join(root, 'docs/sign-in.md'), 'utf8')).matchAll(/```yaml (\S+)\n([\s\S]*?)```/g)].map(
+    [...(await readFile(join(root, 'docs/how-to/sign-in.md'), 'utf8')).matchAll(/```yaml (\S+)\n([\s\S]*?)```/g)].map(
       ([, name = '', text = '']) => [name, text],
     ),
   );

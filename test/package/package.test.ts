@@ -13,7 +13,7 @@ import { install, makeArchive, type Archive, type Installed } from './installed.
 import { nodeOf } from './other-nodes.ts';
 
 /**
- * Bounds in bytes with room for growth; the measured sizes are in docs/install.md. The dependencies of a clone at run time have 125 MB in 133 packages.
+ * Bounds in bytes with room for growth; the measured sizes are in docs/how-to/install.md. The dependencies of a clone at run time have 125 MB in 133 packages.
  */
 const mostPacked = 2_500_000;
 const mostUnpacked = 12_500_000;

@@ -41,10 +41,10 @@ async function endpointOf(edge: RunningProcess): Promise<string> {
   return endpoint;
 }
 
-/** The NATS users for making and restoring backups, copied from docs/backup.md; the password of each is its name. */
+/** The NATS users for making and restoring backups, copied from docs/how-to/backup.md; the password of each is its name. */
 const backupUsers =
   /^\{ user: backup,[\s\S]*?(?=\n```)/m
-    .exec(readFileSync(join(root, 'docs/backup.md'), 'utf8'))?.[0]
+    .exec(readFileSync(join(root, 'docs/how-to/backup.md'), 'utf8'))?.[0]
     ?.replaceAll(/\$(\w+)_PASSWORD/g, (_, name: string) => name.toLowerCase()) ?? '';
 
 /** In every test, each role has only the NATS permissions that it needs; the user `outsider` has all. */

@@ -99,7 +99,7 @@ export class Person implements AsyncDisposable {
     return (refused as UrlElicitationRequiredError).elicitations[0]?.url ?? '';
   }
 
-  /** A call that meets a connection which is opened anew was not executed, and is made again, as its error says (`docs/errors.md`). */
+  /** A call that meets a connection which is opened anew was not executed, and is made again, as its error says (`docs/reference/errors.md`). */
   async #refusalOf(tool: string): Promise<unknown> {
     for (;;) {
       const refused: unknown = await this.old.callTool({ name: tool, arguments: {} }).catch((error: unknown) => error);

@@ -1,6 +1,6 @@
 /**
  * Every family of subjects: which roles send it, which receive it, and the shape of its messages. A subject can be made only for a family in this table
- * (`subjects.ts`); each has a row in `docs/subjects.md` and a check over NATS.
+ * (`subjects.ts`); each has a row in `docs/reference/subjects.md` and a check over NATS.
  */
 import {
   backendPresence,
@@ -396,7 +396,7 @@ export type ReplyOf<Name extends FamilyName> = (typeof families)[Name] extends {
   ? PayloadOf<Reply>
   : never;
 
-/** The rows of `docs/subjects.md`. */
+/** The rows of `docs/reference/subjects.md`. */
 export const subjectTable = Object.entries<Family>(families).map(
   ([name, { tokens, from, isOfOlderVersion = false, to, carries, answers }]) => ({
     subject: [name, ...tokens.map((token) => `<${token}>`)].join('.'),

@@ -1,4 +1,4 @@
-/** Who may do what, as it is written (`docs/policy.md`). What the texts mean is checked where they are compiled (`policy/rule.ts`). */
+/** Who may do what, as it is written (`docs/how-to/policy.md`). What the texts mean is checked where they are compiled (`policy/rule.ts`). */
 import { z } from 'zod';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 

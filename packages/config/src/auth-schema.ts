@@ -117,7 +117,7 @@ const issuer = z.strictObject({
     .max(20)
     .default([])
     .describe(
-      'Claims whose values may be used in `headers` of servers, as `{principal.claims.NAME}` (docs/credentials.md). Of a text, a number or a truth value; a dot leads into a claim.',
+      'Claims whose values may be used in `headers` of servers, as `{principal.claims.NAME}` (docs/how-to/credentials.md). Of a text, a number or a truth value; a dot leads into a claim.',
     ),
   require: required,
   tenant: z
@@ -226,7 +226,7 @@ const signIn = z
       .describe("The claim that names the user's tenant. A user without it is not let in."),
   })
   .refine(({ issuer: name, oauth }) => oauth !== undefined || !isGitHub(name), {
-    error: 'github.com has no OpenID Connect: write `oauth` with its addresses, as in docs/sign-in.md',
+    error: 'github.com has no OpenID Connect: write `oauth` with its addresses, as in docs/how-to/sign-in.md',
     path: ['issuer'],
   })
   .refine(({ scopes, oauth, issuer: name }) => oauth !== undefined || scopes.includes('openid') || isGitHub(name), {

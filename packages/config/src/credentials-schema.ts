@@ -259,7 +259,7 @@ export const vaultSchema = z.strictObject({
     .boolean()
     .default(true)
     .describe(
-      'Whether a gateway that only the user of this machine can reach keeps the key that it makes itself in the keychain of that user (docs/credentials.md). false, and where there is no keychain: in a file beside the vault.',
+      'Whether a gateway that only the user of this machine can reach keeps the key that it makes itself in the keychain of that user (docs/how-to/credentials.md). false, and where there is no keychain: in a file beside the vault.',
     ),
   file: z
     .string()

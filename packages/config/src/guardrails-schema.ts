@@ -1,5 +1,5 @@
 /**
- * The schema of guardrails in the configuration (`docs/guardrails.md`). The contents of their texts are checked when they are compiled
+ * The schema of guardrails in the configuration (`docs/how-to/guardrails.md`). The contents of their texts are checked when they are compiled
  * (`policy/guardrails`).
  */
 import { z } from 'zod';

@@ -1,6 +1,6 @@
 /**
- * The configuration: shape, default, unit and documentation of every option in one place. `docs/config.md` and
- * `docs/omnibus.schema.json` are generated from it.
+ * The configuration: shape, default, unit and documentation of every option in one place. `docs/reference/config.md` and
+ * `docs/reference/omnibus.schema.json` are generated from it.
  */
 import { defaultLimits, isToken, type Limits } from '@omnibus/protocol';
 import { z } from 'zod';
@@ -142,7 +142,7 @@ const server = z.strictObject({
   sandbox: sandboxSchema
     .optional()
     .describe(
-      'Runs the program in namespaces of its own (Linux, by bubblewrap): without network, with nothing of this machine but the programs of the system and what is named here (docs/security.md). Default: the program may do what its user may.',
+      'Runs the program in namespaces of its own (Linux, by bubblewrap): without network, with nothing of this machine but the programs of the system and what is named here (docs/how-to/security.md). Default: the program may do what its user may.',
     ),
   cwd: z.string().optional().describe('Folder the program starts in. Default: the folder of the configuration file.'),
   url: serverUrl
@@ -154,7 +154,7 @@ const server = z.strictObject({
     .record(z.string(), z.string())
     .default({})
     .describe(
-      'HTTP headers that are sent with every request to `url`, for example `Authorization`. `{principal.subject}`, `{principal.issuer}`, `{principal.tenant}`, `{principal.groups}` and `{principal.claims.NAME}` stand for proven facts about the caller; each caller then has connections and lists of his own (docs/credentials.md). Secret.',
+      'HTTP headers that are sent with every request to `url`, for example `Authorization`. `{principal.subject}`, `{principal.issuer}`, `{principal.tenant}`, `{principal.groups}` and `{principal.claims.NAME}` stand for proven facts about the caller; each caller then has connections and lists of his own (docs/how-to/credentials.md). Secret.',
     ),
   absentFacts: z
     .enum(['refuse', 'omit'])
@@ -165,12 +165,12 @@ const server = z.strictObject({
   tls: serverTlsSchema
     .optional()
     .describe(
-      'TLS with the server at `url`: a certificate that the gateway shows there (mutual TLS), and the authorities that it believes (docs/credentials.md). Files are read for each new connection.',
+      'TLS with the server at `url`: a certificate that the gateway shows there (mutual TLS), and the authorities that it believes (docs/how-to/credentials.md). Files are read for each new connection.',
     ),
   credentials: credentialsSchema
     .optional()
     .describe(
-      'In whose name the server at `url` is called (docs/credentials.md). Default: every call carries the same `headers`, whoever makes it.',
+      'In whose name the server at `url` is called (docs/how-to/credentials.md). Default: every call carries the same `headers`, whoever makes it.',
     ),
   disabled: z.boolean().default(false).describe('true: the entry stays in the file and the server is not used.'),
   tenants: tenants.describe(
@@ -208,7 +208,7 @@ const server = z.strictObject({
     .enum(['off', 'warn', 'pin'])
     .default('off')
     .describe(
-      "Whether the server's definitions are compared with the approved ones (docs/definitions.md): names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. What the server says when it is first seen counts as approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: also, clients keep seeing the approved texts, and a tool, prompt or template that is new or changed in anything but its texts is held back until somebody approves it.",
+      "Whether the server's definitions are compared with the approved ones (docs/how-to/definitions.md): names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. What the server says when it is first seen counts as approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: also, clients keep seeing the approved texts, and a tool, prompt or template that is new or changed in anything but its texts is held back until somebody approves it.",
     ),
   hints: z
     .enum(['ignore', 'believe'])
@@ -454,20 +454,20 @@ const shape = z.strictObject({
   auth: authSchema
     .optional()
     .describe(
-      'How callers prove who they are (docs/identity.md). Default: everybody is `anonymous`, which is accepted only where nobody but this machine can connect. none: everybody is `anonymous`, on purpose.',
+      'How callers prove who they are (docs/how-to/identity.md). Default: everybody is `anonymous`, which is accepted only where nobody but this machine can connect. none: everybody is `anonymous`, on purpose.',
     ),
   access: accessSchema
     .optional()
     .describe(
-      'Who may see and use which tools, prompts and resources (docs/policy.md). Default: whoever may connect may use everything. A running gateway follows changes.',
+      'Who may see and use which tools, prompts and resources (docs/how-to/policy.md). Default: whoever may connect may use everything. A running gateway follows changes.',
     ),
   guardrails: guardrailsSchema.describe(
-    'Looks at what clients and servers say to each other, and denies, changes or labels it (docs/guardrails.md), in the order of this list. A running gateway follows changes.',
+    'Looks at what clients and servers say to each other, and denies, changes or labels it (docs/how-to/guardrails.md), in the order of this list. A running gateway follows changes.',
   ),
   vault: vaultSchema
     .optional()
     .describe(
-      'Where the tokens are kept that users have signed in for at servers (`credentials: { kind: oauth }`, docs/credentials.md).',
+      'Where the tokens are kept that users have signed in for at servers (`credentials: { kind: oauth }`, docs/how-to/credentials.md).',
     ),
   secrets: secretsSchema.describe(
     'Where references of this file lead that are neither of the environment nor of files.',
@@ -551,12 +551,12 @@ const shape = z.strictObject({
   audit: auditSchema
     .optional()
     .describe(
-      'Records every call, list, read, refusal, question, sign-in, consent and act of an administrator (docs/audit.md). Default: nothing is recorded.',
+      'Records every call, list, read, refusal, question, sign-in, consent and act of an administrator (docs/how-to/audit.md). Default: nothing is recorded.',
     ),
   limits: z
     .strictObject({
       rules: limitRules.describe(
-        'How much callers may use: rates, simultaneous calls, quotas of calls and of bytes (docs/limits.md). A running gateway follows changes.',
+        'How much callers may use: rates, simultaneous calls, quotas of calls and of bytes (docs/how-to/limits.md). A running gateway follows changes.',
       ),
       maxBodyBytes: limit('maxBodyBytes').describe('Bytes of one message of a client.'),
       maxJsonDepth: limit('maxJsonDepth', 1_000).describe('Levels of nesting in one message of a client or a server.'),

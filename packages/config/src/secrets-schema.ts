@@ -119,7 +119,7 @@ export const secretsSchema = z
     vault: vault
       .prefault({})
       .describe(
-        'The store that references such as `${vault:secret/team/github#token}` lead to (docs/credentials.md). It is asked only if there are such references. A running gateway follows changes.',
+        'The store that references such as `${vault:secret/team/github#token}` lead to (docs/how-to/credentials.md). It is asked only if there are such references. A running gateway follows changes.',
       ),
   })
   .prefault({});

@@ -116,7 +116,7 @@ const atTop: Readonly<Record<string, string>> = {
 /** Options of the identity of callers that are looked for elsewhere than they are, by the place where they were written. */
 const elsewhere: Readonly<Record<string, string>> = {
   tenants:
-    'write `tenants` under a server or profile; the tenant of a caller comes from its issuer, key or proxy (docs/identity.md, Tenants)',
+    'write `tenants` under a server or profile; the tenant of a caller comes from its issuer, key or proxy (docs/how-to/identity.md, Tenants)',
   issuers: 'write auth: { issuers: [...] }',
   apiKeys: 'write auth: { keys: { file: keys.yaml } }',
   authorization: 'write `auth`',
@@ -185,7 +185,8 @@ function rightForm(got: unknown, path: Path): string | undefined {
     return /^[\w./-]+\.(ya?ml|json)$/.test(got) ? `write { file: ${got} }` : 'write { file: keys.yaml }';
   if (place === 'tracing' && typeof got === 'boolean')
     return 'write { endpoint: "http://127.0.0.1:4318" }, or leave it out';
-  if (place === 'audit' && typeof got === 'boolean') return 'write where records go (docs/audit.md), or leave it out';
+  if (place === 'audit' && typeof got === 'boolean')
+    return 'write where records go (docs/how-to/audit.md), or leave it out';
   return undefined;
 }
 

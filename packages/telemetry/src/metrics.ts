@@ -1,6 +1,6 @@
 /**
  * Every metric of the gateway, with those of `upstream-metrics.ts` and `caller-metrics.ts`. Label values are of closed sets: configured server names, methods of the protocol, states
- * and reasons of our own tables; never a string a client chose. `docs/metrics.md` is generated from this.
+ * and reasons of our own tables; never a string a client chose. `docs/reference/metrics.md` is generated from this.
  */
 import { version, type ErrorReason } from '@omnibus/protocol';
 import { collectDefaultMetrics, Registry } from 'prom-client';

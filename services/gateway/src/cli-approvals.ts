@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { ApprovalsOptions, DecideOptions } from './commands/approvals.ts';
 
 export function addApprovals(program: Command): void {
-  const approvals = program.command('approvals').description('calls that wait for approvers (docs/policy.md)');
+  const approvals = program.command('approvals').description('calls that wait for approvers (docs/how-to/policy.md)');
   const command = (words: string, description: string): Command =>
     approvals
       .command(words)

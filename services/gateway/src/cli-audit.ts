@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { SearchOptions, VerifyOptions } from './commands/audit.ts';
 
 export function addAudit(program: Command): void {
-  const audit = program.command('audit').description('verify and search audit records (docs/audit.md)');
+  const audit = program.command('audit').description('verify and search audit records (docs/how-to/audit.md)');
   const command = (name: string, description: string): Command =>
     audit
       .command(name)

@@ -5,7 +5,7 @@ import type { ApproveOptions, DefinitionsOptions } from './commands/definitions.
 export function addDefinitions(program: Command): void {
   const definitions = program
     .command('definitions')
-    .description('compare what servers say of their tools with what was approved (docs/definitions.md)');
+    .description('compare what servers say of their tools with what was approved (docs/how-to/definitions.md)');
   const command = (words: string, description: string): Command =>
     definitions
       .command(words)

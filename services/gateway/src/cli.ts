@@ -130,7 +130,7 @@ export function createProgram(): Command {
   program
     .command('nats-permissions')
     .description(
-      'print the configuration of NATS users, one for each role and one for the set-up, each with only the permissions that it needs (docs/nats.md)',
+      'print the configuration of NATS users, one for each role and one for the set-up, each with only the permissions that it needs (docs/reference/nats.md)',
     )
     .option('-c, --config <file>', 'configuration that names prefix and domain (default: omnibus.yaml in this folder)')
     .action(async (options: { readonly config?: string }) => {
@@ -142,7 +142,7 @@ export function createProgram(): Command {
   nats
     .command('setup')
     .description(
-      'create the streams and buckets of the gateway at NATS, and update those that differ; may be repeated, also while processes run (docs/nats.md)',
+      'create the streams and buckets of the gateway at NATS, and update those that differ; may be repeated, also while processes run (docs/reference/nats.md)',
     )
     .option('-c, --config <file>', 'configuration file, YAML or JSON (default: omnibus.yaml in this folder)')
     .option(
@@ -292,7 +292,9 @@ function addAdmin(program: Command): void {
 }
 
 function addKeys(program: Command): void {
-  const keys = program.command('keys').description('make, list and revoke API keys of callers (docs/identity.md)');
+  const keys = program
+    .command('keys')
+    .description('make, list and revoke API keys of callers (docs/how-to/identity.md)');
   const command = (words: string, description: string): Command =>
     keys
       .command(words)

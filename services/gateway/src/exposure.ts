@@ -9,7 +9,7 @@ export function listensHere({ listen }: Config): boolean {
 /** Why a gateway is not started as configured: if others can reach it without authentication, the configuration must say so. */
 export function exposureProblem(config: Config): string | undefined {
   if (listensHere(config) || config.auth !== undefined) return undefined;
-  return `others can reach ${config.listen}, and "auth" is not configured: add "auth: { keys: { file: keys.yaml } }" and make a key with "omnibus keys create --subject NAME", or choose another way (docs/identity.md); "auth: none" lets everybody in on purpose`;
+  return `others can reach ${config.listen}, and "auth" is not configured: add "auth: { keys: { file: keys.yaml } }" and make a key with "omnibus keys create --subject NAME", or choose another way (docs/how-to/identity.md); "auth: none" lets everybody in on purpose`;
 }
 
 /** The warning that is logged now and then when everybody may use the gateway. */

@@ -162,7 +162,7 @@ function strangerWarnings({ server }: Ways): IdentityWarning[] {
   return [
     {
       path: ['auth', 'server', 'signIn', 'require'],
-      message: `anybody with an account at ${new URL(issuer).host} may sign in: say whose users are meant, such as require: { hd: example.com } for an organization at Google (docs/sign-in.md)`,
+      message: `anybody with an account at ${new URL(issuer).host} may sign in: say whose users are meant, such as require: { hd: example.com } for an organization at Google (docs/how-to/sign-in.md)`,
     },
   ];
 }

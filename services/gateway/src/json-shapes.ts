@@ -1,4 +1,4 @@
-/** The output of each command with `--json`; `docs/commands.md` is generated from it, and tests check each command against it. */
+/** The output of each command with `--json`; `docs/reference/commands.md` is generated from it, and tests check each command against it. */
 import {
   callPage,
   calls,

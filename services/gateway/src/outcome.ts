@@ -6,7 +6,7 @@ import { exits, type Exit } from './exit-codes.ts';
 export class CommandProblem extends Error {
   readonly exit: Exit;
   readonly advice: string | undefined;
-  /** Reason from `docs/errors.md`, where the error is one of a gateway. */
+  /** Reason from `docs/reference/errors.md`, where the error is one of a gateway. */
   readonly reason: string | undefined;
   readonly retry: string | undefined;
   /** Member `data` of the JSON-RPC error, where it is one. */

@@ -3,7 +3,9 @@ import type { Command } from 'commander';
 import type { ExplainOptions, PolicyOptions } from './commands/policy.ts';
 
 export function addPolicy(program: Command): void {
-  const policy = program.command('policy').description('test access rules before they are used (docs/policy.md)');
+  const policy = program
+    .command('policy')
+    .description('test access rules before they are used (docs/how-to/policy.md)');
 
   policy
     .command('test')

@@ -75,7 +75,7 @@ export const besideOpencode: ReadBeside = (value, servers) => {
       ? [
           {
             path: ['agent', agent, 'tools'],
-            text: 'tools of a single agent of opencode; a profile with `tools` is an endpoint with a selection (docs/config.md)',
+            text: 'tools of a single agent of opencode; a profile with `tools` is an endpoint with a selection (docs/reference/config.md)',
           },
         ]
       : [],
@@ -89,7 +89,7 @@ export const besideOpencode: ReadBeside = (value, servers) => {
   for (const [glob] of asked)
     notes.push({
       path: ['permission', glob],
-      text: 'opencode asks its user before such a call; here, a rule with `ask` under `access` does that (docs/policy.md)',
+      text: 'opencode asks its user before such a call; here, a rule with `ask` under `access` does that (docs/how-to/policy.md)',
     });
   return { exclude, include, disabled, notes };
 };
@@ -165,7 +165,7 @@ export const besideAmp: ReadBeside = (value, servers) => ({
     .filter((option) => Array.isArray(value[option]))
     .map((option) => ({
       path: [option],
-      text: 'rules of Amp about tools and servers; here, `access` says who may call what (docs/policy.md), and `disabled` keeps a server unused',
+      text: 'rules of Amp about tools and servers; here, `access` says who may call what (docs/how-to/policy.md), and `disabled` keeps a server unused',
     })),
 });
 
@@ -180,7 +180,7 @@ export const besideZed: ReadBeside = (value) => ({
       ? [
           {
             path: ['agent', 'profiles', profile, 'context_servers'],
-            text: "a selection of tools by a profile of Zed's agent; a profile with `tools` is an endpoint with a selection (docs/config.md)",
+            text: "a selection of tools by a profile of Zed's agent; a profile with `tools` is an endpoint with a selection (docs/reference/config.md)",
           },
         ]
       : [],
@@ -203,7 +203,7 @@ export const besideClaudeCode: ReadBeside = (value) => ({
 });
 
 const callers =
-  'who may call is not taken over: make keys with `omnibus keys create`, and write auth: { keys: { file: keys.yaml } } (docs/identity.md)';
+  'who may call is not taken over: make keys with `omnibus keys create`, and write auth: { keys: { file: keys.yaml } } (docs/how-to/identity.md)';
 
 /** Remarks about options of another gateway, for those that are there. */
 const said =
@@ -215,7 +215,7 @@ const said =
     }),
   });
 
-const selections = 'a selection of servers and tools; a profile is that here (docs/config.md)';
+const selections = 'a selection of servers and tools; a profile is that here (docs/reference/config.md)';
 const place = 'where the gateway is reached: write `listen`, and `publicUrl` behind a proxy';
 
 export const besideTbxark = said({
@@ -234,7 +234,7 @@ export const besideLitellm = said({
   'general_settings/master_key': callers,
   mcp_aliases: selections,
   'litellm_settings/mcp_aliases': selections,
-  guardrails: 'guardrails are written otherwise here (docs/guardrails.md)',
+  guardrails: 'guardrails are written otherwise here (docs/how-to/guardrails.md)',
 });
 export const besideLibrechat = said({
   'mcpSettings/allowedDomains': 'addresses that servers may have; the gateway connects to those of the file alone',
@@ -257,7 +257,7 @@ export const besideAgentgateway: ReadBeside = (value) => {
         if (option === 'policies' && isMap(each))
           notes.push({
             path: [...path, option],
-            text: `policies (${Object.keys(each).join(', ')}) are not taken over: \`auth\` says who may call, \`access\` what (docs/identity.md, docs/policy.md), and \`headers\` or \`credentials\` of a server what it is shown`,
+            text: `policies (${Object.keys(each).join(', ')}) are not taken over: \`auth\` says who may call, \`access\` what (docs/how-to/identity.md, docs/how-to/policy.md), and \`headers\` or \`credentials\` of a server what it is shown`,
           });
         else look(each, [...path, option]);
       }

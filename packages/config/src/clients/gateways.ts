@@ -170,18 +170,20 @@ export const gateways: readonly Client[] = [
         const { source, key, authorization_type: type, custom_header: name } = isMap(given.value) ? given.value : {};
         if (source === 'user' || typeof key !== 'string')
           given.lose(
-            'each user gives a key of his own there; here, `credentials: { kind: oauth }`, or a header with "{principal.…}" (docs/credentials.md)',
+            'each user gives a key of his own there; here, `credentials: { kind: oauth }`, or a header with "{principal.…}" (docs/how-to/credentials.md)',
           );
         else if (type === 'custom' && typeof name === 'string') header(given, name, key);
         else header(given, 'Authorization', type === 'basic' ? `Basic ${key}` : `Bearer ${key}`);
       },
       customUserVars: ({ lose }) =>
         lose(
-          'each user gives values of his own there; here, `credentials: { kind: oauth }`, or a header with "{principal.…}" (docs/credentials.md)',
+          'each user gives values of his own there; here, `credentials: { kind: oauth }`, or a header with "{principal.…}" (docs/how-to/credentials.md)',
         ),
       requiresOAuth: ({ value, note }) => {
         if (value === true)
-          note('users sign in at the server; here, `credentials: { kind: oauth }` does that (docs/credentials.md)');
+          note(
+            'users sign in at the server; here, `credentials: { kind: oauth }` does that (docs/how-to/credentials.md)',
+          );
       },
     },
   },
@@ -201,7 +203,8 @@ export const gateways: readonly Client[] = [
         const { entry, value, note } = given;
         const secret = entry['auth_value'] ?? entry['authentication_token'];
         if (value === 'none') return;
-        if (value === 'oauth2') note('sign-in at the server; here, `credentials` does that (docs/credentials.md)');
+        if (value === 'oauth2')
+          note('sign-in at the server; here, `credentials` does that (docs/how-to/credentials.md)');
         else if (typeof secret !== 'string')
           note(`what is shown as "${String(value)}" is not in this file: write it under \`headers\``);
         else if (value === 'bearer_token') header(given, 'Authorization', `Bearer ${secret}`);
@@ -214,13 +217,13 @@ export const gateways: readonly Client[] = [
       static_headers: ({ value, server, set }) => set('headers', merged(server, 'headers', isMap(value) ? value : {})),
       extra_headers: ({ value, lose }) =>
         lose(
-          `headers of callers (${textsIn(value).join(', ')}) are not passed on: write {principal.…} for a fact about the caller, or \`credentials\` (docs/credentials.md)`,
+          `headers of callers (${textsIn(value).join(', ')}) are not passed on: write {principal.…} for a fact about the caller, or \`credentials\` (docs/how-to/credentials.md)`,
         ),
       allowed_tools: ({ value, set }) => set('includeTools', value),
       disallowed_tools: ({ value, set }) => set('excludeTools', value),
       spec_path: ({ lose }) => lose('a server made of an OpenAPI document: run a program that serves it over MCP'),
       access_groups: ({ note }) =>
-        note('who may use the server is said by `access` or `tenants` here (docs/policy.md)'),
+        note('who may use the server is said by `access` or `tenants` here (docs/how-to/policy.md)'),
     },
   },
   {
@@ -278,7 +281,7 @@ export const gateways: readonly Client[] = [
             note(`options.toolFilter is ${each['mode'] === 'allow' ? '`includeTools`' : '`excludeTools`'} here`);
           } else if (option === 'authTokens')
             note(
-              'options.authTokens: who may call the server is not taken over: `access` says that, by keys or groups (docs/policy.md)',
+              'options.authTokens: who may call the server is not taken over: `access` says that, by keys or groups (docs/how-to/policy.md)',
             );
           else if (!/^(panicIfInvalid|logEnabled|disabled)$/.test(option))
             note(`options.${option} has no counterpart here`);

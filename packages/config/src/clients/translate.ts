@@ -217,7 +217,7 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
         for (const option of Object.keys(others))
           note(
             option === 'approval_mode'
-              ? `tools.${tool}.${option}: ${client.name} asks its user by it, which has no effect here; rules with \`ask\` do that (docs/policy.md)`
+              ? `tools.${tool}.${option}: ${client.name} asks its user by it, which has no effect here; rules with \`ask\` do that (docs/how-to/policy.md)`
               : `tools.${tool}.${option} is not taken over: the tool is offered as the server describes it`,
           );
       }
@@ -309,13 +309,13 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
   authProviderType: ({ client, value, lose }) => {
     if (value !== 'dynamic_discovery')
       lose(
-        `${client.name} gets tokens for this server in a way of its own; here, \`credentials\` says how (docs/credentials.md)`,
+        `${client.name} gets tokens for this server in a way of its own; here, \`credentials\` says how (docs/how-to/credentials.md)`,
       );
   },
   sampling: ({ note }) =>
     note('the option has no effect here: each connected client declares whether a server may ask it for sampling'),
   sandbox: ({ lose }) =>
-    lose('it is written otherwise here: `sandbox` with what the program may use (docs/security.md)'),
+    lose('it is written otherwise here: `sandbox` with what the program may use (docs/how-to/security.md)'),
 };
 
 const credentialsIn = (server: Values): Values => (isMap(server['credentials']) ? server['credentials'] : {});
@@ -363,5 +363,7 @@ function signIn({ server, set, note }: Special, given: Values): void {
       );
   }
   if (others.length > 0)
-    note(`${others.join(', ')}: not taken over; the gateway asks the server and its issuer (docs/credentials.md)`);
+    note(
+      `${others.join(', ')}: not taken over; the gateway asks the server and its issuer (docs/how-to/credentials.md)`,
+    );
 }

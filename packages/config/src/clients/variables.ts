@@ -152,7 +152,7 @@ function userFact(whole: string, inner: string): string {
     : /USERNAME/i.test(inner)
       ? '{principal.claims.preferred_username}'
       : '{principal.subject}';
-  return `nothing here replaces "${whole}": write "${fact}" for a fact about the caller (docs/credentials.md), or "\${NAME}" for an environment variable`;
+  return `nothing here replaces "${whole}": write "${fact}" for a fact about the caller (docs/how-to/credentials.md), or "\${NAME}" for an environment variable`;
 }
 
 /** A path as the client resolves it. */

@@ -138,7 +138,7 @@ export function canonical(audience: string): string {
 
 /** Advice for tokens that leave out groups because there are too many. */
 export const fewerGroups =
-  'let the issuer send those alone that are assigned to the application, or roles of the application instead (docs/sign-in.md)';
+  'let the issuer send those alone that are assigned to the application, or roles of the application instead (docs/how-to/sign-in.md)';
 
 /** Whether an issuer has left a claim out and names another place for it (OpenID Connect Core, 5.6.2; `hasgroups` of Entra). */
 export function areElsewhere(claims: JsonObject, name: string): boolean {

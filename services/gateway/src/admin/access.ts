@@ -104,7 +104,7 @@ export class AdminAccess {
         ? local
         : {
             status: 403,
-            text: 'nothing says who may do this from another machine: set auth.admin.roles (docs/identity.md), or ask from this machine\n',
+            text: 'nothing says who may do this from another machine: set auth.admin.roles (docs/how-to/identity.md), or ask from this machine\n',
           };
     }
     const authentic = authenticator();

@@ -30,7 +30,7 @@ export function addConnections(program: Command): void {
 
   const connections = program
     .command('connections')
-    .description('list and revoke what users have connected to servers (docs/credentials.md)');
+    .description('list and revoke what users have connected to servers (docs/how-to/credentials.md)');
   const command = (words: string, description: string): Command =>
     connections
       .command(words)

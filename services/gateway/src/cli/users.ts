@@ -5,7 +5,7 @@ import type { AddOptions, UsersOptions } from '../commands/users.ts';
 export function addUsers(program: Command): void {
   const users = program
     .command('users')
-    .description("add, list and remove users of the gateway's own authorization server (docs/identity.md)");
+    .description("add, list and remove users of the gateway's own authorization server (docs/how-to/identity.md)");
   const command = (words: string, description: string): Command =>
     users
       .command(words)

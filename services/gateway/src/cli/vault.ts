@@ -7,7 +7,7 @@ export function addVault(program: Command): void {
   const vault = program
     .command('vault')
     .description(
-      'keys and copies of the vault, in which the tokens of users for servers are stored (docs/credentials.md)',
+      'keys and copies of the vault, in which the tokens of users for servers are stored (docs/how-to/credentials.md)',
     );
   const command = (words: string, description: string): Command =>
     vault

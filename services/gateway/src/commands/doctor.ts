@@ -95,7 +95,7 @@ function exposureFindings(config: Config): Finding[] {
           about: 'auth',
           state: 'warning',
           text: warning,
-          advice: 'Configure how callers prove who they are: docs/identity.md.',
+          advice: 'Configure how callers prove who they are: docs/how-to/identity.md.',
         },
       ];
 }
@@ -187,7 +187,7 @@ async function busFindings(config: Config, baseFolder: string, role: Role): Prom
         state: 'bad',
         text: (error as Error).message,
         advice: /let this process in|two ways|certificate|TLS|login/.test((error as Error).message)
-          ? 'See `nats` in docs/config.md.'
+          ? 'See `nats` in docs/reference/config.md.'
           : 'Start NATS (nats-server -js), or correct its address: --bus nats://host:4222.',
       },
     ];
@@ -203,7 +203,7 @@ function rolesFinding(roles: NatsExamination['roles'], wanted: Role): Finding {
     roles.length === 0
       ? 'has the permissions of no role'
       : `may be used by a process with the role ${roles.join(' or ')}, not ${wanted === 'all' ? 'by one with all roles' : wanted}`;
-  const advice = 'Give it the permissions of its role: omnibus nats-permissions, docs/nats.md.';
+  const advice = 'Give it the permissions of its role: omnibus nats-permissions, docs/reference/nats.md.';
   if (wanted !== 'all' || roles.length === 0) return { about, state: 'bad', text: named, advice };
   return {
     about,
@@ -221,7 +221,7 @@ function storageFinding(storage: NatsExamination['storage']): Finding {
       about,
       state: 'unchecked',
       text: 'this user may not ask JetStream',
-      advice: 'Give it the permissions of its role: omnibus nats-permissions, docs/nats.md.',
+      advice: 'Give it the permissions of its role: omnibus nats-permissions, docs/reference/nats.md.',
     };
   return {
     about,

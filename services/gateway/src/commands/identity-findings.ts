@@ -16,7 +16,7 @@ export async function identityFindings(
     about: 'auth',
     state: 'warning',
     text: `${path.join('.')}: ${message}`,
-    advice: 'What callers prove, and what may be written here: docs/identity.md.',
+    advice: 'What callers prove, and what may be written here: docs/how-to/identity.md.',
   }));
   const { auth } = config;
   if (auth === undefined || auth === 'none') return warnings;

@@ -192,7 +192,7 @@ async function signInAdvice(server: string, settings: ServerConfig | undefined):
   const place = resourceMetadata ?? `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}`;
   const issuer = URL.canParse(place) ? await issuerAt(place) : undefined;
   if (issuer === undefined && resourceMetadata === undefined) return undefined;
-  return `It wants OAuth${issuer === undefined ? '' : `, with tokens of ${printable(issuer, 200)}`}: add to this server "credentials: { kind: oauth }" for its users to sign in (omnibus sign-in ${server}), or "credentials: { kind: client, … }" for the gateway as one client (docs/credentials.md).`;
+  return `It wants OAuth${issuer === undefined ? '' : `, with tokens of ${printable(issuer, 200)}`}: add to this server "credentials: { kind: oauth }" for its users to sign in (omnibus sign-in ${server}), or "credentials: { kind: client, … }" for the gateway as one client (docs/how-to/credentials.md).`;
 }
 
 async function issuerAt(place: string): Promise<string | undefined> {

@@ -151,7 +151,7 @@ export class PolicyBoard {
       throw new ApiProblem(
         'conflict',
         'there are no rules here (access), so whoever may connect may use everything',
-        'docs/policy.md says how rules are written',
+        'docs/how-to/policy.md says how rules are written',
       );
     return loaded;
   }

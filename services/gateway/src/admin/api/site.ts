@@ -1,4 +1,4 @@
-/** The API of the admin port: who may ask for what, and what is answered (`docs/openapi.json`). */
+/** The API of the admin port: who may ask for what, and what is answered (`docs/reference/openapi.json`). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   base,
@@ -119,7 +119,7 @@ export function refuseByMode(mode: ConsoleMode, isChange: boolean): void {
     throw new ApiProblem(
       'mode',
       'the console is off here',
-      'set `console: full` where only this machine is listened on, or say under auth.admin.roles who may what (docs/config.md)',
+      'set `console: full` where only this machine is listened on, or say under auth.admin.roles who may what (docs/reference/config.md)',
     );
   if (isChange && mode === 'read')
     throw new ApiProblem(
