@@ -184,6 +184,9 @@ run again at any time, also while processes run. It takes the same configuration
 omnibus nats setup --config omnibus.yaml --bus "tls://setup:$SETUP_PASSWORD@nats-a.example.com:4222"
 \`\`\`
 
+At a cluster it waits up to 30 seconds for enough nodes to give each stream three replicas. A stream that then has fewer is there and works; the command names it and
+fails, and running it again gives the stream the others. The Job of the chart does that by itself. Where a cluster has fewer than three nodes for good, say so with \`--replicas 1\`.
+
 Run it before the first start, after each upgrade, and when NATS has lost its store. The Helm chart runs it as a Job, and the compose file as a service. A process
 whose user may not create streams waits until it has run; its log and \`/readyz\` name the stream that is missing. When NATS comes back without its store, running
 processes do the same, and go on when the streams are there again: sessions and the lists of servers are written again. A process whose user may create

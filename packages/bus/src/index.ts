@@ -23,7 +23,7 @@ export type { Subject } from './subject.ts';
 export { subjectTable } from './families.ts';
 export type { BusRole } from './families.ts';
 export { busRoles, inboxOf, natsUserNames, natsUsers, permissionsOf, setUpPermissions } from './nats/permissions.ts';
-export type { SetUpStep } from './nats/setup.ts';
+export type { SetUpOptions, SetUpStep } from './nats/setup.ts';
 export {
   approvedBucket,
   auditLedger,

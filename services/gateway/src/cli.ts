@@ -149,6 +149,14 @@ export function createProgram(): Command {
       '-b, --bus <address>',
       'nats://host:port, of a user that may create streams (default: that of the configuration)',
     )
+    .addOption(
+      new Option(
+        '--replicas <count>',
+        'replicas of each stream on a cluster of NATS; fewer than 3 lose data or stop with one node',
+      )
+        .choices(['1', '3', '5'])
+        .default('3'),
+    )
     .option('--json', 'print JSON')
     .action(async (options: SetUpOptions) => {
       const { setUp } = await import('./commands/nats-setup.ts');

@@ -14,6 +14,7 @@ import {
   type NatsExamination,
   type NatsLogin,
   type OnFault,
+  type SetUpOptions,
   type SetUpStep,
 } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
@@ -67,10 +68,10 @@ export function examineBus(config: Config, baseFolder: string, connectTimeoutMs:
 
 /** Creates and updates the streams of the gateway. @throws {BusError} as `openBus` does. */
 export function setUpBus(
-  config: Config,
+  config: Pick<Config, 'bus' | 'nats'>,
   baseFolder: string,
   ledger: LedgerDefinition | undefined,
-  connectTimeoutMs: number,
+  options: Pick<SetUpOptions, 'connectTimeoutMs' | 'waiting' | 'replicas'>,
 ): Promise<readonly SetUpStep[]> {
   const { prefix, domain, region } = config.nats;
   return setUpNats(
@@ -79,7 +80,7 @@ export function setUpBus(
       place: { prefix, domain, region },
       login: loginOf(config, baseFolder),
       clientName: 'omnibus-setup',
-      connectTimeoutMs,
+      ...options,
     },
     ledger,
   );
@@ -108,12 +109,14 @@ export async function busProblem(config: Config, baseFolder: string): Promise<st
 }
 
 /** The address of the bus without the user and password that may be in it, to be shown. */
-export function busAddress({ bus }: Config): string {
+export function busAddress({ bus }: Pick<Config, 'bus'>): string {
   return bus.replaceAll(/\/\/[^/@,]*@/g, '//');
 }
 
 function loginOf(
-  { nats: { prefix: _prefix, domain: _domain, region: _region, tls, nkeyFile, credentialsFile, ...login } }: Config,
+  {
+    nats: { prefix: _prefix, domain: _domain, region: _region, tls, nkeyFile, credentialsFile, ...login },
+  }: Pick<Config, 'nats'>,
   baseFolder: string,
 ): NatsLogin {
   const path = (file: string | undefined): string | undefined =>

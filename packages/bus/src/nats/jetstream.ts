@@ -10,11 +10,13 @@ import { managerOptions, type NatsPlace } from './place.ts';
 import type { WantedStream } from './streams.ts';
 
 /** Survives the loss of one node, since JetStream needs a majority of the replicas (NATS, JetStream clustering). */
-const clusterReplicas = 3;
+export const clusterReplicas = 3;
 /** JetStream's "stream not found" and "stream name already in use with a different configuration". */
 const [streamMissing, nameInUse] = [10_059, 10_058];
-/** JetStream's "insufficient resources", "no suitable peers for placement" and "replicas > 1 not supported in non-clustered mode". */
-const tooFewNodes: readonly number[] = [10_005, 10_023, 10_074];
+/** JetStream's "replicas > 1 not supported in non-clustered mode". */
+const notClustered = 10_074;
+/** JetStream's "insufficient resources" and "no suitable peers for placement", and that there is no cluster. */
+const tooFewNodes: readonly number[] = [10_005, 10_023, notClustered];
 /** JetStream's "resource limits exceeded for account", "no suitable peers for placement", "insufficient resources", "insufficient memory" and "insufficient storage": of a stream with one replica they mean that there is no room for it. */
 const noRoom: readonly number[] = [10_002, 10_005, 10_023, 10_028, 10_047];
 const retryMs = 500;
@@ -216,22 +218,34 @@ async function withSubjects(
   }
 }
 
+/** How many replicas a stream is to have, and how long to wait for the nodes that keep them. */
+export interface WantedReplicas {
+  readonly count: number;
+  /** Called while too few nodes are there. @returns whether to go on waiting; else the stream gets one replica. */
+  waits(): boolean;
+}
+
+const withoutWaiting: WantedReplicas = { count: clusterReplicas, waits: () => false };
+
 /**
  * Creates a stream with as many replicas as are possible now; missing ones are added when they become possible.
  * @param place of JetStream: only at the server that we are connected to can be seen whether it has several nodes.
+ * @param make makes the stream with so many replicas, and may be called again. `isShort` says that it lacks replicas because nodes are missing.
  * @throws {BusError} `timeout` when JetStream does not answer, or is not there; `overloaded` when it has no room for the stream.
  */
 export async function withReplicas<Made>(
   connection: NatsConnection,
   place: NatsPlace,
   { name, max_bytes: reservedBytes }: WantedStream,
-  make: (replicas: number) => Promise<Made>,
+  make: (replicas: number, isShort: boolean) => Promise<Made>,
+  wanted = withoutWaiting,
 ): Promise<Made> {
-  const giveUpAt = performance.now() + giveUpMs;
-  let replicas = hasOneNode(connection, place) ? 1 : clusterReplicas;
+  let giveUpAt = performance.now() + giveUpMs;
+  let replicas = hasOneNode(connection, place) ? 1 : wanted.count;
+  let isShort = false;
   for (;;) {
     try {
-      return await make(replicas);
+      return await make(replicas, isShort);
     } catch (error) {
       if (error instanceof NeedsSetUp || isRefused(error)) throw error;
       if (!(error instanceof JetStreamApiError) && place.domain === undefined && connection.info?.jetstream !== true)
@@ -245,9 +259,16 @@ export async function withReplicas<Made>(
         (isLate || error.status !== 503)
       )
         throw roomless(name, reservedBytes, error);
+      if (error instanceof JetStreamApiError && tooFewNodes.includes(error.code) && replicas > 1) {
+        isShort = error.code !== notClustered;
+        if (isShort && wanted.waits()) await pause(retryMs);
+        else replicas = 1;
+        // The nodes that are there have answered.
+        giveUpAt = performance.now() + giveUpMs;
+        continue;
+      }
       if (isLate) throw new BusError('timeout', `JetStream is not available: ${String(error)}`, error);
-      if (error instanceof JetStreamApiError && tooFewNodes.includes(error.code) && replicas > 1) replicas = 1;
-      else if (error instanceof JetStreamApiError && error.status !== 503) throw error;
+      if (error instanceof JetStreamApiError && error.status !== 503) throw error;
       else await pause(retryMs);
     }
   }

@@ -3,7 +3,7 @@ import type { Bus, LedgerDefinition, OnFault } from '../bus.ts';
 import type { NatsOptions } from './connect.ts';
 import type { NatsExamination } from './examine.ts';
 import type { NatsLogin } from './login.ts';
-import type { SetUpStep } from './setup.ts';
+import type { SetUpOptions, SetUpStep } from './setup.ts';
 
 /** @throws {BusError} as `connectNats` does, and `payload-too-large` for a NATS whose `max_payload` is too small. */
 export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
@@ -19,7 +19,7 @@ export async function examineNats(options: Omit<NatsOptions, 'inboxPrefix'>): Pr
 
 /** Creates and updates the streams of the gateway. @throws {BusError} as `openNatsBus` does. */
 export async function setUpNats(
-  options: Omit<NatsOptions, 'inboxPrefix'>,
+  options: SetUpOptions,
   ledger: LedgerDefinition | undefined,
 ): Promise<readonly SetUpStep[]> {
   const { setUpNats: setUp } = await import('./setup.ts');

@@ -6,7 +6,7 @@ import { jetstreamManager, JetStreamApiError, type JetStreamManager, type Stream
 import type { LedgerDefinition } from '../bus.ts';
 import { BusError } from '../errors.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
-import { isRefused, isStreamMissing, withReplicas } from './jetstream.ts';
+import { clusterReplicas, isRefused, isStreamMissing, withReplicas } from './jetstream.ts';
 import { inboxOf } from './permissions.ts';
 import { managerOptions, usualPlace } from './place.ts';
 import { allStreams, type WantedStream } from './streams.ts';
@@ -26,22 +26,49 @@ const final: readonly string[] = ['deny_delete', 'deny_purge'];
 /** What is chosen when a stream is created: processes of an older version may use it, or NATS cannot change it. */
 const kept: readonly string[] = ['name', 'allow_direct', 'storage', 'retention', 'max_consumers', 'num_replicas'];
 
+/** Milliseconds between two reports that nodes are missing. */
+const sayMs = 5_000;
+
+export interface SetUpOptions extends Omit<NatsOptions, 'inboxPrefix'> {
+  /** Replicas of each stream on a cluster. Default: 3. */
+  readonly replicas?: number | undefined;
+}
+
 /**
+ * Waits for `connectTimeoutMs` in all for the nodes of a cluster. A stream that then lacks replicas is there and works, and counts as failed: running this
+ * again, when the nodes are there, gives it the others.
  * @param ledger the audit, where it is kept in a stream.
  * @throws {BusError} as `connectNats` does.
  */
 export async function setUpNats(
-  options: Omit<NatsOptions, 'inboxPrefix'>,
+  options: SetUpOptions,
   ledger: LedgerDefinition | undefined,
 ): Promise<readonly SetUpStep[]> {
-  const place = options.place ?? usualPlace;
+  const { place = usualPlace, connectTimeoutMs, waiting, replicas: count = clusterReplicas } = options;
   const connection = await connectNats({ ...options, inboxPrefix: inboxOf('setup') });
+  const patientUntil = performance.now() + connectTimeoutMs;
+  let saidAt = -Infinity;
+  const waits = (): boolean => {
+    const now = performance.now();
+    if (now >= patientUntil) return false;
+    if (now - saidAt >= sayMs) {
+      saidAt = now;
+      waiting?.(`fewer than ${count} nodes of NATS with JetStream answer`);
+    }
+    return true;
+  };
   try {
     const manager = await jetstreamManager(connection, managerOptions(place));
     const steps: SetUpStep[] = [];
     for (const wanted of allStreams(place, ledger)) {
       try {
-        steps.push(await withReplicas(connection, place, wanted, (replicas) => setUp(manager, wanted, replicas)));
+        const make = async (replicas: number, isShort: boolean): Promise<SetUpStep> => {
+          const { had, ...step } = await setUp(manager, wanted, replicas);
+          return isShort && Math.max(had, replicas) < count
+            ? { ...step, did: 'failed', problem: fewReplicas(Math.max(had, replicas), count) }
+            : step;
+        };
+        steps.push(await withReplicas(connection, place, wanted, make, { count, waits }));
       } catch (error) {
         steps.push({ stream: wanted.name, did: 'failed', changed: [], problem: problemOf(error) });
         // The others would wait as long, for nothing.
@@ -54,7 +81,16 @@ export async function setUpNats(
   }
 }
 
-async function setUp(manager: JetStreamManager, wanted: WantedStream, replicas: number): Promise<SetUpStep> {
+function fewReplicas(has: number, wants: number): string {
+  return `it is there and works, with ${has} of ${wants} replicas, since nodes of NATS are missing: run this again when they are there, or with --replicas ${has} if there are no more`;
+}
+
+/** @returns what was done, and how many replicas it had before. */
+async function setUp(
+  manager: JetStreamManager,
+  wanted: WantedStream,
+  replicas: number,
+): Promise<SetUpStep & { readonly had: number }> {
   const found = await manager.streams.info(wanted.name).catch((error: unknown) => {
     if (!isStreamMissing(error)) throw error;
     return undefined;
@@ -62,16 +98,17 @@ async function setUp(manager: JetStreamManager, wanted: WantedStream, replicas: 
   const stream = wanted.name;
   if (found === undefined) {
     await manager.streams.add({ ...wanted, num_replicas: replicas });
-    return { stream, did: 'created', changed: [] };
+    return { stream, did: 'created', changed: [], had: 0 };
   }
   const { config } = found;
+  const had = config.num_replicas;
   const changes = differences(config, wanted);
   for (const each of foreign) if (config[each] !== undefined && config[each] !== null) changes[each] = undefined;
-  if (config.num_replicas < replicas) changes['num_replicas'] = replicas;
+  if (had < replicas) changes['num_replicas'] = replicas;
   const changed = Object.keys(changes);
-  if (changed.length === 0) return { stream, did: 'left', changed };
+  if (changed.length === 0) return { stream, did: 'left', changed, had };
   await manager.streams.update(stream, changes as Partial<StreamConfig>);
-  return { stream, did: 'updated', changed };
+  return { stream, did: 'updated', changed, had };
 }
 
 /** The options that are to be changed. */

@@ -2,17 +2,18 @@
 import type { SetUpStep } from '@omnibus/bus';
 import { auditLedgerOf, ledgerSinkOf } from '../audit-ledger.ts';
 import { busAddress, setUpBus } from '../open-bus.ts';
-import { answer, answerJson, CommandProblem, runCommand } from '../outcome.ts';
+import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
 import type { Exit } from '../exit-codes.ts';
 import { needSettings } from './settings.ts';
 
 export interface SetUpOptions {
   readonly config?: string;
   readonly bus?: string;
+  readonly replicas?: string;
   readonly json?: boolean;
 }
 
-/** How long it waits for a NATS that is starting. */
+/** How long it waits for a NATS that is starting, and then for all nodes of its cluster. */
 const connectMs = 30_000;
 
 export function setUp(options: SetUpOptions): Promise<void> {
@@ -24,7 +25,11 @@ export function setUp(options: SetUpOptions): Promise<void> {
       });
     const sink = ledgerSinkOf(config);
     const ledger = sink === undefined ? undefined : auditLedgerOf(sink);
-    const steps = await setUpBus(config, baseFolder, ledger, connectMs);
+    const steps = await setUpBus(config, baseFolder, ledger, {
+      connectTimeoutMs: connectMs,
+      waiting: (problem) => notice(`Waiting: ${problem}.\n`),
+      replicas: options.replicas === undefined ? undefined : Number(options.replicas),
+    });
     if (options.json === true) answerJson(steps);
     else for (const step of steps) answer(`${textOf(step)}\n`);
     if (!steps.some(({ did }) => did === 'failed')) return 'done';
