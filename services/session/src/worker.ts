@@ -51,6 +51,7 @@ import { OutsideChecks } from './call/guardrails/outside.ts';
 import { callRecords, type Recorded } from './call/records.ts';
 import { callReportsOf } from './call/call-reports.ts';
 import { callTraces } from './call/call-span.ts';
+import { Watchers } from './call/watchers.ts';
 import { ServerSettings } from './call/server-settings.ts';
 import { Metering } from './call/limits/metering.ts';
 import { Adoption } from './ownership/adoption.ts';
@@ -247,7 +248,6 @@ export class SessionWorker {
       ...options,
       isPinned: (server) => this.#config.mcpServers[server]?.definitions === 'pin',
     });
-    const reports = callReportsOf(options);
     const host: SessionHost & StatelessHost = {
       bus,
       wheel,
@@ -264,14 +264,12 @@ export class SessionWorker {
       callGate: metering.gate,
       approvals: metering.approvals,
       approverDesk: metering.approverDesk,
-      records,
-      reports,
       gates: [guardrailGate, blockGate, approvalGate, limitGate],
-      watchers: [
+      watchers: new Watchers([
         ...(tracing === undefined ? [] : [callTraces(tracing)]),
         ...(records === undefined ? [] : [records]),
-        reports,
-      ],
+        callReportsOf(options),
+      ]),
       adapters: this.#watch,
       offers: this.#offers,
       isEdgeThere: this.#edges.isThere,
@@ -306,7 +304,7 @@ export class SessionWorker {
       ...owned,
       sessions: this.#sessions,
       factsOf,
-      turnedAway: (command, problem) => host.records?.turnedAway(undefined, command, problem),
+      turnedAway: (command, problem) => host.watchers.turnedAway(undefined, command, problem),
       view: (caller) => host.view(caller),
     });
     this.#adoption = new Adoption({ ...owned, sessions: this.#sessions, hasRoom: () => this.#opening.hasRoom() });

@@ -7,9 +7,7 @@ import type { Gate } from './gates.ts';
 import type { CallGate } from './limits/call-gate.ts';
 import type { Access } from './access.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
-import type { CallRecords } from './records.ts';
-import type { CallReports } from './call-reports.ts';
-import type { CallWatcher } from './watchers.ts';
+import type { Watchers } from './watchers.ts';
 
 export interface CallHost extends ExchangeHost {
   readonly log: Logger;
@@ -17,12 +15,7 @@ export interface CallHost extends ExchangeHost {
   readonly limits: Limits;
   /** What decides before a call is sent, in this order. */
   readonly gates: readonly Gate[];
-  /** What watches calls, in this order; empty if nothing does. */
-  readonly watchers: readonly CallWatcher[];
-  /** Undefined where no audit is configured. */
-  readonly records?: CallRecords | undefined;
-  /** Reports calls to watchers, the log and the list of failures. */
-  readonly reports: CallReports;
+  readonly watchers: Watchers;
   readonly sealer: Sealer;
   /** What the rules in force permit a caller; undefined where there are no rules. */
   readonly accessOf: (caller: Caller) => Access | undefined;

@@ -9,9 +9,9 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import { Failures, shownTag, Tap, type Logger } from '@omnibus/telemetry';
-import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
+import type { CallStream, ForwardedCall } from './client-port.ts';
 import type { Destination } from './route.ts';
-import type { CallWatcher, SentCall, WatchedCall } from './watchers.ts';
+import type { CallWatcher, HeldCall, Requested, Requester, SentCall, WatchedCall } from './watchers.ts';
 
 export interface CallReportOptions {
   readonly tap: Tap;
@@ -47,7 +47,6 @@ function noTap(): Tap {
   });
 }
 
-type ReportedClient = Pick<ClientPort<CallStream>, 'key' | 'asking' | 'standsAlone' | 'dialect' | 'info'>;
 type ReportedCall = Pick<ForwardedCall<CallStream>, 'method' | 'given' | 'stream'> &
   Partial<Pick<ForwardedCall<CallStream>, 'permission' | 'tap'>>;
 
@@ -65,9 +64,18 @@ export class CallReports implements CallWatcher {
   }
 
   sent({ client, call, to, since }: SentCall): WatchedCall {
-    const tag = this.#routed(client, call, to);
+    return this.#watched(client, call, to, since, this.#routed(client, call, to));
+  }
+
+  #watched(
+    client: Requester,
+    call: ReportedCall,
+    to: Pick<Destination, 'server' | 'tool'>,
+    since: number,
+    tag: string | undefined,
+  ): WatchedCall {
     const ended = (outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void =>
-      this.ended(client, call, to, outcome, {
+      this.#ended(client, call, to, outcome, {
         tag,
         since,
         characters: outcome !== 'cancelled' && outcome.kind === 'fault' ? 0 : characters,
@@ -77,7 +85,7 @@ export class CallReports implements CallWatcher {
 
   /** Reports that a call is about to be sent to a server. @returns its tag where it is watched. */
   #routed(
-    port: ReportedClient,
+    port: Requester,
     call: ReportedCall,
     to: Pick<Destination, 'server' | 'tool' | 'params'>,
   ): string | undefined {
@@ -93,21 +101,20 @@ export class CallReports implements CallWatcher {
     return tag;
   }
 
-  /** Reports that a call waits for an approval before it is sent. @param by who can approve it. @returns its tag where it is watched. */
-  waitsForApproval(
-    port: ReportedClient,
-    call: ReportedCall,
-    to: Pick<Destination, 'server' | 'tool'>,
-    by: 'caller' | 'approvers',
-  ): string | undefined {
+  held({ client, call, to, since, event, more }: HeldCall): WatchedCall | undefined {
     if (!this.tap.isWatched) return undefined;
-    const tag = this.#chosen(port, call, to);
-    if (tag !== undefined) this.tap.tell(tag, 'session', 'approval-asked', { ...this.#about(port, call, to), by });
-    return tag;
+    const tag = this.#chosen(client, call, to);
+    if (tag === undefined) return undefined;
+    this.tap.tell(tag, 'session', event, { ...this.#about(client, call, to), ...more });
+    return this.#watched(client, call, to, since, tag);
+  }
+
+  continued(tag: string, event: string, more: JsonObject): void {
+    this.tap.tell(tag, 'session', event, more);
   }
 
   #chosen(
-    { info, key }: ReportedClient,
+    { info, key }: Requester,
     { tap, stream }: ReportedCall,
     { server, tool }: Pick<Destination, 'server' | 'tool'>,
   ): string | undefined {
@@ -117,8 +124,8 @@ export class CallReports implements CallWatcher {
   }
 
   /** Reports the end of a call. @param since when it was sent, by `performance.now()`. @param characters length of the answer as JSON. */
-  ended(
-    port: ReportedClient,
+  #ended(
+    port: Requester,
     call: ReportedCall,
     to: Pick<Destination, 'server' | 'tool'>,
     outcome: ExchangeOutcome | 'cancelled',
@@ -151,11 +158,12 @@ export class CallReports implements CallWatcher {
     if (this.#isLogged) this.#log({ ...about, ...said, bytes: characters });
   }
 
-  /** Reports a call that was answered with a fault before any server was asked. */
-  refused(port: ReportedClient, call: ReportedCall, { reason, message }: GatewayFault): void {
+  refused(client: Requester, { method, params, call }: Requested, { reason, message }: GatewayFault): void {
+    if (call === undefined) return;
+    const { stream } = call;
     const said = { outcome: 'fault', reason, problem: printable(message, maxProblem), ms: 0 };
-    const about = this.#about(port, call, undefined);
-    const tag = call.tap ?? call.stream.tap;
+    const about = this.#about(client, { method, given: params }, undefined);
+    const tag = call.tap ?? stream.tap;
     if (tag !== undefined) this.tap.tell(tag, 'session', 'settled', { ...about, ...said });
     this.#keep(call, about, said, tag);
     if (this.#isLogged) this.#log({ ...about, ...said });
@@ -167,7 +175,7 @@ export class CallReports implements CallWatcher {
     else log.debug(entry, 'a call');
   }
 
-  #keep(call: ReportedCall, about: JsonObject, said: JsonObject, tag: string | undefined): void {
+  #keep(call: Pick<ReportedCall, 'stream'>, about: JsonObject, said: JsonObject, tag: string | undefined): void {
     const [, trace] = call.stream.trace?.split('-') ?? [];
     this.#options.failures.add({
       tag: tag === undefined ? (trace ?? randomBytes(16).toString('hex')) : shownTag(tag),
@@ -178,8 +186,8 @@ export class CallReports implements CallWatcher {
   }
 
   #about(
-    { key, asking: { endpoint, principal }, standsAlone, info }: ReportedClient,
-    { method, given }: ReportedCall,
+    { key, asking: { endpoint, principal }, standsAlone, info }: Requester,
+    { method, given }: { readonly method: string; readonly given: JsonObject },
     to: Pick<Destination, 'server' | 'tool'> | undefined,
   ): JsonObject {
     const name = given['name'] ?? given['uri'];

@@ -86,8 +86,8 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     const since = performance.now();
     let { trace } = call.stream;
     let tap: string | undefined;
-    for (const watcher of host.watchers) {
-      const watched = watcher.sent({ client: port, call, to, since, trace });
+    for (const watcher of host.watchers.all) {
+      const watched = watcher.sent?.({ client: port, call, to, since, trace });
       if (watched === undefined) continue;
       this.#watched.push(watched);
       trace = watched.trace ?? trace;

@@ -22,29 +22,27 @@ import { publicElicitation, publicElicitations } from '../public-ids/elicitation
 import { mapErrorUri, mapResultUris } from '../public-ids/resource-uris.ts';
 import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
-import type { CallRecords } from './records.ts';
 import type { Destination } from './route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
+import type { Requested } from './watchers.ts';
 
 export class PublicMessages<Stream extends CallStream> {
   readonly #metrics: Pick<Metrics, 'refused'>;
   readonly #port: ClientPort<Stream>;
   readonly #tasks: TaskIds;
   readonly #linkedResources: LinkedResources;
-  readonly #records: CallRecords | undefined;
-  readonly #reports: CallHost['reports'];
+  readonly #watchers: CallHost['watchers'];
   /** Characters of the answer that was written last. */
   lastLength = 0;
 
   constructor(
-    { metrics, records, reports }: Pick<CallHost, 'metrics' | 'records' | 'reports'>,
+    { metrics, watchers }: Pick<CallHost, 'metrics' | 'watchers'>,
     port: ClientPort<Stream>,
     tasks: TaskIds,
     linkedResources: LinkedResources,
   ) {
     this.#metrics = metrics;
-    this.#records = records;
-    this.#reports = reports;
+    this.#watchers = watchers;
     this.#port = port;
     this.#tasks = tasks;
     this.#linkedResources = linkedResources;
@@ -99,7 +97,7 @@ export class PublicMessages<Stream extends CallStream> {
     this.answerFault(stream, id, fault(reason, message));
   }
 
-  /** Answers a request with a fault before any server is asked, and records that. */
+  /** Answers a request with a fault before any server is asked. */
   deny(
     call: Pick<ForwardedCall<Stream>, 'stream' | 'id' | 'method' | 'given' | 'accounting'> &
       Partial<Pick<ForwardedCall<Stream>, 'permission'>>,
@@ -107,12 +105,7 @@ export class PublicMessages<Stream extends CallStream> {
   ): void {
     this.answerFault(call.stream, call.id, gatewayFault);
     call.accounting?.answered({ kind: 'fault', fault: gatewayFault }, 0);
-    this.#reports.refused(this.#port, call, gatewayFault);
-    this.#records?.refused(
-      this.#port,
-      { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission: call.permission },
-      gatewayFault,
-    );
+    this.#watchers.refused(this.#port, requestedBy(call), gatewayFault);
   }
 
   answerFault(stream: Stream, id: JsonRpcId, gatewayFault: GatewayFault): void {
@@ -196,6 +189,15 @@ export class PublicMessages<Stream extends CallStream> {
     stream.answerMember(id, member);
     return member.length;
   }
+}
+
+/** A call as watchers see it before it is sent. */
+export function requestedBy(
+  call: Pick<ForwardedCall<CallStream>, 'stream' | 'id' | 'method' | 'given'> &
+    Partial<Pick<ForwardedCall<CallStream>, 'permission' | 'tap'>>,
+): Requested {
+  const { id, method, given, stream, permission } = call;
+  return { id, method, params: given, trace: stream.trace, permission, call };
 }
 
 /**

@@ -1,13 +1,14 @@
 /** Records of questions of servers: method, outcome and duration, but never the text of a question or an answer. */
 import type { AuditEvent, Outcome } from '@omnibus/audit';
 import type { InputAnswer, InputKey } from '@omnibus/protocol';
+import type { WatchedQuestions } from './watchers.ts';
 
 interface OpenQuestion {
   readonly method: string;
   readonly since: number;
 }
 
-export class QuestionRecords {
+export class QuestionRecords implements WatchedQuestions {
   readonly #open = new Map<InputKey, OpenQuestion>();
   readonly #record: (method: string, outcome: Outcome, since: number, more: AuditEvent['more']) => void;
 
@@ -15,7 +16,7 @@ export class QuestionRecords {
     this.#record = record;
   }
 
-  asked(input: InputKey, method: string): void {
+  asked({ input, method }: { readonly input: InputKey; readonly method: string }): void {
     if (!this.#open.has(input)) this.#open.set(input, { method, since: performance.now() });
   }
 

@@ -53,9 +53,9 @@ export class RecordedCall implements WatchedCall {
     return fault('audit.unavailable');
   }
 
-  asked({ input, method }: Extract<ExchangeEvent, { kind: 'input' }>): void {
+  asked(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
     this.#questions ??= this.#call.questions();
-    this.#questions.asked(input, method);
+    this.#questions.asked(event);
   }
 
   answered(input: InputKey, answer: InputAnswer): void {

@@ -2,55 +2,27 @@
  * Audit records of requests of clients: of each exchange when it ends, each list, each refusal, and each question of a server with its outcome.
  * They exist only where an audit is configured. Calls do not wait for them, except those that `audit.strict` holds back until a record is safe.
  */
-import type { Audit, AuditEvent, Outcome, Weight, Who } from '@omnibus/audit';
+import type { Audit, AuditEvent, Weight, Who } from '@omnibus/audit';
 import { definitionDigest, type View } from '@omnibus/catalog';
 import { Proofs } from '@omnibus/identity';
 import {
   isObject,
   listKindOf,
   repeatableMethods,
-  type ApprovalRecord,
   type Caller,
   type GatewayFault,
   type JsonObject,
-  type JsonRpcId,
   type JsonRpcRequest,
-  type OpenCommand,
   type ServerName,
-  type SessionCommand,
   type SessionKey,
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
-import type { Permission } from './access.ts';
-import type { ApprovalNote } from './approvals/approvals.ts';
 import type { Screen } from './guardrails/screen.ts';
 import { QuestionRecords } from './question-records.ts';
 import { RecordedCall, type OpenEvent } from './recorded-call.ts';
 import type { Destination } from './route.ts';
 import { ruleOf } from './rule-of.ts';
-import type { CallWatcher, SentCall, WatchedCall } from './watchers.ts';
-
-/** The client that makes a request. */
-export interface Requester {
-  readonly key: SessionKey;
-  /** The caller as of the latest request. */
-  readonly asking: Caller;
-  readonly standsAlone: boolean;
-  readonly dialect: { readonly revision: string };
-}
-
-/** What a client sends within a session, or to open one. */
-type SentFor = OpenCommand | Extract<SessionCommand, { readonly caller: Caller }>;
-
-/** A request as its client sent it. */
-export interface Requested {
-  readonly id: JsonRpcId;
-  readonly method: string;
-  readonly params: JsonObject;
-  readonly trace: string | undefined;
-  /** The decision of the access rules; undefined where there are none. */
-  readonly permission?: Pick<Permission, 'rule' | 'policy' | 'screen'> | undefined;
-}
+import type { CallWatcher, Note, Requested, Requester, SentCall, SentFor, WatchedCall } from './watchers.ts';
 
 /** The audit that requests are recorded in. */
 export interface Recorded {
@@ -95,7 +67,6 @@ export class CallRecords implements CallWatcher {
     this.#options = options;
   }
 
-  /** Records a request that was answered with a fault before any server was asked. */
   refused(requester: Requester, requested: Requested, { reason, data }: GatewayFault): void {
     const { audit } = this.#options;
     if (!audit.wants('refusal')) return;
@@ -108,10 +79,6 @@ export class CallRecords implements CallWatcher {
     });
   }
 
-  /**
-   * Records what was sent to a session, or to open one, and not accepted from its sender: nobody has proven who that is, or the session is somebody else's.
-   * @param session undefined where one was to be opened.
-   */
   turnedAway(session: SessionKey | undefined, sent: SentFor, { reason }: GatewayFault): void {
     const { audit, whoOf: who } = this.#options;
     if (!audit.wants('refusal')) return;
@@ -140,7 +107,6 @@ export class CallRecords implements CallWatcher {
     });
   }
 
-  /** Records a list that was answered from the catalogue. @param characters length of the answer as JSON. */
   listed(requester: Requester, requested: Requested, characters: number): void {
     const { audit } = this.#options;
     if (audit.wants('read'))
@@ -186,55 +152,23 @@ export class CallRecords implements CallWatcher {
     return event;
   }
 
-  /** Records that a call waits for an approval, or the outcome of that. */
-  approval(
-    requester: Requester,
-    requested: Requested,
-    {
-      server,
-      target,
-      args,
-    }: { readonly server: ServerName; readonly target: string | undefined; readonly args: unknown },
-    { outcome, id, digest, by, decidedBy }: ApprovalNote,
-  ): void {
+  noted(requester: Requester, requested: Requested | undefined, note: Note): void {
     this.#options.audit.record({
-      ...this.#event(`approval.${outcome}`, 'always', requester, requested),
-      server,
-      target,
-      args: args ?? {},
-      outcome: approvalOutcomes[outcome],
-      more: {
-        approval: id,
-        approval_digest: digest,
-        approval_by: by,
-        ...(decidedBy === undefined ? {} : { by: decidedBy }),
-      },
-    });
-  }
-
-  /** Records that an approver was shown the waiting call of somebody else in a form, or has answered that. */
-  approver(
-    requester: Requester,
-    what: 'shown' | 'answered',
-    { id, digest, server, kind, tool, rule }: ApprovalRecord,
-    more: Readonly<Record<string, string>>,
-  ): void {
-    this.#options.audit.record({
-      name: `approval.${what}`,
-      weight: 'always',
-      who: this.#options.whoOf(requester.asking),
-      endpoint: requester.asking.endpoint,
-      session: requester.key,
-      revision: requester.dialect.revision,
-      server,
-      ...(kind === 'resource' ? { uri: tool } : { target: tool }),
-      rule,
-      more: { approval: id, approval_digest: digest, ...more },
+      ...(requested === undefined
+        ? {
+            weight: 'always',
+            who: this.#options.whoOf(requester.asking),
+            endpoint: requester.asking.endpoint,
+            session: requester.key,
+            revision: requester.dialect.revision,
+          }
+        : this.#event(note.name, 'always', requester, requested)),
+      ...note,
     });
   }
 
   /** Records for the questions of a server during one call, or outside of any. */
-  questions(requester: Requester, server: ServerName, trace: string | undefined): QuestionRecords {
+  questions(requester: Requester, server: ServerName, trace?: string): QuestionRecords {
     return new QuestionRecords((method, outcome, since, more) =>
       this.#options.audit.record({
         name: 'mcp.question',
@@ -332,18 +266,6 @@ function weightOf(method: string, { name }: JsonObject, view: View): Weight {
 function nameOf({ name }: JsonObject): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
-
-/** The outcome for the call; undefined while nothing is decided. */
-const approvalOutcomes: Readonly<Record<ApprovalNote['outcome'], Outcome | undefined>> = {
-  asked: undefined,
-  approved: 'ok',
-  used: 'ok',
-  refused: 'denied',
-  expired: 'denied',
-  impossible: 'denied',
-  void: 'denied',
-  withdrawn: 'cancelled',
-};
 
 /** The number of answers that a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
 function answersOf({ inputResponses }: JsonObject): AuditEvent['more'] {

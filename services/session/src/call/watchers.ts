@@ -2,9 +2,52 @@
  * What watches calls and changes nothing: traces, audit records, taps, the log, the list of failures. The path of a call knows this interface only; a
  * watcher that is off is in no list.
  */
-import type { ExchangeEvent, ExchangeOutcome, GatewayFault, InputAnswer, InputKey } from '@omnibus/protocol';
+import type { AuditEvent } from '@omnibus/audit';
+import type {
+  Caller,
+  ClientInfo,
+  ExchangeEvent,
+  ExchangeOutcome,
+  GatewayFault,
+  InputAnswer,
+  InputKey,
+  JsonObject,
+  JsonRpcId,
+  OpenCommand,
+  QuestionMethod,
+  ServerName,
+  SessionCommand,
+  SessionKey,
+} from '@omnibus/protocol';
+import type { Permission } from './access.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import type { Destination } from './route.ts';
+
+/** The client that makes a request. */
+export interface Requester {
+  readonly key: SessionKey;
+  /** The caller as of the latest request. */
+  readonly asking: Caller;
+  readonly standsAlone: boolean;
+  readonly dialect: { readonly revision: string };
+  /** Name and version that the client gives itself. */
+  readonly info?: ClientInfo | undefined;
+}
+
+/** A request as its client sent it. */
+export interface Requested {
+  readonly id: JsonRpcId;
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly trace: string | undefined;
+  /** The decision of the access rules; undefined where there are none. */
+  readonly permission?: Pick<Permission, 'rule' | 'policy' | 'screen'> | undefined;
+  /** The call that the request became; undefined if it was refused before, or is answered by the gateway. */
+  readonly call?: Pick<ForwardedCall<CallStream>, 'stream' | 'tap'> | undefined;
+}
+
+/** What a client sends within a session, or to open one. */
+export type SentFor = OpenCommand | Extract<SessionCommand, { readonly caller: Caller }>;
 
 /** A call that is about to be sent to a server. */
 export interface SentCall {
@@ -17,8 +60,26 @@ export interface SentCall {
   readonly trace: string | undefined;
 }
 
+/** A call that is held before it is sent, and what it waits for. */
+export type HeldCall = Pick<SentCall, 'client' | 'call' | 'since'> & {
+  readonly to: Pick<Destination, 'server' | 'tool'>;
+  /** Names the event, such as "approval-asked". */
+  readonly event: string;
+  readonly more: JsonObject;
+};
+
+/** Questions of a server as one watcher sees them. */
+export interface WatchedQuestions {
+  /** The server asks its client something. */
+  asked?(event: { readonly input: InputKey; readonly method: QuestionMethod }): void;
+  /** The client, or the gateway in its place, has answered a question. */
+  answered?(input: InputKey, answer: InputAnswer): void;
+  /** A question needs no answer any more. */
+  withdrawn?(input: InputKey): void;
+}
+
 /** One call as one watcher sees it. Members that a watcher leaves out are not called. `ended` is called exactly once. */
-export interface WatchedCall {
+export interface WatchedCall extends WatchedQuestions {
   /** The W3C `traceparent` that the server and later watchers get instead of the client's. */
   readonly trace?: string | undefined;
   /** The tag under which the backend reports the call to a tap. */
@@ -27,17 +88,72 @@ export interface WatchedCall {
   hold?(): Promise<GatewayFault | undefined> | undefined;
   /** The adapter is gone; the request is sent again, or ends with an unknown outcome. */
   lost?(outcome: 'repeated' | 'unknown'): void;
-  /** The server asks its client something. */
   asked?(event: Extract<ExchangeEvent, { kind: 'input' }>): void;
-  /** The client, or the gateway in its place, has answered a question. */
-  answered?(input: InputKey, answer: InputAnswer): void;
-  /** A question needs no answer any more. */
-  withdrawn?(input: InputKey): void;
   /** @param characters length of the answer to the client as JSON; undefined for a call that ends without an answer of its server. */
   ended(outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void;
 }
 
+/** What a gate reports of its decision. */
+export type Note = Pick<AuditEvent, 'name' | 'server' | 'target' | 'uri' | 'args' | 'rule' | 'outcome' | 'more'>;
+
+/** Members that a watcher leaves out are not called. */
 export interface CallWatcher {
   /** @returns undefined if this watcher does not want the call. */
-  sent(sent: SentCall): WatchedCall | undefined;
+  sent?(sent: SentCall): WatchedCall | undefined;
+  /** @returns undefined if this watcher does not want the call. */
+  held?(held: HeldCall): WatchedCall | undefined;
+  /** Something happens between two rounds of a call (2026-07-28 basic/patterns, Multi Round-Trip Requests). @param tag under which it is watched. */
+  continued?(tag: string, event: string, more: JsonObject): void;
+  /** A request was answered with a fault before any server was asked. */
+  refused?(client: Requester, requested: Requested, gatewayFault: GatewayFault): void;
+  /** A list was answered from the catalogue. @param characters length of the answer as JSON. */
+  listed?(client: Requester, requested: Requested, characters: number): void;
+  /**
+   * What was sent to a session, or to open one, was not accepted from its sender: the identity is not proven, or the session belongs to another caller.
+   * @param session undefined where one was to be opened.
+   */
+  turnedAway?(session: SessionKey | undefined, sent: SentFor, gatewayFault: GatewayFault): void;
+  /** @param requested undefined if the note is about no request of this client. */
+  noted?(client: Requester, requested: Requested | undefined, note: Note): void;
+  /** @returns the watcher of a server's questions outside calls. */
+  questions?(client: Requester, server: ServerName): WatchedQuestions;
+}
+
+/** All watchers of a worker, in their order. */
+export class Watchers implements Required<
+  Pick<CallWatcher, 'continued' | 'refused' | 'listed' | 'turnedAway' | 'noted'>
+> {
+  readonly all: readonly CallWatcher[];
+
+  constructor(all: readonly CallWatcher[]) {
+    this.all = all;
+  }
+
+  held(held: HeldCall): readonly WatchedCall[] {
+    return this.all.flatMap((each) => each.held?.(held) ?? []);
+  }
+
+  continued(...about: Parameters<Required<CallWatcher>['continued']>): void {
+    for (const each of this.all) each.continued?.(...about);
+  }
+
+  refused(...about: Parameters<Required<CallWatcher>['refused']>): void {
+    for (const each of this.all) each.refused?.(...about);
+  }
+
+  listed(...about: Parameters<Required<CallWatcher>['listed']>): void {
+    for (const each of this.all) each.listed?.(...about);
+  }
+
+  turnedAway(...about: Parameters<Required<CallWatcher>['turnedAway']>): void {
+    for (const each of this.all) each.turnedAway?.(...about);
+  }
+
+  noted(...about: Parameters<Required<CallWatcher>['noted']>): void {
+    for (const each of this.all) each.noted?.(...about);
+  }
+
+  questions(client: Requester, server: ServerName): readonly WatchedQuestions[] {
+    return this.all.flatMap((each) => each.questions?.(client, server) ?? []);
+  }
 }

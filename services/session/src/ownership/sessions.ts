@@ -175,7 +175,7 @@ export class Sessions {
     const problem =
       this.#options.callerProblem(command.caller) ??
       (session?.isFor(command.caller) === false ? fault('session.unknown') : undefined);
-    if (problem !== undefined) this.#options.host.records?.turnedAway(session?.key, command, problem);
+    if (problem !== undefined) this.#options.host.watchers.turnedAway(session?.key, command, problem);
     return problem;
   }
 

@@ -18,7 +18,7 @@ import type { SessionStreams } from '../streams/session-streams.ts';
 
 export interface ApproverFormsOptions {
   readonly desk: ApproverDesk;
-  readonly host: Pick<SessionHost, 'wheel' | 'records'>;
+  readonly host: Pick<SessionHost, 'wheel' | 'watchers'>;
   readonly client: SessionClient;
   readonly streams: Pick<SessionStreams, 'standing' | 'push'>;
   readonly questions: ServerQuestions;
@@ -128,7 +128,14 @@ export class ApproverForms implements ApproversClient {
   }
 
   #note(what: 'shown' | 'answered', record: ApprovalRecord, more: Readonly<Record<string, string>>): void {
-    this.#options.host.records?.approver(this.#options.client, what, record, more);
+    const { id, digest, server, kind, tool, rule } = record;
+    this.#options.host.watchers.noted(this.#options.client, undefined, {
+      name: `approval.${what}`,
+      server,
+      ...(kind === 'resource' ? { uri: tool } : { target: tool }),
+      rule,
+      more: { approval: id, approval_digest: digest, ...more },
+    });
   }
 }
 

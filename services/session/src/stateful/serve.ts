@@ -50,7 +50,7 @@ export class Serving {
       if (json === undefined) this.#refuse(stream, request, 'cursor.invalid');
       else {
         stream.answer(resultText(id, json));
-        host.records?.listed(client, { id, method, params: params ?? {}, trace: stream.trace }, json.length);
+        host.watchers.listed(client, { id, method, params: params ?? {}, trace: stream.trace }, json.length);
       }
       return;
     }
@@ -130,12 +130,12 @@ export class Serving {
     message?: string,
   ): void {
     const {
-      host: { metrics, records },
+      host: { metrics, watchers },
       client,
     } = this.#parts;
     const gatewayFault = fault(reason, message);
     metrics.refused(reason);
     stream.refuse(id, gatewayFault);
-    records?.refused(client, { id, method, params, trace: stream.trace }, gatewayFault);
+    watchers.refused(client, { id, method, params, trace: stream.trace }, gatewayFault);
   }
 }

@@ -22,6 +22,7 @@ import {
 import { Metrics } from '@omnibus/telemetry';
 import { legacyDialect } from '../dialect/legacy/dialect.ts';
 import type { Questioner } from '../call/client-port.ts';
+import { Watchers } from '../call/watchers.ts';
 import { ServerQuestions } from './server-questions.ts';
 
 const server = parseServerName('up');
@@ -52,6 +53,7 @@ function session({
     host: {
       bus,
       metrics,
+      watchers: new Watchers([]),
       nextQuestionId: idSequence<QuestionId>(worker),
       passOn: (_key, to, _heldBefore, posted) => {
         passedOn.push([to, posted.kind]);

@@ -23,15 +23,14 @@ import {
 } from '@omnibus/protocol';
 import type { CallStream, Questioner } from '../call/client-port.ts';
 import type { PublicMessages } from '../call/public-messages.ts';
-import type { QuestionRecords } from '../call/question-records.ts';
-import type { Requester } from '../call/records.ts';
+import type { Requester, WatchedQuestions } from '../call/watchers.ts';
 import type { LegacyDialect } from '../dialect/legacy/dialect.ts';
 import { PendingQuestions, type PendingQuestion, type StandingQuestion } from './pending-questions.ts';
 import type { SessionHost } from './session-host.ts';
 
 export interface ServerQuestionsOptions {
   readonly key: SessionKey;
-  readonly host: Pick<SessionHost, 'bus' | 'metrics' | 'nextQuestionId' | 'passOn' | 'records'>;
+  readonly host: Pick<SessionHost, 'bus' | 'metrics' | 'nextQuestionId' | 'passOn' | 'watchers'>;
   readonly client: Requester & { readonly dialect: Pick<LegacyDialect, 'questionOf'>; capabilities(): JsonObject };
   /** Translates ids in questions for the client, and in its answers for the server. */
   readonly messages: Pick<PublicMessages<CallStream>, 'question' | 'original'>;
@@ -51,8 +50,8 @@ export class ServerQuestions {
   readonly #options: ServerQuestionsOptions;
   readonly #requests: PendingQuestions;
   readonly #questioners = new Map<ServerName, Questioner>();
-  /** Records of questions that belong to no call, by server. */
-  readonly #records = new Map<ServerName, QuestionRecords>();
+  /** What watches questions that belong to no call, by server. */
+  readonly #watched = new Map<ServerName, readonly WatchedQuestions[]>();
   /** Whether the session's record contains questions that belong to no call. */
   #wasStanding = false;
   /** The worker that held the session before this one. */
@@ -91,7 +90,7 @@ export class ServerQuestions {
     const { server, input, method, params, place, tool, movedFrom } = notice;
     const question = this.#standingQuestion(server, input);
     this.#wasStanding = true;
-    this.#recordsOf(server)?.asked(input, method);
+    for (const watched of this.#watchedOf(server)) watched.asked?.(notice);
     if (movedFrom === undefined || !this.#requests.move(movedFrom, question))
       this.#ask(question, method, this.#options.messages.question(server, params, { place, tool }));
     this.#options.changed();
@@ -111,7 +110,7 @@ export class ServerQuestions {
 
   withdrawOutsideCalls({ server, input, reason }: NamedNotice<'question-withdrawn'>): void {
     this.#requests.withdraw(this.#questioner(server), input, reason);
-    this.#records.get(server)?.withdrawn(input);
+    for (const watched of this.#watched.get(server) ?? []) watched.withdrawn?.(input);
     this.#options.changed();
   }
 
@@ -143,14 +142,11 @@ export class ServerQuestions {
     return { asker: this.#questioner(server), input, stream: { send: this.#options.push }, standing: server };
   }
 
-  #recordsOf(server: ServerName): QuestionRecords | undefined {
-    const {
-      host: { records },
-      client,
-    } = this.#options;
-    const made = this.#records.get(server) ?? records?.questions(client, server, undefined);
-    if (made !== undefined) this.#records.set(server, made);
-    return made;
+  #watchedOf(server: ServerName): readonly WatchedQuestions[] {
+    const { host, client } = this.#options;
+    const watched = this.#watched.get(server) ?? host.watchers.questions(client, server);
+    this.#watched.set(server, watched);
+    return watched;
   }
 
   /** The session as the party that waits for an answer to a question outside calls. */
@@ -166,7 +162,7 @@ export class ServerQuestions {
       id: key,
       answerInput: (input, answer) => {
         tell({ kind: 'answer', asker: key, input, answer });
-        this.#records.get(server)?.answered(input, answer);
+        for (const watched of this.#watched.get(server) ?? []) watched.answered?.(input, answer);
       },
       passInputProgress: (input, params) => tell({ kind: 'input-progress', asker: key, input, params }),
     };

@@ -122,7 +122,7 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
 
   /** Reports what happens between two rounds. */
   #tell(tag: string | undefined, what: string, more: JsonObject): void {
-    if (tag !== undefined) this.#options.host.reports.tap.tell(tag, 'session', what, more);
+    if (tag !== undefined) this.#options.host.watchers.continued(tag, what, more);
   }
 
   /** A server has asked something; questions are collected for a moment and sent together. */

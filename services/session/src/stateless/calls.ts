@@ -169,7 +169,7 @@ export class StatelessCalls {
 
   #refuse(waiter: PendingReply, gatewayFault: GatewayFault): void {
     refuse(waiter, gatewayFault);
-    this.#options.host.records?.refused(requesterOf(waiter), requestedIn(waiter), gatewayFault);
+    this.#options.host.watchers.refused(requesterOf(waiter), requestedIn(waiter), gatewayFault);
   }
 
   // --- calls that wait for answers ---------------------------------------------------------------------------------------------

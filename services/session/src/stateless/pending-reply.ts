@@ -10,7 +10,7 @@ import {
   type ModernCommand,
   type ModernReply,
 } from '@omnibus/protocol';
-import type { Requested, Requester } from '../call/records.ts';
+import type { Requested, Requester } from '../call/watchers.ts';
 import { modernDialect } from '../dialect/modern/dialect.ts';
 import { modernError } from '../dialect/modern/encode.ts';
 

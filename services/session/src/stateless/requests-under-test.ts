@@ -36,7 +36,7 @@ import { ExchangeWatch } from '../call/exchange-watch.ts';
 import { Offers } from '../views/offers.ts';
 import { Sealer } from '../public-ids/sealer.ts';
 import { StatelessRequests } from './requests.ts';
-import { callReportsOf } from '../call/call-reports.ts';
+import { Watchers } from '../call/watchers.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
 /** What an adapter was asked. */
@@ -116,7 +116,6 @@ export class RequestsUnderTest {
       pageSize: 100,
     };
     const view = new View(definition, new Map(records.map((record) => [record.server, record])));
-    const reports = callReportsOf({ log, config: { log: { calls: 'off' } } });
     const host: StatelessHost = {
       bus,
       wheel,
@@ -135,9 +134,8 @@ export class RequestsUnderTest {
       viewAlone: () => view,
       offers: new Offers({ bus, wheel, recordsOf: () => [] }),
       used: () => undefined,
-      reports,
       gates: [],
-      watchers: [reports],
+      watchers: new Watchers([]),
       timeLimits: () => ({ callMs: 10_000, maxMs: 20_000, humanMs: 10_000, taskMs: 20_000 }),
     };
     this.requests = new StatelessRequests(host, this.worker, () => 10_000);

@@ -203,7 +203,7 @@ export class StatelessRequests {
 
   #deny(waiter: PendingReply, gatewayFault: GatewayFault): void {
     refuse(waiter, gatewayFault);
-    this.#host.records?.refused(requesterOf(waiter), requestedIn(waiter), gatewayFault);
+    this.#host.watchers.refused(requesterOf(waiter), requestedIn(waiter), gatewayFault);
   }
 
   #receive(waiter: PendingReply): void {
@@ -280,7 +280,7 @@ export class StatelessRequests {
       const reading = this.#host.offers.reading({ place: this.#host.placeOf(caller), declared });
       const text = modernList(json, view, kind, typeof cursor !== 'string', reading);
       answer(waiter, `"result":${text}`);
-      this.#host.records?.listed(requesterOf(waiter), requestedIn(waiter), text.length);
+      this.#host.watchers.listed(requesterOf(waiter), requestedIn(waiter), text.length);
     }
   }
 

@@ -5,6 +5,9 @@ import type { Gate, GateRun } from '../gates.ts';
 import { WaitingRequest } from '../open-requests.ts';
 import { definitionOf, isUnchanged } from '../planned-again.ts';
 import type { Destination, Plan, Search } from '../route.ts';
+import { requestedBy } from '../public-messages.ts';
+import type { Note } from '../watchers.ts';
+import type { ApprovalNote } from './approvals.ts';
 import { takesForms, type ApprovedKind } from './form.ts';
 
 /** A plan for which a rule demands an approval: with one destination, or a search in which one server needs it. */
@@ -12,6 +15,18 @@ type Asking = Extract<Plan, Destination> | Extract<Plan, Search>;
 
 /** Key of the gateway's own question to the client, of which a call has one at a time. */
 const input = 0;
+
+/** The outcome for the call; undefined while nothing is decided. */
+const outcomes: Readonly<Record<ApprovalNote['outcome'], Note['outcome']>> = {
+  asked: undefined,
+  approved: 'ok',
+  used: 'ok',
+  refused: 'denied',
+  expired: 'denied',
+  impossible: 'denied',
+  void: 'denied',
+  withdrawn: 'cancelled',
+};
 
 export const approvalGate: Gate = {
   takes({ call, plan }, run) {
@@ -27,7 +42,7 @@ function isAsking({ permission }: Pick<ForwardedCall<CallStream>, 'permission'>,
 
 function ask<Stream extends CallStream>(asked: ForwardedCall<Stream>, plan: Asking, run: GateRun<Stream>): void {
   const { host, port, open, messages } = run;
-  const { approvals, records, reports } = host;
+  const { approvals, watchers } = host;
   const { permission } = asked;
   const rule = permission?.rule ?? 'default';
   const given = permission?.terms;
@@ -37,9 +52,17 @@ function ask<Stream extends CallStream>(asked: ForwardedCall<Stream>, plan: Aski
   }
   const to = destinationOf(plan);
   const { server, kind, name, params } = to;
-  const tag = reports.waitsForApproval(port, asked, to, given.by);
-  const call = tag === undefined ? asked : { ...asked, tap: tag };
   const beganAt = performance.now();
+  const held = watchers.held({
+    client: port,
+    call: asked,
+    to,
+    since: beganAt,
+    event: 'approval-asked',
+    more: { by: given.by },
+  });
+  const tag = held.find(({ tap }) => tap !== undefined)?.tap;
+  const call = tag === undefined ? asked : { ...asked, tap: tag };
   // A client has as much time as for questions of servers.
   const terms =
     given.by === 'caller'
@@ -65,13 +88,20 @@ function ask<Stream extends CallStream>(asked: ForwardedCall<Stream>, plan: Aski
       port.inputWithdrawn(asker, input, reason);
       port.askerEnded(asker, reason);
     },
-    note: (note) =>
-      records?.approval(
-        port,
-        { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission },
-        { server, target: kind === 'resource' ? undefined : name, args: params['arguments'] },
-        note,
-      ),
+    note: ({ outcome, id, digest, by, decidedBy }) =>
+      watchers.noted(port, requestedBy(call), {
+        name: `approval.${outcome}`,
+        server,
+        target: kind === 'resource' ? undefined : name,
+        args: params['arguments'] ?? {},
+        outcome: outcomes[outcome],
+        more: {
+          approval: id,
+          approval_digest: digest,
+          approval_by: by,
+          ...(decidedBy === undefined ? {} : { by: decidedBy }),
+        },
+      }),
     settled: (refusal) => {
       open.resume(
         request,
@@ -93,7 +123,7 @@ function ask<Stream extends CallStream>(asked: ForwardedCall<Stream>, plan: Aski
     call,
     (reason) => {
       waiting.withdraw(reason);
-      if (tag !== undefined) reports.ended(port, call, to, 'cancelled', { tag, since: beganAt });
+      for (const watched of held) watched.ended('cancelled', undefined);
       call.stream.leaveUnanswered();
     },
     (gatewayFault) => {
