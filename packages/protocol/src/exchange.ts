@@ -186,6 +186,8 @@ export type ServerNotice =
       readonly server: ServerName;
       readonly params: JsonObject;
       readonly sessions: readonly SessionKey[];
+      /** Whether no other client has used the connection, so that only calls of this session can have caused the message. */
+      readonly isOwn?: true;
     }
   /** A notification that no revision defines and that belongs to no call; `sessions`: those that it may concern. */
   | {
@@ -194,6 +196,8 @@ export type ServerNotice =
       readonly method: string;
       readonly params?: JsonObject;
       readonly sessions: readonly SessionKey[];
+      /** As for a log message. */
+      readonly isOwn?: true;
     }
   /** A question that belongs to no call, over a connection that one session owns; `movedFrom`: the call that asked it before and was answered. */
   | {

@@ -166,7 +166,7 @@ export class Adapter {
             (isDoubted ? this.#catalog.doubted(problem) : this.#catalog.lost(problem, trouble)).then(this.#settled),
           ),
         stammered: (problem) => this.#guard(this.#catalog.stammered(problem)),
-        notification: (method, params, sessions) => this.#words.hear(this.#connection, method, params, sessions),
+        notification: (method, params, audience) => this.#words.hear(this.#connection, method, params, audience),
         askedUnnamed: () => undefined,
         strayProgress: (progress) => this.#words.hearTaskProgress(this.#connection, progress),
         missed: () => {
@@ -231,7 +231,7 @@ export class Adapter {
         );
         if (!isResting) changed(false);
       },
-      notification: (method, params, sessions) => this.#words.hear(connection, method, params, sessions),
+      notification: (method, params, audience) => this.#words.hear(connection, method, params, audience),
       askedUnnamed: () => this.#pool.asksUnnamed(),
       strayProgress: (progress) => this.#words.hearTaskProgress(connection, progress),
       missed: () => {

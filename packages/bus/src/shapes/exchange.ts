@@ -124,8 +124,8 @@ const progressEvent = whole(variants<ProgressEvent, 'kind'>('kind', { progress }
 export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
   'adapter-changed': { server: token },
   'resource-updated': { server: token, uri: text, more: optional(object), sessions },
-  log: { server: token, params: object, sessions },
-  notification: { server: token, method: text, params: optional(object), sessions },
+  log: { server: token, params: object, sessions, isOwn: optional(flag) },
+  notification: { server: token, method: text, params: optional(object), sessions, isOwn: optional(flag) },
   question: {
     server: token,
     input: count,

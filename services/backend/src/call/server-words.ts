@@ -11,12 +11,13 @@ import {
   withoutHopMeta,
   type JsonObject,
   type ServerName,
-  type SessionKey,
+  type ServerNotice,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { Progress } from '../connection/progress.ts';
+import type { Audience } from '../connection/users.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import type { Tasks } from './tasks.ts';
 import type { ResourceSubscriptions } from '../subscriptions/resource-subscriptions.ts';
@@ -49,13 +50,8 @@ export class ServerWords {
     this.#options = options;
   }
 
-  /** @param sessions those that may hear it. */
-  hear(
-    connection: UpstreamConnection,
-    method: string,
-    params: JsonObject | undefined,
-    sessions: readonly SessionKey[],
-  ): void {
+  /** @param audience the sessions that may hear it. */
+  hear(connection: UpstreamConnection, method: string, params: JsonObject | undefined, audience: Audience): void {
     const { catalog, subscriptions, questions, metrics, base } = this.#options;
     const kind = changeKinds.find((each) => changeNotifications[each] === method);
     if (kind !== undefined) {
@@ -65,19 +61,19 @@ export class ServerWords {
       const { uri: _uri, ...more } = withoutHopMeta(params);
       subscriptions.updated(connection, params['uri'], ...(Object.keys(more).length === 0 ? [] : [more]));
     } else if (method === 'notifications/message' && params !== undefined) {
-      this.#passLog(connection, params, sessions);
+      this.#passLog(connection, params, audience);
     } else if (method === 'notifications/tasks/status' && params !== undefined) {
       this.announceTask(connection, params);
     } else if (method === 'notifications/elicitation/complete') {
       questions.announceCompletion(params);
-    } else if (isCustomNotification(method) && sessions.length > 0) {
+    } else if (isCustomNotification(method) && audience.sessions.length > 0) {
       if (this.#mayTell(connection))
         this.#options.bus.publish(subjects.notices, {
           kind: 'notification',
           server: this.#options.server,
           method,
           ...(params === undefined ? {} : { params }),
-          sessions,
+          ...shownTo(audience),
         });
     } else {
       metrics.dropped('notification_unknown');
@@ -124,10 +120,11 @@ export class ServerWords {
     return mayTell;
   }
 
-  #passLog(connection: UpstreamConnection, params: JsonObject, sessions: readonly SessionKey[]): void {
+  #passLog(connection: UpstreamConnection, params: JsonObject, audience: Audience): void {
     const { bus, server, log } = this.#options;
-    if (sessions.length > 0) {
-      if (this.#mayTell(connection)) bus.publish(subjects.notices, { kind: 'log', server, params, sessions });
+    if (audience.sessions.length > 0) {
+      if (this.#mayTell(connection))
+        bus.publish(subjects.notices, { kind: 'log', server, params, ...shownTo(audience) });
     } else if (this.#lines.take()) {
       const left = this.#lines.takeRefused();
       log.info(
@@ -136,4 +133,8 @@ export class ServerWords {
       );
     }
   }
+}
+
+function shownTo({ sessions, isOwn }: Audience): Pick<Extract<ServerNotice, { kind: 'log' }>, 'sessions' | 'isOwn'> {
+  return isOwn ? { sessions, isOwn } : { sessions };
 }

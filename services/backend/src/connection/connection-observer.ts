@@ -1,6 +1,7 @@
 /** What a connection to a server reports to its owner. */
-import type { JsonObject, SessionKey, ServerIntroduction, ServerTrouble } from '@omnibus/protocol';
+import type { JsonObject, ServerIntroduction, ServerTrouble } from '@omnibus/protocol';
 import type { Progress } from './progress.ts';
+import type { Audience } from './users.ts';
 
 export interface ConnectionObserver {
   ready(introduction: ServerIntroduction): void;
@@ -11,9 +12,9 @@ export interface ConnectionObserver {
   lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean, isDoubted: boolean): void;
   /**
    * A notification that is neither progress nor a log message of a request in flight.
-   * @param sessions those that may hear it; none where it may concern a caller that none of them is.
+   * @param audience the sessions that may hear it; none if it may concern another caller.
    */
-  notification(method: string, params: JsonObject | undefined, sessions: readonly SessionKey[]): void;
+  notification(method: string, params: JsonObject | undefined, audience: Audience): void;
   /** The server asked something, and it is unknown for which client. */
   askedUnnamed(): void;
   /** Progress for a request that is not in flight. @returns false when nobody can use it. */

@@ -23,7 +23,7 @@ import type { ConnectionObserver } from './connection-observer.ts';
 import type { PendingRequest, PendingRequests } from './pending-requests.ts';
 import { readProgress } from './progress.ts';
 import type { Questions } from './questions.ts';
-import type { Users } from './users.ts';
+import type { Audience, Users } from './users.ts';
 
 export interface InboundOptions {
   readonly server: ServerName;
@@ -167,8 +167,10 @@ export class Inbound {
   }
 
   /** The sessions that may hear a message that belongs to no request. */
-  #audience(): readonly SessionKey[] {
+  #audience(): Audience {
     const { pending, owner, users, keepsOrder } = this.#options;
-    return owner === undefined ? users.audience(pending.calls.session, keepsOrder()) : [owner];
+    return owner === undefined
+      ? users.audience(pending.calls.session, keepsOrder())
+      : { sessions: [owner], isOwn: true };
   }
 }

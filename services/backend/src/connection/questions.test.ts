@@ -59,7 +59,7 @@ async function connect(owner?: SessionKey) {
       strayProgress: () => false,
       missed: () => undefined,
       askedUnnamed: () => undefined,
-      notification: (_method, _params, sessions) => logged.push(sessions),
+      notification: (_method, _params, { sessions }) => logged.push(sessions),
     },
   });
   connection.start();

@@ -13,22 +13,34 @@ const strangers = (): Users => {
 it('with one ordered stream, words belong to the only anonymous session that has a call in flight', () => {
   const users = strangers();
   expect(users.isAlone(other, true)).toBe(true);
-  expect(users.audience(other, true)).toEqual([other]);
-  expect(users.audience(undefined, true)).toEqual([]);
+  expect(users.audience(other, true)).toEqual({ sessions: [other], isOwn: true });
+  expect(users.audience(undefined, true).sessions).toEqual([]);
 });
 
 it('without order, words may be older than the answer to their call: no anonymous session hears them once two have used the connection', () => {
   const users = strangers();
   expect(users.isAlone(other, false)).toBe(false);
-  expect(users.audience(other, false)).toEqual([]);
+  expect(users.audience(other, false).sessions).toEqual([]);
   const alone = new Users();
   alone.use({ session: one, principal: anonymous, listens: true });
-  expect([alone.isAlone(one, false), alone.audience(undefined, false)]).toEqual([true, [one]]);
+  expect([alone.isAlone(one, false), alone.audience(undefined, false).sessions]).toEqual([true, [one]]);
 });
 
 it('without order, all sessions of the one known user still hear them', () => {
   const users = new Users();
   const principal = 'p_ann' as Principal;
   for (const session of [one, other]) users.use({ session, principal, listens: true });
-  expect([users.isAlone(one, false), users.audience(one, false)]).toEqual([true, [one, other]]);
+  expect([users.isAlone(one, false), users.audience(one, false)]).toEqual([
+    true,
+    { sessions: [one, other], isOwn: false },
+  ]);
+});
+
+it('words are own words of a session of a known user only while no other client of that user has used the connection', () => {
+  const users = new Users();
+  const principal = 'p_ann' as Principal;
+  users.use({ session: one, principal, listens: true });
+  expect(users.audience(undefined, true)).toEqual({ sessions: [one], isOwn: true });
+  users.use({ session: other, principal, listens: false });
+  expect(users.audience(undefined, true)).toEqual({ sessions: [one], isOwn: false });
 });

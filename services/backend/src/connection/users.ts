@@ -5,6 +5,7 @@
  *  U1  Words that one principal's calls may have caused reach no other principal. Once two principals have used a connection, no client hears such words.
  *  U2  Anonymous sessions are strangers to each other. One of them hears such words only while the server works for no other, and only if messages keep their
  *      order: words on another stream may be older than the answer to their call. Without order, one session alone must have used the connection.
+ *  U3  Sessions of one principal may have keys of different width, which only the session worker knows. It learns whether another one can have caused the words.
  */
 import { anonymous, type Principal, type SessionKey } from '@omnibus/protocol';
 
@@ -17,6 +18,15 @@ export interface User {
   /** Whether the session lasts longer than the request, so that its client hears what belongs to no request. */
   readonly listens: boolean;
 }
+
+/** The sessions that may hear words of a server. */
+export interface Audience {
+  readonly sessions: readonly SessionKey[];
+  /** Whether the words can have been caused by no other client than the only session of these. */
+  readonly isOwn: boolean;
+}
+
+const noAudience: Audience = { sessions: [], isOwn: false };
 
 /** Bound on sessions that are remembered, and so told, for one connection; the oldest is forgotten. */
 const maxSessions = 100;
@@ -100,10 +110,16 @@ export class Users {
    * @param inFlight the only session with calls in flight; null where several have some, undefined where none has.
    * @param keepsOrder whether messages come in the order in which the server sent them.
    */
-  audience(inFlight: SessionKey | null | undefined, keepsOrder: boolean): readonly SessionKey[] {
-    if (this.#principal !== anonymous) return this.#principal === null ? [] : [...this.#sessions]; // U1
+  audience(inFlight: SessionKey | null | undefined, keepsOrder: boolean): Audience {
+    if (this.#principal === null) return noAudience; // U1
+    if (this.#principal !== anonymous) {
+      const sessions = [...this.#sessions];
+      return { sessions, isOwn: sessions.length === 1 && sessions[0] === this.#session }; // U3
+    }
     const [only, ...others] = this.#sessions;
     const one = inFlight === undefined && others.length === 0 && !this.#hadOthers ? only : inFlight;
-    return one !== undefined && one !== null && this.#sessions.has(one) && this.isAlone(one, keepsOrder) ? [one] : []; // U2
+    return one !== undefined && one !== null && this.#sessions.has(one) && this.isAlone(one, keepsOrder)
+      ? { sessions: [one], isOwn: true }
+      : noAudience; // U2
   }
 }

@@ -1,8 +1,8 @@
 /** What a server says of no call, where it can concern one session alone. */
 import { expect, it } from 'vitest';
 import { subjects } from '@omnibus/bus';
-import { noLists, parseServerName, type CallCommand, type LogLevel } from '@omnibus/protocol';
-import { WorkerUnderTest } from '../worker-under-test.ts';
+import { noLists, parseServerName, type CallCommand, type LogLevel, type SessionKey } from '@omnibus/protocol';
+import { callerOf, WorkerUnderTest } from '../worker-under-test.ts';
 
 it.each<[string, LogLevel | undefined, readonly string[]]>([
   ['that set no level hears all of it', undefined, ['debug', 'error']],
@@ -37,5 +37,34 @@ it.each<[string, LogLevel | undefined, readonly string[]]>([
       .filter(({ method }) => method === 'notifications/message')
       .map(({ params }) => (params as { level: string }).level),
   ).toEqual(heard);
+  await worker.stop();
+});
+
+it('a session whose key permits single tools hears messages about no call only if no other client can have caused them', async () => {
+  const worker = await WorkerUnderTest.start(['up']);
+  await worker.put('up', {
+    capabilities: { tools: {}, logging: {} },
+    lists: { ...noLists, tools: [{ name: 'act', inputSchema: { type: 'object' } }] },
+  });
+  const wide = await worker.open('2025-11-25', {}, callerOf('ann'));
+  const narrow = await worker.open('2025-11-25', {}, callerOf('ann', { tools: ['up/act'] }));
+  const keys = [wide.key, narrow.key] as [SessionKey, SessionKey];
+  const say = (what: string, sessions: readonly SessionKey[], isOwn: boolean): void => {
+    const server = parseServerName('up');
+    const more = { server, sessions, ...(isOwn ? { isOwn } : {}) };
+    worker.bus.publish(subjects.notices, { ...more, kind: 'log', params: { level: 'error', data: what } });
+    worker.bus.publish(subjects.notices, { ...more, kind: 'notification', method: `notifications/example/${what}` });
+  };
+  say('of-both', keys, false);
+  for (const key of keys) say('own', [key], true);
+  for (const { pushed } of [wide, narrow])
+    await pushed.untilSome(({ method }) => method === 'notifications/example/own');
+  const heard = [wide, narrow].map(({ pushed }) =>
+    pushed.values.map(({ method, params }) => (params as { data?: string } | undefined)?.data ?? method),
+  );
+  expect(heard).toEqual([
+    ['of-both', 'notifications/example/of-both', 'own', 'notifications/example/own'],
+    ['own', 'notifications/example/own'],
+  ]);
   await worker.stop();
 });

@@ -16,6 +16,13 @@ export function hearNotice(parts: SessionParts, said: SessionNotice): void {
   if (view?.definition.servers.includes(said.server) !== true) return;
   if (unasked.has(said.kind) && host.callGate?.problemOf(client.facts, said.server, undefined, true) !== undefined)
     return;
+  // Words about no call may be about a call of another client with the same user and a wider key.
+  if (
+    (said.kind === 'log' || said.kind === 'notification') &&
+    said.isOwn !== true &&
+    !view.mayEverythingOf(said.server)
+  )
+    return;
   screened(parts, said, (notice) => deliver(parts, notice));
 }
 
@@ -51,7 +58,6 @@ function deliver(
         );
       return;
     case 'log': {
-      // It belongs to no call, and can concern this session alone.
       const text = messages.log(view, notice.server, notice.params);
       if (text !== undefined) streams.push(text);
       return;
