@@ -1,7 +1,7 @@
 /** The frame around every view: header with the state of the gateway, navigation, and the sign-in. */
 import type { Overview as OverviewAnswer } from '@omnibus/admin-api';
 import type { ComponentType } from 'preact';
-import { useEffect, useLayoutEffect } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { needsSignIn, takeToken } from './api/ask.ts';
 import { refresh, useLive, type Live } from './api/live.ts';
 import { Dialog, Heading, Updated } from './parts/basics.tsx';
@@ -55,28 +55,52 @@ export function App() {
         Skip to the content
       </button>
       <Top overview={overview} />
-      <nav aria-label="Views">
-        {views.map(({ name, title: words, key }) => (
-          <a key={name} href={hrefOf(name)} aria-current={name === view ? 'page' : undefined} title={`g ${key}`}>
-            {words}
-          </a>
-        ))}
-        <button
-          type="button"
-          class="plain"
-          onClick={() => {
-            isHelpShown.value = true;
-          }}
-        >
-          Keys <kbd>?</kbd>
-        </button>
-      </nav>
+      <Views current={view} />
       <main>
         <Returned overview={overview} />
         {needsSignIn.value ? <SignIn problem={overview.problem} /> : View === undefined ? <NotFound /> : <View />}
       </main>
       {isHelpShown.value && <Help />}
     </>
+  );
+}
+
+/** The views in their groups. On a narrow screen a button shows them. */
+function Views({ current }: { readonly current: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <nav aria-label="Views" class={isOpen ? 'open' : undefined}>
+      <button type="button" class="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        Views <span aria-hidden="true">{isOpen ? '▴' : '▾'}</span>
+      </button>
+      {[...Map.groupBy(views, ({ group }) => group)].map(([group, of]) => (
+        <div key={group} role="group" aria-label={group}>
+          <span class="group" aria-hidden="true">
+            {group}
+          </span>
+          {of.map(({ name, title, key }) => (
+            <a
+              key={name}
+              href={hrefOf(name)}
+              aria-current={name === current ? 'page' : undefined}
+              title={`g ${key}`}
+              onClick={() => setOpen(false)}
+            >
+              {title}
+            </a>
+          ))}
+        </div>
+      ))}
+      <button
+        type="button"
+        class="plain keys-button"
+        onClick={() => {
+          isHelpShown.value = true;
+        }}
+      >
+        Keys <kbd>?</kbd>
+      </button>
+    </nav>
   );
 }
 

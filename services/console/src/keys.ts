@@ -2,20 +2,27 @@
 import { signal } from '@preact/signals';
 import { go, hrefOf, place } from './route.ts';
 
+/** The views, in three groups: what is there now, what is offered, and what is allowed. */
 export const views = [
-  { name: 'overview', title: 'Overview', key: 'o', asks: 'Is all well?' },
-  { name: 'servers', title: 'Servers', key: 's', asks: 'Which one, in what state, and why?' },
-  { name: 'catalogue', title: 'Catalogue', key: 'c', asks: 'What is offered, under which name?' },
-  { name: 'try', title: 'Try', key: 't', asks: 'What does it do, really?' },
-  { name: 'calls', title: 'Calls', key: 'l', asks: 'What happens now, and where did the time go?' },
-  { name: 'sessions', title: 'Sessions', key: 'e', asks: 'Who is connected, with what, and where?' },
-  { name: 'connections', title: 'Connections', key: 'n', asks: 'Who has signed in where?' },
-  { name: 'topology', title: 'Topology', key: 'p', asks: 'Which processes are there?' },
-  { name: 'approvals', title: 'Approvals', key: 'a', asks: 'Which calls wait for somebody to approve them?' },
-  { name: 'trust', title: 'Trust', key: 'r', asks: 'What do servers say that nobody has approved?' },
-  { name: 'policy', title: 'Policy', key: 'y', asks: 'Who may do what, and why?' },
-  { name: 'audit', title: 'Audit', key: 'u', asks: 'Who did what, and when?' },
-  { name: 'configuration', title: 'Configuration', key: 'f', asks: 'What is in force, and from where?' },
+  { name: 'overview', group: 'Now', title: 'Overview', key: 'o', asks: 'Is all well?' },
+  { name: 'servers', group: 'Now', title: 'Servers', key: 's', asks: 'Which one, in what state, and why?' },
+  { name: 'calls', group: 'Now', title: 'Calls', key: 'l', asks: 'What happens now, and where did the time go?' },
+  { name: 'sessions', group: 'Now', title: 'Sessions', key: 'e', asks: 'Who is connected, with what, and where?' },
+  { name: 'topology', group: 'Now', title: 'Topology', key: 'p', asks: 'Which processes are there?' },
+  { name: 'catalogue', group: 'Use', title: 'Catalogue', key: 'c', asks: 'What is offered, under which name?' },
+  { name: 'try', group: 'Use', title: 'Try', key: 't', asks: 'What does it do, really?' },
+  { name: 'connections', group: 'Use', title: 'Connections', key: 'n', asks: 'Who has signed in where?' },
+  { name: 'approvals', group: 'Rules', title: 'Approvals', key: 'a', asks: 'Which calls wait for an approver?' },
+  { name: 'trust', group: 'Rules', title: 'Trust', key: 'r', asks: 'What do servers say that nobody has approved?' },
+  { name: 'policy', group: 'Rules', title: 'Policy', key: 'y', asks: 'Who may do what, and why?' },
+  { name: 'audit', group: 'Rules', title: 'Audit', key: 'u', asks: 'Who did what, and when?' },
+  {
+    name: 'configuration',
+    group: 'Rules',
+    title: 'Configuration',
+    key: 'f',
+    asks: 'What is in force, and from where?',
+  },
 ] as const;
 
 export const isHelpShown = signal(false);

@@ -125,34 +125,6 @@ export function Command({ text }: { readonly text: string }) {
   );
 }
 
-/** A table that can be scrolled by keyboard where it is wider than the page. */
-export function Table({
-  label,
-  head,
-  children,
-}: {
-  readonly label: string;
-  readonly head: readonly string[];
-  readonly children: ComponentChildren;
-}) {
-  return (
-    <div class="table" role="region" aria-label={label} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {head.map((each) => (
-              <th scope="col" key={each}>
-                {each}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
-    </div>
-  );
-}
-
 interface DialogProps {
   readonly title: string;
   readonly close: () => void;

@@ -2,7 +2,8 @@
 import type { RateHistory, RatePoint } from '@omnibus/admin-api';
 import { useEffect, useRef } from 'preact/hooks';
 import { useLive } from '../api/live.ts';
-import { Empty, Shown, Table } from './basics.tsx';
+import { Empty, Shown } from './basics.tsx';
+import { Table } from './table.tsx';
 import { clock, count, duration, numberWords } from '../words.ts';
 
 const everyMs = 10_000;

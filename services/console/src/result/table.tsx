@@ -1,5 +1,5 @@
 /** A list of flat objects as a table. */
-import { Table } from '../parts/basics.tsx';
+import { Table } from '../parts/table.tsx';
 import { Said } from '../parts/said.tsx';
 import { asText, numberWords, plain } from '../words.ts';
 import { maxRows, type Row } from './rows.ts';

@@ -2,7 +2,8 @@
 import type { Approvals as Answer } from '@omnibus/admin-api';
 import { useState } from 'preact/hooks';
 import { refresh, useLive } from '../api/live.ts';
-import { Ago, Command, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
+import { Ago, Command, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { Table } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
 import { ApprovalState } from '../parts/state.tsx';

@@ -3,7 +3,8 @@ import type { Catalogue as Answer, CatalogueEntry } from '@omnibus/admin-api';
 import { useEffect, useState } from 'preact/hooks';
 import { get, problemWords } from '../api/ask.ts';
 import { useLive } from '../api/live.ts';
-import { Command, Copy, Empty, Heading, Problem, Shown, Table } from '../parts/basics.tsx';
+import { Command, Copy, Empty, Heading, Problem, Shown } from '../parts/basics.tsx';
+import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
 import { fieldsOf, typeWords } from '../form/schema.ts';
@@ -12,9 +13,8 @@ import { count, numberWords } from '../words.ts';
 
 const kinds = ['tool', 'prompt', 'resource', 'template'] as const;
 
-/** Why a name differs from the server's own, in words. */
-const renamedWords: Readonly<Record<NonNullable<CatalogueEntry['renamed']>, string>> = {
-  prefixed: 'its server in front',
+/** Why a name differs from the server's own, in words; that its server stands in front needs none. */
+const renamedWords: Readonly<Record<Exclude<NonNullable<CatalogueEntry['renamed']>, 'prefixed'>, string>> = {
   shortened: 'shortened to 64 characters',
   configured: 'renamed by the configuration',
   cleaned: 'characters that models do not take',
@@ -111,6 +111,15 @@ function None({ query }: { readonly query: URLSearchParams }) {
   );
 }
 
+const columns: Columns<CatalogueEntry> = {
+  'Name for clients': ({ name }) => name,
+  Server: ({ server }) => server,
+  'Name there': ({ ownName }) => ownName,
+  Kind: ({ kind }) => kind,
+  Takes: ({ inputSchema }) => (inputSchema === undefined ? undefined : fieldsOf(inputSchema).length),
+};
+const head = ['Name for clients', 'Server', 'Name there', 'Kind', 'Takes', 'Act'];
+
 /** The pages of the catalogue. The first page is refreshed; further ones stay as they were when they were requested. */
 function Pages({
   first,
@@ -136,8 +145,8 @@ function Pages({
   return (
     <>
       {chosen !== undefined && !entries.some(({ name }) => name === chosen) && <Elsewhere name={chosen} />}
-      <Table label="Catalogue" head={['Name for clients', 'Name at its server', 'Kind', 'Takes', 'Act']}>
-        {entries.map((entry) => (
+      <Table label="Catalogue" head={head} sortable={columns}>
+        {sorted('Catalogue', entries, columns).map((entry) => (
           <Row key={`${entry.kind} ${entry.name}`} entry={entry} isChosen={chosen === entry.name} />
         ))}
       </Table>
@@ -159,7 +168,7 @@ function Elsewhere({ name }: { readonly name: string }) {
   );
   const entry = found.value?.entries.find((each) => each.name === name);
   return entry === undefined ? null : (
-    <Table label="The chosen entry" head={['Name for clients', 'Name at its server', 'Kind', 'Takes', 'Act']}>
+    <Table label="The chosen entry" head={head}>
       <Row entry={entry} isChosen />
     </Table>
   );
@@ -178,8 +187,13 @@ function Row({ entry, isChosen }: { readonly entry: CatalogueEntry; readonly isC
           </a>
         </td>
         <td>
-          <Said text={`${server}/${ownName}`} max={120} />
-          {renamed !== undefined && <span class="dim">{` ${renamedWords[renamed] ?? renamed}`}</span>}
+          <a href={hrefOf('servers', server)}>{server}</a>
+        </td>
+        <td>
+          <Said text={ownName} max={120} />
+          {renamed !== undefined && renamed !== 'prefixed' && (
+            <span class="dim">{` ${renamedWords[renamed] ?? renamed}`}</span>
+          )}
         </td>
         <td>{kind}</td>
         <td>{fields !== undefined && count(fields.length, 'field')}</td>
@@ -193,7 +207,7 @@ function Row({ entry, isChosen }: { readonly entry: CatalogueEntry; readonly isC
       </tr>
       {isChosen && (
         <tr class="card">
-          <td colSpan={5}>
+          <td colSpan={head.length}>
             <Card {...entry} />
           </td>
         </tr>
@@ -241,34 +255,24 @@ function Card({
       )}
       {mimeType !== undefined && <p>{mimeType}</p>}
       {fields.length > 0 && (
-        <table class="fields">
-          <thead>
-            <tr>
-              <th scope="col">Field</th>
-              <th scope="col">Type</th>
-              <th scope="col">Needed</th>
-              <th scope="col">What it is</th>
+        <Table label={`Fields of ${name}`} head={['Field', 'Type', 'Needed', 'What it is']}>
+          {fields.map(({ name: field, schema, isRequired }) => (
+            <tr key={field}>
+              <td>
+                <code>
+                  <Said text={field} max={80} />
+                </code>
+              </td>
+              <td>
+                <Said text={typeWords(schema)} max={200} />
+              </td>
+              <td>{isRequired ? 'yes' : 'no'}</td>
+              <td>
+                <Said text={typeof schema['description'] === 'string' ? schema['description'] : ''} max={300} />
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {fields.map(({ name: field, schema, isRequired }) => (
-              <tr key={field}>
-                <td>
-                  <code>
-                    <Said text={field} max={80} />
-                  </code>
-                </td>
-                <td>
-                  <Said text={typeWords(schema)} max={200} />
-                </td>
-                <td>{isRequired ? 'yes' : 'no'}</td>
-                <td>
-                  <Said text={typeof schema['description'] === 'string' ? schema['description'] : ''} max={300} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
       )}
       {Object.entries({
         Arguments: given,

@@ -2,7 +2,8 @@
 import type { ComponentChildren } from 'preact';
 import type { Configuration as Answer, ConfigDifference } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
-import { Ago, Copy, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
+import { Ago, Copy, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
 import { State } from '../parts/state.tsx';
@@ -161,10 +162,16 @@ function Changes({
   );
 }
 
+const columns: Columns<Answer['values'][number]> = {
+  Option: ({ path }) => path,
+  Value: ({ value, isSecret }) => (isSecret === true ? undefined : asText(value)),
+  From: ({ from, place: at }) => at ?? from,
+};
+
 function Values({ rows }: { readonly rows: Answer['values'] }) {
   return (
-    <Table label="Configuration" head={['Option', 'Value', 'From']}>
-      {rows.map(({ path, value, from, place: at, isSecret, reference }) => (
+    <Table label="Configuration" head={['Option', 'Value', 'From']} sortable={columns}>
+      {sorted('Configuration', rows, columns).map(({ path, value, from, place: at, isSecret, reference }) => (
         <tr key={path}>
           <td>
             <code>

@@ -3,7 +3,8 @@ import type { ConnectionRevoked, Connections as Answer, ConnectionSeen } from '@
 import { useState } from 'preact/hooks';
 import { remove } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
-import { Ago, Confirm, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
+import { Ago, Confirm, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { may } from '../parts/may.ts';
 import { Said } from '../parts/said.tsx';
 import { State } from '../parts/state.tsx';
@@ -83,6 +84,14 @@ function userOf({ owner, principal }: ConnectionSeen): string {
   return owner ?? (principal === '' ? 'the user of this machine' : principal);
 }
 
+const columns: Columns<ConnectionSeen> = {
+  User: userOf,
+  Server: ({ server }) => server,
+  State: ({ state }) => state,
+  'Tokens of': ({ issuer }) => issuer,
+  Since: ({ since }) => since,
+};
+
 function List({
   shown,
   choose,
@@ -92,8 +101,12 @@ function List({
 }) {
   const { mayChange } = may();
   return (
-    <Table label="Connections" head={['User', 'Server', 'State', 'Tokens of', 'Scope', 'Since', 'Change']}>
-      {shown.map((row) => (
+    <Table
+      label="Connections"
+      head={['User', 'Server', 'State', 'Tokens of', 'Scope', 'Since', 'Change']}
+      sortable={columns}
+    >
+      {sorted('Connections', shown, columns).map((row) => (
         <tr key={row.id}>
           <td>
             <Said text={userOf(row)} max={80} />

@@ -1,6 +1,6 @@
 /** The differences between a definition and the approved one, side by side, with the changed part of each text marked. */
 import type { Deviation, Difference } from '@omnibus/admin-api';
-import { Table } from '../parts/basics.tsx';
+import { Table } from '../parts/table.tsx';
 import { Said } from '../parts/said.tsx';
 import { count } from '../words.ts';
 import { changedPart, valueText } from './changed-part.ts';

@@ -1,7 +1,8 @@
 /** The view "Overview": findings with advice, counts, the slowest tools and the last failures. */
 import type { Failures, Finding, Overview as Answer, Summary } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
-import { Ago, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
+import { Ago, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { Table } from '../parts/table.tsx';
 import { Rates } from '../parts/rates.tsx';
 import { may } from '../parts/may.ts';
 import { Said } from '../parts/said.tsx';

@@ -1,17 +1,14 @@
 /** The view "Servers": the state of each server, since when and why, with its lines of stderr. */
-import type { Paused, Restarted, ServerPage, ServerRow, Servers as Answer } from '@omnibus/admin-api';
-import { useEffect, useMemo, useState } from 'preact/hooks';
-import { post, problemWords } from '../api/ask.ts';
-import { refresh, useLive } from '../api/live.ts';
-import { LogWatch } from '../api/logs.ts';
-import { Ago, Command, Confirm, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
+import type { ServerRow, Servers as Answer } from '@omnibus/admin-api';
+import { useLive } from '../api/live.ts';
+import { Ago, Command, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
-import { Rates } from '../parts/rates.tsx';
-import { Said, Target } from '../parts/said.tsx';
+import { Said } from '../parts/said.tsx';
 import { ServerState } from '../parts/state.tsx';
-import { may } from '../parts/may.ts';
 import { hrefOf, place, setQuery } from '../route.ts';
-import { clock, count, duration } from '../words.ts';
+import { count, duration, numberWords } from '../words.ts';
+import { OneServer, reasonOf } from './one-server.tsx';
 
 export function Servers() {
   const servers = useLive<Answer>('servers');
@@ -53,7 +50,7 @@ export function Servers() {
           </>
         )}
       </Shown>
-      {item !== undefined && <One key={item} name={item} />}
+      {item !== undefined && <OneServer key={item} name={item} />}
     </>
   );
 }
@@ -65,6 +62,17 @@ const urgency = ({ state, problem, held }: ServerRow): number =>
 function tally(servers: readonly ServerRow[]): string {
   return [...Map.groupBy(servers, ({ state }) => state)].map(([state, of]) => `${of.length} ${state}`).join(' · ');
 }
+
+const columns: Columns<ServerRow> = {
+  Server: ({ name }) => name,
+  State: ({ state }) => state,
+  Era: ({ era }) => era,
+  Tools: ({ tools }) => tools,
+  'Runs / waits': ({ running, waiting }) => running + waiting,
+  p50: ({ rates }) => rates?.p50,
+  p95: ({ rates }) => rates?.p95,
+  Failed: ({ rates }) => (rates === undefined || rates.calls === 0 ? undefined : rates.failed / rates.calls),
+};
 
 function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; readonly chosen: string | undefined }) {
   if (servers.length === 0)
@@ -78,9 +86,10 @@ function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; rea
   return (
     <Table
       label="Servers"
-      head={['Server', 'State', 'Era', 'Tools', 'Runs / waits', 'p50', 'p95', 'Failed', 'Last words']}
+      head={['Server', 'State', 'Why', 'Era', 'Tools', 'Runs / waits', 'p50', 'p95', 'Failed']}
+      sortable={columns}
     >
-      {servers.map((server) => (
+      {sorted('Servers', servers, columns).map((server) => (
         <tr key={server.name} class={server.name === chosen ? 'chosen' : undefined}>
           <td>
             <a href={hrefOf('servers', server.name)} aria-current={server.name === chosen ? 'true' : undefined}>
@@ -95,9 +104,12 @@ function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; rea
               </span>
             )}
           </td>
+          <td class="wide">
+            <Said text={reasonOf(server)} max={240} />
+          </td>
           <td>{server.era ?? '–'}</td>
           <td class="number">
-            {server.tools}
+            {numberWords(server.tools)}
             {server.held > 0 && (
               <span class="warn-text" title="entries that wait to be approved">
                 {' '}
@@ -121,285 +133,8 @@ function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; rea
               ? '–'
               : `${((100 * server.rates.failed) / server.rates.calls).toFixed(1)} %`}
           </td>
-          <td class="wide">
-            <Said text={reasonOf(server)} max={240} />
-          </td>
         </tr>
       ))}
     </Table>
-  );
-}
-
-function One({ name }: { readonly name: string }) {
-  const page = useLive<ServerPage>(`servers/${encodeURIComponent(name)}?lines=false`);
-  const [asking, setAsking] = useState<'restart' | 'pause'>();
-  const [done, setDone] = useState<string>();
-  const { mayChange } = may();
-  const restart = async (): Promise<string> => {
-    const { done: by, of } = await post<Restarted>(`servers/${encodeURIComponent(name)}/restart`);
-    refresh();
-    return `${by} of ${count(of, 'process', 'processes')} connected to it anew.`;
-  };
-  const pause = async (): Promise<string> => {
-    await post<Paused>(`servers/${encodeURIComponent(name)}/pause`);
-    refresh();
-    return 'It is paused.';
-  };
-  const resume = async (): Promise<void> => {
-    try {
-      await post<Paused>(`servers/${encodeURIComponent(name)}/resume`);
-      setDone('It is not paused any more.');
-    } catch (error) {
-      setDone(problemWords(error).problem);
-    }
-    refresh();
-  };
-  return (
-    <section class="detail" aria-label={`Server ${name}`}>
-      <h2>{name}</h2>
-      <Shown live={page}>
-        {(value) => (
-          <>
-            <Why {...value} />
-            <div class="buttons">
-              <button
-                type="button"
-                disabled={!mayChange}
-                title={mayChange ? undefined : 'for operators'}
-                onClick={() => setAsking('restart')}
-              >
-                Restart…
-              </button>
-              {value.server.paused === undefined ? (
-                <button
-                  type="button"
-                  disabled={!mayChange}
-                  title={mayChange ? undefined : 'for operators'}
-                  onClick={() => setAsking('pause')}
-                >
-                  Pause…
-                </button>
-              ) : (
-                <button
-                  type="button"
-                  disabled={!mayChange}
-                  title={mayChange ? undefined : 'for operators'}
-                  onClick={() => void resume()}
-                >
-                  Resume
-                </button>
-              )}
-              <a class="button" href={hrefOf('catalogue', undefined, { server: name })}>
-                Its tools
-              </a>
-              <a class="button" href={hrefOf('calls', undefined, { server: name })}>
-                Its calls
-              </a>
-            </div>
-            <p role="status">{done}</p>
-            <Rates server={name} />
-            <Places {...value} />
-            <Lines server={name} />
-          </>
-        )}
-      </Shown>
-      {asking === 'pause' && (
-        <Confirm
-          title={`Pause ${name}?`}
-          act="Pause"
-          run={pause}
-          close={(said) => {
-            setAsking(undefined);
-            setDone(said);
-          }}
-        >
-          <p>
-            Nothing new is sent to it, in no process, until somebody resumes it. Calls that run there go on; new ones
-            are refused, and told why.
-          </p>
-        </Confirm>
-      )}
-      {asking === 'restart' && (
-        <Confirm
-          title={`Restart ${name}?`}
-          act="Restart"
-          run={restart}
-          close={(said) => {
-            setAsking(undefined);
-            setDone(said);
-          }}
-        >
-          <p>
-            Its connections are closed and made anew. Calls that run there fail, and whatever it keeps in memory is
-            lost.
-          </p>
-        </Confirm>
-      )}
-    </section>
-  );
-}
-
-/** What is wrong with a server, with the last words of its program where it does not serve. */
-function reasonOf({ state, problem, lastWords }: ServerRow): string {
-  if (problem === undefined || lastWords === undefined || state === 'up') return problem ?? lastWords ?? '';
-  return problem.includes(lastWords) ? problem : `${problem}: ${lastWords}`;
-}
-
-function Why({ server, address, command, endpoints }: ServerPage) {
-  return (
-    <>
-      <p>
-        <ServerState state={server.state} />{' '}
-        {server.problem !== undefined && <Said text={reasonOf(server)} max={1_000} />}
-      </p>
-      {server.paused !== undefined && (
-        <p>
-          Paused by <Said text={server.paused.by} /> <Ago at={server.paused.since} />
-          {server.paused.until !== undefined && `, until ${server.paused.until}`}
-          {server.paused.because !== undefined && (
-            <>
-              : <Said text={server.paused.because} />
-            </>
-          )}
-          . Nothing new is sent to it; what runs there goes on.
-        </p>
-      )}
-      {server.advice !== undefined && (
-        <p class="advice">
-          → <Said text={server.advice} max={1_000} />
-        </p>
-      )}
-      <dl>
-        <dt>Speaks</dt>
-        <dd>
-          {server.revision ?? 'not known yet'}
-          {server.era !== undefined && ` (${server.era})`} over {server.transport}
-        </dd>
-        {address !== undefined && (
-          <>
-            <dt>Address</dt>
-            <dd>
-              <Target address={address} />
-            </dd>
-          </>
-        )}
-        {command !== undefined && (
-          <>
-            <dt>Program</dt>
-            <dd>
-              <code>
-                <Said text={command.join(' ')} />
-              </code>
-            </dd>
-          </>
-        )}
-        <dt>Offers</dt>
-        <dd>
-          {count(server.tools, 'tool')}, {count(server.prompts, 'prompt')}, {count(server.resources, 'resource')}
-          {server.leftOut > 0 && `; ${server.leftOut} more do not fit and are in no list`}
-          {server.held > 0 && (
-            <>
-              ;{' '}
-              <a href={hrefOf('trust', server.name)}>
-                {server.held} {server.held === 1 ? 'waits' : 'wait'} to be approved
-              </a>
-            </>
-          )}
-        </dd>
-        {(server.unfit ?? []).length > 0 && (
-          <>
-            <dt>Left out</dt>
-            <dd>
-              {server.unfit?.map(({ kind, name, problem }, index) => (
-                <div key={index}>
-                  <Said text={`${kind}${name === undefined ? '' : ` ${name}`}: ${problem}`} max={300} />
-                </div>
-              ))}
-            </dd>
-          </>
-        )}
-        {(server.repairs ?? []).length > 0 && (
-          <>
-            <dt>Repairs</dt>
-            <dd>
-              {server.repairs?.map(({ repair, reads, count: times, example }) => (
-                <div key={repair}>
-                  The gateway reads {reads}: {count(times, 'time')}, as at <Said text={example} max={200} />
-                </div>
-              ))}
-            </dd>
-          </>
-        )}
-        <dt>Shown at</dt>
-        <dd>
-          {endpoints.length === 0
-            ? 'no endpoint'
-            : endpoints.map((endpoint) => <code key={endpoint}>{endpoint} </code>)}
-        </dd>
-      </dl>
-    </>
-  );
-}
-
-function Places({ server }: ServerPage) {
-  if (server.places.length === 0) return <Empty why="No process is connected to it." />;
-  return (
-    <Table label="Processes connected to it" head={['Process', 'State', 'Runs / waits', 'Connections', 'Problem']}>
-      {server.places.map((each) => (
-        <tr key={each.process}>
-          <td>
-            <code>{each.process}</code>
-          </td>
-          <td>
-            <ServerState state={each.state} />
-          </td>
-          <td class="number">
-            {each.running} / {each.waiting}
-          </td>
-          <td class="number">{each.connections + 1}</td>
-          <td class="wide">
-            <Said text={each.problem ?? ''} max={200} />
-          </td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
-
-function Lines({ server }: { readonly server: string }) {
-  const watch = useMemo(() => new LogWatch(server), [server]);
-  useEffect(() => () => watch.end(), [watch]);
-  const { lines, dropped, missing, problem } = watch.state.value;
-  return (
-    <details open>
-      <summary>
-        Last words <span class="dim">(stderr, without secrets, as they come)</span>
-      </summary>
-      {problem !== undefined && (
-        <p role="status">
-          New lines are not shown now: <Said text={problem.problem} max={500} /> {problem.advice}
-        </p>
-      )}
-      <Missing missing={missing} />
-      {dropped > 0 && (
-        <p class="dim">
-          {count(dropped, 'line')} of those that came meanwhile {dropped === 1 ? 'is' : 'are'} not shown, because more
-          were written than are kept.
-        </p>
-      )}
-      {lines?.length === 0 && <Empty why="It has written nothing, or is no program of ours." />}
-      {lines !== undefined && lines.length > 0 && (
-        <ol class="lines">
-          {lines.map((line, index) => (
-            <li key={`${line.at} ${index}`}>
-              <time class="dim" dateTime={line.at} title={line.at}>
-                {clock(Date.parse(line.at))}
-              </time>{' '}
-              <Said text={line.text} max={2_000} />
-            </li>
-          ))}
-        </ol>
-      )}
-    </details>
   );
 }

@@ -3,7 +3,8 @@ import type { Ended, SessionPage, SessionRow, Sessions as Answer } from '@omnibu
 import { useState } from 'preact/hooks';
 import { remove } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
-import { Confirm, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
+import { Confirm, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
@@ -59,14 +60,26 @@ export function Sessions() {
   );
 }
 
+const columns: Columns<SessionRow> = {
+  Client: nameOf,
+  Revision: ({ revision }) => revision,
+  Endpoint: ({ endpoint }) => endpoint,
+  Who: ({ principal }) => principal,
+  Streams: ({ streams }) => streams,
+  Open: ({ open }) => open,
+  Idle: ({ idleMs }) => idleMs,
+  'Held by': ({ process }) => process,
+};
+
 function List({ sessions, next, total, chosen }: Answer & { readonly chosen: string | undefined }) {
   return (
     <>
       <Table
         label="Sessions"
         head={['Client', 'Revision', 'Endpoint', 'Who', 'May be asked', 'Streams', 'Open', 'Idle', 'Held by']}
+        sortable={columns}
       >
-        {sessions.map((session) => (
+        {sorted('Sessions', sessions, columns).map((session) => (
           <tr key={session.key} class={session.key === chosen ? 'chosen' : undefined}>
             <td>
               <a href={hrefOf('sessions', session.key)} aria-current={session.key === chosen ? 'true' : undefined}>

@@ -1,7 +1,8 @@
 /** The view "Topology": the processes of the gateway, what each holds, and its connection to the bus. */
 import type { ProcessRow, Processes } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
-import { Ago, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
+import { Ago, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
 import { State } from '../parts/state.tsx';
@@ -35,10 +36,23 @@ export function Topology() {
   );
 }
 
+const sortable: Columns<ProcessRow> = {
+  Process: ({ process }) => process,
+  Role: ({ role }) => role,
+  State: ({ problems }) => problems.length,
+  Up: ({ startedAt }) => Date.now() - Date.parse(startedAt),
+  Version: ({ version }) => version,
+  Where: ({ host }) => host,
+};
+
 function List({ processes }: { readonly processes: readonly ProcessRow[] }) {
   return (
-    <Table label="Processes" head={['Process', 'Role', 'State', 'Up', 'Holds', 'Bus', 'Version', 'Where']}>
-      {processes.map((each) => (
+    <Table
+      label="Processes"
+      head={['Process', 'Role', 'State', 'Up', 'Holds', 'Bus', 'Version', 'Where']}
+      sortable={sortable}
+    >
+      {sorted('Processes', processes, sortable).map((each) => (
         <tr key={each.process} class={each.isThis ? 'chosen' : undefined}>
           <td>
             <code>{each.process}</code>

@@ -2,7 +2,8 @@
 import type { Definitions, ServerDefinitions } from '@omnibus/admin-api';
 import { useState } from 'preact/hooks';
 import { useLive } from '../api/live.ts';
-import { Command, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
+import { Command, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { Mode, State } from '../parts/state.tsx';
 import { hrefOf, place } from '../route.ts';
@@ -54,6 +55,19 @@ export function Trust() {
   );
 }
 
+const columns: Columns<ServerDefinitions> = {
+  Server: ({ server }) => server,
+  Definitions: ({ mode }) => mode,
+  'Held back': ({ held }) => held,
+  Changed: ({ deviations, more = 0, held }) => deviations.length + more - held,
+  Suspicious: suspicious,
+};
+
+/** Signs of a hidden intention, in what is approved and in what differs. */
+function suspicious({ signs, deviations }: ServerDefinitions): number {
+  return signs.length + deviations.reduce((sum, { risks }) => sum + risks.length, 0);
+}
+
 function List({
   servers,
   chosen,
@@ -62,10 +76,11 @@ function List({
   readonly chosen: string | undefined;
 }) {
   return (
-    <Table label="Servers" head={['Server', 'Definitions', 'Held back', 'Changed', 'Suspicious']}>
-      {servers.map(({ server, mode, problem, held, deviations, more = 0, signs }) => {
+    <Table label="Servers" head={['Server', 'Definitions', 'Held back', 'Changed', 'Suspicious']} sortable={columns}>
+      {sorted('Servers', servers, columns).map((each) => {
+        const { server, mode, problem, held, deviations, more = 0 } = each;
         const others = deviations.length + more - held;
-        const suspicious = signs.length + deviations.reduce((sum, { risks }) => sum + risks.length, 0);
+        const found = suspicious(each);
         return (
           <tr key={server} class={server === chosen ? 'chosen' : undefined}>
             <td>
@@ -87,10 +102,10 @@ function List({
               )}
             </td>
             <td>
-              {suspicious === 0 ? (
+              {found === 0 ? (
                 <span class="dim">nothing</span>
               ) : (
-                <State tone="warn" shape="!" word={count(suspicious, 'sign')} />
+                <State tone="warn" shape="!" word={count(found, 'sign')} />
               )}
             </td>
           </tr>

@@ -1,0 +1,290 @@
+/** One server of the view "Servers", with its lines of stderr. */
+import type { Paused, Restarted, ServerPage, ServerRow } from '@omnibus/admin-api';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { post, problemWords } from '../api/ask.ts';
+import { refresh, useLive } from '../api/live.ts';
+import { LogWatch } from '../api/logs.ts';
+import { Ago, Confirm, Empty, Shown } from '../parts/basics.tsx';
+import { may } from '../parts/may.ts';
+import { Missing } from '../parts/missing.tsx';
+import { Rates } from '../parts/rates.tsx';
+import { Said, Target } from '../parts/said.tsx';
+import { ServerState } from '../parts/state.tsx';
+import { Table } from '../parts/table.tsx';
+import { hrefOf } from '../route.ts';
+import { clock, count } from '../words.ts';
+
+/** One server: what is wrong with it, what can be done, the processes connected to it, and its lines. */
+export function OneServer({ name }: { readonly name: string }) {
+  const page = useLive<ServerPage>(`servers/${encodeURIComponent(name)}?lines=false`);
+  const [asking, setAsking] = useState<'restart' | 'pause'>();
+  const [done, setDone] = useState<string>();
+  const { mayChange } = may();
+  const restart = async (): Promise<string> => {
+    const { done: by, of } = await post<Restarted>(`servers/${encodeURIComponent(name)}/restart`);
+    refresh();
+    return `${by} of ${count(of, 'process', 'processes')} connected to it anew.`;
+  };
+  const pause = async (): Promise<string> => {
+    await post<Paused>(`servers/${encodeURIComponent(name)}/pause`);
+    refresh();
+    return 'It is paused.';
+  };
+  const resume = async (): Promise<void> => {
+    try {
+      await post<Paused>(`servers/${encodeURIComponent(name)}/resume`);
+      setDone('It is not paused any more.');
+    } catch (error) {
+      setDone(problemWords(error).problem);
+    }
+    refresh();
+  };
+  return (
+    <section class="detail" aria-label={`Server ${name}`}>
+      <h2>{name}</h2>
+      <Shown live={page}>
+        {(value) => (
+          <>
+            <Why {...value} />
+            <div class="buttons">
+              <button
+                type="button"
+                disabled={!mayChange}
+                title={mayChange ? undefined : 'for operators'}
+                onClick={() => setAsking('restart')}
+              >
+                Restart…
+              </button>
+              {value.server.paused === undefined ? (
+                <button
+                  type="button"
+                  disabled={!mayChange}
+                  title={mayChange ? undefined : 'for operators'}
+                  onClick={() => setAsking('pause')}
+                >
+                  Pause…
+                </button>
+              ) : (
+                <button
+                  type="button"
+                  disabled={!mayChange}
+                  title={mayChange ? undefined : 'for operators'}
+                  onClick={() => void resume()}
+                >
+                  Resume
+                </button>
+              )}
+              <a class="button" href={hrefOf('catalogue', undefined, { server: name })}>
+                Its tools
+              </a>
+              <a class="button" href={hrefOf('calls', undefined, { server: name })}>
+                Its calls
+              </a>
+            </div>
+            <p role="status">{done}</p>
+            <Rates server={name} />
+            <Places {...value} />
+            <Lines server={name} />
+          </>
+        )}
+      </Shown>
+      {asking === 'pause' && (
+        <Confirm
+          title={`Pause ${name}?`}
+          act="Pause"
+          run={pause}
+          close={(said) => {
+            setAsking(undefined);
+            setDone(said);
+          }}
+        >
+          <p>
+            Nothing new is sent to it, in no process, until somebody resumes it. Calls that run there go on; new ones
+            are refused, and told why.
+          </p>
+        </Confirm>
+      )}
+      {asking === 'restart' && (
+        <Confirm
+          title={`Restart ${name}?`}
+          act="Restart"
+          run={restart}
+          close={(said) => {
+            setAsking(undefined);
+            setDone(said);
+          }}
+        >
+          <p>
+            Its connections are closed and made anew. Calls that run there fail, and whatever it keeps in memory is
+            lost.
+          </p>
+        </Confirm>
+      )}
+    </section>
+  );
+}
+
+/** What is wrong with a server, with the last words of its program where it does not serve. */
+export function reasonOf({ state, problem, lastWords }: ServerRow): string {
+  if (problem === undefined || lastWords === undefined || state === 'up') return problem ?? lastWords ?? '';
+  return problem.includes(lastWords) ? problem : `${problem}: ${lastWords}`;
+}
+
+function Why({ server, address, command, endpoints }: ServerPage) {
+  return (
+    <>
+      <p>
+        <ServerState state={server.state} />{' '}
+        {server.problem !== undefined && <Said text={reasonOf(server)} max={1_000} />}
+      </p>
+      {server.paused !== undefined && (
+        <p>
+          Paused by <Said text={server.paused.by} /> <Ago at={server.paused.since} />
+          {server.paused.until !== undefined && `, until ${server.paused.until}`}
+          {server.paused.because !== undefined && (
+            <>
+              : <Said text={server.paused.because} />
+            </>
+          )}
+          . Nothing new is sent to it; what runs there goes on.
+        </p>
+      )}
+      {server.advice !== undefined && (
+        <p class="advice">
+          → <Said text={server.advice} max={1_000} />
+        </p>
+      )}
+      <dl>
+        <dt>Speaks</dt>
+        <dd>
+          {server.revision ?? 'not known yet'}
+          {server.era !== undefined && ` (${server.era})`} over {server.transport}
+        </dd>
+        {address !== undefined && (
+          <>
+            <dt>Address</dt>
+            <dd>
+              <Target address={address} />
+            </dd>
+          </>
+        )}
+        {command !== undefined && (
+          <>
+            <dt>Program</dt>
+            <dd>
+              <code>
+                <Said text={command.join(' ')} />
+              </code>
+            </dd>
+          </>
+        )}
+        <dt>Offers</dt>
+        <dd>
+          {count(server.tools, 'tool')}, {count(server.prompts, 'prompt')}, {count(server.resources, 'resource')}
+          {server.leftOut > 0 && `; ${server.leftOut} more do not fit and are in no list`}
+          {server.held > 0 && (
+            <>
+              ;{' '}
+              <a href={hrefOf('trust', server.name)}>
+                {server.held} {server.held === 1 ? 'waits' : 'wait'} to be approved
+              </a>
+            </>
+          )}
+        </dd>
+        {(server.unfit ?? []).length > 0 && (
+          <>
+            <dt>Left out</dt>
+            <dd>
+              {server.unfit?.map(({ kind, name, problem }, index) => (
+                <div key={index}>
+                  <Said text={`${kind}${name === undefined ? '' : ` ${name}`}: ${problem}`} max={300} />
+                </div>
+              ))}
+            </dd>
+          </>
+        )}
+        {(server.repairs ?? []).length > 0 && (
+          <>
+            <dt>Repairs</dt>
+            <dd>
+              {server.repairs?.map(({ repair, reads, count: times, example }) => (
+                <div key={repair}>
+                  The gateway reads {reads}: {count(times, 'time')}, as at <Said text={example} max={200} />
+                </div>
+              ))}
+            </dd>
+          </>
+        )}
+        <dt>Shown at</dt>
+        <dd>
+          {endpoints.length === 0
+            ? 'no endpoint'
+            : endpoints.map((endpoint) => <code key={endpoint}>{endpoint} </code>)}
+        </dd>
+      </dl>
+    </>
+  );
+}
+
+function Places({ server }: ServerPage) {
+  if (server.places.length === 0) return <Empty why="No process is connected to it." />;
+  return (
+    <Table label="Processes connected to it" head={['Process', 'State', 'Runs / waits', 'Connections', 'Problem']}>
+      {server.places.map((each) => (
+        <tr key={each.process}>
+          <td>
+            <code>{each.process}</code>
+          </td>
+          <td>
+            <ServerState state={each.state} />
+          </td>
+          <td class="number">
+            {each.running} / {each.waiting}
+          </td>
+          <td class="number">{each.connections + 1}</td>
+          <td class="wide">
+            <Said text={each.problem ?? ''} max={200} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function Lines({ server }: { readonly server: string }) {
+  const watch = useMemo(() => new LogWatch(server), [server]);
+  useEffect(() => () => watch.end(), [watch]);
+  const { lines, dropped, missing, problem } = watch.state.value;
+  return (
+    <details open>
+      <summary>
+        Last words <span class="dim">(stderr, without secrets, as they come)</span>
+      </summary>
+      {problem !== undefined && (
+        <p role="status">
+          New lines are not shown now: <Said text={problem.problem} max={500} /> {problem.advice}
+        </p>
+      )}
+      <Missing missing={missing} />
+      {dropped > 0 && (
+        <p class="dim">
+          {count(dropped, 'line')} of those that came meanwhile {dropped === 1 ? 'is' : 'are'} not shown, because more
+          were written than are kept.
+        </p>
+      )}
+      {lines?.length === 0 && <Empty why="It has written nothing, or is no program of ours." />}
+      {lines !== undefined && lines.length > 0 && (
+        <ol class="lines">
+          {lines.map((line, index) => (
+            <li key={`${line.at} ${index}`}>
+              <time class="dim" dateTime={line.at} title={line.at}>
+                {clock(Date.parse(line.at))}
+              </time>{' '}
+              <Said text={line.text} max={2_000} />
+            </li>
+          ))}
+        </ol>
+      )}
+    </details>
+  );
+}
