@@ -16,14 +16,13 @@ export function hearNotice(parts: SessionParts, said: SessionNotice): void {
   if (view?.definition.servers.includes(said.server) !== true) return;
   if (unasked.has(said.kind) && host.callGate?.problemOf(client.facts, said.server, undefined, true) !== undefined)
     return;
-  // Words about no call may be about a call of another client with the same user and a wider key.
-  if (
-    (said.kind === 'log' || said.kind === 'notification') &&
-    said.isOwn !== true &&
-    !view.mayEverythingOf(said.server)
-  )
-    return;
+  if (mayBeOfWiderKey(said) && client.facts?.tools !== undefined && !view.mayEverythingOf(said.server)) return;
   screened(parts, said, (notice) => deliver(parts, notice));
+}
+
+/** Whether a call of another client of the same user, whose key may permit more tools, can have caused what a server says about no call. */
+function mayBeOfWiderKey(said: SessionNotice): boolean {
+  return (said.kind === 'log' || said.kind === 'notification') && said.isOwn !== true;
 }
 
 function deliver(
