@@ -56,7 +56,7 @@ export const long = [
     files: ['test/discovery/api-server.', 'test/deploy/kubernetes.'],
     only: true,
     because: 'an API server of Kubernetes is built',
-    sources: ['services/gateway/src/discovery/', 'deploy/'],
+    sources: ['services/kubernetes/src/', 'deploy/'],
   },
   {
     files: ['test/deploy/image.'],

@@ -8,7 +8,7 @@ import type { Backend, BackendOptions, UserOptions } from '@omnibus/backend';
 import { consoleMode, isForOneUser, type Config } from '@omnibus/config';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Edge } from '@omnibus/edge';
-import type { ServersHere } from './discovery/kubernetes.ts';
+import type { ServersHere } from '@omnibus/kubernetes';
 import type { openAdminAuthenticator } from './identity.ts';
 import type { SealingKeys } from './sealing-key.ts';
 import { compileAccess } from './access.ts';

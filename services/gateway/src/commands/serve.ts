@@ -18,7 +18,7 @@ import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { makeFirstKey } from '../first-key.ts';
 import { identityWarnings } from '../identity-warnings.ts';
 import { sharingWarning } from '../sharing.ts';
-import type { Discovered, KubernetesDiscovery, KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
+import type { Discovered, KubernetesDiscovery, KubernetesDiscoveryOptions } from '@omnibus/kubernetes';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { showingPages } from '../connect/page-shower.ts';
 import { opensPages } from '../desktop/browser.ts';
@@ -398,7 +398,7 @@ async function followConfig({
 
 async function startDiscovery(options: KubernetesDiscoveryOptions): Promise<KubernetesDiscovery | undefined> {
   try {
-    const { KubernetesDiscovery: Discovery } = await import('../discovery/kubernetes.ts');
+    const { KubernetesDiscovery: Discovery } = await import('@omnibus/kubernetes');
     return await Discovery.start(options);
   } catch (error) {
     options.log.error({ err: error }, 'servers in Kubernetes are not looked for');
