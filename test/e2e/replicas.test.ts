@@ -84,7 +84,7 @@ describe('with backend workers that come and go', () => {
       expect([first, await count(client), await count(client)]).toEqual([1, [pid, 2], [pid, 3]]);
     }
     expect(new Set(pids.values()).size).toBe(2);
-    await end(second, 'SIGKILL');
+    await stateful.lose(second);
     for (const client of clients) {
       const [pid, next] = await count(client);
       expect([next, await count(client)]).toEqual([
@@ -105,7 +105,7 @@ describe('with backend workers that come and go', () => {
     await session?.line(/backend workers are gone/);
     for (let count = 0; count < 16; count += 1)
       expect((await client.callTool('act')).last.result).toEqual(text('done'));
-    await end(silent, 'SIGKILL');
+    await two.lose(silent);
   });
 
   it('SIGTERM: replicas are replaced one after the other without a failed call', async () => {

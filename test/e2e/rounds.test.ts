@@ -7,7 +7,7 @@ import { EraServer } from '../matrix/era-server.ts';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { end, type RunningProcess } from '../support/processes.ts';
+import type { RunningProcess } from '../support/processes.ts';
 
 const accepted = (answer: string) => ({ action: 'accept', content: { answer } });
 
@@ -265,7 +265,7 @@ describe('with several session workers', () => {
       (part: RunningProcess) => part !== gateway.edge && part !== gateway.backend,
     );
     await gateway.startPart('session');
-    await Promise.all(holders.map((holder) => end(holder, 'SIGKILL')));
+    await gateway.lose(...holders);
     const { last } = await client.call('form', { requestState, inputResponses: { [key]: accepted('too late') } });
     expect(last.error).toMatchObject({ code: -32_602, data: { reason: 'state.lost', retry: 'unknown-outcome' } });
     expect(callsOf(server) - before).toBe(1);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EraClient } from '../matrix/era-client.ts';
 import { EraServer } from '../matrix/era-server.ts';
 import type { GatewayUnderTest } from '../support/gateway.ts';
-import { end, type RunningProcess } from '../support/processes.ts';
+import type { RunningProcess } from '../support/processes.ts';
 import { Heard } from '@omnibus/bus/testing';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
@@ -44,7 +44,7 @@ describe('with session workers that come and go', () => {
       await client.request('logging/setLevel', { level: 'warning' });
       await client.request('resources/subscribe', { uri: 'up://one' });
       await replaceWorkers(signal);
-      expect((await client.call('up__echo')).result).toEqual(text('echoed'));
+      expect((await client.call('up__echo')).last).toMatchObject({ result: text('echoed') });
       expect(JSON.stringify((await client.call('era__form')).result)).toContain('still here');
       const logged = await client.call('era__log');
       expect(
@@ -196,7 +196,7 @@ describe('with session workers that come and go', () => {
     expect(await Promise.all([0, 1, 2, 3, 4, 5, 6].map(goOn))).toEqual(says.slice(1).map(() => 'unknown-outcome'));
     // By now the stopped worker counts as silent, and nothing more is sent to it.
     expect(await goOn(7)).toBe('unknown-outcome');
-    await end(holder as RunningProcess, 'SIGKILL');
+    await gateway.lose(holder as RunningProcess);
   });
 
   it('a session whose worker is silent goes on at another, although that worker is still connected to NATS', async () => {
@@ -228,7 +228,7 @@ describe('with session workers that come and go', () => {
     expect([...opened.map((result) => result?.['content']), ...alone]).toEqual(
       Array.from({ length: 16 }, () => text('echoed')['content']),
     );
-    await end(silent as RunningProcess, 'SIGKILL');
+    await gateway.lose(silent as RunningProcess);
   });
 
   it('any edge serves any session: GET, POST and DELETE of one session at three of them', async () => {
@@ -267,13 +267,13 @@ describe('with session workers that come and go', () => {
     expect((await post(1)).status).toBe(202);
     holder.kill('SIGSTOP');
     expect(await (await post(2)).json()).toMatchObject({ error: { data: { reason: 'gateway.interrupted' } } });
-    await end(holder, 'SIGKILL');
+    await gateway.lose(holder);
     gone.abort();
   });
 
   it('a session waits while there is no worker at all, and goes on with the next', async () => {
     using client = await RawClient.open(gateway.url);
-    await Promise.all(holders().map((worker) => end(worker, 'SIGKILL')));
+    await gateway.lose(...holders());
     const answer = client.callTool('up__echo');
     await gateway.startPart('session');
     expect((await answer).last.result).toEqual(text('echoed'));

@@ -119,7 +119,7 @@ describe('tasks of programs of two backend workers', () => {
     using session = await RawClient.open(gateway.url);
     const own = await Promise.all(many.map(async (index) => taskOf(await create(session, `m-own-${index}`))));
     await gateway.startPart('backend');
-    await Promise.all([end(gateway.backend, 'SIGKILL'), end(second, 'SIGTERM')]);
+    await Promise.all([gateway.lose(gateway.backend), end(second, 'SIGTERM')]);
     for (const [index, taskId] of [...ids, ...own].entries()) {
       const ask = (): Promise<Answer> =>
         index < ids.length ? client.request('tasks/get', { taskId }) : session.request('tasks/get', { taskId });

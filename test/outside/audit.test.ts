@@ -227,7 +227,7 @@ describe.each([false, true])('over NATS, strict: %s', (isStrict) => {
       );
     }
     const session = gateway.processes[1] ?? expect.fail('there is no session worker');
-    await end(session, 'SIGKILL');
+    await gateway.lose(session);
     const other = await gateway.startPart('session');
     expect(reasonOf(await slow)).toBe('gateway.interrupted');
     const { status } = await client.callTool('write');

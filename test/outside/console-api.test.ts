@@ -26,7 +26,7 @@ import {
   type Watched,
 } from '@omnibus/admin-api';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { end, fixturePath } from '../support/processes.ts';
+import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { tool, Upstream } from '../support/upstream.ts';
 
@@ -429,7 +429,7 @@ it('state is sent when it changes, and a killed process is shown as missing', as
       said += Buffer.from(piece).toString();
   })().catch(() => undefined);
   await expect.poll(() => said).toContain('"role":"backend"');
-  await end(gateway.backend, 'SIGKILL');
+  await gateway.lose(gateway.backend);
   await expect.poll(() => said).toMatch(/"missing":\[\{"process":"backend-/);
   expect((await ask<Overview>('/overview')).findings.map(({ id }) => id).join()).toContain('missing backend-');
   stop.abort();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EventReader } from '../support/event-reader.ts';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
-import { end, type RunningProcess } from '../support/processes.ts';
+import type { RunningProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { tool, Upstream } from '../support/upstream.ts';
 
@@ -52,7 +52,7 @@ describe('edges that come and go', () => {
     using client = await RawClient.open(gateway.url);
     await client.callTool('echo');
     for (let count = 0; count < 7; count += 1) await EventReader.open(url, client.session as string);
-    await end(edge, 'SIGKILL');
+    await gateway.lose(edge);
     const reader = await EventReader.open(gateway.url, client.session as string);
     expect(reader.status).toBe(200);
     upstream.notify('notifications/tools/list_changed');
@@ -73,7 +73,7 @@ describe('edges that come and go', () => {
     await EventReader.open(url, client.session as string);
     const ready = 'omnibus_sessions{state="ready"}';
     const others = (await measure(ready)) - 1;
-    await end(edge, 'SIGKILL');
+    await gateway.lose(edge);
     await expect.poll(() => measure(ready), { timeout: 19_000, interval: 500 }).toBeLessThanOrEqual(others);
     expect((await client.request('ping')).status).toBe(404);
   });

@@ -95,7 +95,7 @@ describe('questions to clients, with session workers that come and go', () => {
     const first = await call(client, 'newsletter', 'a');
     const [old] = holders() as [RunningProcess];
     const next = await gateway.startPart('session');
-    await end(old, 'SIGKILL');
+    await gateway.lose(old);
     expect(await first.answered).toMatchObject({ error: { data: { reason: 'gateway.interrupted' } } });
     const second = await call(client, 'delete everything', 'b');
     expect(await adopted(next)).toBeGreaterThan(0);

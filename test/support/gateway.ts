@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { auditLedger, natsUsers, setUpNats, type BusRole, type NatsPlace } from '@omnibus/bus';
 import { startNatsServer } from '@omnibus/bus/testing';
-import { omnibusProgram, root, type RunningProcess, sealing, startProcess } from './processes.ts';
+import { end, omnibusProgram, root, type RunningProcess, sealing, startProcess } from './processes.ts';
 
 export const shapes = ['embedded', 'nats'] as const;
 export type Shape = (typeof shapes)[number];
@@ -24,6 +24,11 @@ export interface GatewayUnderTest {
   readonly busFolder: string | undefined;
   /** Kills the NATS between the processes and starts it again. */
   restartBus(): Promise<void>;
+  /**
+   * Kills processes, and resolves when NATS has noticed. A message to a killed process is lost until then: its sender waits for signs of life, and the
+   * outcome of a call is unknown.
+   */
+  lose(...lost: readonly RunningProcess[]): Promise<void>;
   /** Starts another edge. @returns its endpoint. */
   startEdge(): Promise<string>;
   /** Starts another process of one role. */
@@ -67,9 +72,13 @@ export async function setUp(bus: string, place?: NatsPlace, user = 'setup'): Pro
 
 const anyPort = '127.0.0.1:0';
 
-/** The text of a test's configuration file. */
+/**
+ * The text of a test's configuration file. After an abort, the `fetch` of Node opens a connection and keeps it unused. At `timeouts.request`, such a
+ * connection gets a 408, also if a request is on its way at that moment; so the time is longer than a test.
+ */
 export function configText(config: object): string {
-  return JSON.stringify({ log: { format: 'json' }, ...config });
+  const { timeouts } = config as { readonly timeouts?: object };
+  return JSON.stringify({ log: { format: 'json' }, ...config, timeouts: { request: '1h', ...timeouts } });
 }
 
 /** Writes a configuration file that stays, for programs that may outlive the test that wrote it. */
@@ -121,6 +130,7 @@ export async function startGateway(
   let busUrl: string | undefined;
   let busFolder: string | undefined;
   let restartBus = (): Promise<void> => Promise.reject(new Error('there is no NATS'));
+  let clientsOfBus: (() => Promise<readonly number[]>) | undefined;
   if (shape === 'embedded') {
     edge = start();
     backend = edge;
@@ -128,6 +138,7 @@ export async function startGateway(
     const nats = stack.use(await startNatsServer(settingsOfNats));
     busUrl = nats.url;
     busFolder = nats.folder;
+    clientsOfBus = () => nats.clients();
     await setUp(busUrl);
     restartBus = async () => {
       await nats.kill();
@@ -159,6 +170,15 @@ export async function startGateway(
     busFolder,
     startPart,
     restartBus: () => restartBus(),
+    async lose(...lost) {
+      const before = await clientsOfBus?.();
+      await Promise.all(lost.map((part) => end(part, 'SIGKILL')));
+      if (clientsOfBus === undefined || before === undefined) return;
+      for (;;) {
+        const now = await clientsOfBus();
+        if (before.filter((client) => !now.includes(client)).length >= lost.length) return;
+      }
+    },
     startEdge: async () => endpointOf(await startPart('edge')),
     async admin(running) {
       const [, address] = (await running.line(/"admin":"([^"]+)"/)) as unknown as [string, string];

@@ -56,7 +56,8 @@ export class WorkersUnderTest implements AsyncDisposable {
   async replace(signal: NodeJS.Signals): Promise<void> {
     const old = this.holders();
     await this.gateway.startPart('session');
-    await Promise.all(old.map((worker) => end(worker, signal)));
+    if (signal === 'SIGKILL') await this.gateway.lose(...old);
+    else await Promise.all(old.map((worker) => end(worker, signal)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -7,11 +7,12 @@ import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { freePorts } from './free-ports.ts';
-import type { NatsServer } from './nats-server.ts';
+import { clientsOf, type NatsServer } from './nats-under-test.ts';
 
 const officialImage = 'nats:2.12-alpine';
 const builtImage = 'omnibus-test-nats:path';
 const clientPort = 4222;
+const containerMonitorPort = 8222;
 /** Path of the settings in the container. */
 const settingsFile = '/nats.conf';
 
@@ -33,14 +34,19 @@ export async function startNatsContainer(settings = ''): Promise<NatsServer> {
   process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
   const { GenericContainer, Wait, getContainerRuntimeClient } = await import('testcontainers');
   const image = await providedImage();
-  const [port] = (await freePorts(1)) as [number];
+  const [port, monitorPort] = (await freePorts(2)) as [number, number];
   // On Linux the container uses the network of the host: it listens on loopback only, and the port stays the same after a restart.
   const isLinux = process.platform === 'linux';
   const container = new GenericContainer(image).withWaitStrategy(Wait.forLogMessage(/Server is ready/));
-  const command = isLinux ? ['--addr', '127.0.0.1', '--port', String(port)] : ['--port', String(clientPort)];
+  const command = isLinux
+    ? ['--addr', '127.0.0.1', '--port', String(port), '-m', String(monitorPort)]
+    : ['--port', String(clientPort), '-m', String(containerMonitorPort)];
   const placed = isLinux
     ? container.withNetworkMode('host')
-    : container.withExposedPorts({ container: clientPort, host: port });
+    : container.withExposedPorts(
+        { container: clientPort, host: port },
+        { container: containerMonitorPort, host: monitorPort },
+      );
   const started = await placed
     .withCopyContentToContainer([{ content: settings, target: settingsFile }])
     .withCommand(['--config', settingsFile, ...command, '--jetstream', '--store_dir', '/data'])
@@ -49,6 +55,7 @@ export async function startNatsContainer(settings = ''): Promise<NatsServer> {
   const handle = engine.container.getById(started.getId());
   return {
     url: `nats://127.0.0.1:${port}`,
+    clients: () => clientsOf(monitorPort),
     async kill() {
       await handle.kill({ signal: 'SIGKILL' });
       await handle.wait();

@@ -5,17 +5,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hasDockerEngine, startNatsContainer } from './nats-container.ts';
+import { clientsOf, type NatsServer } from './nats-under-test.ts';
 
-export interface NatsServer {
-  /** `nats://127.0.0.1:port` */
-  readonly url: string;
-  /** The folder of its files; undefined in a container. */
-  readonly folder?: string;
-  kill(): Promise<void>;
-  /** Starts it again at the same address, with its stored data. @param settings other settings; only where the server is a program. */
-  start(settings?: string): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type { NatsServer } from './nats-under-test.ts';
 
 const maxLogCharacters = 64 * 1024;
 
@@ -42,7 +34,7 @@ export async function startNatsProgram(settings = ''): Promise<NatsServer> {
   await writeFile(file, settings);
   const spawnAt = (address: string): Promise<ChildProcess> =>
     spawnNats(
-      ['--config', file, '--addr', '127.0.0.1', '--port', address, '--jetstream', '--store_dir', folder],
+      ['--config', file, '--addr', '127.0.0.1', '--port', address, '-m', '-1', '--jetstream', '--store_dir', folder],
       (said) => {
         log = said;
       },
@@ -59,6 +51,7 @@ export async function startNatsProgram(settings = ''): Promise<NatsServer> {
   return {
     url: `nats://127.0.0.1:${port}`,
     folder,
+    clients: () => clientsOf(/http monitor on 127\.0\.0\.1:(\d+)/.exec(log)?.[1] as string),
     kill,
     async start(otherSettings) {
       if (otherSettings !== undefined) await writeFile(file, otherSettings);
