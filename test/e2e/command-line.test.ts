@@ -147,7 +147,7 @@ it('serve refuses a configuration that it cannot run with, and says why', async 
   expect(await omnibus('serve', '-c', open, '--listen', elsewhere, '--admin', '127.0.0.1:0')).toMatchObject({
     status: 1,
     output: expect.stringContaining(
-      `omnibus: ${elsewhere} is no address of this machine; choose another address with --listen`,
+      `omnibus: the edge: ${elsewhere} is no address of this machine; choose another address with --listen`,
     ) as string,
   });
   expect(await omnibus('serve', '-c', open, '--listen', '127.0.0.1:0', '--admin', taken)).toMatchObject({

@@ -31,8 +31,6 @@ export interface AuthorizationServerOptions extends Rules {
   /** The sealing keys of the gateway; undefined for a gateway of one process without any. */
   readonly sealingKeys: readonly [Buffer, ...Buffer[]] | undefined;
   readonly usersFile: string | undefined;
-  /** Called with users who were removed from the file, or whose name another user has now. */
-  readonly removed?: ((user: Pick<UserRecord, 'name' | 'id'>) => void) | undefined;
   readonly signIn: SignInOptions | undefined;
   readonly refreshGraceMs: number;
   /** The servers that an address gives users of a tenant access to. @returns undefined for an address that is not of this gateway. */
@@ -57,6 +55,7 @@ export class AuthorizationServer {
   #handle: ((request: IncomingMessage, response: ServerResponse) => Promise<void>) | undefined;
   #renewing: ReturnType<typeof setInterval> | undefined;
   readonly #listeners = new Set<() => void>();
+  #removed: ((user: Pick<UserRecord, 'name' | 'id'>) => void) | undefined;
 
   /** @throws {Error} in words for the operator. */
   static async open(options: AuthorizationServerOptions): Promise<AuthorizationServer> {
@@ -173,7 +172,12 @@ export class AuthorizationServer {
     });
   }
 
-  async #open({ bus, usersFile, log, removed }: AuthorizationServerOptions): Promise<void> {
+  /** @param removed called with users who were removed from the file, or whose name another user has now. */
+  onRemoved(removed: (user: Pick<UserRecord, 'name' | 'id'>) => void): void {
+    this.#removed = removed;
+  }
+
+  async #open({ bus, usersFile, log }: AuthorizationServerOptions): Promise<void> {
     this.#users =
       usersFile === undefined
         ? undefined
@@ -182,7 +186,7 @@ export class AuthorizationServer {
               for (const user of left) {
                 this.#takeBack(user.name);
                 const now = this.#users?.find(user.name);
-                if (now === undefined || now.id !== user.id) removed?.(user);
+                if (now === undefined || now.id !== user.id) this.#removed?.(user);
               }
             },
             rejected: (problem) => log.warn({ problem }, 'the changed users are not taken'),

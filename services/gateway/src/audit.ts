@@ -5,11 +5,10 @@ import { resolve } from 'node:path';
 import type * as Audit from '@omnibus/audit';
 import type { AuditTrail, Checkpoint, CheckpointKey, FileSinkOptions, LedgerSinkOptions, Sink } from '@omnibus/audit';
 import { BusError, type Bus } from '@omnibus/bus';
-import type { Config } from '@omnibus/config';
+import type { Config, Role } from '@omnibus/config';
 import { newWorkerId, version } from '@omnibus/protocol';
 import { auditLedgerOf } from './audit-ledger.ts';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { Role } from './compose.ts';
 
 export interface OpenAuditOptions {
   readonly config: Config;

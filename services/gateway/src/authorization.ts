@@ -1,7 +1,7 @@
 /** Opens the gateway's own authorization server as configured in `auth.server`. `@omnibus/authorization` is loaded only where one is configured. */
 import { basePathOf, pathBelow } from '@omnibus/protocol';
 import { resolve } from 'node:path';
-import type { AuthorizationServer, FurtherScope, UserRecord } from '@omnibus/authorization';
+import type { AuthorizationServer, FurtherScope } from '@omnibus/authorization';
 import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
 import { enabledServers, hasEndpoint, hasTenants, serversFor, type Config } from '@omnibus/config';
@@ -18,8 +18,6 @@ interface AuthorizationOptions {
   readonly metrics: Metrics;
   readonly sealingKeys: SealingKeys | undefined;
   readonly audit: Audit | undefined;
-  /** Called with users who are not in the file of users any more. */
-  readonly removed: (user: Pick<UserRecord, 'name' | 'id'>) => void;
 }
 
 /** The scope of access tokens where the configuration names none. */
@@ -39,7 +37,6 @@ export async function openAuthorization({
   metrics,
   sealingKeys,
   audit,
-  removed,
 }: AuthorizationOptions): Promise<AuthorizationServer | undefined> {
   const { auth, publicUrl } = config();
   if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return undefined;
@@ -52,7 +49,6 @@ export async function openAuthorization({
     metrics,
     sealingKeys,
     audit,
-    removed,
     scopes: scopes.length === 0 ? [useScope] : scopes,
     moreScopes: furtherScopes(config()),
     accessTokenMs: server.accessTokenLife,

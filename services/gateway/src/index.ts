@@ -1,5 +1,5 @@
-export { startGateway } from './compose.ts';
-export type { Gateway, Role } from './compose.ts';
+export { startGateway } from './gateway.ts';
+export type { Gateway, Role } from './gateway.ts';
 export { createProgram } from './cli.ts';
 export { commandTable } from './command-table.ts';
 export { exits } from './exit-codes.ts';

@@ -17,9 +17,8 @@ import {
   type SetUpOptions,
   type SetUpStep,
 } from '@omnibus/bus';
-import type { Config } from '@omnibus/config';
+import type { Config, Role } from '@omnibus/config';
 import type { Logger } from '@omnibus/telemetry';
-import type { Role } from './compose.ts';
 
 interface BusOptions {
   /** Names the process in NATS' own monitoring, and the prefix of the subjects that it receives replies on. */

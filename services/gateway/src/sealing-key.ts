@@ -1,9 +1,8 @@
 /** Reads the key that session workers share, from the environment or a file: never from the bus, which other processes can read. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Config } from '@omnibus/config';
+import type { Config, Role } from '@omnibus/config';
 import { parseSealingKeys, sealingKeyRecipe } from '@omnibus/session';
-import type { Role } from './compose.ts';
 
 const variable = 'OMNIBUS_SEALING_KEY';
 const fileVariable = 'OMNIBUS_SEALING_KEY_FILE';

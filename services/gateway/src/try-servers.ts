@@ -2,7 +2,7 @@
 import type { Config } from '@omnibus/config';
 import type { CatalogRecord } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
-import { startGateway } from './compose.ts';
+import { startGateway } from './gateway.ts';
 import { hideEnvironment } from './hide-environment.ts';
 
 /** @returns the state of each server, after all of them have been tried once. */

@@ -168,7 +168,7 @@ export async function openAdmin({
     const isOfAddress = /^(bind|listen|getaddrinfo)$/.test((error as NodeJS.ErrnoException).syscall ?? '');
     throw !isOfAddress
       ? error
-      : new Error(`the admin port: ${listenProblem(error, admin, '--admin')}`, { cause: error });
+      : new Error(listenProblem(error, admin, '--admin'), { cause: error });
   }
   const join = (bus: Bus): Promise<void> => api.start(bus);
   const close = async (): Promise<void> => {

@@ -1,7 +1,6 @@
 /** The status of a process at its admin port, and the part of it that an administrator of one tenant sees. */
-import { serversFor, type Config } from '@omnibus/config';
+import { serversFor, type Config, type Role } from '@omnibus/config';
 import type { RepairRow, UnfitEntry } from '@omnibus/protocol';
-import type { Role } from '../compose.ts';
 
 /** The status of one process, as `/status` answers it. */
 export interface ProcessStatus {

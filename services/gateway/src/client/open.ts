@@ -239,7 +239,7 @@ async function inProcess(
     { createLogger },
     { hideEnvironment },
   ] = await Promise.all([
-    import('../compose.ts'),
+    import('../gateway.ts'),
     import('@omnibus/edge'),
     import('@omnibus/telemetry'),
     import('../hide-environment.ts'),

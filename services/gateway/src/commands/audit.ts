@@ -17,7 +17,7 @@ import {
 } from '@omnibus/audit';
 import { isObject, printable } from '@omnibus/protocol';
 import { auditLedgerOf, ledgerSinkOf } from '../audit-ledger.ts';
-import type { Role } from '../compose.ts';
+import type { Role } from '../gateway.ts';
 import { openBus } from '../open-bus.ts';
 import { wordOf } from '../admin/api/audit-rows.ts';
 import { readTime } from '../record-times.ts';

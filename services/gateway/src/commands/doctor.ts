@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import type { NatsExamination } from '@omnibus/bus';
 import { enabledServers, type Config } from '@omnibus/config';
 import { printable } from '@omnibus/protocol';
-import type { Role } from '../compose.ts';
+import type { Role } from '../gateway.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { tlsFilesOf, tlsFilesProblem } from '../tls-files.ts';
 import { busAddress, examineBus } from '../open-bus.ts';

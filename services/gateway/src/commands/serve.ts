@@ -19,7 +19,7 @@ import { makeFirstKey } from '../first-key.ts';
 import { identityWarnings } from '../identity-warnings.ts';
 import { sharingWarning } from '../sharing.ts';
 import type { Discovered, KubernetesDiscovery, KubernetesDiscoveryOptions } from '@omnibus/kubernetes';
-import { startGateway, type Gateway, type Role } from '../compose.ts';
+import { startGateway, type Gateway, type Role } from '../gateway.ts';
 import { showingPages } from '../connect/page-shower.ts';
 import { opensPages } from '../desktop/browser.ts';
 import { nameChanges } from '../name-changes.ts';

@@ -4,7 +4,7 @@ import { accountOf, enabledServers, type Config, type ServerConfig } from '@omni
 import type { ServerLoad } from '@omnibus/backend';
 import { printable, repairs, unfitWords, type CatalogRecord } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
-import { startGateway } from '../compose.ts';
+import { startGateway } from '../gateway.ts';
 import { counted } from '../counted.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { adviceFor } from '../server-advice.ts';

@@ -10,7 +10,7 @@ import {
   type ConfigProblem,
   type ProblemAt,
 } from '@omnibus/config';
-import type { Role } from '../compose.ts';
+import type { Role } from '../gateway.ts';
 import { CommandProblem } from '../outcome.ts';
 
 /** Names of the configuration file that are tried, in this order, without `--config`. */

@@ -6,7 +6,7 @@ import { createLogger } from '@omnibus/telemetry';
 import { aloneOf } from '../alone.ts';
 import { environmentToken } from '../client/environment-token.ts';
 import { headerProblem, headersOf } from '../client/header-lines.ts';
-import { startGateway } from '../compose.ts';
+import { startGateway } from '../gateway.ts';
 import { showingPages } from '../connect/page-shower.ts';
 import { opensPages } from '../desktop/browser.ts';
 import { serveJoinedClient } from '../joined-client.ts';

@@ -1,0 +1,71 @@
+/** The admin port. It opens first, so that its readiness says what the start waits for, and shows the other parts as they start. */
+import type { OpenedAdmin } from '../admin/open-admin.ts';
+import { measureConfig } from '../measure.ts';
+import type { Part } from '../part.ts';
+import { auditing } from './audit.ts';
+import { callers } from './authenticator.ts';
+import { servers } from './backend.ts';
+import { blocking } from './blocks.ts';
+import { connectedBus } from './bus.ts';
+import { edge } from './edge.ts';
+import { failures } from './failures.ts';
+import { sessions } from './sessions.ts';
+import { statusOf } from './status.ts';
+import { tapping } from './tap.ts';
+import { vaults } from './vault.ts';
+
+export const admin: Part<OpenedAdmin> = {
+  name: 'the admin port',
+  isIn: ({ options }) => options.isServing,
+  async start(host) {
+    const { openAdmin } = await import('../admin/open-admin.ts');
+    const { self, wheel, metrics, faults, notReady } = host;
+    const { baseFolder, sealingKeys, reload, history } = host.options;
+    const opened = await openAdmin({
+      config: () => host.config,
+      authenticator: () => host.find(callers),
+      kept: () => {
+        const [bus, blocks] = [host.find(connectedBus), host.find(blocking)];
+        return bus === undefined || blocks === undefined ? undefined : { bus, blocks };
+      },
+      baseFolder,
+      sealingKeys,
+      reload,
+      definitions: () => host.find(servers),
+      edgeBus: () => (host.has('edge') ? host.find(connectedBus) : undefined),
+      metrics,
+      notReady,
+      status: () => statusOf(host),
+      running: {
+        sessions: () => host.find(sessions)?.desk.list(),
+        restart: async (server) => (await host.find(servers)?.restart(server)) ?? false,
+      },
+      api: {
+        process: self,
+        wheel,
+        history,
+        failures: host.of(failures),
+        tapDesk: host.of(tapping).desk,
+        sessions: () => host.find(sessions)?.desk,
+        backend: () => host.find(servers),
+        edge: () => host.find(edge),
+        vaults: () => host.find(vaults)?.opened,
+      },
+      edge: () => host.find(edge),
+      audit: () => host.find(auditing),
+      log: host.log.child({ part: 'admin' }),
+      faults,
+      onFault: (what, error) => faults.bug('request', what, error),
+    });
+    host.addresses.admin = opened.address;
+    measureConfig(history, metrics);
+    return { offers: opened, stop: () => opened.close() };
+  },
+};
+
+/** Answers questions of other processes about this one, once all its parts have started. */
+export const adminAnswers: Part = {
+  name: 'the answers of the admin port',
+  isIn: ({ options }) => options.isServing,
+  start: async (host) => ({ offers: await host.of(admin).join(host.of(connectedBus)) }),
+};

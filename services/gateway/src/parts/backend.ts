@@ -1,0 +1,66 @@
+/** The servers that this process connects to. */
+import type { Audit } from '@omnibus/audit';
+import type { Backend, BackendOptions } from '@omnibus/backend';
+import type { Part } from '../part.ts';
+import { auditing } from './audit.ts';
+import { connectedBus } from './bus.ts';
+import { signInPages } from './sign-in-pages.ts';
+import { tapping } from './tap.ts';
+import { traces } from './tracing.ts';
+import { vaults } from './vault.ts';
+
+export const servers: Part<Backend> = {
+  name: 'the servers',
+  isIn: (host) => host.has('backend'),
+  async start(host) {
+    const { Backend: Servers } = await import('@omnibus/backend');
+    const { config, wheel, metrics, isForOne } = host;
+    const { baseFolder, showPage } = host.options;
+    const pages = host.of(signInPages);
+    const backend = new Servers({
+      config,
+      baseFolder,
+      bus: host.of(connectedBus),
+      wheel,
+      metrics,
+      tracing: host.of(traces),
+      tap: host.find(tapping)?.tap,
+      users: {
+        base: pages.base,
+        clientDocument: pages.clientDocument,
+        ready: pages.ready,
+        show: isForOne ? showPage : undefined,
+        isForOne,
+        areKnown: config.auth !== undefined && config.auth !== 'none',
+        openVaults: host.of(vaults).open,
+      },
+      log: host.log.child({ role: 'backend' }),
+      definitionChanged: changesOnRecord(host.of(auditing)),
+    });
+    await backend.start();
+    let isSettled = false;
+    void backend.settled().then(() => {
+      isSettled = true;
+    });
+    return {
+      offers: backend,
+      notReady: () => (isSettled ? [] : ['servers are still connecting']),
+      prepare: (changed) => () => backend.apply(changed),
+      stop: () => backend.stop(),
+    };
+  },
+};
+
+/** Records that definitions of a server changed since they were approved. */
+function changesOnRecord(audit: Audit | undefined): BackendOptions['definitionChanged'] {
+  return audit === undefined
+    ? undefined
+    : ({ server, kind, name, why, effect, facets, risks, digest }) =>
+        audit.record({
+          name: 'definition.changed',
+          weight: 'always',
+          server,
+          ...(kind === 'tools' || kind === 'prompts' ? { target: name } : {}),
+          more: { definition: digest, definition_of: `${kind} ${name}`, why, effect, facets, risks },
+        });
+}

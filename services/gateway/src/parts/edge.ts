@@ -1,0 +1,57 @@
+/** The edge: where clients connect over HTTP. It starts when all that answers them is there. */
+import type { Edge } from '@omnibus/edge';
+import type { Part } from '../part.ts';
+import { tlsFilesOf } from '../tls-files.ts';
+import { auditing } from './audit.ts';
+import { callers } from './authenticator.ts';
+import { ownAuthorization, servesClients } from './authorization.ts';
+import { blocking } from './blocks.ts';
+import { connectedBus } from './bus.ts';
+import { tokenExchange } from './exchange.ts';
+import { callerProofs } from './proofs.ts';
+import { baseOf } from './sign-in-pages.ts';
+import { tapping } from './tap.ts';
+import { traces } from './tracing.ts';
+
+export const edge: Part<Edge> = {
+  name: 'the edge',
+  isIn: servesClients,
+  async start(host) {
+    const [{ Edge: Clients, RequestMeter }, { openSites }] = await Promise.all([
+      import('@omnibus/edge'),
+      import('../connect/open-sites.ts'),
+    ]);
+    const { config, wheel, metrics, isForOne } = host;
+    const { baseFolder, role } = host.options;
+    const log = host.log.child({ role: 'edge' });
+    const [bus, tracing, authenticator] = [host.of(connectedBus), host.of(traces), host.of(callers)];
+    const authorization = host.of(ownAuthorization);
+    const clients = new Clients({
+      config,
+      bus,
+      wheel,
+      log,
+      metrics,
+      meter: new RequestMeter(metrics, tracing, host.of(tapping).tap),
+      tls: tlsFilesOf(config, baseFolder),
+      authenticator,
+      blocks: host.of(blocking),
+      proofs: host.of(callerProofs),
+      audit: host.of(auditing),
+      site: openSites({ authorization, authenticator, bus, log, base: () => baseOf(host), isForOne }),
+    });
+    await host.of(tokenExchange).start(authenticator, clients.worker);
+    host.addresses.endpoint = await clients.start();
+    return {
+      offers: clients,
+      prepare: (changed) => () => clients.apply(changed),
+      async leave() {
+        const { leave, drain } = config.timeouts;
+        // In a process that has sessions too, these wait for running calls: if the edge waited as well, the stop would take longer than it may.
+        if (leave > 0 || role === 'edge') await clients.leave(role === 'edge' ? drain : 0);
+        clients.drain();
+      },
+      stop: () => clients.stop(),
+    };
+  },
+};

@@ -1,0 +1,45 @@
+/** The session worker of this process. */
+import type { SessionWorker } from '@omnibus/session';
+import { compileAccess } from '../access.ts';
+import { compileGuards } from '../guards.ts';
+import type { Part } from '../part.ts';
+import { auditing } from './audit.ts';
+import { connectedBus } from './bus.ts';
+import { failures } from './failures.ts';
+import { callerProofs } from './proofs.ts';
+import { tapping } from './tap.ts';
+import { traces } from './tracing.ts';
+
+export const sessions: Part<SessionWorker> = {
+  name: 'the session worker',
+  isIn: (host) => host.has('session'),
+  async start(host) {
+    const { Sealer, SessionWorker: Worker } = await import('@omnibus/session');
+    const { config, wheel, metrics } = host;
+    const { sealingKeys } = host.options;
+    const worker = await Worker.create({
+      config,
+      bus: host.of(connectedBus),
+      wheel,
+      metrics,
+      tracing: host.of(traces),
+      audit: host.of(auditing),
+      tap: host.find(tapping)?.tap,
+      failures: host.of(failures),
+      sealer: sealingKeys === undefined ? undefined : new Sealer(sealingKeys),
+      proofs: host.of(callerProofs),
+      policy: await compileAccess(config),
+      guardrails: await compileGuards(config),
+      log: host.log.child({ role: 'session' }),
+    });
+    await worker.start();
+    return {
+      offers: worker,
+      async prepare(changed) {
+        const [policy, guardrails] = [await compileAccess(changed), await compileGuards(changed)];
+        return () => worker.apply(changed, policy, guardrails);
+      },
+      leave: () => worker.stop(),
+    };
+  },
+};
