@@ -219,7 +219,7 @@ async function withSubjects(
 }
 
 /** How many replicas a stream is to have, and how long to wait for the nodes that keep them. */
-export interface WantedReplicas {
+interface WantedReplicas {
   readonly count: number;
   /** Called while too few nodes are there. @returns whether to go on waiting; else the stream gets one replica. */
   waits(): boolean;

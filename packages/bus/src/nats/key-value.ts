@@ -56,6 +56,13 @@ function readStored(stored: unknown): Stored {
   throw new BusError('undecodable', 'it is neither a value nor a manifest of one');
 }
 
+/** A part of a value is not there, though the value was not replaced: its stream was lost, or is being restored. */
+class MissingPart extends BusError {
+  constructor(what: string) {
+    super('undecodable', what);
+  }
+}
+
 interface Opening {
   readonly connection: NatsConnection;
   readonly place: NatsPlace;
@@ -194,8 +201,9 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
       store: this.#values,
       observer: async (entry) => {
         if (entry.isDeleted) this.#marks?.add(entry.revision);
+        // Its parts may not be readable now; then it is passed on later.
+        const change = await this.#change(entry);
         try {
-          const change = await this.#change(entry);
           if (change !== undefined) observer(change);
         } catch (error) {
           this.#onFault({ kind: 'observer', what: `whoever watches ${this.#name} threw over a change`, error });
@@ -220,16 +228,17 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
 
   async #change(entry: StoredEntry): Promise<KeyValueChange<Value> | undefined> {
     if (entry.isDeleted) return { kind: 'delete', key: entry.key };
-    const loaded = await this.#load(entry).catch(passOverNewer);
+    const loaded = await this.#load(entry, true).catch(passOverNewer);
     return loaded === undefined ? undefined : { kind: 'put', ...loaded };
   }
 
   /**
    * Undefined for a value that cannot be read, which is reported; and for one that was replaced while its parts were read, since the watcher will receive
    * its successor.
+   * @param needsParts whether it throws where a part is not there.
    * @throws {BusError} `newer-format`, which is reported too.
    */
-  async #load(entry: StoredEntry): Promise<KeyValueEntry<Value> | undefined> {
+  async #load(entry: StoredEntry, needsParts = false): Promise<KeyValueEntry<Value> | undefined> {
     try {
       const value = await this.#read(entry);
       if (value === missing) return undefined;
@@ -237,6 +246,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
       if (verdict !== 'fits') throw new BusError('undecodable', 'the value does not have the shape of its bucket');
       return { key: entry.key, value: value as Value, revision: entry.revision };
     } catch (error) {
+      if (needsParts && error instanceof MissingPart) throw error;
       if (error instanceof BusError && error.kind === 'newer-format')
         this.#onFault({
           kind: 'format',
@@ -259,7 +269,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
       if (part === undefined || part.isDeleted) {
         const now = await this.#values.get(entry.key);
         if (now?.revision !== entry.revision) return missing;
-        throw new BusError('undecodable', `part ${index} of ${stored.parts} is not there`);
+        throw new MissingPart(`part ${index} of ${stored.parts} is not there`);
       }
       parts.push(part.value);
     }

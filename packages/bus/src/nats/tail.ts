@@ -8,16 +8,19 @@ import type { Store, StoredEntry } from './store.ts';
 
 /** Milliseconds between two looks at a bucket of which nothing is heard. */
 const lookMs = 2_000;
+/** Longest pause between two attempts to pass on what could not be read; it doubles. */
+const longestRetryMs = 30_000;
 
 interface TailOptions {
   readonly connection: NatsConnection;
-  readonly store: Store;
+  readonly store: Pick<Store, 'changedSubject' | 'state' | 'from'>;
+  /** An entry for which it rejects is passed on again later, unless another entry has replaced it by then. */
   readonly observer: (entry: StoredEntry) => Promise<void>;
-  /** The bucket could not be read; it is tried again. */
+  /** The bucket or an entry could not be read; it is tried again. Called once for a reason, until reading succeeds or fails for another. */
   readonly failed: (error: unknown) => void;
 }
 
-/** Resolves when everything that was stored has been passed on. */
+/** Resolves when everything that was stored has been passed on, except for what cannot be read yet. */
 export async function followStore(options: TailOptions): Promise<Watch> {
   const tail = new Tail(options);
   await tail.begin();
@@ -35,6 +38,12 @@ class Tail implements Watch {
   #isReading = true;
   #isOver = false;
   #timer: NodeJS.Timeout | undefined;
+  /** The last entry of each key that could not be passed on; the one that failed last comes last. At most one for each key of the bucket. */
+  readonly #unread = new Map<string, StoredEntry>();
+  #retryAt = 0;
+  #retryMs = lookMs;
+  /** Why reading fails at present, as it was reported. */
+  #problem: string | undefined;
 
   constructor(options: TailOptions) {
     this.#options = options;
@@ -67,8 +76,15 @@ class Tail implements Watch {
     this.#isReading = true;
     clearTimeout(this.#timer);
     void this.#readAll()
-      .catch(this.#options.failed)
+      .catch((error: unknown) => this.#fail(error))
       .finally(() => this.#rest());
+  }
+
+  #fail(error: unknown): void {
+    const problem = String(error);
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    this.#options.failed(error);
   }
 
   #rest(): void {
@@ -81,20 +97,55 @@ class Tail implements Watch {
     while (this.#isDue && !this.#isOver && !connection.isClosed() && !connection.isDraining()) {
       this.#isDue = false;
       await this.#readOn();
+      await this.#retry();
+      if (this.#unread.size === 0) this.#problem = undefined;
     }
   }
 
+  async #pass(entry: StoredEntry): Promise<boolean> {
+    const isFirst = this.#unread.size === 0;
+    this.#unread.delete(entry.key);
+    try {
+      await this.#options.observer(entry);
+      return true;
+    } catch (error) {
+      if (isFirst) this.#retryLater(lookMs);
+      this.#unread.set(entry.key, entry);
+      this.#fail(error);
+      return false;
+    }
+  }
+
+  /** Passes on what could not be read before. It stops at the first failure, so that what is new does not wait for all. */
+  async #retry(): Promise<void> {
+    if (this.#unread.size === 0 || performance.now() < this.#retryAt) return;
+    for (const entry of [...this.#unread.values()]) {
+      if (this.#isOver) return;
+      if (await this.#pass(entry)) continue;
+      this.#retryLater(Math.min(2 * this.#retryMs, longestRetryMs));
+      return;
+    }
+  }
+
+  #retryLater(ms: number): void {
+    this.#retryMs = ms;
+    this.#retryAt = performance.now() + ms;
+  }
+
   async #readOn(): Promise<void> {
-    const { store, observer } = this.#options;
+    const { store } = this.#options;
     const state = await store.state();
     // Another stream of the same name: the one before was lost.
-    if (state.created !== this.#created || state.last < this.#next - 1) this.#next = 1;
+    if (state.created !== this.#created || state.last < this.#next - 1) {
+      this.#next = 1;
+      this.#unread.clear();
+    }
     this.#created = state.created;
     if (state.last < this.#next) return;
     for await (const entry of store.from(this.#next, state)) {
       if (this.#isOver) return;
       this.#next = entry.revision + 1;
-      await observer(entry);
+      await this.#pass(entry);
     }
     this.#next = state.last + 1;
   }

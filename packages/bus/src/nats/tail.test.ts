@@ -1,0 +1,87 @@
+/** What a bucket's followers hear while it, or a part of it, cannot be read. */
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { expect, it } from 'vitest';
+import type { Bucket, KeyValueChange } from '../bus.ts';
+import { Heard } from '../testing/heard.ts';
+import { startNatsProgram } from '../testing/nats-server.ts';
+import { openNatsBus } from './bus.ts';
+import type { StoreState } from './store.ts';
+import { followStore } from './tail.ts';
+
+const bucket: Bucket<string> = { name: 'omnibus-torn' };
+
+it('a value whose parts cannot be read is heard when they can, unless another has replaced it, and holds up no other', async () => {
+  const refused = '{ user: reader, password: reader, permissions: { publish: { deny: ["$JS.API.STREAM.CREATE.>"] } } }';
+  await using server = await startNatsProgram(
+    `authorization { users: [${refused}, { user: writer, password: writer }] }`,
+  );
+  const faults = new Heard<string>();
+  const open = (user: string): ReturnType<typeof openNatsBus> =>
+    openNatsBus(
+      { servers: server.url.replace('://', `://${user}:${user}@`), clientName: user, connectTimeoutMs: 5_000 },
+      ({ kind }) => faults.add(kind),
+    );
+  const [far, near] = [await open('writer'), await open('reader')];
+  await far.keyValue(bucket);
+  const heard = new Heard<KeyValueChange<string>>();
+  await (await near.keyValue(bucket)).watch(heard.add);
+
+  const connection = await connect({ servers: server.url, user: 'writer', pass: 'writer' });
+  const manager = await jetstreamManager(connection);
+  const parts = (await manager.streams.info('KV_omnibus-torn-parts')).config;
+  await manager.streams.delete(parts.name);
+  const write = (key: string, stored: object): Promise<unknown> =>
+    manager.jetstream().publish(`$KV.omnibus-torn.${key}`, JSON.stringify(stored));
+  for (const key of ['late', 'replaced']) await write(key, { generation: 'g', parts: 1 });
+  await write('replaced', { value: 'whole' });
+  await heard.until(1);
+  expect(faults.values).toContain('store');
+  await manager.streams.add(parts);
+  await manager.jetstream().publish('$KV.omnibus-torn-parts.late.g.0', JSON.stringify('in parts'));
+  expect((await heard.until(2)).map((change) => [change.key, change.kind === 'put' ? change.value : '-'])).toEqual([
+    ['replaced', 'whole'],
+    ['late', 'in parts'],
+  ]);
+  await connection.close();
+  await near.drain();
+  await far.drain();
+});
+
+it('a bucket that cannot be read is reported once for each reason, and again after it could be read', async () => {
+  await using server = await startNatsProgram();
+  const connection = await connect({ servers: server.url });
+  const changedSubject = 'torn.changed';
+  const empty: StoreState = { created: 'now', first: 1, last: 0, messages: 0 };
+  const looks = new Heard<string>();
+  const said: string[] = [];
+  let problem: string | undefined;
+  const state = (): Promise<StoreState> => {
+    looks.add(problem ?? 'read');
+    return problem === undefined ? Promise.resolve(empty) : Promise.reject(new Error(problem));
+  };
+  const watch = await followStore({
+    connection,
+    store: {
+      changedSubject,
+      state,
+      async *from() {
+        // It stays empty.
+      },
+    },
+    observer: () => Promise.resolve(),
+    failed: (error) => said.push((error as Error).message),
+  });
+  const lookWith = async (now: string | undefined): Promise<void> => {
+    problem = now;
+    const seen = looks.values.length;
+    connection.publish(changedSubject);
+    await looks.until(seen + 1);
+    // What the look reports, it reports before this comes back.
+    await connection.flush();
+  };
+  for (const each of ['gone', 'gone', 'gone', 'slow', 'slow', undefined, 'slow']) await lookWith(each);
+  expect(said).toEqual(['gone', 'slow', 'slow']);
+  watch.close();
+  await connection.close();
+});
