@@ -170,7 +170,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     ['trust', 'compared with nothing'],
     ['trust/evil', 'costly schema'],
     ['policy', 'There are no rules'],
-    ['audit', 'for the roles auditor and admin'],
+    ['audit', 'The audit is off'],
     ['configuration', 'mcpServers.shop'],
     ['nowhere', 'no such view'],
   ] as const;

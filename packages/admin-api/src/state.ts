@@ -26,6 +26,9 @@ export const finding = z.object({
   severity: z.enum(['error', 'warning', 'note']),
   text: z.string(),
   advice: z.string().optional(),
+  since: at
+    .optional()
+    .describe('When the fault began; of several servers, the first of them. Left out where it is not known.'),
   link: z.string().optional().describe('Where in the console it is about: `#/servers/jira`.'),
 });
 export type Finding = z.output<typeof finding>;
@@ -45,6 +48,7 @@ export const overview = z.object({
       mayPayloads: z.boolean(),
       mayPolicy: z.boolean(),
       mayAudit: z.boolean(),
+      isAudited: z.boolean().describe('Whether the configuration has an audit.'),
     })
     .describe('What whoever asks may do here.'),
   findings: z.array(finding),

@@ -42,6 +42,8 @@ export interface CurrentState {
   readonly since: number;
 }
 
+const isTrying = (state: UpstreamState): boolean => state === 'idle' || state === 'connecting' || state === 'backoff';
+
 /** What was counted of calls since the process began. */
 export interface CallCounts {
   readonly servers: readonly {
@@ -259,12 +261,15 @@ export class UpstreamMetrics extends Instruments {
   }
 
   state(server: ServerName, state: UpstreamState): void {
-    if (this.#current.get(server)?.state === state) return;
+    const before = this.#current.get(server);
+    if (before?.state === state) return;
     for (const other of upstreamStates) this.#states.set({ server, state: other }, other === state ? 1 : 0);
-    this.#current.set(server, { state, since: Date.now() });
+    // An attempt to connect again does not end a fault.
+    const isSameFault = before !== undefined && isTrying(before.state) && isTrying(state);
+    this.#current.set(server, { state, since: isSameFault ? before.since : Date.now() });
   }
 
-  /** The state its first connection is in, and since when, in milliseconds since 1970. */
+  /** The state its first connection is in, and since when, in milliseconds since 1970; a server that cannot be connected to is so since the fault. */
   stateOf(server: ServerName): CurrentState | undefined {
     return this.#current.get(server);
   }

@@ -11,6 +11,7 @@ const nothing: Overview['console'] = {
   mayPayloads: false,
   mayPolicy: false,
   mayAudit: false,
+  isAudited: false,
 };
 
 /** The rights in the last overview, which the frame of the page requests; none before the first. */

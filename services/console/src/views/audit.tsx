@@ -27,12 +27,19 @@ const outcomes: Readonly<Record<string, readonly [Tone, string, string]>> = {
 };
 
 export function Audit() {
-  const { mayAudit, who } = may();
+  const { mayAudit, isAudited, who } = may();
   if (who === '')
     return (
       <>
         <Heading>Audit</Heading>
         <UnknownRights />
+      </>
+    );
+  if (!isAudited)
+    return (
+      <>
+        <Heading>Audit</Heading>
+        <Off />
       </>
     );
   if (!mayAudit)
@@ -47,6 +54,22 @@ export function Audit() {
     );
   return <Search />;
 }
+
+/** How the operator turns the audit on. */
+function Off() {
+  return (
+    <>
+      <Empty why="The audit is off: nothing is recorded.">
+        These lines in the configuration turn it on, with the next start; the records go into the folder{' '}
+        <code>audit</code> beside it.
+      </Empty>
+      <Said text={auditLines} isBlock />
+      <Copy text={auditLines} label="Copy the lines" />
+    </>
+  );
+}
+
+const auditLines = 'audit:\n  sinks:\n    - { kind: file, folder: audit }\n';
 
 function Search() {
   const { item, query } = place.value;
@@ -117,12 +140,7 @@ function Pages({
       setProblem(problemWords(error));
     }
   };
-  if (!first.isRecorded)
-    return (
-      <Empty why="Nothing is recorded: there is no audit in the configuration.">
-        Name a sink under <code>audit</code>, such as <code>{'sinks: [{ kind: file, folder: audit }]'}</code>.
-      </Empty>
-    );
+  if (!first.isRecorded) return <Off />;
   const elsewhere = first.elsewhere.length > 0 && (
     <p>Records go to {first.elsewhere.join(', ')} too, which cannot be searched here.</p>
   );

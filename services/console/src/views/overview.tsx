@@ -55,7 +55,7 @@ function Findings({ findings }: { readonly findings: readonly Finding[] }) {
   );
 }
 
-function OneFinding({ severity, text, advice, link }: Finding) {
+function OneFinding({ severity, text, advice, since, link }: Finding) {
   const state =
     severity === 'error' ? (
       <State tone="bad" shape="✗" word="error" />
@@ -69,6 +69,11 @@ function OneFinding({ severity, text, advice, link }: Finding) {
   return (
     <>
       {state} <Said text={text} max={600} />{' '}
+      {since !== undefined && (
+        <span class="dim nowrap">
+          for <Ago at={since} isSince />{' '}
+        </span>
+      )}
       {target !== undefined && (
         <a href={target}>
           look at it<span class="unseen"> ({target.slice(2)})</span>

@@ -96,7 +96,8 @@ export class Assembly {
     if (this.#subscription === undefined) return [await answer(question)];
     const answers = new Map<WorkerId, AdminAnswer>();
     const { promise, resolve } = Promise.withResolvers<void>();
-    const limit = wheel.schedule(limitMs, resolve);
+    // In a process that is late itself, answers that have arrived are read before the wait ends.
+    const limit = wheel.schedule(limitMs, () => void setImmediate(resolve));
     let pending: PendingRequest | undefined;
     try {
       pending = bus.request(subjects.adminAsk, question, {

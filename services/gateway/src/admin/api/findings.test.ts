@@ -32,6 +32,30 @@ it('servers that are down for one reason are one finding, which names them', () 
   ]);
 });
 
+it('a crashed program is named with its last words, and with the time since the fault', () => {
+  const crashed = (name: string, since: string): Row =>
+    rowOf(name, {
+      state: 'down',
+      problem: 'its program ended with code 1',
+      lastWords: 'Error: API_KEY is missing',
+      since,
+    });
+  const of = (names: readonly string[]) =>
+    findingsOf({
+      processes: { processes: [], missing: [] } as unknown as Processes,
+      servers: {
+        servers: names.map((name, at) => crashed(name, `2026-01-0${9 - at}T00:00:00Z`)),
+      } as unknown as Servers,
+      configuration: { rejected: undefined, restart: [], file: 'omnibus.yaml' },
+    }).map(({ text, since }) => [text, since]);
+  expect(of(['a'])).toEqual([
+    ['server a is down: its program ended with code 1: Error: API_KEY is missing', '2026-01-09T00:00:00Z'],
+  ]);
+  expect(of(['a', 'b', 'c', 'd'])).toEqual([
+    ['4 servers are down: its program ended with code 1: Error: API_KEY is missing', '2026-01-06T00:00:00Z'],
+  ]);
+});
+
 it('what waits for a decision comes before other warnings', () => {
   const lines = found([rowOf('lost', { state: 'unknown' }), rowOf('pinned', { held: 1 })]);
   expect(lines.map((line) => line.split(' | ')[1])).toEqual([

@@ -98,6 +98,7 @@ function ofProcesses({ processes, missing }: Processes): Finding[] {
 /** What is wrong with one server. Servers with the same `cause` become one finding. */
 interface ServerFinding {
   readonly id: string;
+  readonly since?: string | undefined;
   readonly severity: Finding['severity'];
   readonly server: string;
   /** What is the same for all servers with this trouble. */
@@ -118,17 +119,19 @@ function ofServers(found: readonly ServerFinding[]): Finding[] {
   return [...Map.groupBy(found, ({ id, cause }) => `${id} ${cause}`).values()].flatMap((alike) => {
     const [first] = alike as [ServerFinding];
     if (alike.length <= maxSingle)
-      return alike.map(({ id, severity, server, text, problem = '', advice, link }): Finding => ({
+      return alike.map(({ id, severity, server, text, problem = '', advice, since, link }): Finding => ({
         id: `${id} ${server}`,
         severity,
         text: text(`server ${server}`, 'is', problem),
         link,
         ...(advice === undefined ? {} : { advice }),
+        ...(since === undefined ? {} : { since }),
       }));
     const names = alike.slice(0, maxNamed).map(({ server }) => server);
     const others = alike.length - names.length;
     const named = `${names.join(', ')}${others === 0 ? '' : ` and ${others} more`}`;
     // Advice that names one server is for that server.
+    const began = alike.flatMap(({ since }) => since ?? []).toSorted();
     const common = alike.every(({ advice }) => advice === first.advice) ? first.advice : undefined;
     return [
       {
@@ -137,6 +140,7 @@ function ofServers(found: readonly ServerFinding[]): Finding[] {
         text: first.text(`${alike.length} servers`, 'are', first.cause),
         advice: common === undefined ? named : `${named}. ${common}`,
         link: first.link.replace(/\/[^/]*$/, ''),
+        ...(began[0] === undefined ? {} : { since: began[0] }),
       },
     ];
   });
@@ -145,13 +149,20 @@ function ofServers(found: readonly ServerFinding[]): Finding[] {
 function aboutServer({
   name,
   state,
-  problem,
+  problem: said,
+  lastWords,
+  since,
   advice,
   leftOut,
   held,
   places,
   paused,
 }: Servers['servers'][number]): ServerFinding[] {
+  // A program that has ended says why in its last words.
+  const problem =
+    said === undefined || state === 'up' || lastWords === undefined || said.includes(lastWords)
+      ? said
+      : `${said}: ${lastWords}`;
   const at = encodeURIComponent(name);
   const about = { server: name, link: `#/servers/${at}` };
   const apart = places.filter((place) => place.state === 'down').length;
@@ -159,7 +170,7 @@ function aboutServer({
   /** Problems name the server, or its address, in front of what is the same for others. */
   const cause =
     problem
-      ?.replaceAll(name, '')
+      ?.replaceAll(new RegExp(String.raw`(?<![\w-])${name}(?![\w-])`, 'g'), '')
       .replaceAll(/https?:\/\/\S+|\d+\.\d+\.\d+\.\d+:\d+/g, '')
       .trim() ?? 'it does not answer';
   if (state === 'down')
@@ -168,8 +179,9 @@ function aboutServer({
       id: 'down',
       severity: 'error',
       cause,
-      text: (servers, are, said) => `${servers} ${are} down: ${said}`,
+      text: (servers, are, why) => `${servers} ${are} down: ${why}`,
       problem: problem ?? 'it does not answer',
+      since,
       advice,
     });
   if (state === 'unknown')
@@ -195,18 +207,18 @@ function aboutServer({
       id: 'problem',
       severity: 'warning',
       cause,
-      text: (servers, _are, said) => `${servers}: ${said}`,
+      text: (servers, _are, why) => `${servers}: ${why}`,
       problem,
     });
   if (paused !== undefined) {
-    const { by, since, until, because } = paused;
+    const { by, until, because } = paused;
     found.push({
       ...about,
       id: 'paused',
       severity: 'warning',
       cause: `${by} ${because ?? ''}`,
       text: (servers, are) =>
-        `${servers} ${are} paused by ${by} since ${since}${until === undefined ? '' : `, until ${until}`}${because === undefined ? '' : `: ${because}`}`,
+        `${servers} ${are} paused by ${by} since ${paused.since}${until === undefined ? '' : `, until ${until}`}${because === undefined ? '' : `: ${because}`}`,
       advice: `Nothing new is sent to it until: omnibus resume ${name}`,
     });
   }

@@ -146,7 +146,7 @@ export class ProcessDesk {
               repairs,
             }) => {
               const current = metrics.upstream.stateOf(server as ServerName);
-              const state = stateOf(current?.state, status);
+              const state = stateOf(current?.state, status, own);
               const { unreadable, wantsSignIn } = said.get(server) ?? {};
               const problem =
                 own ??
@@ -207,9 +207,15 @@ function shownRepair({ repair, count, firstAt, lastAt, example }: RepairRow): Js
   };
 }
 
-function stateOf(state: UpstreamState | undefined, status: 'up' | 'down'): 'up' | 'down' | 'connecting' | 'asleep' {
+/** A server that is tried again is down until it is up, so that it does not change its state with each attempt. */
+function stateOf(
+  state: UpstreamState | undefined,
+  status: 'up' | 'down',
+  problem: string | undefined,
+): 'up' | 'down' | 'connecting' | 'asleep' {
   if (state === 'asleep') return 'asleep';
-  if (state === 'connecting' || state === 'idle') return 'connecting';
+  const hasFailed = status === 'down' && problem !== undefined && problem !== 'it is still connecting';
+  if ((state === 'connecting' || state === 'idle') && !hasFailed) return 'connecting';
   return (state === 'ready' || state === 'sign_in') && status === 'up' ? 'up' : 'down';
 }
 

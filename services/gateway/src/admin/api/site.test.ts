@@ -184,6 +184,7 @@ it('what somebody may is said, so that no button is shown that would be refused'
     mayPayloads: false,
     mayPolicy: false,
     mayAudit: false,
+    isAudited: false,
   });
   expect(rightsOf(configOf({}), ['auditor'], 'eve')).toMatchObject({
     mayChange: false,

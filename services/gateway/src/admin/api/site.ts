@@ -282,5 +282,6 @@ export function rightsOf(config: Config, roles: readonly AdminRole[], who: strin
     mayPayloads: mode === 'full' && mayAct && config.console.payloads,
     mayPolicy: mayDo('policy', roles),
     mayAudit: mayDo('audit', roles),
+    isAudited: config.audit !== undefined,
   };
 }
