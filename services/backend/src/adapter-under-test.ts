@@ -28,7 +28,7 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
-import { Adapter } from './adapter.ts';
+import { Adapter, type AdapterOptions } from './adapter.ts';
 import type { ApprovedStore } from './catalog/definitions/approved-store.ts';
 import { Definitions } from './catalog/definitions/definitions.ts';
 import { credentialsOf } from './transport/credentials/server-credentials.ts';
@@ -87,7 +87,12 @@ export class AdapterUnderTest implements AsyncDisposable {
   readonly #name = parseServerName('up');
   readonly #worker = newWorkerId('backend');
 
-  private constructor(server: ReturnType<typeof createServer>, settings: object, store: ApprovedStore | undefined) {
+  private constructor(
+    server: ReturnType<typeof createServer>,
+    settings: object,
+    store: ApprovedStore | undefined,
+    isWaitedFor: AdapterOptions['isWaitedFor'],
+  ) {
     this.#server = server;
     this.#agents = new Agents();
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
@@ -120,6 +125,7 @@ export class AdapterUnderTest implements AsyncDisposable {
       reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }),
       dispatcher: this.#agents.of(undefined, undefined, config.proxy),
       signIns: undefined,
+      isWaitedFor,
       credentials: credentialsOf({
         server: this.#name,
         config,
@@ -146,13 +152,19 @@ export class AdapterUnderTest implements AsyncDisposable {
   /**
    * @param settings of the server in the configuration, besides its address.
    * @param store where it is kept what was approved of the server.
+   * @param isWaitedFor of the adapter.
    */
-  static async start(script: ServerScript, settings: object = {}, store?: ApprovedStore): Promise<AdapterUnderTest> {
+  static async start(
+    script: ServerScript,
+    settings: object = {},
+    store?: ApprovedStore,
+    isWaitedFor?: AdapterOptions['isWaitedFor'],
+  ): Promise<AdapterUnderTest> {
     let made: AdapterUnderTest | undefined;
     const server = createServer((request, response) => void made?.serve(script, request, response));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    made = new AdapterUnderTest(server, settings, store);
+    made = new AdapterUnderTest(server, settings, store, isWaitedFor);
     const catalog = await made.bus.keyValue(catalogBucket);
     const heard = made.records;
     await catalog.watch((change) => {

@@ -14,7 +14,7 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import type { Tap, Tracing, UpstreamLoad } from '@omnibus/telemetry';
-import { Calls } from './call/calls.ts';
+import { Calls, type CallsOptions } from './call/calls.ts';
 import { QuestionRelay } from './call/question-relay.ts';
 import { SchemaChecks } from './call/schema-checks.ts';
 import { signInWith, type SignInDesk } from './call/sign-in.ts';
@@ -32,7 +32,7 @@ import type { Definitions } from './catalog/definitions/definitions.ts';
 import { LogLevels } from './subscriptions/log-levels.ts';
 import { ResourceSubscriptions } from './subscriptions/resource-subscriptions.ts';
 
-export interface AdapterOptions extends ConnectionFactoryOptions {
+export interface AdapterOptions extends ConnectionFactoryOptions, Pick<CallsOptions, 'isWaitedFor'> {
   readonly budget: ConnectionBudget;
   readonly bus: Bus;
   readonly tracing: Tracing | undefined;
@@ -132,6 +132,7 @@ export class Adapter {
       config,
       wheel,
       log,
+      isWaitedFor: options.isWaitedFor,
       meter: metrics.upstream.callMeter(server),
       tracing: options.tracing,
       tap: options.tap,

@@ -292,6 +292,7 @@ export class Backend {
       definitions,
       credentials,
       signIns,
+      isWaitedFor: bus.isShared ? (command) => this.#leases.isWaitedFor(command) : undefined,
       diary: this.#means.diaryOf(name),
       repairs: config.validation === 'enforce' ? undefined : this.#means.repairsOf(server),
       // What it said of itself before is not shown on where nobody can tell to whom it may be shown.

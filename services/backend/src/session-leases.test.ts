@@ -5,6 +5,8 @@ import {
   newRequestKey,
   newWorkerId,
   presenceMs,
+  type ExchangeContext,
+  type ExchangeId,
   type SessionKey,
   type SessionRecord,
   type WorkerId,
@@ -219,4 +221,19 @@ it('a worker whose signs stay out for a moment loses nothing, and one that is pr
   await pass(manyLooks);
   expect(new Set(forgotten)).toEqual(new Set([recorded, unrecorded]));
   expect(workers).toEqual([other]);
+});
+
+it('a call is waited for while its worker answers, and no longer once that is gone or silent', async () => {
+  const [here, slow, dead] = await Promise.all([1, 2, 3].map(() => new SessionWorker().start()));
+  await pass(lookMs);
+  slow?.pause();
+  dead?.kill();
+  const made = [here, slow, dead].map((by) =>
+    leases.isWaitedFor({
+      exchange: `${by?.worker}-1` as ExchangeId,
+      context: { session: newRequestKey() } as ExchangeContext,
+    }),
+  );
+  await pass(20_000);
+  expect(await Promise.all(made)).toEqual([true, false, false]);
 });

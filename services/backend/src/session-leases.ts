@@ -6,9 +6,25 @@
  * A session is given up when its record names a worker that has been proven gone for as long as a session may be idle; or when it has no record and every
  * worker has said twice that it does not hold it, or is proven gone. Silence proves nothing.
  */
-import { askWorkers, BusError, PresenceWatch, sessionsBucket, subjects, type Bus, type KeyValue } from '@omnibus/bus';
+import {
+  askWorker,
+  askWorkers,
+  BusError,
+  PresenceWatch,
+  sessionsBucket,
+  subjects,
+  type Bus,
+  type KeyValue,
+} from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import type { Presence, SessionKey, SessionRecord, WorkerId } from '@omnibus/protocol';
+import {
+  askerOf,
+  type CallCommand,
+  type Presence,
+  type SessionKey,
+  type SessionRecord,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 
 export interface SessionLeasesOptions {
@@ -62,6 +78,19 @@ export class SessionLeases {
   /** Session workers that are there, or may be. */
   get workers(): readonly WorkerId[] {
     return this.#workers.expected;
+  }
+
+  /**
+   * Whether the session worker that made a call is still there. If it is gone or does not answer, the client is told that the outcome is unknown, and the call
+   * must not be sent any more.
+   */
+  async isWaitedFor({ exchange, context }: Pick<CallCommand, 'exchange' | 'context'>): Promise<boolean> {
+    const worker = askerOf(exchange);
+    if (worker === undefined) return true;
+    const { bus, wheel } = this.#options;
+    const asking = { bus, clock: wheel, workers: this.#workers };
+    const answer = await askWorker(asking, worker, subjects.sessionFindAt(worker), { key: context.session });
+    return answer !== undefined && answer !== 'silence';
   }
 
   stop(): void {

@@ -10,7 +10,6 @@ import type { ServerConfig } from '@omnibus/config';
 import { Bulkhead, Drain, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
   fault,
-  isObject,
   outcomeUrlProblem,
   roundMethods,
   type CallCommand,
@@ -34,7 +33,7 @@ import { CallTelling } from './call-telling.ts';
 import { Call, listedToolOf, resultOf, tracedParams } from './call.ts';
 import { CallSignIns } from './call-sign-ins.ts';
 import type { CallSignIn } from './sign-in.ts';
-import { mayHoldNulls, withoutNullMembers } from './result-nulls.ts';
+import { repaired } from './result-nulls.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 import type { Tasks } from './tasks.ts';
@@ -45,6 +44,8 @@ export interface CallsOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly meter: CallMeter;
+  /** Whether the session worker that made a call is still there; undefined where it cannot be gone alone. */
+  readonly isWaitedFor: ((command: CallCommand) => Promise<boolean>) | undefined;
   readonly tracing: Tracing | undefined;
   /** Reports calls to watchers; undefined where nobody can watch. */
   readonly tap: Tap | undefined;
@@ -104,7 +105,7 @@ export class Calls {
       questions,
       isOpen: (call) => this.#calls.has(call),
       failed: (call, error) => this.#failed(call, error),
-      again: (call) => (call.place === undefined ? this.#enter(call) : this.#run(call)),
+      again: (call) => this.#resume(call, () => (call.place === undefined ? this.#enter(call) : this.#run(call))),
       end: (call, outcome) => this.#end(call, outcome),
       report: (call, message, step) =>
         wordsOf(call, this.#port).progress({ token: undefined, progress: step, message }),
@@ -153,9 +154,13 @@ export class Calls {
     const since = performance.now();
     let waits = false;
     const place = this.#bulkhead.enter(call.session, (given) => {
-      if (waits) this.#options.meter.waited((performance.now() - since) / 1_000);
       call.place = given;
-      this.#run(call);
+      if (!waits) {
+        this.#run(call);
+        return;
+      }
+      this.#options.meter.waited((performance.now() - since) / 1_000);
+      this.#resume(call, () => this.#run(call));
     });
     waits = true;
     call.place = place;
@@ -203,7 +208,25 @@ export class Calls {
     if (!this.#calls.has(call)) return;
     const settling = this.#options.connections().settling(call.command.context);
     if (settling === undefined) this.#takeTurn(call);
-    else this.#after(call, settling, () => this.#takeTurn(call));
+    else this.#after(call, settling, () => this.#resume(call, () => this.#takeTurn(call)));
+  }
+
+  /** Goes on with a call that has waited. If its session worker is gone, its client is told that the outcome is unknown: then it is not made any more. */
+  #resume(call: Call, go: () => void): void {
+    const asked = this.#options.isWaitedFor?.(call.command);
+    if (asked === undefined) {
+      go();
+      return;
+    }
+    const { server } = this.#options;
+    this.#after(call, asked, (isWaitedFor) => {
+      if (isWaitedFor) go();
+      else
+        this.#refuse(
+          call,
+          fault('gateway.interrupted', 'the part of the gateway that made the call is gone', { server }),
+        );
+    });
   }
 
   /** Goes on with a call after a wait, unless it has ended meanwhile. */
@@ -233,7 +256,7 @@ export class Calls {
     }
     const turn = isAboutTask ? undefined : this.#options.connections().turn(context, call.rootsKey);
     if (turn === undefined) this.#startGuarded(call);
-    else this.#after(call, turn, () => this.#start(call));
+    else this.#after(call, turn, () => this.#resume(call, () => this.#start(call)));
   }
 
   /** The client is one of several of the same user, and the server has read roots: a request goes to a connection with the same roots. */
@@ -379,21 +402,8 @@ export class Calls {
   }
 
   #finish(call: Call, given: ExchangeOutcome): void {
-    if (!this.signIns.takes(call, given)) this.#end(call, this.#repaired(call, given));
-  }
-
-  #repaired({ command: { method, params, context } }: Call, given: ExchangeOutcome): ExchangeOutcome {
     const { repairs, catalog } = this.#options;
-    if (repairs === undefined || !mayHoldNulls(given)) return given;
-    return withoutNullMembers(
-      method,
-      given,
-      () => {
-        const schema = catalog.tool(String(params['name']), context.principal)?.['outputSchema'];
-        return isObject(schema) && schema['type'] !== 'object';
-      },
-      (place) => repairs.note('null-member', `result of ${method}: ${place}`),
-    );
+    if (!this.signIns.takes(call, given)) this.#end(call, repaired(call.command, given, repairs, catalog));
   }
 
   #end(call: Call, given: ExchangeOutcome): void {

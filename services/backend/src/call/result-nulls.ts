@@ -2,7 +2,16 @@
  * Members of a result that are null where the specification's schema has no null: libraries write members that are not set in this way, and official clients
  * refuse the result over them. Data of a tool is left as it is.
  */
-import { isObject, methodRow, type ExchangeMethod, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
+import {
+  isObject,
+  methodRow,
+  type CallCommand,
+  type ExchangeMethod,
+  type ExchangeOutcome,
+  type JsonObject,
+  type RepairCounts,
+} from '@omnibus/protocol';
+import type { CatalogPublisher } from '../catalog/publisher.ts';
 
 /** Optional members of results, of blocks of content, of contents and of completions (2025-11-25 and 2026-07-28 schema). */
 const optional: ReadonlySet<string> = new Set([
@@ -102,4 +111,26 @@ function without(object: JsonObject, name: string, place: string, note: (place: 
 
 function withMember(object: JsonObject, name: string, value: JsonObject): JsonObject {
   return object[name] === value ? object : { ...object, [name]: value };
+}
+
+/**
+ * What a call is answered, without null members of its result.
+ * @param repairs counts them; undefined where nothing is repaired.
+ */
+export function repaired(
+  { method, params, context }: CallCommand,
+  given: ExchangeOutcome,
+  repairs: RepairCounts | undefined,
+  catalog: Pick<CatalogPublisher, 'tool'>,
+): ExchangeOutcome {
+  if (repairs === undefined || !mayHoldNulls(given)) return given;
+  return withoutNullMembers(
+    method,
+    given,
+    () => {
+      const schema = catalog.tool(String(params['name']), context.principal)?.['outputSchema'];
+      return isObject(schema) && schema['type'] !== 'object';
+    },
+    (place) => repairs.note('null-member', `result of ${method}: ${place}`),
+  );
 }

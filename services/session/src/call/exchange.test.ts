@@ -1,6 +1,6 @@
 /** One request on its way to one server, with an adapter that says what the test wants and time that the test lets pass. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { MemoryBus, subjects } from '@omnibus/bus';
+import { BusError, MemoryBus, subjects, type PendingRequest, type ReplyObserver, type Subject } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous,
@@ -62,6 +62,19 @@ beforeEach(async () => {
 afterEach(() => {
   vi.useRealTimers();
 });
+
+/** A bus on which every reply is lost. */
+class LosingBus extends MemoryBus {
+  override request<Request, Reply>(
+    to: Subject<Request, Reply>,
+    payload: Request,
+    observer: ReplyObserver<Reply>,
+  ): PendingRequest {
+    const request = super.request(to, payload, observer);
+    queueMicrotask(() => observer.failed(new BusError('lost', 'a reply could not be read')));
+    return request;
+  }
+}
 
 async function begin(
   method: ExchangeMethod = 'tools/call',
@@ -169,6 +182,15 @@ describe('an exchange', () => {
     await say({ kind: 'result', result: {} });
     await pass(20_000);
     expect([said, reasons()]).toEqual([['progress 1'], ['result']]);
+  });
+
+  it('is cancelled at its adapter if a reply of that is lost: the adapter may not have sent it to the server yet', async () => {
+    bus = new LosingBus(({ what }) => expect.fail(what));
+    await bus.subscribe(subjects.backend(server), (command, reply) => void calls.push({ command, reply }));
+    await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));
+    const { exchange } = await begin();
+    await pass(0);
+    expect([reasons(), cancelled()]).toEqual([['gateway.interrupted'], [exchange.id]]);
   });
 
   it('is never settled after it was cancelled, and the server is told to stop', async () => {

@@ -340,6 +340,9 @@ export class Exchange extends Link {
   #fail(error: BusError): void {
     if (this.isSettled) return;
     const { server } = this.#request;
+    // An adapter may have it, and may not have sent it yet.
+    if (error.kind !== 'no-responders' && error.kind !== 'closed')
+      this.#tell({ kind: 'cancel', exchange: this.id, reason: 'the call was given up' });
     this.end(
       gatewayFaultOf(error) ?? (error.kind === 'no-responders' ? unavailable(server) : interrupted(server, error.kind)),
     );
