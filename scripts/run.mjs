@@ -160,6 +160,14 @@ const tasks = {
     build();
     run('node', ['test/dist/docs/write.js']);
   },
+  /** Builds the site of the documents into `docs/.vitepress/dist`; a dead link fails. Its generator is installed here alone. */
+  site() {
+    const folder = join(root, 'docs', '.vitepress');
+    const marker = join(folder, 'node_modules', '.package-lock.json');
+    if (!existsSync(marker) || statSync(marker).mtimeMs < statSync(join(folder, 'package-lock.json')).mtimeMs)
+      run('npm', ['ci', '--prefix', folder, '--no-audit', '--no-fund', '--loglevel=error']);
+    run('node', [join(folder, 'node_modules/vitepress/bin/vitepress.js'), 'build', 'docs']);
+  },
 };
 
 if (!Object.hasOwn(tasks, task)) {

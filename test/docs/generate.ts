@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openApi } from '@omnibus/admin-api';
 import { natsUserNames, permissionsOf, setUpPermissions, subjectTable } from '@omnibus/bus';
 import { configJsonSchema } from '@omnibus/config';
-import { alertRules, dashboards, grafanaModel, valuesSchema } from '@omnibus/deploy';
+import { alertRules, alerts, dashboards, grafanaModel, runbookOf, valuesSchema } from '@omnibus/deploy';
 import { commandTable, createProgram, exits, jsonShapes, shapeText } from '@omnibus/gateway';
 import { errorTable, version } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
@@ -33,6 +33,7 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
       `# Generated from packages/bus/src/nats/permissions.ts by \`npm run docs\`.\n${natsAuthorization()}`,
     ],
     ['docs/reference/differences.md', differences()],
+    ['docs/runbooks/README.md', runbooks()],
     // A chart must contain all its files, so the generated files for Grafana and Prometheus are copied into it.
     ...['deploy/grafana', chartFiles].flatMap((folder) =>
       dashboards.map(
@@ -120,6 +121,21 @@ ${sections.join('\n')}`;
 function jsonOf(command: string): string {
   const { [command]: shape } = jsonShapes;
   return shape === undefined ? '' : `\n\`--json\` prints \`${shapeText(shape)}\`.\n`;
+}
+
+/** The page of each alert. */
+function runbooks(): string {
+  const rows = alerts.map(({ name, severity, description }) => [
+    `[${name}](${runbookOf(name)})`,
+    severity,
+    description.replaceAll(/\{\{ \$value[^}]*\}\}/g, 'N').replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '($1)'),
+  ]);
+  return `# Runbooks
+
+${generated('deploy/src/alerts.ts')}Each alert has a page: what it means, where to look, what to do. N stands for the measured value.
+
+${table(['alert', 'severity', 'what happens'], rows)}
+`;
 }
 
 function subjects(): string {
