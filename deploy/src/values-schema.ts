@@ -16,19 +16,32 @@ const ofChart = ['bus', 'listen', 'admin', 'discovery'] as const;
 /**
  * @param values the schema as it is, whose part about `config` is replaced.
  * @param config JSON Schema of the configuration.
+ * @param ignored options of a server that the configuration may have and the gateway ignores.
  */
-export function valuesSchema(values: Schema, config: Schema): Schema {
-  const plain = relaxed(config) as { readonly properties: Schema };
+export function valuesSchema(values: Schema, config: Schema, ignored: readonly string[]): Schema {
+  const plain = relaxed(config) as { readonly properties: Schema & { readonly mcpServers: Servers } };
+  const { mcpServers } = plain.properties;
+  const { additionalProperties: server } = mcpServers;
+  const servers = {
+    ...mcpServers,
+    additionalProperties: { ...server, properties: { ...server.properties, ...each(ignored, true) } },
+  };
   return {
     ...values,
     properties: {
       ...(values['properties'] as Schema),
-      config: {
-        ...plain,
-        properties: { ...plain.properties, ...Object.fromEntries(ofChart.map((name) => [name, false])) },
-      },
+      config: { ...plain, properties: { ...plain.properties, mcpServers: servers, ...each(ofChart, false) } },
     },
   };
+}
+
+/** The schema of the servers of the configuration, by name. */
+interface Servers {
+  readonly additionalProperties: { readonly properties: Schema };
+}
+
+function each(options: readonly string[], isAllowed: boolean): Schema {
+  return Object.fromEntries(options.map((name) => [name, isAllowed]));
 }
 
 function relaxed(schema: unknown): unknown {

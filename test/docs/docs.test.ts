@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { access, readFile } from 'node:fs/promises';
+import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { root } from '../support/processes.ts';
@@ -14,6 +15,27 @@ it('the generated documents are those of the source; `npm run docs` writes them'
 it('the example configurations are good', async () => {
   const { readConfigFile } = await import('@omnibus/config');
   expect(await readConfigFile(join(root, 'deploy/examples/quickstart.yaml'), {})).toHaveProperty('config');
+});
+
+it('the chart takes the options of clients that a server in the configuration may have without effect', async () => {
+  const { ignoredServerKeys, readConfigFile } = await import('@omnibus/config');
+  const servers = {
+    a: { url: 'http://127.0.0.1:1/mcp', ...Object.fromEntries(ignoredServerKeys.map((key) => [key, {}])) },
+  };
+  const file = join(await mkdtemp(join(tmpdir(), 'omnibus-docs-')), 'omnibus.json');
+  await writeFile(file, JSON.stringify({ mcpServers: servers }));
+  const read = await readConfigFile(file, {});
+  await rm(dirname(file), { recursive: true });
+  expect(read).toHaveProperty('config');
+  const values = JSON.parse(await readFile(join(root, 'deploy/helm/omnibus/values.schema.json'), 'utf8')) as {
+    readonly properties: {
+      readonly config: { readonly properties: { readonly mcpServers: { readonly additionalProperties: object } } };
+    };
+  };
+  expect(values.properties.config.properties.mcpServers.additionalProperties).toMatchObject({
+    properties: Object.fromEntries(ignoredServerKeys.map((key) => [key, true])),
+    additionalProperties: false,
+  });
 });
 
 /** Pages of a folder, and of the folders in it if `options` says so. */

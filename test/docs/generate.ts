@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openApi } from '@omnibus/admin-api';
 import { natsUserNames, permissionsOf, setUpPermissions, subjectTable } from '@omnibus/bus';
-import { configJsonSchema } from '@omnibus/config';
+import { configJsonSchema, ignoredServerKeys } from '@omnibus/config';
 import { alertRules, alerts, dashboards, grafanaModel, runbookOf, valuesSchema } from '@omnibus/deploy';
 import { commandTable, createProgram, exits, jsonShapes, shapeText } from '@omnibus/gateway';
 import { errorTable, version } from '@omnibus/protocol';
@@ -57,7 +57,7 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
 /** The part about `config` is generated, and the rest is written by hand. */
 async function valuesOfChart(): Promise<string> {
   const written = JSON.parse(await readFile(join(root, chartValues), 'utf8')) as Readonly<Record<string, unknown>>;
-  return `${JSON.stringify(valuesSchema(written, { ...configJsonSchema() }), null, 2)}\n`;
+  return `${JSON.stringify(valuesSchema(written, { ...configJsonSchema() }, ignoredServerKeys), null, 2)}\n`;
 }
 
 function errors(): string {

@@ -1,6 +1,6 @@
 export { nearestOf } from './nearest.ts';
 export { parseDurationMs as parseDuration } from './duration.ts';
-export { configJsonSchema } from './schema.ts';
+export { configJsonSchema, ignoredServerKeys } from './schema.ts';
 export { accountOf } from './accounts.ts';
 export { isForOneUser, isOfUsers, isOwned } from './users.ts';
 export type { Role } from './role.ts';
