@@ -27,7 +27,7 @@ export { diffServers, enabledServers, restartOptions } from './diff.ts';
 export { hasEndpoint, hasTenants, isForTenant, serversFor } from './tenants.ts';
 export type { ServerChanges } from './diff.ts';
 export { clientById, clients } from './clients/table.ts';
-export type { Client } from './clients/table.ts';
+export type { Client } from './clients/client.ts';
 export { ownerOf, readClientFile } from './clients/read.ts';
 export type { ClientFile } from './clients/read.ts';
 export { entriesAt, formatOf, removeEntry, setEntry } from './edit/entries.ts';

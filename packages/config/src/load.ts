@@ -2,13 +2,14 @@
 import { isTemplate, placeholdersOf } from '@omnibus/protocol';
 import { adopt } from './clients/adopt.ts';
 import { recognize } from './clients/recognize.ts';
-import type { Client } from './clients/table.ts';
+import type { Client } from './clients/client.ts';
 import { readDocument, type ReadDocument } from './document.ts';
 import { migrateConfig } from './migrate.ts';
 import { profileNotes } from './profile-notes.ts';
 import { byPlace, formatPath, type ConfigProblem, type Path } from './problem.ts';
 import { type ReferenceSource } from './references.ts';
-import { configSchema, ignoredServerKeys, type Config } from './schema.ts';
+import { configSchema } from './checked-schema.ts';
+import { ignoredServerKeys, type Config } from './schema.ts';
 import { secretsSchema, type StoreSettings } from './secrets-schema.ts';
 import { ServerFaults } from './server-faults.ts';
 import { serverNotes } from './server-notes.ts';

@@ -4,7 +4,6 @@
  */
 import { defaultLimits, isToken, type Limits } from '@omnibus/protocol';
 import { z } from 'zod';
-import { checkAcross } from './across-options.ts';
 import { accessSchema } from './access-schema.ts';
 import { auditSchema } from './audit-schema.ts';
 import { authSchema, tenantName } from './auth-schema.ts';
@@ -287,7 +286,7 @@ const profile = z.strictObject({
 const limit = (option: keyof Limits, maximum = Number.MAX_SAFE_INTEGER) =>
   z.int().positive().max(maximum).default(defaultLimits[option]);
 
-const shape = z.strictObject({
+export const shape = z.strictObject({
   $schema: z.string().optional().describe('Address of the JSON Schema of this file, for editors.'),
   listen: hostPort
     .default('127.0.0.1:7300')
@@ -751,9 +750,8 @@ function isPlainAddress({ username, password, search, hash, pathname }: URL): bo
   );
 }
 
-export const configSchema = shape.superRefine(checkAcross);
-
-export type Config = z.output<typeof configSchema>;
+/** A configuration that `checkedSchema` has checked. */
+export type Config = Options;
 /**
  * What is configured for one server. `addresses` is set for servers that others add (from a cluster): they may be at an address of this machine, of its
  * link or of a cloud's credentials only where the host is listed there. `isStarted`: something else starts the server when it is needed, so a call waits for it.

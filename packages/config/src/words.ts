@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { nearestOf } from './nearest.ts';
 import type { Path } from './problem.ts';
-import { configSchema } from './schema.ts';
+import { configSchema } from './checked-schema.ts';
 import { isSecretOption } from './secret-options.ts';
 import { secretArguments } from './secret-words.ts';
 import { isMap, textsIn, type Values } from './values.ts';

@@ -10,11 +10,8 @@ import type { ExchangeId, Principal, ServerName, SessionKey, WorkerId } from './
 import type { JsonNumber } from './exact-numbers.ts';
 import type { JsonObject, JsonRpcErrorObject } from './json-rpc.ts';
 import type { CarriedMethod, InputMethod } from './method-table.ts';
-import type { ListMethod, LogLevel } from './methods.ts';
+import type { ExchangeMethod, LogLevel } from './methods.ts';
 import type { Client } from './session-messages.ts';
-
-/** Methods that are forwarded to one server. All others are answered by the gateway, lists too, except where only the server can answer (`View.isUnreadHere`). */
-export type ExchangeMethod = CarriedMethod | CustomMethod | ListMethod;
 
 /** Methods about a task that a server works on (2025-11-25, basic/utilities/tasks). */
 export type TaskMethod = Extract<CarriedMethod, `tasks/${string}`>;

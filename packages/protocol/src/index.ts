@@ -110,7 +110,6 @@ export type {
   ControlCommand,
   ExchangeContext,
   ExchangeEvent,
-  ExchangeMethod,
   ExchangeOutcome,
   HeldExchanges,
   InputAnswer,
@@ -164,7 +163,7 @@ export {
   paramsProblem,
   urlElicitationRequired,
 } from './methods.ts';
-export type { ChangeKind, ListKind, ListMethod, LogLevel } from './methods.ts';
+export type { ChangeKind, ExchangeMethod, ListKind, ListMethod, LogLevel } from './methods.ts';
 export {
   clientMethods,
   inputCapabilities,

@@ -1,7 +1,7 @@
 /** Properties of single methods: log levels, lists, notifications of changes, and required parameters. The list of methods is in `method-table.ts`. */
-import type { ExchangeMethod } from './exchange.ts';
+import type { CustomMethod } from './custom-methods.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
-import { methodRow, type methodTable } from './method-table.ts';
+import { methodRow, type CarriedMethod, type methodTable } from './method-table.ts';
 
 export const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -21,6 +21,9 @@ export const listMethods = {
   resourceTemplates: 'resources/templates/list',
 } as const satisfies Record<ListKind, keyof typeof methodTable>;
 export type ListMethod = (typeof listMethods)[ListKind];
+
+/** Methods that are forwarded to one server. All others are answered by the gateway, lists too, except where only the server can answer (`View.isUnreadHere`). */
+export type ExchangeMethod = CarriedMethod | CustomMethod | ListMethod;
 
 const kindsByMethod: ReadonlyMap<string, ListKind> = new Map(listKinds.map((kind) => [listMethods[kind], kind]));
 

@@ -21,5 +21,5 @@ export { Failures } from './tap/failures.ts';
 export { maxWatches, shownTag, Tap } from './tap/tap.ts';
 export type { TapPart } from './tap/tap.ts';
 export { readSmallBody } from './small-body.ts';
-export { openTracing } from './tracing.ts';
+export { openTracing } from './open-tracing.ts';
 export type { Span, SpanSide, SpanSubject, Tracing } from './tracing.ts';

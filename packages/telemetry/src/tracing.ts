@@ -1,4 +1,4 @@
-/** The interface of tracing for the rest of the gateway. OpenTelemetry itself is loaded only where tracing is configured. */
+/** The interface of tracing for the rest of the gateway. */
 import type { Attributes } from '@opentelemetry/api';
 
 export interface TracingOptions {
@@ -34,15 +34,4 @@ export interface Tracing {
   start(side: SpanSide, subject: SpanSubject, parent: unknown): Span;
   /** Sends the waiting spans, and ends. */
   stop(): Promise<void>;
-}
-
-/** @returns undefined where tracing is not configured. */
-export async function openTracing(
-  options: TracingOptions,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<Tracing | undefined> {
-  const fromEnvironment = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] ?? env['OTEL_EXPORTER_OTLP_ENDPOINT'];
-  if (options.endpoint === undefined && fromEnvironment === undefined) return undefined;
-  const { OtlpTracing } = await import('./otlp-tracing.ts');
-  return new OtlpTracing(options);
 }

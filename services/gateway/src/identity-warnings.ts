@@ -1,13 +1,7 @@
 /** Finds options of `auth`, and tenants, that name somebody who can never come, or something that is not there: nothing fails, and nobody is let in. */
 import { enabledServers, hasTenants, type Config } from '@omnibus/config';
 import { compileSelector } from '@omnibus/policy';
-import { issuerWarnings } from './issuer-warnings.ts';
-
-export interface IdentityWarning {
-  /** The place in the configuration. */
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
+import { issuerWarnings, type IdentityWarning } from './issuer-warnings.ts';
 
 type Ways = Exclude<NonNullable<Config['auth']>, 'none'>;
 

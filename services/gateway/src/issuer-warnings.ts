@@ -1,7 +1,12 @@
 /** Finds names that several issuers may give, and that rules, roles and headers take for one. */
 import type { Config } from '@omnibus/config';
 import { isTemplate, placeholdersOf, withIssuer } from '@omnibus/protocol';
-import type { IdentityWarning } from './identity-warnings.ts';
+
+export interface IdentityWarning {
+  /** The place in the configuration. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
 
 type Ways = Exclude<NonNullable<Config['auth']>, 'none'>;
 type Rule = NonNullable<Config['access']>['rules'][number];

@@ -1,6 +1,24 @@
 /** The files that a login at NATS names, checked before each attempt, so that a faulty file is reported as such instead of as a failure of NATS. */
 import { readFileSync } from 'node:fs';
-import type { NatsLogin } from './login.ts';
+
+/** Paths of files with the proof of a login. */
+export interface LoginFiles {
+  /** Path of a file with the seed of an NKey (`SU...`). It is read for each connection, so it can be replaced. */
+  readonly nkeyFile?: string | undefined;
+  /** Path of a credentials file with a JWT and the seed of its NKey, as `nsc` writes it. It is read for each connection. */
+  readonly credentialsFile?: string | undefined;
+  readonly tls?: NatsTls | undefined;
+}
+
+/** Paths of PEM files, which are read for each connection. */
+export interface NatsTls {
+  /** Certificate of the authority that signed the servers' certificates. Default: Node's own list of authorities. */
+  readonly caFile?: string | undefined;
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  /** Whether TLS begins before NATS has sent anything (NATS 2.10, `handshake_first`). */
+  readonly handshakeFirst?: boolean | undefined;
+}
 
 /** A login file that cannot be read, or has wrong contents. Its message names the file and shows nothing of its contents. */
 export class LoginFileError extends Error {}
@@ -12,7 +30,7 @@ const keyPattern = /-----BEGIN (\w+ )?PRIVATE KEY-----/;
 const credentialsPattern = /-----BEGIN NATS USER JWT-----[\s\S]+-----BEGIN USER NKEY SEED-----\s+SU[A-Z2-7]{50,}/;
 
 /** @throws {LoginFileError} for the first file that cannot be used. */
-export function checkLoginFiles({ nkeyFile, credentialsFile, tls = {} }: NatsLogin): void {
+export function checkLoginFiles({ nkeyFile, credentialsFile, tls = {} }: LoginFiles): void {
   if (nkeyFile !== undefined) seedIn(nkeyFile);
   if (credentialsFile !== undefined) find(credentialsFile, credentialsPattern, 'no JWT of a user with its seed');
   if (tls.caFile !== undefined) find(tls.caFile, certificatePattern, 'no certificate');

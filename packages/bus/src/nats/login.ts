@@ -11,28 +11,13 @@ import {
   type NodeConnectionOptions,
 } from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
-import { seedIn } from './login-files.ts';
+import { seedIn, type LoginFiles, type NatsTls } from './login-files.ts';
 
 /** At most one way to log in: a user with password, a token, an NKey, or credentials with a JWT. */
-export interface NatsLogin {
+export interface NatsLogin extends LoginFiles {
   readonly user?: string | undefined;
   readonly password?: string | undefined;
   readonly token?: string | undefined;
-  /** Path of a file with the seed of an NKey (`SU...`). It is read for each connection, so it can be replaced. */
-  readonly nkeyFile?: string | undefined;
-  /** Path of a credentials file with a JWT and the seed of its NKey, as `nsc` writes it. It is read for each connection. */
-  readonly credentialsFile?: string | undefined;
-  readonly tls?: NatsTls | undefined;
-}
-
-/** Paths of PEM files, which are read for each connection. */
-interface NatsTls {
-  /** Certificate of the authority that signed the servers' certificates. Default: Node's own list of authorities. */
-  readonly caFile?: string | undefined;
-  readonly certFile?: string | undefined;
-  readonly keyFile?: string | undefined;
-  /** Whether TLS begins before NATS has sent anything (NATS 2.10, `handshake_first`). */
-  readonly handshakeFirst?: boolean | undefined;
 }
 
 /** The parts of the addresses of NATS. */

@@ -6,7 +6,7 @@ import type { Path } from '../problem.ts';
 import { isMap, textsIn, type Values } from '../values.ts';
 import type { Beside, RemarkAt } from './beside.ts';
 import { withoutBridge } from './bridges.ts';
-import type { Client, Found } from './table.ts';
+import type { Client, Found } from './client.ts';
 import { isBuiltIn, translateEntry } from './translate.ts';
 import { pathFrom, projectFolder, translatePlaceholders, type Place } from './variables.ts';
 

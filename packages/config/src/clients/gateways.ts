@@ -11,8 +11,8 @@ import {
   besideMcphub,
   besideTbxark,
 } from './beside.ts';
-import type { Client, Found } from './table.ts';
-import { merged, type Special } from './translate.ts';
+import type { Client, Found, Special } from './client.ts';
+import { merged } from './translate.ts';
 
 const nowhere = { userFiles: () => [], hint: '' } as const;
 const has = (value: Values, ...options: readonly string[]): boolean =>

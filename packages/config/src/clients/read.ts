@@ -3,12 +3,12 @@ import { readDocument, type ReadDocument } from '../document.ts';
 import { durationProblem } from '../duration.ts';
 import { loadConfig } from '../load.ts';
 import { formatPath, type Path } from '../problem.ts';
-import { configSchema } from '../schema.ts';
+import { configSchema } from '../checked-schema.ts';
 import { isMap, type Values } from '../values.ts';
 import { adopt } from './adopt.ts';
 import type { RemarkAt } from './beside.ts';
 import { recognize } from './recognize.ts';
-import type { Client } from './table.ts';
+import type { Client } from './client.ts';
 import { isBuiltIn } from './translate.ts';
 
 export interface ClientFile {

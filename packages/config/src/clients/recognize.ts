@@ -1,6 +1,7 @@
 /** Recognizes whose file a configuration is: by an option that only one program has, else by the name of the file, else by options of its entries. */
 import { isMap, type Values } from '../values.ts';
-import { anyClient, programs, type Client } from './table.ts';
+import type { Client } from './client.ts';
+import { anyClient, programs } from './table.ts';
 
 /**
  * @param isOwn whether an option at the top of the file is one of Omnibus. A program may have an option of the same name (`shares`).

@@ -3,69 +3,10 @@
  * of this gateway is written. What is known is taken over or named; nothing goes out as a text that the program itself would replace.
  */
 import { join } from 'node:path';
-import type { Path } from '../problem.ts';
 import { isMap, mapsIn, type Values } from '../values.ts';
-import { besideClaudeCode, besideGemini, besideOpencode, besideZed, type ReadBeside } from './beside.ts';
+import { besideClaudeCode, besideGemini, besideOpencode, besideZed } from './beside.ts';
 import { gateways } from './gateways.ts';
-import type { Special } from './translate.ts';
-
-interface Machine {
-  readonly platform: NodeJS.Platform;
-  readonly home: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
-
-/** How a gateway is reached by a client: at an address, or by a program that the client starts. */
-interface GatewayEntry {
-  readonly url: string;
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** A server in a client's file. */
-export interface Found {
-  readonly name: string;
-  readonly path: Path;
-  readonly entry: unknown;
-}
-
-export interface Client {
-  /** Its name in commands. */
-  readonly id: string;
-  /** Its name in messages. */
-  readonly name: string;
-  /** Where in the file its servers stand; each list of steps is tried in turn, and the first one is written. */
-  readonly keys: readonly (readonly string[])[];
-  /** What a bare number means in its `timeout`. */
-  readonly timeoutUnit?: 's' | 'ms';
-  /** Ends of the paths of its files, with `/` between folders. */
-  readonly known: RegExp;
-  /** Whether a file is this program's by options that no other program has; it decides before the path. */
-  readonly marks?: (value: Values, format: 'yaml' | 'json' | 'toml') => boolean;
-  /** Whether an entry has an option that only this client writes; it decides after the path. */
-  readonly entryMarks?: (entry: Values) => boolean;
-  /** Options at the top of its file that have the same name as one of Omnibus. */
-  readonly shares?: readonly string[];
-  /** Forms of placeholders that it replaces besides those with a word before a colon: `${NAME}` (braces), `$NAME` (bare). In other files they are texts. */
-  readonly replaces?: readonly ('braces' | 'bare')[];
-  /** Reads what stands beside the servers. */
-  readonly beside?: ReadBeside;
-  /** Options of its entries that mean something else than elsewhere, or that it alone has. */
-  readonly options?: Readonly<Record<string, (given: Special) => void>>;
-  /** Finds servers that do not stand under a fixed key. */
-  readonly find?: (value: Values) => readonly Found[] | undefined;
-  /** What to do instead, for a file that names servers and cannot be taken over. */
-  readonly instead?: string;
-  /** Files of a user, the likeliest first. */
-  readonly userFiles: (machine: Machine) => readonly string[];
-  /** The file of a project, from its folder. */
-  readonly projectFile?: string;
-  /** The entry for this gateway in its file; undefined for a client whose file `omnibus connect` does not write. */
-  readonly entry?: (gateway: GatewayEntry) => object;
-  /** What a user has to do so that the client reads its file again. */
-  readonly hint: string;
-}
+import type { Machine, Client } from './client.ts';
 
 const has = (value: Values, ...options: readonly string[]): boolean =>
   options.some((option) => Object.hasOwn(value, option));

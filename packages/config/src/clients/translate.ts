@@ -1,6 +1,6 @@
 /** Translates a client's entry for a server into one of Omnibus, and lists what has no counterpart, so that nothing is lost silently. */
 import { isMap, textsIn, type Values } from '../values.ts';
-import type { Client } from './table.ts';
+import type { Client, Special } from './client.ts';
 
 type Entry = Values;
 
@@ -165,17 +165,6 @@ function textsOnly(given: Values, unset: (name: string) => void): Values {
       return [[name, typeof value === 'number' || typeof value === 'boolean' ? String(value) : value] as const];
     }),
   );
-}
-
-export interface Special {
-  readonly client: Client;
-  readonly value: unknown;
-  readonly entry: Entry;
-  readonly server: Record<string, unknown>;
-  readonly set: (option: string, value: unknown) => void;
-  /** @param at another option than that of the value. */
-  readonly note: (text: string, at?: string) => void;
-  readonly lose: (text: string) => void;
 }
 
 const seconds = ({ value, set }: Special, option: string): void =>

@@ -4,7 +4,7 @@
  */
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import type { Client } from './table.ts';
+import type { Client } from './client.ts';
 
 /** Where a text stands. */
 export interface Place {

@@ -1,0 +1,74 @@
+/** A program that keeps servers in a file: what is known of it, and of an entry of its file. */
+import type { Path } from '../problem.ts';
+import type { Values } from '../values.ts';
+import type { ReadBeside } from './beside.ts';
+
+export interface Machine {
+  readonly platform: NodeJS.Platform;
+  readonly home: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** How a gateway is reached by a client: at an address, or by a program that the client starts. */
+interface GatewayEntry {
+  readonly url: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A server in a client's file. */
+export interface Found {
+  readonly name: string;
+  readonly path: Path;
+  readonly entry: unknown;
+}
+
+export interface Client {
+  /** Its name in commands. */
+  readonly id: string;
+  /** Its name in messages. */
+  readonly name: string;
+  /** Where in the file its servers stand; each list of steps is tried in turn, and the first one is written. */
+  readonly keys: readonly (readonly string[])[];
+  /** What a bare number means in its `timeout`. */
+  readonly timeoutUnit?: 's' | 'ms';
+  /** Ends of the paths of its files, with `/` between folders. */
+  readonly known: RegExp;
+  /** Whether a file is this program's by options that no other program has; it decides before the path. */
+  readonly marks?: (value: Values, format: 'yaml' | 'json' | 'toml') => boolean;
+  /** Whether an entry has an option that only this client writes; it decides after the path. */
+  readonly entryMarks?: (entry: Values) => boolean;
+  /** Options at the top of its file that have the same name as one of Omnibus. */
+  readonly shares?: readonly string[];
+  /** Forms of placeholders that it replaces besides those with a word before a colon: `${NAME}` (braces), `$NAME` (bare). In other files they are texts. */
+  readonly replaces?: readonly ('braces' | 'bare')[];
+  /** Reads what stands beside the servers. */
+  readonly beside?: ReadBeside;
+  /** Options of its entries that mean something else than elsewhere, or that it alone has. */
+  readonly options?: Readonly<Record<string, (given: Special) => void>>;
+  /** Finds servers that do not stand under a fixed key. */
+  readonly find?: (value: Values) => readonly Found[] | undefined;
+  /** What to do instead, for a file that names servers and cannot be taken over. */
+  readonly instead?: string;
+  /** Files of a user, the likeliest first. */
+  readonly userFiles: (machine: Machine) => readonly string[];
+  /** The file of a project, from its folder. */
+  readonly projectFile?: string;
+  /** The entry for this gateway in its file; undefined for a client whose file `omnibus connect` does not write. */
+  readonly entry?: (gateway: GatewayEntry) => object;
+  /** What a user has to do so that the client reads its file again. */
+  readonly hint: string;
+}
+
+/** One option of an entry that is being translated. */
+export interface Special {
+  readonly client: Client;
+  readonly value: unknown;
+  readonly entry: Values;
+  readonly server: Record<string, unknown>;
+  readonly set: (option: string, value: unknown) => void;
+  /** @param at another option than that of the value. */
+  readonly note: (text: string, at?: string) => void;
+  readonly lose: (text: string) => void;
+}
