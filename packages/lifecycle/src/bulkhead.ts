@@ -1,6 +1,5 @@
-import PQueue from 'p-queue';
+/** See docs/decisions/0002-bulkhead.md. */
 import { Link, Ring } from '@omnibus/collections';
-import { FairQueue, type WaitOptions } from './fair-queue.ts';
 
 export interface BulkheadOptions {
   /** Number of tasks that run at the same time. */
@@ -17,12 +16,14 @@ const greed = 3;
 /** Fewer places than this are not divided: one owner may have all of them, and others wait for their turn. */
 const minShared = 16;
 
-/** The place of a task, from the moment it enters the bulkhead. */
+/** The place of a task, from the moment it enters the bulkhead. It is in one ring: of the running tasks, or of the waiting ones of its owner. */
 export class Place extends Link {
   readonly owner: string;
   readonly #left: (place: Place) => void;
-  /** Ends the wait; undefined once the task has started. */
-  abandon: (() => void) | undefined;
+  /** Starts the task that waits; undefined once it has started. */
+  start: ((place: Place) => void) | undefined;
+  /** The counts of its owner; undefined unless the bulkhead is crowded. */
+  line: Line | undefined;
 
   constructor(owner: string, left: (place: Place) => void) {
     super();
@@ -36,41 +37,44 @@ export class Place extends Link {
   }
 }
 
+/** One owner in a crowded bulkhead. It is in the ring of turns while it has waiting tasks. */
+class Line extends Link {
+  readonly waiting = new Ring<Place>();
+  /** Number of its tasks that run. */
+  held = 0;
+}
+
 /**
  * Bounds the tasks in flight at one server, so that a slow server does not starve others, and the share of one owner, so that no session
  * takes the server from others.
  *
- * A task that finds a place starts synchronously: that is the path of nearly every call. Otherwise it waits in `p-queue`, where owners take
- * turns (`fair-queue.ts`). `p-queue` has no bound, so the bound of waiting tasks is checked here.
+ * A task that finds a place starts synchronously: that is the path of nearly every call. Owners are counted only while the bulkhead is crowded: from the
+ * moment in which one owner might have more than its share, until far fewer tasks run and none waits.
  */
 export class Bulkhead {
   readonly #options: BulkheadOptions;
   readonly #running = new Ring<Place>();
-  readonly #waiting: FairQueue;
-  /** Paused except while a place is being given away. */
-  readonly #queue: PQueue<FairQueue, WaitOptions>;
+  /** Owners of waiting tasks, in the order of their turns. */
+  readonly #turns = new Ring<Line>();
+  /** By owner, while the bulkhead is crowded. An owner whose last task has ended stays until then, or until there are too many. */
+  #lines: Map<string, Line> | undefined;
+  #waiting = 0;
   #isAdmitting = false;
+  readonly #mayStart = (line: Line): boolean => this.#mayRun(line);
   readonly #left = (place: Place): void => {
-    const { abandon } = place;
-    place.abandon = undefined;
-    abandon?.();
-    if (this.#running.remove(place) && this.#waiting.size > 0) this.#admit();
+    const { line } = place;
+    if (place.start === undefined) {
+      if (!this.#running.remove(place)) return;
+      if (line !== undefined) line.held -= 1;
+      this.#admit();
+    } else if (line?.waiting.remove(place) === true) {
+      this.#waiting -= 1;
+      if (line.waiting.size === 0) this.#turns.remove(line);
+    }
   };
 
   constructor(options: BulkheadOptions) {
     this.#options = options;
-    const waiting = new FairQueue((owner) => this.#mayRun(owner));
-    this.#waiting = waiting;
-    this.#queue = new PQueue<FairQueue, WaitOptions>({
-      autoStart: false,
-      queueClass: class extends FairQueue {
-        constructor() {
-          // `p-queue` makes its queue itself; this one has to be asked too.
-          super(() => true);
-          return waiting;
-        }
-      },
-    });
   }
 
   get running(): number {
@@ -78,7 +82,7 @@ export class Bulkhead {
   }
 
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#waiting;
   }
 
   /**
@@ -88,55 +92,97 @@ export class Bulkhead {
    */
   enter(owner: string, start: (place: Place) => void): Place | undefined {
     const place = new Place(owner, this.#left);
-    if (this.#mayRun(owner) && (this.#waiting.size === 0 || this.#waiting.sizeOf(owner) === 0)) {
+    if (this.#lines !== undefined && this.#waiting === 0 && this.#isCalm()) this.#lines = undefined;
+    if (this.#lines === undefined && this.#hasRoomForAll()) {
       this.#running.add(place);
       start(place);
       return place;
     }
-    const left = this.#options.maxWaiting - this.#waiting.size;
-    if (left <= 0 || this.#waiting.sizeOf(owner) >= greed * left) return undefined;
-    const controller = new AbortController();
-    place.abandon = () => controller.abort();
-    this.#queue
-      .add(
-        () => {
-          place.abandon = undefined;
-          this.#running.add(place);
-          start(place);
-        },
-        { owner, signal: controller.signal },
-      )
-      .catch((error: unknown) => {
-        if (!controller.signal.aborted) throw error;
-      });
+    const line = this.#lineOf(owner);
+    place.line = line;
+    if (line.waiting.size === 0 && this.#mayRun(line)) {
+      this.#run(place, line, start);
+      return place;
+    }
+    const left = this.#options.maxWaiting - this.#waiting;
+    if (left <= 0 || line.waiting.size >= greed * left) return undefined;
+    place.start = start;
+    if (line.waiting.size === 0) this.#turns.add(line);
+    line.waiting.add(place);
+    this.#waiting += 1;
     return place;
   }
 
-  /** Whether a task of an owner may start. As long as fewer tasks run than one owner may have, owners need not be counted. */
-  #mayRun(owner: string): boolean {
+  /** Whether so few tasks run that no owner can have more than its share. */
+  #hasRoomForAll(): boolean {
     const running = this.#running.size;
-    const free = this.#options.concurrency - running;
-    return (
-      running < greed * free ||
-      (free > 0 && (this.#options.concurrency < minShared || this.#heldBy(owner) < greed * free))
-    );
+    return running < greed * (this.#options.concurrency - running);
   }
 
-  #heldBy(owner: string): number {
-    let held = 0;
-    for (const place of this.#running.toArray()) if (place.owner === owner) held += 1;
-    return held;
+  /** Whether so few tasks run that owners need not be counted soon. Between this and the share of one owner, the counts are kept: making them has a cost. */
+  #isCalm(): boolean {
+    const running = this.#running.size;
+    return 2 * running < greed * (this.#options.concurrency - running);
   }
 
-  /** Starts waiting tasks, by turns of their owners, while there is a place. A task that ends synchronously gives its place back within this loop. */
+  #mayRun(line: Line): boolean {
+    const free = this.#options.concurrency - this.#running.size;
+    return free > 0 && (this.#options.concurrency < minShared || line.held < greed * free || this.#hasRoomForAll());
+  }
+
+  #run(place: Place, line: Line, start: (place: Place) => void): void {
+    line.held += 1;
+    this.#running.add(place);
+    start(place);
+  }
+
+  /** The counts of an owner. The first call counts all tasks that run. */
+  #lineOf(owner: string): Line {
+    if (this.#lines === undefined) {
+      this.#lines = new Map();
+      for (const place of this.#running.toArray()) {
+        place.line = this.#known(this.#lines, place.owner);
+        place.line.held += 1;
+      }
+    }
+    const { concurrency } = this.#options;
+    if (this.#lines.size > 2 * (concurrency + this.#waiting) + minShared)
+      for (const [name, { held, waiting }] of this.#lines)
+        if (held === 0 && waiting.size === 0) this.#lines.delete(name);
+    return this.#known(this.#lines, owner);
+  }
+
+  #known(lines: Map<string, Line>, owner: string): Line {
+    let line = lines.get(owner);
+    if (line === undefined) {
+      line = new Line();
+      lines.set(owner, line);
+    }
+    return line;
+  }
+
+  /**
+   * Starts waiting tasks, by turns of their owners, while there is a place. A task that ends synchronously gives its place back within this loop. Few
+   * owners are passed over: those that have more than their share.
+   */
   #admit(): void {
     if (this.#isAdmitting) return;
     this.#isAdmitting = true;
-    while (this.#waiting.next !== undefined) {
-      this.#queue.concurrency = this.#queue.pending + 1;
-      this.#queue.start();
-      this.#queue.pause();
+    try {
+      while (this.#waiting > 0) {
+        const line = this.#turns.find(this.#mayStart);
+        const place = line?.waiting.first;
+        const start = place?.start;
+        if (line === undefined || place === undefined || start === undefined) return;
+        this.#turns.remove(line);
+        line.waiting.remove(place);
+        this.#waiting -= 1;
+        if (line.waiting.size > 0) this.#turns.add(line);
+        place.start = undefined;
+        this.#run(place, line, start);
+      }
+    } finally {
+      this.#isAdmitting = false;
     }
-    this.#isAdmitting = false;
   }
 }

@@ -19,6 +19,7 @@ import { RedirectFollower } from './redirect-follower.ts';
 import { Redactor } from './redactor.ts';
 import type { Sandbox } from './sandbox.ts';
 import { ServerTls } from './server-tls.ts';
+import { startUps } from './start-ups.ts';
 import { StdioTransport } from './stdio.ts';
 import { StreamableHttpTransport } from './streamable-http.ts';
 import type { Transport, TransportObserver } from './transport.ts';
@@ -115,7 +116,11 @@ export class TransportFactory {
     let session: string | undefined;
     const redactor = Redactor.of(this.#config, () => [session ?? [], credentials?.secrets ?? []].flat());
     const observer = guarded(hears, redactor, this.#fault);
-    if (url === undefined) return new StdioTransport({ ...(this.#child as ChildOptions), limits }, observer);
+    if (url === undefined)
+      return new StdioTransport(
+        { ...(this.#child as ChildOptions), limits, startUps: isBase ? startUps : undefined },
+        observer,
+      );
     if (/^wss?:/.test(url))
       return new WebSocketTransport(
         {

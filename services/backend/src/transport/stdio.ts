@@ -4,11 +4,14 @@ import { Child, type ChildOptions } from './child-process.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import { Lines } from './lines.ts';
 import { messageAfterText } from './mending.ts';
+import type { StartUps } from './start-ups.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 
 export interface StdioOptions extends ChildOptions {
   /** Limits of messages, which also bound what the program has not read yet. */
   readonly limits: MessageLimits;
+  /** Where the program waits for its turn to start; undefined for one that starts at once, since a user waits for it. */
+  readonly startUps?: StartUps | undefined;
 }
 
 export class StdioTransport implements Transport {
@@ -21,7 +24,9 @@ export class StdioTransport implements Transport {
   readonly #observer: TransportObserver;
   #child: Child | undefined;
   readonly #lines: Lines;
-  #isClosing = false;
+  readonly #closing = new AbortController();
+  /** Gives up the place among the programs that start. */
+  #started: () => void = () => undefined;
 
   constructor(options: StdioOptions, observer: TransportObserver) {
     this.#options = options;
@@ -38,12 +43,14 @@ export class StdioTransport implements Transport {
   }
 
   async open(): Promise<void> {
+    this.#started = (await this.#options.startUps?.turn(this.#closing.signal)) ?? this.#started;
+    this.#closing.signal.throwIfAborted();
     const child = new Child(this.#options);
     this.#child = child;
     child.onOutput((chunk) => this.#lines.read(chunk));
     await child.started;
     void child.ended.then((problem) => {
-      if (!this.#isClosing) this.#observer.lost(problem, 'ended');
+      if (!this.#closing.signal.aborted) this.#observer.lost(problem, 'ended');
     });
   }
 
@@ -62,8 +69,9 @@ export class StdioTransport implements Transport {
     // No resource is held for a single request here.
   }
 
+  /** Lines are the same in every revision. */
   agreed(): void {
-    // Lines are the same in every revision.
+    this.#started();
   }
 
   listen(): void {
@@ -71,7 +79,8 @@ export class StdioTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.#isClosing = true;
+    this.#closing.abort();
+    this.#started();
     this.#lines.end();
     await this.#child?.stop();
   }
