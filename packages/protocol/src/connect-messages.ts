@@ -36,7 +36,8 @@ export type ConnectCommand =
   /**
    * Ends all connections of a removed user, here and at the issuers.
    * @property issuer of the user's identity; left out where only the name is known, which then must be that of one user.
-   * @property principal of the user, by which connections that cannot be decrypted are found; those of agents of the user are found by the name.
+   * @property principal of the user, by which connections that cannot be decrypted are found, besides those of principals that have a connection under the
+   * user's name: a sender may not know the id or the tenant in it. Connections of agents of the user are found by the name.
    * @property before limits this to connections from before that time, in milliseconds since 1970, which belong to another user who had the name earlier.
    * @property except the principal of the user who has the name now, whose connections stay.
    */

@@ -82,3 +82,37 @@ it("a removed user's tickets, unfinished sign-ins and tokens that wait for a cod
   ]);
   expect(revoked).toEqual(['refresh-ann']);
 });
+
+it('a connection that cannot be decrypted is removed with those of its user, whose id the operator does not give', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'omnibus-connections-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const key = (): string => `a:${randomBytes(32).toString('base64')}`;
+  const vaultWith = (own: string, name = 'vault'): Vault =>
+    new Vault(new FileStore(join(folder, name)), new Envelopes(new KeyRing(parseVaultKeys([own]))), () => undefined);
+  const [lost, vault] = [vaultWith(key()), vaultWith(key())];
+  const connection = (name: string): object => ({
+    url: 'https://server.example/mcp',
+    issuer,
+    since: 1,
+    owner: `${name} (${issuer})`,
+  });
+  for (const [name, principal] of [
+    ['ann', ann],
+    ['ben', ben],
+  ] as const) {
+    await vault.put({ purpose: 'connection', server: 'one', principal }, issuer, connection(name));
+    await lost.put({ purpose: 'connection', server: 'two', principal }, issuer, connection(name));
+  }
+  const connections = new Connections({
+    log: createLogger({ level: 'silent', format: 'json' }),
+    vault,
+    passing: vaultWith(key(), 'passing'),
+    users: () => undefined,
+    changed: () => Promise.resolve(),
+  });
+  const withoutId = 'p_other' as Principal;
+  expect(await connections.forget({ kind: 'forget', subject: 'ann', issuer, principal: withoutId })).toMatchObject({
+    count: 2,
+  });
+  expect(new Set((await vault.places()).map(({ principal }) => principal))).toEqual(new Set([ben]));
+});

@@ -114,15 +114,23 @@ export class Connections {
     except,
   }: Extract<ConnectCommand, { kind: 'forget' }>): Promise<ConnectReply> {
     const found: Found[] = [];
+    const unreadable: Place[] = [];
     for (const place of await this.#places()) {
+      if (place.principal === except) continue;
       const kept = await this.#options.vault.get<Connection>(place);
       const of = kept === undefined ? undefined : issuerOf(kept.value.owner, subject);
-      const isHis = of === undefined ? place.principal === principal : issuer === undefined || of === issuer;
-      // The date of a connection that cannot be decrypted is unknown.
-      const isBefore = kept === undefined ? before === Infinity : kept.value.since < before;
-      if (isHis && isBefore && place.principal !== except) found.push({ place, issuer: of });
+      if (kept === undefined) unreadable.push(place);
+      else if (of === undefined ? place.principal === principal : issuer === undefined || of === issuer)
+        if (kept.value.since < before) found.push({ place, issuer: of });
     }
-    const begun = await this.#unfinished({ subject, issuer, principal, before, except });
+    // Who asks may not know the id or the tenant of the user, which are in the principal.
+    const principals = new Set([principal, ...found.map(({ place }) => place.principal)]);
+    // The date of a connection that cannot be decrypted is unknown.
+    if (before === Infinity)
+      found.push(
+        ...unreadable.filter((place) => principals.has(place.principal)).map((place) => ({ place, issuer: undefined })),
+      );
+    const begun = await this.#unfinished({ subject, issuer, principals, before, except });
     const issuers = new Set([...found, ...begun].flatMap((each) => each.issuer ?? []));
     if (issuer === undefined && issuers.size > 1)
       return {
@@ -144,13 +152,13 @@ export class Connections {
   async #unfinished({
     subject,
     issuer,
-    principal,
+    principals,
     before,
     except,
   }: {
     readonly subject: string;
     readonly issuer: string | undefined;
-    readonly principal: Principal | undefined;
+    readonly principals: ReadonlySet<string | undefined>;
     readonly before: number;
     readonly except: Principal | undefined;
   }): Promise<readonly Found[]> {
@@ -163,7 +171,7 @@ export class Connections {
       const of = issuerOf(entry.who === undefined ? entry.connection?.owner : ownerOf(entry.who), subject);
       if (except !== undefined && (entry.principal ?? place.principal) === except) continue;
       const isHis =
-        of === undefined ? (entry.principal ?? place.principal) === principal : issuer === undefined || of === issuer;
+        of === undefined ? principals.has(entry.principal ?? place.principal) : issuer === undefined || of === issuer;
       if (isHis) found.push({ place, issuer: of });
     }
     return found;
