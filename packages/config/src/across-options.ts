@@ -5,197 +5,164 @@ import type { Options } from './schema.ts';
 import { serverTlsProblem } from './server-tls-schema.ts';
 import { templatesProblem, usersProblem } from './users.ts';
 
+/** One mistake: the path of the option below `auth`, a server or a profile, and what is wrong with it. */
+type Mistake = readonly [path: readonly (string | number)[], message: string];
+type Auth = Exclude<Options['auth'], 'none' | undefined>;
+type Server = Options['mcpServers'][string];
+type Profile = Options['profiles'][string];
+
 /** Reports what single options cannot tell: options that need or exclude each other. */
 export function checkAcross(config: Options, context: z.RefinementCtx): void {
-  if (
-    config.auth !== undefined &&
-    config.auth !== 'none' &&
-    config.auth.issuers.length > 0 &&
-    config.publicUrl === undefined
-  ) {
-    context.addIssue({
-      code: 'custom',
-      message: 'tokens of issuers need `publicUrl`, the address that they are for',
-      path: ['auth', 'issuers'],
-    });
-  }
-  const isItself = ({ issuer }: { readonly issuer: string }): boolean => issuer.replace(/\/$/, '') === config.publicUrl;
-  if (
-    config.auth !== undefined &&
-    config.auth !== 'none' &&
-    config.auth.server === undefined &&
-    config.auth.issuers.some(isItself)
-  ) {
-    context.addIssue({
-      code: 'custom',
-      message:
-        '`publicUrl` is the gateway itself, which makes no tokens: name the authorization server that does, or let the gateway run one (`server`)',
-      path: ['auth', 'issuers'],
-    });
-  }
-  if (
-    config.auth !== undefined &&
-    config.auth !== 'none' &&
-    config.auth.admin?.clientId !== undefined &&
-    (config.auth.server !== undefined || config.auth.issuers.length === 0)
-  ) {
-    context.addIssue({
-      code: 'custom',
-      message: `the console signs in ${config.auth.server === undefined ? 'nowhere: name `issuers`' : 'at the gateway itself (`server`), where it registers by itself'}`,
-      path: ['auth', 'admin', 'clientId'],
-    });
-  }
-  if (config.auth !== undefined && config.auth !== 'none' && config.auth.server !== undefined) {
-    const problem = serverAddressProblem(
-      config.publicUrl,
-      config.auth.issuers.map(({ issuer }) => issuer),
-    );
-    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, path: ['auth', 'server'] });
-  }
-  if (
-    config.auth !== undefined &&
-    config.auth !== 'none' &&
-    config.auth.stepUp.length > 0 &&
-    config.auth.issuers.length === 0 &&
-    config.auth.server === undefined
-  ) {
-    context.addIssue({
-      code: 'custom',
-      message:
-        'scopes are of tokens: name `issuers`, or run a `server`; an API key is made for certain tools by `omnibus keys create --tool`',
-      path: ['auth', 'stepUp'],
-    });
-  }
-  if (
-    config.auth !== undefined &&
-    config.auth !== 'none' &&
-    config.auth.stepUp.length > 0 &&
-    config.auth.scopes.length === 0
-  ) {
-    context.addIssue({
-      code: 'custom',
-      message:
-        'set `scopes` too, to what every token has, such as [mcp]: a client that is told of no scope to begin with asks for all of these at once',
-      path: ['auth', 'stepUp'],
-    });
-  }
-  if (
-    config.auth !== undefined &&
-    config.auth !== 'none' &&
-    config.auth.kubernetes !== undefined &&
-    config.publicUrl === undefined &&
-    config.auth.audience.length === 0
-  ) {
-    context.addIssue({
-      code: 'custom',
-      message: 'tokens of service accounts need `publicUrl`, the address that they are for, or `audience`',
-      path: ['auth', 'kubernetes'],
-    });
-  }
-  if (
-    config.auth !== undefined &&
-    config.auth !== 'none' &&
-    config.auth.clientCertificates !== undefined &&
-    config.tls === undefined
-  ) {
-    context.addIssue({
-      code: 'custom',
-      message: 'certificates of clients need `tls`, over which they are shown',
-      path: ['auth', 'clientCertificates'],
-    });
+  const report = (place: readonly string[], mistakes: Iterable<Mistake>): void => {
+    for (const [path, message] of mistakes) context.addIssue({ code: 'custom', message, path: [...place, ...path] });
+  };
+  const { auth } = config;
+  if (auth !== undefined && auth !== 'none') {
+    report(['auth'], issuerMistakes(auth, config));
+    report(['auth'], callerMistakes(auth, config));
   }
   if (config.listen === config.admin && !config.listen.endsWith(':0'))
-    context.addIssue({
-      code: 'custom',
-      message: 'clients connect to this address already (`listen`): choose another port',
-      path: ['admin'],
-    });
-  for (const [serverName, settings] of Object.entries(config.mcpServers)) {
-    const problem = (message: string, ...path: (string | number)[]): void => {
-      context.addIssue({ code: 'custom', message, path: ['mcpServers', serverName, ...path] });
-    };
-    if (settings.command !== undefined && /^[\w.-]+\s+\S/.test(settings.command)) {
-      const [program, ...args] = settings.command.trim().split(/\s+/);
-      problem(
-        `expected a program alone: write command: ${program as string} and args: ${JSON.stringify([...args, ...settings.args])}`,
-        'command',
-      );
-    }
-    for (const [option, text] of [
-      ['command', settings.command],
-      ['cwd', settings.cwd],
-      ...settings.args.map((arg, index) => [index, arg] as const),
-    ] as const) {
-      if (text === undefined || !/^[A-Za-z]:[^/]*[\b\t\n\v\f\r]/.test(text)) continue;
-      problem(
-        'this Windows path contains a control character, because "\\t", "\\n" and the like stand for one in double quotes; write \\\\ for each backslash, or use /',
-        ...(typeof option === 'number' ? ['args', option] : [option]),
-      );
-    }
-    if (settings.command === undefined && settings.url === undefined)
-      problem('expected "command" (a program to start) or "url" (a server to connect to)');
-    if (settings.sandbox !== undefined && settings.command === undefined)
-      problem('a sandbox is for a program that the gateway starts ("command")', 'sandbox');
-    if (settings.sandbox?.network === false && settings.command !== undefined && settings.url !== undefined)
-      problem(
-        'without network, nobody can connect to the "url" that the program serves: set "network: true"',
-        'sandbox',
-      );
-    if (settings.type === 'stdio' && settings.command === undefined) problem('type "stdio" needs "command"', 'type');
-    if (settings.type === 'stdio' && settings.url !== undefined)
-      problem(
-        'type "stdio" does not go with "url": leave out "url" for a program on stdin and stdout, or "type" for a program that serves this address',
-        'url',
-      );
-    const isWebSocket = settings.url !== undefined && /^wss?:/.test(settings.url);
-    if (
-      settings.type !== undefined &&
-      settings.url !== undefined &&
-      isWebSocket !== (settings.type === 'websocket' || settings.type === 'ws')
-    )
-      problem(`type "${settings.type}" does not go with this "url"`, 'type');
-    if (isWebSocket && settings.command !== undefined)
-      problem(
-        'a program that serves a WebSocket cannot be started; start it yourself and leave out "command"',
-        'command',
-      );
-    if (settings.type === 'sse' && settings.command !== undefined)
-      problem('a program that serves HTTP+SSE cannot be started; start it yourself and leave out "command"', 'command');
-    if (settings.type !== undefined && settings.type !== 'stdio' && settings.url === undefined)
-      problem(`type "${settings.type}" needs "url"`, 'type');
-    const ofTls = settings.tls === undefined ? undefined : serverTlsProblem(settings.url, settings.tls);
-    if (ofTls !== undefined) problem(ofTls, 'tls');
-    for (const [header, mistake] of headerMistakes(Object.keys(settings.headers))) problem(mistake, 'headers', header);
-    const mistake = credentialsProblem(settings) ?? usersProblem(settings, config);
-    if (mistake !== undefined) problem(mistake, 'credentials');
-    const ofHeader = templatesProblem(settings, config);
-    if (ofHeader !== undefined) problem(ofHeader.problem, 'headers', ofHeader.header);
+    report(['admin'], [[[], 'clients connect to this address already (`listen`): choose another port']]);
+  for (const [name, settings] of Object.entries(config.mcpServers)) {
+    report(['mcpServers', name], programMistakes(settings));
+    report(['mcpServers', name], transportMistakes(settings));
+    report(['mcpServers', name], sentMistakes(settings, config));
   }
-  for (const [profileName, settings] of Object.entries(config.profiles)) {
-    const problem = (message: string, ...path: (string | number)[]): void => {
-      context.addIssue({ code: 'custom', message, path: ['profiles', profileName, ...path] });
-    };
-    if (Object.hasOwn(config.mcpServers, profileName))
-      problem(`a server has this name already, and /mcp/${profileName} can be only one of them`);
-    settings.servers?.forEach((serverName, index) => {
-      if (!Object.hasOwn(config.mcpServers, serverName)) problem(noServer(serverName, config), 'servers', index);
-    });
-    for (const option of ['rename', 'pin'] as const) {
-      for (const key of Object.keys(settings[option])) {
-        const serverName = key.split('/', 1)[0] as string;
-        if (!key.includes('/') || !Object.hasOwn(config.mcpServers, serverName))
-          problem('expected `server/tool` with a server of mcpServers', option, key);
-      }
+  for (const [name, settings] of Object.entries(config.profiles)) {
+    report(['profiles', name], memberMistakes(name, settings, config));
+    report(['profiles', name], renameMistakes(settings));
+  }
+}
+
+/** Mistakes of the issuers of tokens, and of the gateway's own authorization server. */
+function* issuerMistakes(auth: Auth, { publicUrl }: Options): Iterable<Mistake> {
+  const isItself = ({ issuer }: { readonly issuer: string }): boolean => issuer.replace(/\/$/, '') === publicUrl;
+  if (auth.issuers.length > 0 && publicUrl === undefined)
+    yield [['issuers'], 'tokens of issuers need `publicUrl`, the address that they are for'];
+  if (auth.server === undefined && auth.issuers.some(isItself))
+    yield [
+      ['issuers'],
+      '`publicUrl` is the gateway itself, which makes no tokens: name the authorization server that does, or let the gateway run one (`server`)',
+    ];
+  if (auth.admin?.clientId !== undefined && (auth.server !== undefined || auth.issuers.length === 0))
+    yield [
+      ['admin', 'clientId'],
+      `the console signs in ${auth.server === undefined ? 'nowhere: name `issuers`' : 'at the gateway itself (`server`), where it registers by itself'}`,
+    ];
+  if (auth.server === undefined) return;
+  const problem = serverAddressProblem(
+    publicUrl,
+    auth.issuers.map(({ issuer }) => issuer),
+  );
+  if (problem !== undefined) yield [['server'], problem];
+}
+
+/** Mistakes of scopes, and of credentials that are no tokens of issuers. */
+function* callerMistakes(auth: Auth, { publicUrl, tls }: Options): Iterable<Mistake> {
+  if (auth.stepUp.length > 0 && auth.issuers.length === 0 && auth.server === undefined)
+    yield [
+      ['stepUp'],
+      'scopes are of tokens: name `issuers`, or run a `server`; an API key is made for certain tools by `omnibus keys create --tool`',
+    ];
+  if (auth.stepUp.length > 0 && auth.scopes.length === 0)
+    yield [
+      ['stepUp'],
+      'set `scopes` too, to what every token has, such as [mcp]: a client that is told of no scope to begin with asks for all of these at once',
+    ];
+  if (auth.kubernetes !== undefined && publicUrl === undefined && auth.audience.length === 0)
+    yield [['kubernetes'], 'tokens of service accounts need `publicUrl`, the address that they are for, or `audience`'];
+  if (auth.clientCertificates !== undefined && tls === undefined)
+    yield [['clientCertificates'], 'certificates of clients need `tls`, over which they are shown'];
+}
+
+/** Mistakes of a server's program. */
+function* programMistakes({ command, args, cwd, url, sandbox }: Server): Iterable<Mistake> {
+  if (command !== undefined && /^[\w.-]+\s+\S/.test(command)) {
+    const [program, ...words] = command.trim().split(/\s+/);
+    yield [
+      ['command'],
+      `expected a program alone: write command: ${program as string} and args: ${JSON.stringify([...words, ...args])}`,
+    ];
+  }
+  const texts: readonly Mistake[] = [
+    [['command'], command ?? ''],
+    [['cwd'], cwd ?? ''],
+    ...args.map((arg, index): Mistake => [['args', index], arg]),
+  ];
+  for (const [path, text] of texts)
+    if (/^[A-Za-z]:[^/]*[\b\t\n\v\f\r]/.test(text))
+      yield [
+        path,
+        'this Windows path contains a control character, because "\\t", "\\n" and the like stand for one in double quotes; write \\\\ for each backslash, or use /',
+      ];
+  if (sandbox !== undefined && command === undefined)
+    yield [['sandbox'], 'a sandbox is for a program that the gateway starts ("command")'];
+  if (sandbox?.network === false && command !== undefined && url !== undefined)
+    yield [
+      ['sandbox'],
+      'without network, nobody can connect to the "url" that the program serves: set "network: true"',
+    ];
+}
+
+/** Mistakes of how a server is connected to. */
+function* transportMistakes({ command, url, type }: Server): Iterable<Mistake> {
+  if (command === undefined && url === undefined)
+    yield [[], 'expected "command" (a program to start) or "url" (a server to connect to)'];
+  if (type === 'stdio' && command === undefined) yield [['type'], 'type "stdio" needs "command"'];
+  if (type === 'stdio' && url !== undefined)
+    yield [
+      ['url'],
+      'type "stdio" does not go with "url": leave out "url" for a program on stdin and stdout, or "type" for a program that serves this address',
+    ];
+  const isWebSocket = url !== undefined && /^wss?:/.test(url);
+  if (type !== undefined && url !== undefined && isWebSocket !== (type === 'websocket' || type === 'ws'))
+    yield [['type'], `type "${type}" does not go with this "url"`];
+  if (isWebSocket && command !== undefined)
+    yield [
+      ['command'],
+      'a program that serves a WebSocket cannot be started; start it yourself and leave out "command"',
+    ];
+  if (type === 'sse' && command !== undefined)
+    yield [['command'], 'a program that serves HTTP+SSE cannot be started; start it yourself and leave out "command"'];
+  if (type !== undefined && type !== 'stdio' && url === undefined) yield [['type'], `type "${type}" needs "url"`];
+}
+
+/** Mistakes of what a server is sent with requests. */
+function* sentMistakes(settings: Server, config: Options): Iterable<Mistake> {
+  const ofTls = settings.tls === undefined ? undefined : serverTlsProblem(settings.url, settings.tls);
+  if (ofTls !== undefined) yield [['tls'], ofTls];
+  for (const [header, mistake] of headerMistakes(Object.keys(settings.headers))) yield [['headers', header], mistake];
+  const ofCredentials = credentialsProblem(settings) ?? usersProblem(settings, config);
+  if (ofCredentials !== undefined) yield [['credentials'], ofCredentials];
+  const ofHeader = templatesProblem(settings, config);
+  if (ofHeader !== undefined) yield [['headers', ofHeader.header], ofHeader.problem];
+}
+
+/** Mistakes of the servers and tools that a profile names. */
+function* memberMistakes(name: string, settings: Profile, config: Options): Iterable<Mistake> {
+  const { mcpServers } = config;
+  if (Object.hasOwn(mcpServers, name))
+    yield [[], `a server has this name already, and /mcp/${name} can be only one of them`];
+  for (const [index, server] of (settings.servers ?? []).entries())
+    if (!Object.hasOwn(mcpServers, server)) yield [['servers', index], noServer(server, config)];
+  for (const option of ['rename', 'pin'] as const) {
+    for (const key of Object.keys(settings[option])) {
+      const server = key.split('/', 1)[0] as string;
+      if (!key.includes('/') || !Object.hasOwn(mcpServers, server))
+        yield [[option, key], 'expected `server/tool` with a server of mcpServers'];
     }
-    const renamedTo = new Map<string, string>();
-    for (const [key, to] of Object.entries(settings.rename)) {
-      const other = renamedTo.get(to);
-      renamedTo.set(to, other ?? key);
-      if (other !== undefined)
-        problem(`${other} has this new name already, and two tools of one name cannot be told apart`, 'rename', key);
-      else if (!/^[A-Za-z0-9_.-]{1,128}$/.test(to))
-        problem('expected 1 to 128 characters of letters, digits, "_", "-" and "."', 'rename', key);
-    }
+  }
+}
+
+function* renameMistakes({ rename }: Profile): Iterable<Mistake> {
+  const renamedTo = new Map<string, string>();
+  for (const [key, to] of Object.entries(rename)) {
+    const other = renamedTo.get(to);
+    renamedTo.set(to, other ?? key);
+    if (other !== undefined)
+      yield [['rename', key], `${other} has this new name already, and two tools of one name cannot be told apart`];
+    else if (!/^[A-Za-z0-9_.-]{1,128}$/.test(to))
+      yield [['rename', key], 'expected 1 to 128 characters of letters, digits, "_", "-" and "."'];
   }
 }
 
