@@ -36,6 +36,8 @@ export {
   vaultBuckets,
 } from './subjects.ts';
 export { Heartbeat, PresenceWatch } from './presence.ts';
+export { auditLedgerOf } from './audit-ledger.ts';
+export { askBackends } from './ask-backends.ts';
 export { askWorker, askWorkers } from './ask-workers.ts';
 export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';

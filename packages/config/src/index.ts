@@ -31,3 +31,4 @@ export type { Client } from './clients/client.ts';
 export { ownerOf, readClientFile } from './clients/read.ts';
 export type { ClientFile } from './clients/read.ts';
 export { entriesAt, formatOf, removeEntry, setEntry } from './edit/entries.ts';
+export { ledgerSinkOf } from './ledger-sink.ts';

@@ -17,3 +17,6 @@ export type { TlsFiles } from './tls-files.ts';
 export { formatKeys, isKey, newKey, parseKeys } from './key-file.ts';
 export type { KeyRecord } from './key-file.ts';
 export { parseSecretYaml, unwrittenProblem } from './secret-yaml.ts';
+export { parseSealingKeys, sealingKeyRecipe } from './sealing-keys.ts';
+export type { SealingKeys } from './sealing-keys.ts';
+export { adminTlsFilesOf, tlsFilesOf, tlsFilesProblem } from './configured-tls.ts';

@@ -225,3 +225,4 @@ export type { CallerTokenAsk, CallerTokenReply } from './caller-tokens.ts';
 export type { ConnectCommand, ConnectionRow, ConnectReply } from './connect-messages.ts';
 export type { AdminAnswer, AdminQuestion, TapFilter, TapLease, TapReport, WorkerOfRole } from './admin-messages.ts';
 export { basePathOf, pathBelow } from './base-path.ts';
+export { problemWords, withReason } from './problem-words.ts';

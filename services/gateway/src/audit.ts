@@ -4,10 +4,9 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type * as Audit from '@omnibus/audit';
 import type { AuditTrail, Checkpoint, CheckpointKey, FileSinkOptions, LedgerSinkOptions, Sink } from '@omnibus/audit';
-import { BusError, type Bus } from '@omnibus/bus';
+import { auditLedgerOf, BusError, type Bus } from '@omnibus/bus';
 import type { Config, Role } from '@omnibus/config';
 import { newWorkerId, version } from '@omnibus/protocol';
-import { auditLedgerOf } from './audit-ledger.ts';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 
 export interface OpenAuditOptions {

@@ -7,7 +7,7 @@ import type { Bus } from '@omnibus/bus';
 import { enabledServers, hasEndpoint, hasTenants, serversFor, type Config } from '@omnibus/config';
 import { compileSelector } from '@omnibus/policy';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { SealingKeys } from './sealing-key.ts';
+import type { SealingKeys } from '@omnibus/identity';
 
 interface AuthorizationOptions {
   /** The configuration in force, which a reload changes. */

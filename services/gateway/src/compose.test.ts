@@ -1,7 +1,7 @@
 import { loadConfig } from '@omnibus/config';
 import { createLogger } from '@omnibus/telemetry';
 import { expect, it } from 'vitest';
-import { ConfigHistory } from './admin/api/config-history.ts';
+import { ConfigHistory } from '@omnibus/admin/history';
 import { compose } from './compose.ts';
 import type { Part, ProcessOptions } from './part.ts';
 

@@ -3,9 +3,9 @@ import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
 import { consoleMode, type Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { CatalogRecord } from '@omnibus/protocol';
+import { type CatalogRecord, withReason } from '@omnibus/protocol';
 import type { Faults, Metrics, Tracing } from '@omnibus/telemetry';
-import { ConfigHistory } from './admin/api/config-history.ts';
+import { ConfigHistory } from '@omnibus/admin/history';
 import { compose } from './compose.ts';
 import type { ServersHere } from '@omnibus/kubernetes';
 import type { PartHost, ProcessOptions } from './part.ts';
@@ -15,7 +15,6 @@ import { servers } from './parts/backend.ts';
 import { connectedBus } from './parts/bus.ts';
 import { signInPages } from './parts/sign-in-pages.ts';
 import { traces } from './parts/tracing.ts';
-import { withReason } from './problem-words.ts';
 
 export type { Role } from '@omnibus/config';
 

@@ -14,7 +14,7 @@ import {
   line,
 } from '@omnibus/admin-api';
 import { z } from 'zod';
-import { vaultReport } from './admin/api/vault-desk.ts';
+import { vaultReport } from '@omnibus/admin';
 
 const text = z.string();
 const count = z.int();

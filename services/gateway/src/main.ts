@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { createProgram } from './cli.ts';
-import { exits } from './exit-codes.ts';
+import { exits } from '@omnibus/client';
 import { unknownCommand } from './unknown-command.ts';
 
 const program = createProgram();

@@ -3,7 +3,7 @@ import type { Blocks, Bus } from '@omnibus/bus';
 import { enabledServers, type Config } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Metrics } from '@omnibus/telemetry';
-import type { ConfigHistory } from './admin/api/config-history.ts';
+import type { ConfigHistory } from '@omnibus/admin/history';
 
 /** Milliseconds between two measurements of the round trip to NATS. */
 const measureMs = 5_000;

@@ -4,9 +4,9 @@ import { isForOneUser, type Config, type Role } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, type ServerName, type WorkerId } from '@omnibus/protocol';
 import { Faults, Metrics, type Logger } from '@omnibus/telemetry';
-import type { Reloaded } from './admin/acts.ts';
-import type { ConfigHistory } from './admin/api/config-history.ts';
-import type { SealingKeys } from './sealing-key.ts';
+import type { Reloaded } from '@omnibus/admin';
+import type { ConfigHistory } from '@omnibus/admin/history';
+import type { SealingKeys } from '@omnibus/identity';
 
 export interface ProcessOptions {
   readonly config: Config;

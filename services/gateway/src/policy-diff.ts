@@ -5,9 +5,8 @@
 import { enabledServers, isForTenant, type Config } from '@omnibus/config';
 import { selectorsOf, type Policy, type RuleSettings, type Target } from '@omnibus/policy';
 import { canonical, namesLike, type Facts } from '@omnibus/protocol';
-import { conditionsOf, termsOf } from './admin/api/rule-words.ts';
+import { conditionsOf, termsOf, personOf, targetOf, type Person } from '@omnibus/admin/policy';
 import { peopleOf } from './policy-people.ts';
-import { personOf, targetOf, type Person } from './policy-words.ts';
 
 export interface Change {
   readonly what: string;

@@ -1,7 +1,7 @@
 /** The callers that a comparison of rules tries: everybody whom a rule names, of whom nothing else is known, and whoever is two of them at once. */
 import { hasTenants, enabledServers, type Config } from '@omnibus/config';
 import { withIssuer } from '@omnibus/protocol';
-import { partsOf, whoText, type Person, type PersonParts } from './policy-words.ts';
+import { partsOf, whoText, type Person, type PersonParts } from '@omnibus/admin/policy';
 
 export interface Tried {
   readonly label: string;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config, Role } from '@omnibus/config';
-import { parseSealingKeys, sealingKeyRecipe } from '@omnibus/session';
+import { parseSealingKeys, sealingKeyRecipe, type SealingKeys } from '@omnibus/identity';
 
 const variable = 'OMNIBUS_SEALING_KEY';
 const fileVariable = 'OMNIBUS_SEALING_KEY_FILE';
@@ -13,9 +13,6 @@ interface SealerSources {
   readonly baseFolder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
-
-/** The keys that the processes of one gateway share, the newest first. */
-export type SealingKeys = readonly [Buffer, ...Buffer[]];
 
 /**
  * The sealing keys of this process.

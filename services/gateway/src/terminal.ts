@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline/promises';
 import { styleText } from 'node:util';
 import { printable } from '@omnibus/protocol';
-import { CommandProblem } from './outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 
 export interface InputOptions {
   /** False with `--no-input`. */

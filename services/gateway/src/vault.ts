@@ -11,30 +11,17 @@ import {
   Vault,
   type Lost,
   type Resealed,
-  type Survey,
   type VaultKeys,
+  type VaultOperations,
   type VaultStore,
+  OwnKeys,
 } from '@omnibus/credentials';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import { OwnKeys } from './vault-own-keys.ts';
 
-/** The state of the vault in one process, for the operator who rotates keys. */
-export interface VaultReport extends Survey {
-  /** Whether the gateway has made its keys itself, and will make the next one too. */
-  readonly makesKeys: boolean;
-}
-
-export interface Vaults {
+export interface Vaults extends VaultOperations {
   readonly connections: Vault;
   /** Short-lived records: tickets of sign-ins, and pending sign-ins. */
   readonly passing: Vault;
-  report(): Promise<VaultReport>;
-  /**
-   * Encrypts everything under a key, in all processes.
-   * @param id of the key; left out where the gateway makes its keys itself.
-   * @throws {Error} in words for the operator.
-   */
-  rotate(id: string | undefined): Promise<Resealed & { readonly key: string }>;
   /** The records that no key can decrypt. */
   readonly lost: readonly Lost[];
   /** Applies the keys of a changed configuration. */

@@ -1,2 +1,2 @@
 export { SessionWorker } from './worker.ts';
-export { parseSealingKeys, Sealer, sealingKeyRecipe } from './public-ids/sealer.ts';
+export { Sealer } from './public-ids/sealer.ts';

@@ -1,7 +1,7 @@
 /** Arguments as people type them: `key=text`, `key:=JSON`, `key=@file`, or all of them as one JSON object. */
 import { readFileSync } from 'node:fs';
 import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
-import { CommandProblem } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { choicesOf } from './choices.ts';
 
 /**

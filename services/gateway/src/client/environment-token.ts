@@ -1,5 +1,5 @@
 /** The key or token in the environment of a command. It is a secret, so what is wrong with it is said without it. */
-import { CommandProblem } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 
 /** @returns undefined where OMNIBUS_TOKEN is empty or not set. @throws {CommandProblem} where it cannot be sent. */
 export function environmentToken({ OMNIBUS_TOKEN: given = '' }: NodeJS.ProcessEnv = process.env): string | undefined {

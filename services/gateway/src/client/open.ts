@@ -11,10 +11,10 @@ import {
   version,
   type JsonObject,
 } from '@omnibus/protocol';
-import { CommandProblem, notice } from '../outcome.ts';
+import { notice } from '../outcome.ts';
+import { CommandProblem, LineClient } from '@omnibus/client';
 import { environmentToken } from './environment-token.ts';
 import { headerProblem, headersOf } from './header-lines.ts';
-import { LineClient } from './line-client.ts';
 import { Questions, type QuestionOptions } from './questions.ts';
 
 export interface TargetOptions extends QuestionOptions {

@@ -1,12 +1,12 @@
 /** Requests of the command line to the admin port of a running process, with the caller's token. */
 import { findSealingKeys } from '../sealing-key.ts';
-import { recoveryProof } from '../admin/recovery.ts';
+import { recoveryProof } from '@omnibus/admin';
 import { environmentToken } from '../client/environment-token.ts';
 import { KeptTokens } from '../sign-in/kept-tokens.ts';
 import { freshToken } from '../sign-in/session.ts';
 import { formatProblem, loadConfig } from '@omnibus/config';
-import { answer, answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
-import type { Exit } from '../exit-codes.ts';
+import { answer, answerEither, answerJson, notice, runCommand } from '../outcome.ts';
+import { CommandProblem, type Exit } from '@omnibus/client';
 import { findConfigFile, needSettings, type Settings } from './settings.ts';
 
 export interface AskOptions {

@@ -8,8 +8,7 @@ import {
   type OperationName,
   type ProblemReason,
 } from '@omnibus/admin-api';
-import { CommandProblem } from '../outcome.ts';
-import type { Exit } from '../exit-codes.ts';
+import { CommandProblem, type Exit } from '@omnibus/client';
 import { openAdmin, unknownAdvice, type AskOptions } from './administer.ts';
 
 export interface ApiOptions extends AskOptions {

@@ -16,13 +16,13 @@ import {
   type PlacedLine,
 } from '@omnibus/audit';
 import { isObject, printable } from '@omnibus/protocol';
-import { auditLedgerOf, ledgerSinkOf } from '../audit-ledger.ts';
-import type { Role } from '../gateway.ts';
+import { auditLedgerOf } from '@omnibus/bus';
+import { ledgerSinkOf, type Role } from '@omnibus/config';
 import { openBus } from '../open-bus.ts';
-import { wordOf } from '../admin/api/audit-rows.ts';
-import { readTime } from '../record-times.ts';
+import { wordOf, readTime } from '@omnibus/admin';
 import { alignColumns } from '../table.ts';
-import { answer, answerJson, CommandProblem, runCommand } from '../outcome.ts';
+import { answer, answerJson, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { needSettings } from './settings.ts';
 
 interface ReadOptions {

@@ -1,7 +1,8 @@
 /** Shows calls as they happen, the last that failed, and the way of one call through all processes. */
 import type { Missing, TapEvent } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
-import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { answer, answerJson, notice, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { fitLine } from '../terminal.ts';
 import { askApi, queryOf, type ApiOptions } from './api.ts';
 import { lineOf } from './call-lines.ts';

@@ -1,7 +1,7 @@
 import { accountOf, enabledServers, formatProblem, type Config, type ConfigProblem } from '@omnibus/config';
 import { counted } from '../counted.ts';
-import { answer, answerJson, CommandProblem, runCommand } from '../outcome.ts';
-import type { Exit } from '../exit-codes.ts';
+import { answer, answerJson, runCommand } from '../outcome.ts';
+import { CommandProblem, type Exit } from '@omnibus/client';
 import { accessProblems, accessWarnings } from '../access.ts';
 import { busProblem } from '../open-bus.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
@@ -9,7 +9,7 @@ import { identityWarnings } from '../identity-warnings.ts';
 import { missingPrograms } from '../programs.ts';
 import { sharingWarning } from '../sharing.ts';
 import { digestOfAll, startsOf, type Start } from '../starts/starts.ts';
-import { tlsFilesProblem } from '../tls-files.ts';
+import { tlsFilesProblem } from '@omnibus/identity';
 import { defaultFiles, findConfigFile, readSettings, type Settings } from './settings.ts';
 
 interface CheckOptions {

@@ -1,7 +1,8 @@
 /** Completion scripts for shells, made from the table of commands. They work without a running gateway. */
 import { clients } from '@omnibus/config';
 import { commandTable, type CommandRow } from '../command-table.ts';
-import { answer, CommandProblem, runCommand } from '../outcome.ts';
+import { answer, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 /** Values of arguments, by the name of the argument. */

@@ -15,8 +15,8 @@ import {
 } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
 import { headerProblem, headersOf } from '../client/header-lines.ts';
-import type { Exit } from '../exit-codes.ts';
-import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { type Exit, CommandProblem } from '@omnibus/client';
+import { answer, answerJson, notice, runCommand } from '../outcome.ts';
 import { confirm, isInteractive, type InputOptions } from '../terminal.ts';
 import { changedLines, readText, replaceFile } from '../write-file.ts';
 import { findOwnFile } from './settings.ts';

@@ -2,7 +2,8 @@
 import { printable, type ConnectionRow } from '@omnibus/protocol';
 import { counted } from '../counted.ts';
 import { alignColumns } from '../table.ts';
-import { answer, answerJson, CommandProblem, runCommand } from '../outcome.ts';
+import { answer, answerJson, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { credentials, type TargetOptions } from '../client/open.ts';
 import { askAdmin, type AskOptions } from './administer.ts';
 

@@ -1,6 +1,7 @@
 import { cpSync, copyFileSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { CommandProblem, runCommand } from '../outcome.ts';
+import { runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 
 /** File names of the dynamic loader of glibc and musl. */
 const loaderName = /^ld-(linux|musl)/;

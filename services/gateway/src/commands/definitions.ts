@@ -2,7 +2,8 @@
 import type { Deviation, ServerDefinitions } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
 import { alignColumns } from '../table.ts';
-import { answer, answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { answer, answerEither, answerJson, notice, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import type { InputOptions } from '../terminal.ts';
 import { askAdmin, type AskOptions } from './administer.ts';
 import { askApi, askEither } from './api.ts';

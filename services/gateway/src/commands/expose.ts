@@ -3,7 +3,8 @@ import { loadConfig } from '@omnibus/config';
 import { stopOnSignal } from '@omnibus/lifecycle';
 import { defaultLimits } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
-import { CommandProblem, runCommand } from '../outcome.ts';
+import { runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 
 export interface ExposeOptions {
   readonly listen: string;

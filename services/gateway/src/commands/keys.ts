@@ -2,10 +2,10 @@
 import { resolve } from 'node:path';
 import type { KeyRecord } from '@omnibus/identity';
 import { printable } from '@omnibus/protocol';
-import { addKey, readKeys, revokeKeyIn, UnknownKey } from '../key-records.ts';
+import { addKey, readKeys, revokeKeyIn, UnknownKey } from '@omnibus/admin/keys';
 import { alignColumns } from '../table.ts';
-import type { Exit } from '../exit-codes.ts';
-import { answer, answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { type Exit, CommandProblem } from '@omnibus/client';
+import { answer, answerEither, answerJson, notice, runCommand } from '../outcome.ts';
 import { needSettings } from './settings.ts';
 
 export interface KeysOptions {

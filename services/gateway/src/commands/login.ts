@@ -1,7 +1,8 @@
 /** Signs in to a gateway and out of it, and shows who the user is there. */
 import { decodeJwt } from 'jose';
 import { printable } from '@omnibus/protocol';
-import { answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { answerEither, answerJson, notice, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { alignColumns } from '../table.ts';
 import { endedSignIn, revoke } from '../sign-in/issued.ts';
 import { gatewayAddress, KeptTokens, type Kept } from '../sign-in/kept-tokens.ts';

@@ -1,7 +1,8 @@
 /** Prints what a server wrote to stderr and the states of its connection, in the order of their times. */
 import type { FollowedLogs, Line } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
-import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { answer, answerJson, notice, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { fitLine } from '../terminal.ts';
 import { askApi, followApi, queryOf, type ApiOptions } from './api.ts';
 import { sayMissing } from './calls.ts';

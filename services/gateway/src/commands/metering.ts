@@ -2,7 +2,8 @@
 import { blockKinds, printable, type BlockRecord, type UsageRow } from '@omnibus/protocol';
 import { parseDuration } from '@omnibus/config';
 import { alignColumns } from '../table.ts';
-import { answerEither, CommandProblem, runCommand } from '../outcome.ts';
+import { answerEither, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { askAdmin, type ActOptions } from './administer.ts';
 
 export interface BlockOptions extends ActOptions {

@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { migrateConfig, ownerOf } from '@omnibus/config';
-import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { answer, answerJson, notice, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 
 interface MigrateOptions {
   readonly write?: boolean;

@@ -1,9 +1,9 @@
 /** Creates the streams and buckets of the gateway at NATS, as a user that may do that. Processes that may not wait until this has run. */
-import type { SetUpStep } from '@omnibus/bus';
-import { auditLedgerOf, ledgerSinkOf } from '../audit-ledger.ts';
+import { type SetUpStep, auditLedgerOf } from '@omnibus/bus';
+import { ledgerSinkOf } from '@omnibus/config';
 import { busAddress, setUpBus } from '../open-bus.ts';
-import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
-import type { Exit } from '../exit-codes.ts';
+import { answer, answerJson, notice, runCommand } from '../outcome.ts';
+import { CommandProblem, type Exit } from '@omnibus/client';
 import { needSettings } from './settings.ts';
 
 export interface SetUpOptions {

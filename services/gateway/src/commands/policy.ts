@@ -5,10 +5,25 @@ import { redactionBy, type Guardrail } from '@omnibus/policy';
 import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { decide, explain, hintsOf, loadPolicy, openPolicy, type LoadedPolicy } from '../policy-decisions.ts';
+import { compileAccess } from '../access.ts';
+import { compileGuards } from '../guards.ts';
+import {
+  decide,
+  explain,
+  hintsOf,
+  loadPolicy,
+  openPolicy,
+  type LoadedPolicy,
+  momentProblem,
+  person,
+  personProblem,
+  targetProblem,
+  whoText,
+  type Person,
+} from '@omnibus/admin/policy';
 import { differencesOf } from '../policy-diff.ts';
-import { momentProblem, person, personProblem, targetProblem, whoText, type Person } from '../policy-words.ts';
-import { answer, answerEither, answerJson, CommandProblem, runCommand } from '../outcome.ts';
+import { answer, answerEither, answerJson, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { needSettings } from './settings.ts';
 
 export interface PolicyOptions {
@@ -233,7 +248,7 @@ export function diffPolicies(
 async function policyOf(given: string | undefined, isOpenTaken = false): Promise<LoadedPolicy> {
   // No server is connected to, so the secrets of servers are not read.
   const { config, file } = await needSettings(given, { role: 'session' });
-  const loaded = await loadPolicy(config).catch((error: unknown) => {
+  const loaded = await loadPolicy(config, { compileAccess, compileGuards }).catch((error: unknown) => {
     throw new CommandProblem('config', (error as Error).message.replaceAll(/^/gm, `${file}: `));
   });
   if (loaded === undefined && isOpenTaken) return openPolicy(config);

@@ -1,6 +1,7 @@
 /** Makes a call again that the gateway knows of, at the server that it went to or at another one (`omnibus calls replay`). */
 import type { Replay } from '@omnibus/admin-api';
-import { CommandProblem, runCommand } from '../outcome.ts';
+import { runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { askApi, queryOf, type ApiOptions } from './api.ts';
 import { tagOf } from './calls.ts';
 import { callTool, type CallOptions } from './use.ts';

@@ -1,7 +1,8 @@
 /** Lists the sessions of a running gateway, and restarts its connections to servers. */
 import { printable } from '@omnibus/protocol';
 import { parseDuration } from '@omnibus/config';
-import { answerEither, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { answerEither, notice, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { alignColumns } from '../table.ts';
 import { askApi, queryOf, type ApiOptions } from './api.ts';
 import { sayMissing } from './calls.ts';

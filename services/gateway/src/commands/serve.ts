@@ -7,25 +7,27 @@ import {
   type ConfigProblem,
   type LoadedConfig,
   type SecretReader,
+  type Role,
 } from '@omnibus/config';
 import { growYoungGenerationFaster, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { accessProblems, accessWarnings } from '../access.ts';
-import type { Reloaded } from '../admin/acts.ts';
-import { ConfigHistory } from '../admin/api/config-history.ts';
+import type { Reloaded } from '@omnibus/admin';
+import { ConfigHistory } from '@omnibus/admin/history';
 import { banner, isConnecting, laterLines } from '../banner.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { makeFirstKey } from '../first-key.ts';
 import { identityWarnings } from '../identity-warnings.ts';
 import { sharingWarning } from '../sharing.ts';
 import type { Discovered, KubernetesDiscovery, KubernetesDiscoveryOptions } from '@omnibus/kubernetes';
-import { startGateway, type Gateway, type Role } from '../gateway.ts';
+import { startGateway, type Gateway } from '../gateway.ts';
 import { showingPages } from '../connect/page-shower.ts';
 import { opensPages } from '../desktop/browser.ts';
 import { nameChanges } from '../name-changes.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { FollowedSecrets } from '../secrets/followed.ts';
-import { findSealingKeys, type SealingKeys } from '../sealing-key.ts';
+import type { SealingKeys } from '@omnibus/identity';
+import { findSealingKeys } from '../sealing-key.ts';
 import { busProblem } from '../open-bus.ts';
 import { changedSince, consentProblem } from '../starts/consent.ts';
 import { digestOfAll, startsOf, type Start } from '../starts/starts.ts';

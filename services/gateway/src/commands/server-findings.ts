@@ -7,7 +7,7 @@ import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../gateway.ts';
 import { counted } from '../counted.ts';
 import { hideEnvironment } from '../hide-environment.ts';
-import { adviceFor } from '../server-advice.ts';
+import { adviceFor } from '@omnibus/admin';
 import type { Finding } from './doctor.ts';
 
 export async function serverFindings(config: Config, baseFolder: string): Promise<Finding[]> {

@@ -13,9 +13,9 @@ import {
 } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
 import { counted } from '../counted.ts';
-import type { Exit } from '../exit-codes.ts';
+import { type Exit, CommandProblem } from '@omnibus/client';
 import { nameChanges } from '../name-changes.ts';
-import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { answer, answerJson, notice, runCommand } from '../outcome.ts';
 import { confirm, isInteractive, type InputOptions } from '../terminal.ts';
 import { changedLines, readText, replaceFile } from '../write-file.ts';
 import { agreeToAdded } from '../starts/consent.ts';

@@ -9,9 +9,9 @@ import {
   type Config,
   type ConfigProblem,
   type ProblemAt,
+  type Role,
 } from '@omnibus/config';
-import type { Role } from '../gateway.ts';
-import { CommandProblem } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 
 /** Names of the configuration file that are tried, in this order, without `--config`. */
 export const defaultFiles = ['omnibus.yaml', 'omnibus.yml', 'omnibus.json', '.mcp.json'] as const;

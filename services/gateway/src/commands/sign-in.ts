@@ -2,7 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isObject, printable, signInName, type JsonObject } from '@omnibus/protocol';
 import type { Opened } from '../client/open.ts';
-import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { answer, answerJson, notice, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { openBrowser, showsPages } from '../desktop/browser.ts';
 import { all, using, type Requesting, type UseOptions } from './use.ts';
 

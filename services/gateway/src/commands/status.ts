@@ -1,9 +1,9 @@
 /** Shows the processes of a running gateway and its servers. */
 import type { Processes, ServerRow, Servers } from '@omnibus/admin-api';
-import { printable, unfitWords } from '@omnibus/protocol';
-import type { ProcessStatus } from '../admin/status.ts';
-import { answerEither, CommandProblem, runCommand } from '../outcome.ts';
-import { problemWords } from '../problem-words.ts';
+import { printable, unfitWords, problemWords } from '@omnibus/protocol';
+import type { ProcessStatus } from '@omnibus/admin';
+import { answerEither, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { fitTable } from '../table.ts';
 import { askAdmin } from './administer.ts';
 import { askApi, type ApiOptions } from './api.ts';

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { createInterface } from 'node:readline';
 import { expect, it } from 'vitest';
 import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
-import { LineClient } from '../client/line-client.ts';
+import { LineClient } from '@omnibus/client';
 import type { Opened } from '../client/open.ts';
 import { all } from './use.ts';
 

@@ -6,9 +6,8 @@ import { missingOf, readArguments } from '../client/arguments.ts';
 import { printContents, printPrompt, printResult, signatureOf } from '../client/printing.ts';
 import { askField } from '../client/questions.ts';
 import { withClient, type Opened, type TargetOptions } from '../client/open.ts';
-import type { RequestOptions } from '../client/line-client.ts';
-import type { Exit } from '../exit-codes.ts';
-import { answer, answerJson, CommandProblem, notice, runCommand, textOf } from '../outcome.ts';
+import { type RequestOptions, type Exit, CommandProblem } from '@omnibus/client';
+import { answer, answerJson, notice, runCommand, textOf } from '../outcome.ts';
 import { confirm, fitLine, isInteractive, paint, shown } from '../terminal.ts';
 
 export interface UseOptions extends TargetOptions {

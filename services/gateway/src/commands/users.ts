@@ -4,8 +4,9 @@ import { createInterface } from 'node:readline';
 import { minPasswordCharacters } from '@omnibus/authorization';
 import { printable } from '@omnibus/protocol';
 import { alignColumns } from '../table.ts';
-import { readUsers, removeUserFrom, setUser } from '../user-records.ts';
-import { answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { readUsers, removeUserFrom, setUser } from '@omnibus/admin/users';
+import { answerEither, answerJson, notice, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { needSettings } from './settings.ts';
 
 export interface UsersOptions {

@@ -2,11 +2,11 @@
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { MemoryBus } from '@omnibus/bus';
 import { printable } from '@omnibus/protocol';
-import { shownVault } from '../admin/api/vault-desk.ts';
-import type { RotateAnswer, VaultAnswer } from '../admin/vault.ts';
-import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { shownVault, type RotateAnswer, type VaultAnswer } from '@omnibus/admin';
+import { answer, answerJson, notice, runCommand } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 import { alignColumns } from '../table.ts';
-import type { Vaults } from '../vault.ts';
+import type { VaultOperations } from '@omnibus/credentials';
 import { askAdmin, type AskOptions } from './administer.ts';
 import { findConfigFile, needSettings } from './settings.ts';
 
@@ -100,7 +100,7 @@ async function asked<Answer>(
   options: VaultOptions,
   method: 'GET' | 'POST',
   body: object | undefined,
-  alone: (vaults: Vaults) => Promise<Answer>,
+  alone: (vaults: VaultOperations) => Promise<Answer>,
 ): Promise<Answer> {
   const { admin = defaultAdmin } = options;
   try {
@@ -117,7 +117,10 @@ async function asked<Answer>(
   }
 }
 
-async function inFile<Answer>(config: string | undefined, work: (vaults: Vaults) => Promise<Answer>): Promise<Answer> {
+async function inFile<Answer>(
+  config: string | undefined,
+  work: (vaults: VaultOperations) => Promise<Answer>,
+): Promise<Answer> {
   const settings = await needSettings(config, {});
   if (settings.config.bus !== 'memory')
     throw new CommandProblem(

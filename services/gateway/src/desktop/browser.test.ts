@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { opensPages } from './browser.ts';
-import { desktopEnvironment } from './environment.ts';
+import { desktopEnvironment } from '@omnibus/credentials';
 
 it.each([{ CI: 'true' }, { container: 'podman' }, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }])(
   'with %j no page opens by itself, and an option says otherwise',

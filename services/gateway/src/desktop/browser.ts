@@ -1,7 +1,7 @@
 /** Opens pages in the browser of the user of this machine, by the program that the platform has for it. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { desktopEnvironment } from './environment.ts';
+import { desktopEnvironment } from '@omnibus/credentials';
 
 /** Whether the user of this terminal would see the pages of a browser on this machine. */
 export function showsPages(env: NodeJS.ProcessEnv = process.env): boolean {

@@ -1,5 +1,7 @@
 /** The admin port. It opens first, so that its readiness says what the start waits for, and shows the other parts as they start. */
-import type { OpenedAdmin } from '../admin/open-admin.ts';
+import type { OpenedAdmin } from '@omnibus/admin';
+import { compileAccess } from '../access.ts';
+import { compileGuards } from '../guards.ts';
 import { measureConfig } from '../measure.ts';
 import type { Part } from '../part.ts';
 import { auditing } from './audit.ts';
@@ -18,7 +20,7 @@ export const admin: Part<OpenedAdmin> = {
   name: 'the admin port',
   isIn: ({ options }) => options.isServing,
   async start(host) {
-    const { openAdmin } = await import('../admin/open-admin.ts');
+    const { openAdmin } = await import('@omnibus/admin');
     const { self, wheel, metrics, faults, notReady } = host;
     const { baseFolder, sealingKeys, reload, history } = host.options;
     const opened = await openAdmin({
@@ -44,6 +46,7 @@ export const admin: Part<OpenedAdmin> = {
         process: self,
         wheel,
         history,
+        rules: { compileAccess, compileGuards },
         failures: host.of(failures),
         tapDesk: host.of(tapping).desk,
         sessions: () => host.find(sessions)?.desk,

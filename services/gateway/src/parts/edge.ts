@@ -1,7 +1,7 @@
 /** The edge: where clients connect over HTTP. It starts when all that answers them is there. */
 import type { Edge } from '@omnibus/edge';
+import { tlsFilesOf } from '@omnibus/identity';
 import type { Part } from '../part.ts';
-import { tlsFilesOf } from '../tls-files.ts';
 import { auditing } from './audit.ts';
 import { callers } from './authenticator.ts';
 import { ownAuthorization, servesClients } from './authorization.ts';
@@ -19,7 +19,7 @@ export const edge: Part<Edge> = {
   async start(host) {
     const [{ Edge: Clients, RequestMeter }, { openSites }] = await Promise.all([
       import('@omnibus/edge'),
-      import('../connect/open-sites.ts'),
+      import('@omnibus/connect/sites'),
     ]);
     const { config, wheel, metrics, isForOne } = host;
     const { baseFolder, role } = host.options;

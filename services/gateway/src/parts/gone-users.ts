@@ -7,7 +7,7 @@ export const goneUsers: Part = {
   name: 'the search for removed users',
   isIn: servesClients,
   async start(host) {
-    const { openGoneUsers } = await import('../connect/open-sites.ts');
+    const { openGoneUsers } = await import('@omnibus/connect/sites');
     const authorization = host.of(ownAuthorization);
     const log = host.log.child({ role: 'edge' });
     const gone = openGoneUsers({ authorization, bus: host.of(connectedBus), log, config: () => host.config });

@@ -1,5 +1,5 @@
 /** The pages on which users sign in for servers (`connect/own-user.ts`). */
-import { openPages, type Pages } from '../connect/own-user.ts';
+import { openPages, type Pages } from '@omnibus/connect';
 import type { Part, PartHost } from '../part.ts';
 import { connectedBus } from './bus.ts';
 

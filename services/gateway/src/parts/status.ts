@@ -1,6 +1,6 @@
 /** The state of a process, as its admin port shows it. */
 import { version } from '@omnibus/protocol';
-import type { ProcessStatus } from '../admin/status.ts';
+import type { ProcessStatus } from '@omnibus/admin';
 import type { PartHost } from '../part.ts';
 import { servers } from './backend.ts';
 import { connectedBus } from './bus.ts';

@@ -1,13 +1,13 @@
 /** Reports calls to operators who watch them, of this process and of others. Without an admin port, no operator can watch. */
 import { Tap } from '@omnibus/telemetry';
-import type { TapDesk } from '../admin/api/tap-desk.ts';
+import type { TapDesk } from '@omnibus/admin/tap-desk';
 import type { Part } from '../part.ts';
 
 export const tapping: Part<{ readonly tap: Tap; readonly desk: TapDesk }> = {
   name: 'the tap of calls',
   isIn: ({ options }) => options.isServing,
   async start(host) {
-    const { TapDesk: Desk } = await import('../admin/api/tap-desk.ts');
+    const { TapDesk: Desk } = await import('@omnibus/admin/tap-desk');
     const { self, wheel, log, metrics } = host;
     const tap: Tap = new Tap({
       process: self,

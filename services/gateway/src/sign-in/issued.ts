@@ -1,6 +1,6 @@
 /** Tokens as an issuer has given them: what is kept of them, how they are replaced, and how they are given back. */
 import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client';
-import type { CommandProblem } from '../outcome.ts';
+import type { CommandProblem } from '@omnibus/client';
 import { discovered, inWords, SignInProblem } from './issuer.ts';
 import type { Kept } from './kept-tokens.ts';
 

@@ -3,8 +3,7 @@ import type * as oidc from 'openid-client';
 import type { Configuration, DiscoveryRequestOptions } from 'openid-client';
 import { isLoopback } from '@omnibus/config';
 import { getFollowing } from '@omnibus/protocol';
-import type { Exit } from '../exit-codes.ts';
-import { CommandProblem } from '../outcome.ts';
+import { type Exit, CommandProblem } from '@omnibus/client';
 
 /** A problem whose message is for the user. */
 export class SignInProblem extends CommandProblem {

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { renameDurably, writeDurably } from '@omnibus/credentials/durable';
 import { FileLock } from '@omnibus/credentials/file-lock';
 import { z } from 'zod';
-import { CommandProblem } from '../outcome.ts';
+import { CommandProblem } from '@omnibus/client';
 
 const kept = z.object({
   issuer: z.string(),

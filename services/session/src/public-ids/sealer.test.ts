@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { parseSealingKeys, Sealer } from './sealer.ts';
+import { parseSealingKeys } from '@omnibus/identity';
+import { Sealer } from './sealer.ts';
 
 const written = (bytes = 32): string => randomBytes(bytes).toString('base64');
 

@@ -207,7 +207,7 @@ export class CallerToken implements HeaderSource {
   }
 }
 
-/** Names a token without showing it; the edge compares it (`services/gateway`, token-desk.ts). */
+/** Names a token without showing it; the edge compares it (`services/connect`, exchange/token-desk.ts). */
 function digestOf({ authorization = '' }: SentHeaders): string {
   return hash('sha256', authorization, 'base64url');
 }

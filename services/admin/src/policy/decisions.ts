@@ -1,0 +1,152 @@
+/** Decides what callers may do by the rules of a configuration, and says what each rule contributes; for the commands and for the API. */
+import { enabledServers, isForTenant, type Config } from '@omnibus/config';
+import {
+  compile,
+  type Circumstances,
+  type Guardrail,
+  type Guardrails,
+  type Policy,
+  type Target,
+} from '@omnibus/policy';
+import type { Facts, JsonObject } from '@omnibus/protocol';
+import { personOf, targetOf, type Person } from './words.ts';
+
+export interface LoadedPolicy {
+  readonly config: Config;
+  readonly policy: Policy;
+  readonly guardrails: Guardrails | undefined;
+}
+
+/** Compiles what a configuration says of rules and guardrails; undefined where it says nothing. */
+export interface RuleCompiler {
+  /** @throws {Error} in words for the operator. */
+  compileAccess(config: Config): Promise<Policy | undefined>;
+  /** @throws {Error} in words for the operator. */
+  compileGuards(config: Config): Promise<Guardrails | undefined>;
+}
+
+/** The circumstances of a call that is decided. */
+export interface Around {
+  readonly args?: JsonObject | undefined;
+  readonly at?: Date | undefined;
+  readonly from?: string | undefined;
+  /** Annotations of the tool; those of servers that are not believed are ignored. */
+  readonly hints?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface Decided {
+  readonly outcome: 'allow' | 'ask' | 'deny' | 'hidden';
+  readonly rule: string | undefined;
+  readonly because: string | undefined;
+  /** Id of the rule that redacts the result. */
+  readonly redacted: string | undefined;
+  readonly guardrails: readonly Guardrail[];
+  readonly facts: Facts | undefined;
+  readonly target: Target;
+  readonly around: Circumstances;
+}
+
+/** Compiles rules and guardrails. Without rules everybody may do everything, and guardrails look at it. @returns undefined where there are neither. @throws {Error} in words for the operator. */
+export async function loadPolicy(config: Config, rules: RuleCompiler): Promise<LoadedPolicy | undefined> {
+  const [policy, guardrails] = await Promise.all([rules.compileAccess(config), rules.compileGuards(config)]);
+  if (policy !== undefined) return { config, policy, guardrails };
+  return guardrails === undefined ? undefined : { ...(await openPolicy(config)), guardrails };
+}
+
+/** What holds without rules: everybody may do everything. */
+export async function openPolicy(config: Config): Promise<LoadedPolicy> {
+  const open = await compile({ default: 'allow', rules: [] });
+  if (!('policy' in open)) throw new Error('no rules are no valid rules');
+  return { config, policy: open.policy, guardrails: undefined };
+}
+
+/** Hints that are true, as annotations of a tool; undefined where there are none. */
+export function hintsOf(names: readonly string[]): Readonly<Record<string, boolean>> | undefined {
+  return names.length === 0 ? undefined : Object.fromEntries(names.map((each) => [each, true]));
+}
+
+/** @param what `server/tool`, `prompt:server/name` or `resource:server/uri`. */
+export function decide(
+  { config, policy, guardrails }: LoadedPolicy,
+  as: Person,
+  what: string | Target,
+  { args, at, from, hints }: Around,
+): Decided {
+  const facts = personOf(as);
+  const named = typeof what === 'string' ? targetOf(what) : what;
+  const settings = enabledServers(config).get(named.server);
+  const target: Target =
+    settings?.hints === 'believe' && named.kind === 'tool' ? { ...named, annotations: hints ?? null } : named;
+  const { kind, server, name } = target;
+  const method = kind === 'prompt' ? 'prompts/get' : kind === 'resource' ? 'resources/read' : 'tools/call';
+  const around: Circumstances = {
+    facts,
+    kind,
+    server,
+    name,
+    method,
+    args,
+    now: (at ?? new Date()).getTime(),
+    address: from,
+  };
+  const asked = { facts, target, around };
+  if (!isForTenant(settings?.tenants, facts?.tenant))
+    return {
+      ...asked,
+      outcome: 'hidden',
+      rule: undefined,
+      because: 'the server exists for callers of certain tenants only',
+      redacted: undefined,
+      guardrails: [],
+    };
+  const { effect, isVisible, rule, because, redaction } = policy.rightsOf(facts).decide(target, around);
+  return {
+    ...asked,
+    outcome: effect === 'deny' && !isVisible ? 'hidden' : effect,
+    rule,
+    because,
+    redacted: redaction?.rule,
+    guardrails: effect === 'deny' ? [] : (guardrails?.about(facts, target, around) ?? []),
+  };
+}
+
+/** A decision, with what each rule and each guardrail has to do with it. */
+export function explain(loaded: LoadedPolicy, as: Person, what: string, circumstances: Around) {
+  const { outcome, rule, redacted, because, facts, guardrails, target, around } = decide(
+    loaded,
+    as,
+    what,
+    circumstances,
+  );
+  const key = `${target.server}/${target.name}`;
+  const isAgent = loaded.policy.isAgent(facts);
+  const rules = loaded.policy.rules.map((each) => {
+    const isAbout = (isAgent || !each.isForAgents) && each.isFor(facts);
+    const covers = each.covers(target, key);
+    const holds = each.condition?.(around);
+    const why = !isAbout
+      ? 'is about other callers'
+      : covers === 'no'
+        ? 'is about something else'
+        : covers === 'unknown'
+          ? 'depends on a hint that is not believed'
+          : holds === undefined
+            ? 'matches'
+            : holds === 'yes'
+              ? 'matches, and its conditions are met'
+              : holds === 'no'
+                ? 'matches, and its conditions are not met'
+                : 'matches, and its conditions cannot be decided';
+    return { effect: each.effect, id: each.id, why, isMatch: isAbout && covers === 'yes' && holds !== 'no' };
+  });
+  const guards = guardrails.map(({ id, stages, action, check, isRecorded }) => ({
+    id,
+    on: [...stages],
+    action:
+      check.kind === 'outside'
+        ? `asks ${check.asked.kind === 'webhook' ? new URL(check.asked.webhook.url).origin : `${check.asked.server}/${check.asked.tool}`}`
+        : action,
+    isRecorded,
+  }));
+  return { outcome, rule, because, redacted, rules, guardrails: guards };
+}

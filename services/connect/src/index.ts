@@ -1,0 +1,4 @@
+export type { Exchange } from './exchange/open-exchange.ts';
+export type { GoneUsers } from './gone-users.ts';
+export { openPages } from './own-user.ts';
+export type { Pages } from './own-user.ts';
