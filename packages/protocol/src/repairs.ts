@@ -8,7 +8,10 @@ import { printable } from './printable.ts';
 export const repairs = {
   'null-answer': { reads: 'an "error" or "result" that is null beside the other as one that is absent' },
   'null-params': { reads: '"params" that are null as params that are absent' },
-  'text-id': { reads: 'the id or progress token of a request, written as text, as that number' },
+  'text-id': {
+    reads:
+      'the id or progress token of a request, written as text, as that number; for a withdrawn question also a number as that text',
+  },
   'plain-error': {
     reads: 'an error that is a text, or has no integer code or no message, as a JSON-RPC error with these words',
   },

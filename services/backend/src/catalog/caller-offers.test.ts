@@ -158,3 +158,16 @@ it('there are no more sets than a record can hold, the one nobody asked for long
   }
   expect(Object.keys(offered(it))).toHaveLength(32);
 }, 30_000);
+
+it('clients that declare an extension with ever other settings share few connections', async () => {
+  await using it = await AdapterUnderTest.start(particular());
+  await it.adapter.firstAttempt;
+  const declaring = (n: number): JsonObject => ({ extensions: { 'io.modelcontextprotocol/ui': { n } } });
+  it.control({ kind: 'wanted', caller: client(declaring(0)) });
+  await expect.poll(() => offered(it)).toEqual({ ' io.modelcontextprotocol/ui': ['with_extensions'] });
+  for (let n = 0; n < 30; n += 1)
+    expect(await it.call(newRequestKey(), 'tools/call', { name: 'act' }, { capabilities: declaring(n) })).toMatchObject(
+      { kind: 'result' },
+    );
+  expect(it.adapter.load.connections).toBe(8);
+});

@@ -70,6 +70,7 @@ export class UpstreamConnection {
       capabilities,
       owner,
       log,
+      repairs: options.repairs,
       isTakenInTurn,
       send: (message) => this.#life.transport?.send(message),
       inFlight: () => this.#pending.replies,

@@ -15,6 +15,11 @@ export class Instances extends Map<string, Instance> {
     return [...this.values()].filter(({ user }) => user === session).map(({ connection }) => connection);
   }
 
+  /** Number of connections whose keys begin so. */
+  countOf(beginning: string): number {
+    return [...this.keys()].filter((key) => key.startsWith(beginning)).length;
+  }
+
   inNameOf(principal: Principal): Instance[] {
     return [...this.values()].filter((each) => each.principal === principal);
   }

@@ -45,6 +45,10 @@ const nothing = (): void => undefined;
 const nothingDeclared: JsonObject = {};
 /** Key of the shared connection in the older era, for all callers that the server may ask nothing. Keys of sessions contain no space. */
 const olderKey = 'older era';
+/** Beginning of the keys of connections that clients with the same settings of extensions share. */
+const extendedKey = 'extensions ';
+/** Bound on such connections, since clients choose the settings. */
+const maxExtended = 8;
 
 export class ConnectionPool implements Pool {
   readonly #options: ConnectionPoolOptions;
@@ -219,12 +223,15 @@ export class ConnectionPool implements Pool {
 
   /**
    * Finds the connection that all callers share who declare these extensions and whom the server may ask nothing.
-   * @returns undefined where the server may have no more connections: they are served as if they had no extensions.
+   * @returns undefined where the server may have no more connections, or has some for `maxExtended` other settings of extensions: they are served as if they
+   * had no extensions.
    */
   #takeExtended(context: ExchangeContext, extensions: JsonObject, isOlder: boolean): Taken | undefined {
-    const key = `extensions ${isOlder ? 'older ' : ''}${JSON.stringify(extensions)}`;
+    const key = `${extendedKey}${isOlder ? 'older ' : ''}${JSON.stringify(extensions)}`;
+    const known = this.#instances.get(key);
+    if (known === undefined && this.#instances.countOf(extendedKey) >= maxExtended) return undefined;
     const instance =
-      this.#instances.get(key) ??
+      known ??
       this.#open(key, {
         user: key,
         principal: anonymous,

@@ -5,6 +5,7 @@ import {
   newRequestKey,
   newWorkerId,
   parseServerName,
+  RepairCounts,
   type ExchangeOutcome,
   type Principal,
   type SessionKey,
@@ -42,6 +43,7 @@ async function connect(owner?: SessionKey) {
     isBase: false,
     era: new Era('legacy'),
     toolSchema: () => undefined,
+    repairs: new RepairCounts(),
     createTransport: (observer) => {
       const transport = new OneStream(observer);
       transports.push(transport);
@@ -236,6 +238,30 @@ describe('what a server of one stream asks whose connection ends', () => {
   );
 });
 
+describe('a question that its server withdraws', () => {
+  it.each([
+    [7, '7'],
+    ['7', 7],
+    ['7', '7'],
+  ])('with the id %j is taken back from the call also if the server writes %j', async (id, written) => {
+    const { transport, asked, begin } = await connect();
+    begin(newRequestKey(), 'call');
+    transport.say({ ...question, id });
+    transport.say({ method: 'notifications/cancelled', params: { requestId: written } });
+    expect(asked).toEqual(['call', 'call hears no more']);
+  });
+
+  it('is the one whose id has the same type, if two questions differ in that alone', async () => {
+    const { connection, transport, asked, begin } = await connect();
+    begin(newRequestKey(), 'call');
+    for (const id of [7, '7']) transport.say({ ...question, id });
+    transport.say({ method: 'notifications/cancelled', params: { requestId: '7' } });
+    expect(asked).toEqual(['call', 'call', 'call hears no more']);
+    connection.respond(7, { result: { action: 'decline' } });
+    expect(transport.sent.at(-1)).toMatchObject({ id: 7 });
+  });
+});
+
 describe('what a server of one stream says of no request', () => {
   it('is asked of the latest request of the one session that uses it, though an older one is in a slot behind it', async () => {
     const { connection, transport, asked, begin } = await connect();
@@ -389,6 +415,7 @@ it('a server that reads roots still tells whose its questions are, and one that 
     user: () => session,
     isTakenInTurn: () => false,
     unnamed: () => (unnamed += 1),
+    repairs: undefined,
     log: createLogger({ level: 'silent', format: 'json' }),
   });
   questions.hear({ jsonrpc: '2.0', id: 1, method: 'roots/list' }, undefined);

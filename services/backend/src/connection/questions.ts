@@ -27,6 +27,7 @@ import {
   type JsonRpcId,
   type JsonRpcRequest,
   type QuestionMethod,
+  type RepairCounts,
   type ServerName,
   type SessionKey,
 } from '@omnibus/protocol';
@@ -69,6 +70,8 @@ export interface QuestionsOptions {
   /** Called for a question of which nothing tells which client it concerns. */
   readonly unnamed: () => void;
   readonly log: Logger;
+  /** Counts what is repaired of what the server writes; undefined where nothing is. */
+  readonly repairs: RepairCounts | undefined;
 }
 
 interface OpenQuestion {
@@ -93,6 +96,12 @@ export function rootsKey({ roots }: JsonObject): string {
 
 const methodNotFound = -32_601;
 const invalidParams = -32_602;
+
+/** An id with the same text as a number instead of a text, or the other way round. */
+function inOtherType(id: JsonRpcId): JsonRpcId {
+  if (typeof id === 'number') return String(id);
+  return typeof id === 'string' && String(Number(id)) === id ? Number(id) : id;
+}
 
 export class Questions {
   readonly #options: QuestionsOptions;
@@ -162,10 +171,15 @@ export class Questions {
     this.#options.send({ jsonrpc: '2.0', id, ...answer });
   }
 
-  withdraw(id: JsonRpcId, reason: string): void {
+  /** @param named the id that the server has withdrawn; where no question has it, the id of the other type with the same text is meant. */
+  withdraw(named: JsonRpcId, reason: string): void {
+    const { repairs } = this.#options;
+    const id = repairs === undefined || this.#open.has(idKey(named)) ? named : inOtherType(named);
     const open = this.#open.get(idKey(id));
+    if (open === undefined) return;
+    if (id !== named) repairs?.note('text-id', `requestId ${JSON.stringify(named)}`);
     this.#close(id);
-    open?.asked.withdraw(id, reason);
+    open.asked.withdraw(id, reason);
   }
 
   /** A request has ended. To be called when it is no longer in flight, and before anyone is told of its end. */

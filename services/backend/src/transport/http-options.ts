@@ -21,3 +21,8 @@ export interface HttpOptions {
 export function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
+
+/** The address of a request. The path is appended, since one that begins with two slashes would be read as a host. */
+export function addressOf({ origin = '', path }: Pick<Dispatcher.DispatchOptions, 'origin' | 'path'>): URL {
+  return new URL(`${typeof origin === 'string' ? origin : origin.origin}${path}`);
+}

@@ -81,7 +81,8 @@ export class HttpSseTransport implements Transport {
           },
           otherEvent: (name, data) => {
             if (name !== 'endpoint' || this.#endpoint !== undefined) return;
-            const endpoint = URL.canParse(data, this.#url.href) ? new URL(data, this.#url) : undefined;
+            const base = this.#stream?.address ?? this.#url;
+            const endpoint = URL.canParse(data, base.href) ? new URL(data, base) : undefined;
             // Our credentials are sent to the named address, so it must be of the same origin.
             if (endpoint?.origin !== this.#url.origin) {
               const problem = `the server named an address of another origin to post to: ${printable(data, 200)}`;

@@ -1,4 +1,4 @@
-import { defaultLimits } from '@omnibus/protocol';
+import { defaultLimits, RepairCounts } from '@omnibus/protocol';
 import { describe, expect, it } from 'vitest';
 import { readIncoming } from './incoming.ts';
 
@@ -28,6 +28,12 @@ describe('the gate for what servers say', () => {
     ['{"a', undefined],
   ])('finds whom a message that cannot be read was to answer: %.40s', (text, id) => {
     expect(answeredBy(text)).toBe(id);
+  });
+
+  it('reads the text of an id as the number that the gateway gave to its request, unless nothing is repaired', () => {
+    const text = '{"jsonrpc":"2.0","id":"7","result":{';
+    expect(readIncoming(text, { ...defaultLimits, repairs: new RepairCounts() })).toMatchObject({ id: 7 });
+    expect(readIncoming(text, defaultLimits)).toMatchObject({ id: '7' });
   });
 
   it.each([

@@ -3,7 +3,7 @@
  * (`classify` in `connection/inbound.ts`).
  */
 import { isJsonRpcId, readJson, type JsonRpcId, type Limits, type RepairCounts } from '@omnibus/protocol';
-import { mended } from './mending.ts';
+import { mended, ownId } from './mending.ts';
 import type { UnusableQuestion } from './transport.ts';
 
 export interface MessageLimits extends Pick<
@@ -23,11 +23,12 @@ export type Incoming =
 
 export function readIncoming(input: Buffer | string, limits: MessageLimits): Incoming {
   const read = readJson(input, limits.maxUpstreamMessageBytes, limits);
-  if (read.kind === 'refused')
-    return {
-      problem: `what it sent cannot be read: ${read.problem}`,
-      ...whose(typeof input === 'string' ? input : input.toString('latin1')),
-    };
+  if (read.kind === 'refused') {
+    const { id, question } = whose(typeof input === 'string' ? input : input.toString('latin1'));
+    const isOwn = limits.repairs !== undefined && typeof id === 'string' && ownId.test(id);
+    const problem = `what it sent cannot be read: ${read.problem}`;
+    return question === undefined ? { problem, id: isOwn ? Number(id) : id } : { problem, id, question };
+  }
   const { value } = read;
   if (Array.isArray(value) && value.length > limits.maxBatchLength)
     return { problem: `it sent ${value.length} messages at once; ${limits.maxBatchLength} are allowed`, id: undefined };

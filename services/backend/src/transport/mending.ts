@@ -6,7 +6,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { isObject, printable, type JsonObject, type RepairCounts } from '@omnibus/protocol';
 
 /** Ids that the gateway gives to its requests, as text: they are integers of which only one form exists. */
-const ownId = /^(0|[1-9]\d{0,15})$/;
+export const ownId = /^(0|[1-9]\d{0,15})$/;
 /** Characters of a server's words that become the message of an error. */
 const maxWords = 1_000;
 const internalError = -32_603;

@@ -80,27 +80,54 @@ it('nothing is followed with `validation: enforce`', async () => {
   expect([it.record.status, it.repairs.rows]).toEqual(['down', []]);
 });
 
-it('a server of HTTP+SSE whose stream is at its address with a slash is used, by 301 too', async () => {
-  await using it = await AdapterUnderTest.start(
-    {
-      ...redirecting(301, (path) => (path === '/mcp' ? '/mcp/' : undefined)),
-      get: (response) => {
-        response.writeHead(200, { 'content-type': 'text/event-stream' });
-        response.write('event: endpoint\ndata: /post\n\n');
-        stream = response;
+it.each([
+  ['/post', '/post'],
+  ['post?session=1', '/mcp/post?session=1'],
+])(
+  'a server of HTTP+SSE whose stream is at its address with a slash is used, by 301 too, and posted to at %s from there',
+  async (endpoint, path) => {
+    const { first } = redirecting(301, (asked) => (asked === '/mcp' ? '/mcp/' : undefined));
+    const posted = new Set<string | undefined>();
+    await using it = await AdapterUnderTest.start(
+      {
+        first: (request, response) => {
+          if (request.method === 'POST') posted.add(request.url);
+          return first?.(request, response) === true;
+        },
+        get: (response) => {
+          response.writeHead(200, { 'content-type': 'text/event-stream' });
+          response.write(`event: endpoint\ndata: ${endpoint}\n\n`);
+          stream = response;
+        },
+        says: ({ id, method }, answer) => {
+          answer.writeHead(202).end();
+          const result =
+            method === 'initialize'
+              ? { protocolVersion: '2024-11-05', capabilities: {}, serverInfo: { name: 'sse', version: '1' } }
+              : {};
+          if (id !== undefined) stream?.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+          return 'silence';
+        },
       },
-      says: ({ id, method }, answer) => {
-        answer.writeHead(202).end();
-        const result =
-          method === 'initialize'
-            ? { protocolVersion: '2024-11-05', capabilities: {}, serverInfo: { name: 'sse', version: '1' } }
-            : {};
-        if (id !== undefined) stream?.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
-        return 'silence';
-      },
+      { type: 'sse' },
+    );
+    await it.adapter.firstAttempt;
+    expect([it.record.status, it.record.problem, [...posted]]).toEqual(['up', undefined, [path]]);
+  },
+);
+
+it('a path that begins with two slashes is a path, and no other host', async () => {
+  await using it = await AdapterUnderTest.start({
+    first: (request, response) => {
+      const { url: path = '', headers } = request;
+      const own = `http://${String(headers.host)}`;
+      const to = { '/mcp': `${own}//other.example/mcp`, '//other.example/mcp': `${own}/here` }[path];
+      if (to === undefined) return false;
+      request.resume();
+      response.writeHead(308, { location: to }).end();
+      return true;
     },
-    { type: 'sse' },
-  );
+  });
   await it.adapter.firstAttempt;
   expect([it.record.status, it.record.problem]).toEqual(['up', undefined]);
 });

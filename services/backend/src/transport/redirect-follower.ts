@@ -6,6 +6,7 @@
  */
 import type { Dispatcher } from 'undici';
 import { maxRedirects, redirectOf } from '@omnibus/protocol';
+import { addressOf } from './http-options.ts';
 
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
@@ -13,6 +14,12 @@ type Headers = Parameters<NonNullable<Handler['onResponseStart']>>[2];
 
 /** Bytes of a redirect's page that are read, so that its connection can be used again. */
 const maxPageBytes = 64 * 1_024;
+
+/** Receives the answer to a request that may be redirected. */
+export interface RedirectHandler extends Handler {
+  /** The request is sent to another address instead of the one that was asked for. */
+  redirected?(to: URL): void;
+}
 
 export class RedirectFollower implements Pick<Dispatcher, 'dispatch'> {
   readonly #inner: Pick<Dispatcher, 'dispatch'>;
@@ -28,16 +35,17 @@ export class RedirectFollower implements Pick<Dispatcher, 'dispatch'> {
     this.#followed = followed;
   }
 
-  dispatch(options: Dispatcher.DispatchOptions, handler: Handler): boolean {
+  dispatch(options: Dispatcher.DispatchOptions, handler: RedirectHandler): boolean {
     if (options.method === 'POST' && options.path === this.#direct) return this.#inner.dispatch(options, handler);
-    const { origin, path } = options;
-    const first = this.#moved?.from === path ? this.#moved.to : path;
-    return this.#send({ ...options, path: first }, handler, new URL(path, origin), 0);
+    if (this.#moved?.from !== options.path) return this.#send(options, handler, addressOf(options), 0);
+    const moved = { ...options, path: this.#moved.to };
+    handler.redirected?.(addressOf(moved));
+    return this.#send(moved, handler, addressOf(options), 0);
   }
 
   /** @param count redirects so far. */
-  #send(options: Dispatcher.DispatchOptions, handler: Handler, asked: URL, count: number): boolean {
-    const address = new URL(options.path, options.origin).href;
+  #send(options: Dispatcher.DispatchOptions, handler: RedirectHandler, asked: URL, count: number): boolean {
+    const address = addressOf(options).href;
     return this.#inner.dispatch(
       options,
       new Hop(handler, {
@@ -50,6 +58,7 @@ export class RedirectFollower implements Pick<Dispatcher, 'dispatch'> {
         follow: (to, status) => {
           const path = `${to.pathname}${to.search}`;
           if (status === 308 && count === 0) this.#moved = { from: `${asked.pathname}${asked.search}`, to: path };
+          handler.redirected?.(to);
           this.#followed(`${asked.href} leads to ${to.href}`);
           this.#send({ ...options, path }, handler, asked, count + 1);
         },

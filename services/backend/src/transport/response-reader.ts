@@ -14,6 +14,7 @@ import { addressRefused } from './address-rule.ts';
 import { noCredentials } from './problems.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import { Reading, type ReadingShare } from './reading-budget.ts';
+import type { RedirectHandler } from './redirect-follower.ts';
 import { isEventId } from './server-words.ts';
 import type { UnusableQuestion } from './transport.ts';
 import { canUnpack, Unpacker } from './unpacker.ts';
@@ -94,7 +95,9 @@ const notConnected = new Set([
 ]);
 const released: EndedResponse = { status: 0, mediaType: '', errorBody: '' };
 
-export class ResponseReader implements Dispatcher.DispatchHandler {
+export class ResponseReader implements RedirectHandler {
+  /** Where the server has redirected the request to; undefined if it has not. */
+  address: URL | undefined;
   #observer: ResponseObserver;
   readonly #limits: MessageLimits;
   #controller: Dispatcher.DispatchController | undefined;
@@ -125,6 +128,10 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     this.#isOver = true;
     this.#release();
     controller?.abort(new Error('abandoned'));
+  }
+
+  redirected(to: URL): void {
+    this.address = to;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

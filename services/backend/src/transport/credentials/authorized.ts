@@ -10,6 +10,7 @@ import {
   type SentHeaders,
 } from '@omnibus/credentials';
 import type { Dispatcher } from 'undici';
+import { addressOf } from '../http-options.ts';
 import { noCredentials } from '../problems.ts';
 
 type Handler = Dispatcher.DispatchHandler;
@@ -77,7 +78,7 @@ export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
     refused: (refusal: Refusal, challenge: Challenge) => void,
     hasNonce = false,
   ): boolean {
-    const address = new URL(options.path, options.origin).href;
+    const address = addressOf(options).href;
     const proof = this.#source.prove?.(
       headers,
       options.method,
