@@ -49,6 +49,18 @@ describe('numbers and truth values are compared by value, and another type count
     ],
     ['deny', { args: { mode: { in: [9_007_199_254_740_992] } } }, ['9007199254740992', '9007199254740993'], ['1e30']],
     ['deny', { when: 'args.mode == null' }, ['null'], ['5', '5.0', '"x"']],
+    ['deny', { args: { mode: { in: [9, 'a'] } } }, ['9', '"9"', '" 9.0 "', '"a"', '[9]'], ['"b"', '8', '"8"', '"1x"']],
+    ['deny', { args: { mode: { in: [true, 'a', 0] } } }, ['1', '"yes"', '"0"', 'false'], ['"b"', '2', '"2"']],
+    ['deny', { when: 'args.mode in [9, "a"]' }, ['9', '"9"', '"a"', '[9]'], ['"b"', '8', '"8"']],
+    ['deny', { when: 'args.mode == [9]' }, ['[9]', '["9"]', '[9.0]', '[null]', '9'], ['[8]', '[9, 9]', '[]']],
+    ['deny', { when: '!(args.mode != [9, "a"])' }, ['[9, "a"]', '["9", "a"]'], ['["9", "b"]', '[8, 5]']],
+    ['deny', { when: 'args.mode in [[9], [1]]' }, ['[9]', '["9"]', '["1"]', '9'], ['[8]', '[9, 9]']],
+    [
+      'deny',
+      { when: 'args.mode == {"a": [9]}' },
+      ['{"a":[9]}', '{"a":["9"]}', '{"a":9}'],
+      ['{"a":[8]}', '{"b":["9"]}'],
+    ],
   ] as const)('%s with %j stops %j and passes %j', async (effect, condition, stopped, passed) => {
     const policy = await policyOf([{ id: 'r', who: 'everyone', [effect]: 'a/b', ...condition }], 'allow');
     const decided = (texts: readonly string[]): string[] =>

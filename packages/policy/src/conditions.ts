@@ -2,6 +2,7 @@
 import { BlockList, isIP } from 'node:net';
 import { compileGlob, isObject, isRawNumber, isRounded, numberOf, type JsonObject } from '@omnibus/protocol';
 import type { ArgumentSettings, TimeSettings } from './settings.ts';
+import { mayMean, typeOf } from './readings.ts';
 import { both, verdictOf, type Verdict } from './verdict.ts';
 import type { WhoFacts } from './who.ts';
 import type { TargetKind } from './selector.ts';
@@ -123,17 +124,19 @@ function numberTest(bound: number, holds: (number: number) => boolean): (value: 
   };
 }
 
-/** Whether a value is one of several. A value of a type that none of them has is not judged: a server may read `"9"` as 9, and `1` as true. */
+/**
+ * Whether a value is one of several. It is not judged if none of them has its type, or if a server may read it as one of another type: `"9"` as 9, and `1` as
+ * true.
+ */
 function memberTest(allowed: readonly unknown[]): (value: unknown) => Verdict {
   const types = new Set(allowed.map(typeOf));
   return (value) => {
-    const number = numberOf(value);
-    const isOne = allowed.includes(number ?? value);
-    return !types.has(typeOf(number ?? value)) || (isOne && isInexact(value)) ? 'unknown' : verdictOf(isOne);
+    const is = numberOf(value) ?? value;
+    const isOne = allowed.includes(is);
+    const isUnclear = isOne ? isInexact(value) : !types.has(typeOf(is)) || allowed.some((each) => mayMean(is, each));
+    return isUnclear ? 'unknown' : verdictOf(isOne);
   };
 }
-
-const typeOf = (value: unknown): string => (value === null ? 'null' : typeof value);
 
 const dayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 const minutesOfDay = 24 * 60;

@@ -1,10 +1,12 @@
 /**
  * Guards around each operation of a condition in CEL: its size is paid before it runs (`work.ts`), and values of different types are not compared.
  *
- * CEL says that `"9" == 9` is false. A server may read `"9"` as 9, so a comparison of two types is an error here, which counts against the caller.
+ * CEL says that `"9" == 9` is false. A server may read `"9"` as 9, so a comparison of two types is an error here, which counts against the caller: also of
+ * those in lists and maps that differ in nothing else.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { isObject } from '@omnibus/protocol';
+import { difference, mayMean, typeOf } from './readings.ts';
 import type { Work } from './work.ts';
 
 type Handle = (...given: readonly unknown[]) => unknown;
@@ -156,26 +158,22 @@ function weightOf(value: unknown): number {
 function refuseOtherTypes(node: CheckedNode, left: unknown, right: unknown, result: unknown): void {
   if (node.op === 'in') {
     if (result !== false || countOf(right) === 0) return;
-    const type = typeOf(left);
-    if (Array.isArray(right) ? right.some((each) => typeOf(each) === type) : type === 'string') return;
+    if (Array.isArray(right) ? isCertainlyOut(left, right) : typeOf(left) === 'string') return;
   } else {
     if (node.op !== '==' && node.op !== '!=') return;
-    if (typeOf(left) === typeOf(right) || (node.args as readonly CheckedNode[]).some(isNull)) return;
+    if (result === (node.op === '==') || difference(left, right) !== 'unknown') return;
+    if ((node.args as readonly CheckedNode[]).some(isNull)) return;
   }
   throw new Error('values of different types are not compared');
 }
 
 const isNull = ({ op, args }: CheckedNode): boolean => op === 'value' && args === null;
 
-/** All kinds of numbers are one type. */
-function typeOf(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'list';
-  if (typeof value !== 'object') return typeof value === 'bigint' ? 'number' : typeof value;
-  return typeof value.valueOf() === 'bigint' ? 'number' : isPlain(value) ? 'map' : value.constructor.name;
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
+/** Whether a value that is none of the items is so for a server too, which may read one type as another. */
+function isCertainlyOut(value: unknown, items: readonly unknown[]): boolean {
+  const type = typeOf(value);
+  return (
+    items.some((item) => typeOf(item) === type) &&
+    items.every((item) => (typeOf(item) === type ? difference(value, item) !== 'unknown' : !mayMean(value, item)))
+  );
 }
