@@ -16,6 +16,8 @@ let address: string;
 let bus: MemoryBus;
 
 beforeEach(async () => {
+  // No request of an address comes back to it while a test runs, however long that takes.
+  vi.useFakeTimers({ toFake: ['performance'] });
   address = '198.51.100.1';
   const http = createServer((request, response) => authorization.handle(request, response, address));
   http.listen(0, '127.0.0.1');
@@ -46,6 +48,7 @@ beforeEach(async () => {
     http.close();
     await authorization.close();
     await bus.drain();
+    vi.useRealTimers();
   };
 });
 

@@ -5,7 +5,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { AuditEvent } from '@omnibus/audit';
 import { Authenticator, formatKeys, newKey } from '@omnibus/identity';
@@ -111,6 +111,10 @@ it('a known caller is the principal of what is asked, and is told apart by nothi
 });
 
 it('one caller who opens sessions too fast holds up no other at the same address, on no way in', async () => {
+  // No session of a caller comes back to him meanwhile, however long the test takes.
+  using stack = new DisposableStack();
+  stack.defer(() => vi.useRealTimers());
+  vi.useFakeTimers({ toFake: ['performance'] });
   await using limited = await EdgeUnderTest.start('limits: { sessionBurst: 3, sessionsPerSecond: 1 }', {
     authenticate: () => Authenticator.open({ keysFile: join(folder, 'keys.yaml'), issuers: [], warn: () => undefined }),
   });
