@@ -49,7 +49,7 @@ describe('a resource template', () => {
       expect(matches(template, uri), `${template} ${uri}`).toBe(fits);
   });
 
-  it('matches exactly what a pattern that tries everything matches', { timeout: 30_000 }, () => {
+  it('matches exactly what a pattern that tries everything matches', () => {
     const part = fc.constantFrom(
       '{a}',
       '{+a}',
@@ -82,7 +82,7 @@ describe('a resource template', () => {
 
   it(
     'of ten expansions that may each hold anything does not take longer for a URI that does not fit',
-    { timeout: 30_000 },
+    { timeout: 60_000 },
     () => {
       const began = Date.now();
       for (const template of [
@@ -98,7 +98,7 @@ describe('a resource template', () => {
     },
   );
 
-  it('that is too long or too rich is not matched, and no URI of any length is a burden', { timeout: 30_000 }, () => {
+  it('that is too long or too rich is not matched, and no URI of any length is a burden', () => {
     expect(UriTemplate.parse('{+a}'.repeat(17))).toBeUndefined();
     expect(UriTemplate.parse('a'.repeat(1_025))).toBeUndefined();
     expect(matches('a{+b}', `a${'x'.repeat(3_000)}`)).toBe(false);

@@ -109,7 +109,7 @@ describe('a message from outside', () => {
     expect(JSON.stringify(value(String.raw`["\ud83d"]`))).toBe(String.raw`["\ud83d"]`);
   });
 
-  it('may have numbers of any size, which are carried as they were written', { timeout: 30_000 }, () => {
+  it('may have numbers of any size, which are carried as they were written', () => {
     expect(JSON.stringify(value('[1e400,-1e400,1e-400,1e999999999999]'))).toBe('[1e400,-1e400,1e-400,1e999999999999]');
     expect(JSON.stringify(value(`[${'9'.repeat(100_000)}]`))).toBe(`[${'9'.repeat(100_000)}]`);
     expect(JSON.stringify(value(`[0.${'3'.repeat(10 * megabyte)}]`))).toHaveLength(10 * megabyte + 4);

@@ -29,7 +29,7 @@ function start(format: 'json' | 'pretty', lines: number): ChildProcess {
   return child;
 }
 
-const limit = { timeout: 10_000 };
+const limit = { timeout: 45_000 };
 
 it.each(['json', 'pretty'] as const)(
   'a process whose log nobody reads any more ends when it is told to: %s',

@@ -97,7 +97,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     this.#agents = new Agents();
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
     const text = JSON.stringify({
-      mcpServers: { up: { url, connectTimeout: '2s', restart: { minDelay: '50ms', maxDelay: '100ms' }, ...settings } },
+      mcpServers: { up: { url, connectTimeout: '30s', restart: { minDelay: '50ms', maxDelay: '100ms' }, ...settings } },
     });
     const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
     const config = 'config' in loaded ? loaded.config.mcpServers['up'] : undefined;

@@ -101,7 +101,7 @@ it('objects are applied and deleted again with the next look after the API serve
   failures.set('PATCH', [503]);
   pods.keep(targetOf(object));
   await expect.poll(() => pods.problemOf('docs_wiki')).toBe('it answers 503');
-  await expect.poll(() => objects.size, { timeout: 6_000 }).toBe(4);
+  await expect.poll(() => objects.size).toBe(4);
   await expect.poll(() => pods.problemOf('docs_wiki')).toBeUndefined();
 
   failures.set('DELETE', [500]);
@@ -109,7 +109,7 @@ it('objects are applied and deleted again with the next look after the API serve
   const rest = (): string | undefined => pods.remove(object, 'mcp-wiki');
   expect(rest()).toBe('what was made for it is being removed');
   await expect.poll(rest).toBe('what was made for it cannot be removed: it answers 500');
-  await expect.poll(rest, { timeout: 6_000 }).toBeUndefined();
+  await expect.poll(rest).toBeUndefined();
   expect(objects.size).toBe(0);
   await pods.stop();
 });

@@ -23,7 +23,7 @@ const rules = [
   { id: 'said', who: 'group:eng', ask: ['prompt:bank/letter', 'resource:bank/bank://vault*'] },
   { id: 'kept', who: 'group:eng', ask: ['resource:bank/bank://secret*'], approvers: 'group:release' },
   { id: 'read', who: 'group:eng', allow: ['resource:other/*'] },
-  { id: 'quick', who: 'group:eng', ask: ['bank/quick'], expires: '500ms' },
+  { id: 'quick', who: 'group:eng', ask: ['bank/quick'], expires: '1m' },
 ];
 const settings = { auth: { keys: { file: 'keys.yaml' } }, access: { rules } };
 const ann = callerOf('ann', { groups: ['eng'] });
@@ -114,7 +114,7 @@ async function asking(
   method = 'tools/call',
 ): Promise<Asking> {
   if (revision === latestModernRevision) {
-    const { result } = await client.ask(method, params);
+    const { result } = await worker.turning(client.ask(method, params));
     const { requestState, inputRequests } = result as {
       readonly requestState: string;
       readonly inputRequests: Readonly<Record<string, { readonly params: JsonObject }>>;
@@ -123,21 +123,22 @@ async function asking(
     return {
       message: String(request.params['message']),
       answer: async (given, by = params) =>
-        reasonOf(await client.ask(method, { ...by, requestState, inputResponses: { [key]: given } })),
+        reasonOf(await worker.turning(client.ask(method, { ...by, requestState, inputResponses: { [key]: given } }))),
     };
   }
   const answered = client.ask(method, params);
-  await client.asked.untilSome(({ method }) => method === 'elicitation/create');
+  await worker.turning(client.asked.untilSome(({ method }) => method === 'elicitation/create'));
   const question = client.asked.values.findLast(({ method }) => method === 'elicitation/create') as JsonObject;
   return {
     message: String((question['params'] as JsonObject)['message']),
     answer: async (given) => {
       client.say({ kind: 'response', message: { jsonrpc: '2.0', id: question['id'] as string, result: given } });
-      return reasonOf(await answered);
+      return reasonOf(await worker.turning(answered));
     },
   };
 }
 
+const untilNoted = async (name: string): Promise<void> => expect.poll(() => approvalsNoted()).toContain(name);
 const yes = { action: 'accept', content: { approve: true } };
 
 describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a client of %s', (revision) => {
@@ -230,10 +231,12 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     const client = await open();
     if (revision === latestModernRevision) {
       const { answer } = await asking(client, revision, { name: 'bank__quick', arguments: {} });
-      await expect.poll(() => approvalsNoted()).toContain('approval.expired');
+      await worker.turning(untilNoted('approval.expired'));
       expect(await answer(yes)).toBe('approval.expired');
     } else
-      expect(reasonOf(await client.ask('tools/call', { name: 'bank__quick', arguments: {} }))).toBe('approval.expired');
+      expect(reasonOf(await worker.turning(client.ask('tools/call', { name: 'bank__quick', arguments: {} })))).toBe(
+        'approval.expired',
+      );
     expect(worker.reached).toEqual([]);
   });
 

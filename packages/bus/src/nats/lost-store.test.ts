@@ -38,8 +38,8 @@ it('buckets, watches, journals and ledgers go on, and a process writes again wha
   await server.kill();
   await rm(join(server.folder as string, 'jetstream'), { recursive: true });
   await server.start();
-  await vi.waitFor(async () => expect((await reader.get('kept'))?.value).toBe('own'), 20_000);
-  await vi.waitFor(async () => expect((await writer.get('theirs'))?.value.length).toBe(1_500_000), 20_000);
+  await vi.waitFor(async () => expect((await reader.get('kept'))?.value).toBe('own'), 45_000);
+  await vi.waitFor(async () => expect((await writer.get('theirs'))?.value.length).toBe(1_500_000), 45_000);
   // The watch has seen both come back, and sees what comes then.
   await writer.put('new', 'value');
   await heard.untilSome((change) => change.key === 'new');
@@ -50,8 +50,8 @@ it('buckets, watches, journals and ledgers go on, and a process writes again wha
     const kept: number[] = [];
     (await journal.follow(to, (entry) => void kept.push(entry))).close();
     expect(kept).toEqual([1]);
-  }, 20_000);
-  await vi.waitFor(async () => ledger.append('one', 'second'), 20_000);
+  }, 45_000);
+  await vi.waitFor(async () => ledger.append('one', 'second'), 45_000);
   await near.drain();
   await far.drain();
 });

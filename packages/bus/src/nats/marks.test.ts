@@ -1,7 +1,7 @@
 /** What is left of keys that were deleted. */
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { startNatsProgram } from '../testing/nats-server.ts';
 import { openNatsBus } from './bus.ts';
 
@@ -19,7 +19,7 @@ it('a deleted key leaves a mark for a while and then nothing, and one that was w
   const manager = await jetstreamManager(connection);
   const left = async (): Promise<number> => (await manager.streams.info('KV_omnibus-marks')).state.messages;
   expect(await left()).toBe(20);
-  await vi.waitFor(async () => expect(await left()).toBe(1), 10_000);
+  await expect.poll(left).toBe(1);
   expect(await store.get('key-7')).toEqual({ key: 'key-7', value: 7, revision });
   expect(await store.wasDeleted('key-19')).toBe(false);
   await connection.close();

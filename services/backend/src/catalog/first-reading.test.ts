@@ -40,7 +40,7 @@ it('a server that never ends its answer to being initialized is used nevertheles
 
 it(
   'a first list that is met by silence is said, read again with growing pauses, and there when the server answers',
-  { timeout: 20_000 },
+  { timeout: 60_000 },
   async () => {
     let isSilent = true;
     await using it = await AdapterUnderTest.start(
@@ -181,7 +181,7 @@ it('a list that is not answered holds up no other: the tools are there while the
   expect(it.record.status).toBe('up');
 });
 
-it('a list whose second page fails is read again until it is whole', { timeout: 20_000 }, async () => {
+it('a list whose second page fails is read again until it is whole', async () => {
   let isBroken = true;
   await using it = await AdapterUnderTest.start({
     says: ({ method, params }) => {

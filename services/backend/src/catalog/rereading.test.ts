@@ -39,7 +39,7 @@ it('what a server announced before its stream could be opened is found when it c
   await it.gets.until(1);
   tools = [...tools, toolNamed('late')];
   isOpen = true;
-  await expect.poll(() => it.tools, { timeout: 8_000 }).toEqual(['act', 'late']);
+  await expect.poll(() => it.tools).toEqual(['act', 'late']);
 });
 
 it('over HTTP+SSE, what was announced while the one stream was gone is found over the next', async () => {
@@ -108,7 +108,7 @@ it('what a server of the newest revision announced while its subscription was cu
   tools = [...tools, toolNamed('late')];
   await expect.poll(() => listens.length).toBe(1);
   listens[0]?.destroy();
-  await expect.poll(() => it.tools, { timeout: 8_000 }).toEqual(['act', 'late']);
+  await expect.poll(() => it.tools).toEqual(['act', 'late']);
 });
 
 it('a server that announces nothing is read now and then while somebody uses it, and a list that reads the same is not written again', async () => {

@@ -151,7 +151,7 @@ describe('the records of sessions', () => {
         pass(10_000);
         expect(taken).toEqual([key]);
       },
-      { timeout: 15_000 },
+      { timeout: 45_000 },
     );
   });
 
@@ -174,7 +174,7 @@ describe('the records of sessions', () => {
         pass(10_000);
         expect((await store.get(key))?.value.touched).toEqual(['server-49']);
       },
-      { timeout: 15_000 },
+      { timeout: 45_000 },
     );
   });
 
@@ -193,7 +193,7 @@ describe('the records of sessions', () => {
         pass(10_000);
         expect(await store.get(key)).toBeUndefined();
       },
-      { timeout: 15_000 },
+      { timeout: 45_000 },
     );
   });
 });

@@ -108,7 +108,7 @@ async function other(holder: WorkerId): Promise<WorkerId> {
       names.add(worker);
       expect([...names].some((name) => name !== holder)).toBe(true);
     },
-    { timeout: 15_000 },
+    { timeout: 45_000 },
   );
   return [...names].find((name) => name !== holder) as WorkerId;
 }

@@ -232,7 +232,7 @@ describe('a server that is called in the name of the gateway', () => {
         await under.call(somebody, 'tools/call', { name: 'act' });
         expect(issuer.asked.length).toBeGreaterThan(1);
       },
-      { timeout: 10_000 },
+      { timeout: 45_000 },
     );
     expect((await under.call(somebody, 'tools/call', { name: 'act' })).kind).toBe('result');
   });
