@@ -178,7 +178,7 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
           ).json()) as { readonly points: readonly { readonly calls: number }[] };
           return points.reduce((sum, { calls }) => sum + calls, 0);
         },
-        { timeout: 40_000 },
+        { timeout: 45_000 },
       )
       .toBeGreaterThan(0);
     await open('ops', 'overview');

@@ -185,8 +185,8 @@ export async function serversInPods(api: ApiServer, helm: string): Promise<void>
   });
 
   // When nobody calls it, it has no pod, and its tools are still listed. A call waits until there is a pod again.
-  await expect.poll(() => reason('wiki'), { timeout: 30_000 }).toContain('True Asleep');
-  await expect.poll(() => agent.pods, { timeout: 30_000 }).toEqual([]);
+  await expect.poll(() => reason('wiki')).toContain('True Asleep');
+  await expect.poll(() => agent.pods).toEqual([]);
   expect(((await of('Deployment', 'mcp-wiki')) as Deployment).spec.replicas).toBe(0);
   expect(await client.toolNames()).toContain('echo');
   expect((await client.callTool('echo', { b: 2 })).last.result).toEqual(text('{"b":2}'));
@@ -194,9 +194,7 @@ export async function serversInPods(api: ApiServer, helm: string): Promise<void>
 
   // A lost pod is replaced, and calls go to the new one.
   agent.kill('mcp-wiki');
-  await expect
-    .poll(() => client.callTool('echo', { c: 3 }).then(({ last }) => last?.result), { timeout: 30_000 })
-    .toEqual(text('{"c":3}'));
+  await expect.poll(() => client.callTool('echo', { c: 3 }).then(({ last }) => last?.result)).toEqual(text('{"c":3}'));
   expect(agent.problems).toEqual([]);
 
   // An object that was created by somebody else is not changed.

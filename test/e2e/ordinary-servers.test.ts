@@ -152,7 +152,7 @@ it.each([400, 404, 429, 503])(
       },
     });
     await it.client.untilTools((names) => names.length === 1);
-    await expect.poll(() => stream !== undefined, { timeout: 4_000 }).toBe(true);
+    await expect.poll(() => stream !== undefined).toBe(true);
     tools = [...tools, { name: 'late', inputSchema: { type: 'object' } }];
     stream?.write(`data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })}\n\n`);
     await it.client.untilTools((names) => names.length === 2);

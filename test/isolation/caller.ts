@@ -36,7 +36,7 @@ export interface Reply {
 }
 
 const prefix = 'io.modelcontextprotocol/';
-const limitMs = 30_000;
+const limitMs = 90_000;
 const wires: Readonly<
   Record<CallerKind['wire'], (url: string, observer: WireObserver, credentials: Credentials) => Wire>
 > = {

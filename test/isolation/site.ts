@@ -16,7 +16,7 @@ export const disturbances = {
 } as const;
 export type Disturbance = (typeof disturbances)[Shape][number];
 
-const appliedMs = 30_000;
+const appliedMs = 60_000;
 
 export class Site {
   readonly #gateway: GatewayUnderTest;

@@ -29,10 +29,10 @@ export interface Wire {
 /** Headers that identify the caller; none where callers are anonymous. */
 export type Credentials = Readonly<Record<string, string>>;
 
-const maxReturns = 60;
+const maxReturns = 600;
 const returnMs = 100;
 /** An answer that takes longer counts as missing. */
-const limitMs = 30_000;
+const limitMs = 90_000;
 
 /** Streamable HTTP; resumes a broken stream if it has an event id. */
 export class HttpWire implements Wire {

@@ -162,14 +162,18 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
   },
 
   async 'list changes'({ client, server }) {
-    for (const kind of ['tools', 'prompts', 'resources']) {
-      const count = client.pushed.values.length;
-      server.push(`notifications/${kind}/list_changed`);
-      await client.pushed.untilSome(
-        (message) =>
-          message.method === `notifications/${kind}/list_changed` && client.pushed.values.indexOf(message) >= count,
-      );
-    }
+    // All at once, since the gateway waits a moment after each announcement before it reads the list.
+    const kinds = ['tools', 'prompts', 'resources'];
+    const count = client.pushed.values.length;
+    for (const kind of kinds) server.push(`notifications/${kind}/list_changed`);
+    await Promise.all(
+      kinds.map((kind) =>
+        client.pushed.untilSome(
+          (message) =>
+            message.method === `notifications/${kind}/list_changed` && client.pushed.values.indexOf(message) >= count,
+        ),
+      ),
+    );
     return '●';
   },
 

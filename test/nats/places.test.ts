@@ -81,7 +81,7 @@ it('over two clusters and a leaf node, a call stays in its region while it can, 
         if (status.adapters['up'] !== 1) throw new Error(JSON.stringify(status.adapters));
       }
     },
-    { timeout: 20_000 },
+    { timeout: 45_000 },
   );
   // An edge that did not know its own region at the start would open sessions in another region, and these stay there.
   const openIn = async (region: string, part: RunningProcess): Promise<RawClient> => {
@@ -93,7 +93,7 @@ it('over two clusters and a leaf node, a call stays in its region while it can, 
         expect(await whereIs(client)).toBe(region);
         return client;
       },
-      { timeout: 20_000, interval: 200 },
+      { timeout: 45_000, interval: 200 },
     );
   };
   const atEast = await openIn('east', eastPart);
@@ -109,10 +109,10 @@ it('over two clusters and a leaf node, a call stays in its region while it can, 
 
   // Without its server, calls of the region go to the other one; without its worker, its sessions are taken over there.
   await east[Symbol.asyncDispose]();
-  await vi.waitFor(async () => expect(await whereIs(atEast)).toBe('west'), { timeout: 20_000, interval: 200 });
+  await vi.waitFor(async () => expect(await whereIs(atEast)).toBe('west'), { timeout: 45_000, interval: 200 });
   await end(eastPart, 'SIGKILL');
   await vi.waitFor(async () => expect([await whereIs(elsewhere), await whereIs(atLeaf)]).toEqual(['west', 'west']), {
-    timeout: 30_000,
+    timeout: 45_000,
     interval: 200,
   });
 });

@@ -246,7 +246,7 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
         tokens = await client.signIn(new Browser(), 'bob', password).catch(() => undefined);
         return tokens;
       },
-      { timeout: 15_000, interval: 500 },
+      { interval: 500 },
     )
     .toBeDefined();
   const { access_token: given, refresh_token: fresh } = tokens as unknown as Tokens;

@@ -327,7 +327,7 @@ it('edge, session and backend report one call under one tag to the process that 
 });
 
 it('a watch ends as soon as its client goes away, and nothing is reported while nobody watches', async () => {
-  await expect.poll(watches, { timeout: 12_000 }).toEqual(['0', '0', '0']);
+  await expect.poll(watches).toEqual(['0', '0', '0']);
 });
 
 it('a filter can use what only routing knows, and calls beyond the rate are counted', async () => {
@@ -364,7 +364,7 @@ it('the lines of a server reach each of its readers once, and those that were th
         const lines = await whole();
         expect(textsIn(reader.text()).slice(0, lines.length)).toEqual(lines);
       },
-      { timeout: 15_000, interval: 100 },
+      { timeout: 45_000, interval: 100 },
     );
   expect(linesIn(second.text())[0]?.lines.length).toBeGreaterThan(1);
   expect(first.text()).not.toContain('hunter24');

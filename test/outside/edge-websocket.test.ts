@@ -18,19 +18,24 @@ const reasonOf = (body: string): unknown =>
   (JSON.parse(body) as { error: { data: { reason: unknown } } }).error.data.reason;
 
 let gateway: GatewayUnderTest;
+/** One whose requests may take a second only. */
+let hasty: GatewayUnderTest;
 let stack: AsyncDisposableStack;
 
 beforeAll(async () => {
-  gateway = await startGateway('embedded', { limits, timeouts: { request: '1s' }, mcpServers: {} });
+  [gateway, hasty] = await Promise.all([
+    startGateway('embedded', { limits, mcpServers: {} }),
+    startGateway('embedded', { limits, timeouts: { request: '1s' }, mcpServers: {} }),
+  ]);
 });
-afterAll(() => gateway[Symbol.asyncDispose]());
+afterAll(async () => void (await Promise.all([gateway, hasty].map((each) => each[Symbol.asyncDispose]()))));
 beforeEach(() => {
   stack = new AsyncDisposableStack();
 });
 afterEach(() => stack.disposeAsync());
 
-const refused = async (reason: string): Promise<number> =>
-  (await metricsOf(gateway.edge)).get(`omnibus_refusals_total{reason="${reason}"}`) ?? 0;
+const refused = async (reason: string, by = gateway): Promise<number> =>
+  (await metricsOf(by.edge)).get(`omnibus_refusals_total{reason="${reason}"}`) ?? 0;
 
 describe('an upgrade', () => {
   it.each<readonly [string, readonly string[], number, string]>([
@@ -82,10 +87,12 @@ describe('an upgrade', () => {
 });
 
 /** An open WebSocket, on which a test sends single frames. */
-async function opened(): Promise<{ readonly socket: Socket; readonly closed: Promise<number | undefined> }> {
-  const socket = await dial(gateway.url);
+async function opened(
+  at = gateway,
+): Promise<{ readonly socket: Socket; readonly closed: Promise<number | undefined> }> {
+  const socket = await dial(at.url);
   stack.defer(() => void socket.destroy());
-  socket.write(requestText(gateway.url, ['GET /ws HTTP/1.1', ...upgrade]));
+  socket.write(requestText(at.url, ['GET /ws HTTP/1.1', ...upgrade]));
   await once(socket, 'data');
   let heard = Buffer.alloc(0);
   socket.on('data', (chunk: Buffer) => {
@@ -135,13 +142,13 @@ describe('a frame', () => {
   });
 
   it('that is never complete ends the connection after the time limit of a request, whatever else is sent meanwhile', async () => {
-    const before = await refused('http.timeout');
-    const { socket, closed } = await opened();
+    const before = await refused('http.timeout', hasty);
+    const { socket, closed } = await opened(hasty);
     const whole = frame(0x01, Buffer.from('{"jsonrpc":'));
     socket.write(whole.subarray(0, whole.length - 1));
     await closed;
-    expect(await refused('http.timeout')).toBe(before + 1);
-    const many = await opened();
+    expect(await refused('http.timeout', hasty)).toBe(before + 1);
+    const many = await opened(hasty);
     many.socket.write(whole);
     const more = setInterval(
       () => many.socket.write(Buffer.concat([frame(0x00, Buffer.from(' ')), frame(0x89, Buffer.from('ping'))])),
@@ -149,12 +156,12 @@ describe('a frame', () => {
     );
     stack.defer(() => clearInterval(more));
     await many.closed;
-    expect(await refused('http.timeout')).toBe(before + 2);
+    expect(await refused('http.timeout', hasty)).toBe(before + 2);
   });
 });
 
 it('complete messages are served for as long as they come', async () => {
-  const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
+  const socket = new WebSocket(hasty.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
   stack.defer(() => socket.terminate());
   await once(socket, 'open');
   // Each message in two frames, for longer than one of them may take.
@@ -167,7 +174,9 @@ it('complete messages are served for as long as they come', async () => {
 });
 
 it('refusals on a WebSocket are counted as over HTTP', async () => {
-  const counts = await Promise.all(['message.not_json', 'session.missing', 'envelope.invalid'].map(refused));
+  const counts = await Promise.all(
+    ['message.not_json', 'session.missing', 'envelope.invalid'].map((reason) => refused(reason)),
+  );
   const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
   stack.defer(() => socket.terminate());
   await once(socket, 'open');
@@ -180,7 +189,7 @@ it('refusals on a WebSocket are counted as over HTTP', async () => {
     socket.send(text);
     await answered;
   }
-  expect(await Promise.all(['message.not_json', 'session.missing', 'envelope.invalid'].map(refused))).toEqual(
-    counts.map((count) => count + 1),
-  );
+  expect(
+    await Promise.all(['message.not_json', 'session.missing', 'envelope.invalid'].map((reason) => refused(reason))),
+  ).toEqual(counts.map((count) => count + 1));
 });

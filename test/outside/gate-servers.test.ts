@@ -18,7 +18,7 @@ it('a server with an endlessly nested schema and a template of ten expansions de
   });
   await using good = await Upstream.start();
   await using gateway = await startGateway('embedded', {
-    mcpServers: { bad: { url: bad.url, connectTimeout: '2s', restart: { minDelay: '20ms' } }, good: { url: good.url } },
+    mcpServers: { bad: { url: bad.url, restart: { minDelay: '20ms' } }, good: { url: good.url } },
   });
   const client = await RawClient.open(gateway.url);
   expect(await client.untilTools((names) => names.includes('good__echo'))).not.toContain('bad__deep');
@@ -41,7 +41,6 @@ it('a result of an unknown shape passes unchanged, and one that is too deep or n
   let turn = 0;
   await using upstream = await Upstream.start({ onCall: (call) => call.answer(results[turn] as JsonObject) });
   await using gateway = await startGateway('embedded', {
-    timeouts: { call: '2s' },
     mcpServers: { up: { url: upstream.url } },
   });
   const client = await RawClient.open(gateway.url);

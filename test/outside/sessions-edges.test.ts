@@ -74,7 +74,7 @@ describe('edges that come and go', () => {
     const ready = 'omnibus_sessions{state="ready"}';
     const others = (await measure(ready)) - 1;
     await gateway.lose(edge);
-    await expect.poll(() => measure(ready), { timeout: 19_000, interval: 500 }).toBeLessThanOrEqual(others);
+    await expect.poll(() => measure(ready), { interval: 500 }).toBeLessThanOrEqual(others);
     expect((await client.request('ping')).status).toBe(404);
   });
 
@@ -97,7 +97,7 @@ describe('edges that come and go', () => {
           upstream.notify('notifications/tools/list_changed');
           return paused.messages.length;
         },
-        { timeout: 15_000, interval: 500 },
+        { interval: 500 },
       )
       .toBeGreaterThan(0);
     paused.break();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
+import { turnable, turnByMinute } from '../support/turned-clock.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
 const mebibyte = 1024 * 1024;
@@ -107,7 +108,11 @@ describe('a gateway that may keep little', () => {
 
 describe('sessions that were opened and never confirmed', () => {
   it('end sooner than others, and take the place of nobody', async () => {
-    await using gateway = await startGateway('embedded', { timeouts: { unusedSession: '500ms' }, mcpServers: {} });
+    await using gateway = await startGateway(
+      'embedded',
+      { timeouts: { unusedSession: '1m' }, mcpServers: {} },
+      turnable,
+    );
     using used = new RawClient(gateway.url);
     used.session = (await used.initialize('2025-11-25')).session as string;
     await used.request('ping');
@@ -116,9 +121,8 @@ describe('sessions that were opened and never confirmed', () => {
       Array.from({ length: 5 }, async () => (await new RawClient(gateway.url).initialize('2025-11-25')).session),
     );
     expect(new Set(opened).size).toBe(5);
-    await expect
-      .poll(async () => (await metricsOf(gateway.edge)).get('omnibus_sessions_expired_total'), { timeout: 5_000 })
-      .toBe(5);
+    await turnByMinute(gateway.edge);
+    await expect.poll(async () => (await metricsOf(gateway.edge)).get('omnibus_sessions_expired_total')).toBe(5);
     // Neither the confirmed session nor the one that is used without a confirmation is removed.
     expect([(await used.request('ping')).status, (await confirmed.request('ping')).status]).toEqual([200, 200]);
   });

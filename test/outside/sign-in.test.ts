@@ -234,7 +234,7 @@ it('the tokens of a user who was signed out at the other provider are not refres
         if (next.status === 200) last = next.body as unknown as Tokens;
         return next.body['error'];
       },
-      { timeout: 15_000, interval: 300 },
+      { interval: 300 },
     )
     .toBe('invalid_grant');
   foreign.isSignedOut = false;

@@ -293,9 +293,7 @@ describe.each(shapes)('%s', (shape) => {
   });
 
   it('usage is shown by caller, team and tool, and to each tenant only its own', async () => {
-    await expect
-      .poll(async () => (await asOps('usage')).output, { timeout: 20_000 })
-      .toMatch(/omnibus:keys\|ann \(acme\) +\d+/);
+    await expect.poll(async () => (await asOps('usage')).output).toMatch(/omnibus:keys\|ann \(acme\) +\d+/);
     expect((await asOps('usage', '--by', 'team')).output).toMatch(/unas +\d+/);
     expect(
       jsonShapes['usage']?.safeParse(JSON.parse((await asOps('usage', '--by', 'tool', '--json')).output)).data,
