@@ -1,5 +1,6 @@
 export { attempt, attemptAnswer, maxAttemptBytes } from './attempts.ts';
 export * from './audit.ts';
+export type { ClientWay, ConnectWays } from './connect.ts';
 export type { ConnectionRevoked, Connections, ConnectionSeen } from './connections.ts';
 export * from './policy.ts';
 export * from './problem.ts';

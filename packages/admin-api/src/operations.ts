@@ -17,6 +17,7 @@ import {
   sessions,
   summary,
 } from './state.ts';
+import { connectQuery, connectWays } from './connect.ts';
 import { connectionRevoked, connections } from './connections.ts';
 import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
@@ -135,6 +136,13 @@ export const operations = {
   },
   session: { method: 'get', path: '/sessions/{key}', summary: 'One session.', answer: sessionPage },
   end: { method: 'delete', path: '/sessions/{key}', summary: 'Ends a session, and what is open in it.', answer: ended },
+  connect: {
+    method: 'get',
+    path: '/connect',
+    summary: 'How each known client is connected to an endpoint.',
+    answer: connectWays,
+    query: connectQuery,
+  },
   connections: {
     method: 'get',
     path: '/connections',

@@ -263,10 +263,17 @@ export const sessionRow = z.object({
   process: z.string(),
 });
 export type SessionRow = z.output<typeof sessionRow>;
+export const recentClient = sessionRow
+  .pick({ client: true, revision: true, endpoint: true, principal: true, declared: true, idleMs: true, process: true })
+  .extend({ requests: counted.describe('Since it was first seen.') });
+export type RecentClient = z.output<typeof recentClient>;
 export const sessions = z.object({
   sessions: z.array(sessionRow),
   total: counted,
   next: z.string().optional(),
+  clients: z
+    .array(recentClient)
+    .describe('Clients without a session (2026-07-28) that asked something in the last five minutes, the first 500.'),
   missing,
 });
 export type Sessions = z.output<typeof sessions>;

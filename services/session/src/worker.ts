@@ -218,6 +218,7 @@ export class SessionWorker {
       worker,
       config: () => this.#config,
       sessions: () => this.#sessions,
+      clients: () => this.#stateless.clients,
       peers: this.#peers,
       edges: this.#edges,
       watch: this.#watch,

@@ -3,6 +3,7 @@ import {
   cataloguePart,
   line,
   processRow,
+  recentClient,
   serverPlace,
   sessionRow,
   type Catalogue,
@@ -43,11 +44,18 @@ const processSaid = processRow.omit({ isThis: true, failures: true });
 const serversSaid = z.object({ servers: z.array(serverPlace.omit({ process: true }).extend({ server: z.string() })) });
 const linesSaid = z.object({ lines: z.array(line.omit({ process: true })), written: z.number().optional() });
 export type LinesSaid = z.output<typeof linesSaid>;
-const sessionsSaid = z.object({ sessions: z.array(sessionRow.omit({ process: true })), total: z.number() });
+const sessionsSaid = z.object({
+  sessions: z.array(sessionRow.omit({ process: true })),
+  total: z.number(),
+  // A process of an older version does not say it.
+  clients: z.array(recentClient.omit({ process: true })).default([]),
+});
 const done = z.object({ done: z.boolean() });
 const endedSaid = z.object({ ended: z.boolean() });
 
 const pageLength = 100;
+/** Clients without a session in one answer. */
+const maxRecent = 500;
 /** States of a server, the best first: the best that any process reports is shown. */
 const order = ['up', 'asleep', 'connecting', 'down'] as const;
 
@@ -236,17 +244,17 @@ export class Board {
     readonly cursor?: string | undefined;
   }): Promise<Sessions> {
     const from = positionOf(cursor);
-    const { rows, total, missing } = await this.#sessions();
-    const found = rows.filter(
-      (row) =>
-        (client === undefined || row.client?.name.toLowerCase().includes(client.toLowerCase()) === true) &&
-        (endpoint === undefined || row.endpoint === endpoint),
-    );
+    const { rows, total, clients, missing } = await this.#sessions();
+    const isWanted = (row: Pick<Sessions['sessions'][number], 'client' | 'endpoint'>): boolean =>
+      (client === undefined || row.client?.name.toLowerCase().includes(client.toLowerCase()) === true) &&
+      (endpoint === undefined || row.endpoint === endpoint);
+    const found = rows.filter(isWanted);
     const isAll = client === undefined && endpoint === undefined;
     return {
       sessions: found.slice(from, from + pageLength),
       total: isAll ? total : found.length,
       ...(found.length > from + pageLength ? { next: String(from + pageLength) } : {}),
+      clients: clients.filter(isWanted).slice(0, maxRecent),
       missing,
     };
   }
@@ -287,6 +295,7 @@ export class Board {
   async #sessions(): Promise<{
     readonly rows: Sessions['sessions'];
     readonly total: number;
+    readonly clients: Sessions['clients'];
     readonly missing: Missing;
   }> {
     const { said, missing } = await this.#options.assembly.ask('sessions', {}, sessionsSaid);
@@ -294,6 +303,9 @@ export class Board {
     return {
       rows: rows.toSorted((one, other) => one.idleMs - other.idleMs || one.key.localeCompare(other.key)),
       total: said.reduce((sum, { body }) => sum + body.total, 0),
+      clients: said
+        .flatMap(({ process, body }) => body.clients.map((row) => ({ ...row, process })))
+        .toSorted((one, other) => one.idleMs - other.idleMs),
       missing,
     };
   }

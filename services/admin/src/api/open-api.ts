@@ -6,6 +6,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { version, type AdminQuestion, type AdminAnswer } from '@omnibus/protocol';
 import type { AdminAct, AdminSite, Failures, Logger } from '@omnibus/telemetry';
 import type { ActDetails } from '../act-records.ts';
+import { connectWays } from './connect-ways.ts';
 import { ApiProblem } from './api-problem.ts';
 import { ApprovalsOfAll, type RawApprovals } from './approval-board.ts';
 import { ApprovalDesk } from './approval-desk.ts';
@@ -292,6 +293,18 @@ export function openAdminApi(options: OpenApiOptions): Api {
       return done;
     },
     catalogue: ({ query }) => board().catalogue(query),
+    connect: async ({ query: { endpoint } }) => {
+      const { processes } = await board().processes();
+      const listens = processes.find((each) => each.endpoint !== undefined)?.endpoint;
+      const ways = connectWays({
+        config: config(),
+        listens,
+        endpoint,
+        program: [process.execPath, process.argv[1] ?? ''],
+      });
+      if (ways === undefined) throw new ApiProblem('unknown', `there is no endpoint /mcp/${endpoint}`);
+      return ways;
+    },
     sessions: ({ query }) => board().sessions(query),
     session: ({ given }) => board().session(given),
     end: async ({ request, given }) => {

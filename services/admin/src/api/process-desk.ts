@@ -53,7 +53,7 @@ export class ProcessDesk {
       servers: () => this.#servers(),
       lines: ({ server, since }) => this.#lines(String(server), since),
       metrics: async () => ({ ...(await options.metrics.upstream.counts()) }),
-      sessions: () => ({ ...(options.sessions()?.list() ?? { sessions: [], total: 0 }) }),
+      sessions: () => ({ ...(options.sessions()?.list() ?? { sessions: [], total: 0, clients: [] }) }),
       'session-end': ({ key }) => ({ ended: options.sessions()?.end(String(key)) === true }),
       restart: async ({ server }) => ({ done: (await options.backend()?.restart(String(server))) === true }),
       catalogue: (args) => {

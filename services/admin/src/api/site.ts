@@ -60,6 +60,7 @@ const acts: Readonly<Record<OperationName, AdminAct>> = {
   server: 'console',
   logs: 'console',
   catalogue: 'console',
+  connect: 'console',
   metrics: 'console',
   rates: 'console',
   openapi: 'console',

@@ -1,5 +1,5 @@
 /** The view "Sessions": the clients with a session, and the process that holds it. */
-import type { Ended, SessionPage, SessionRow, Sessions as Answer } from '@omnibus/admin-api';
+import type { Ended, RecentClient, SessionPage, SessionRow, Sessions as Answer } from '@omnibus/admin-api';
 import { useState } from 'preact/hooks';
 import { remove } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
@@ -36,21 +36,23 @@ export function Sessions() {
         {(value) => (
           <>
             <Missing missing={value.missing} />
-            {value.sessions.length === 0 ? (
+            {value.sessions.length + value.clients.length === 0 ? (
               isFiltered ? (
-                <Empty why="No client of that name has a session.">
+                <Empty why="No client of that name is there.">
                   <button type="button" onClick={() => setQuery({ client: '', cursor: '' })}>
                     Show all
                   </button>
                 </Empty>
               ) : (
-                <Empty why="Nobody has a session.">
-                  Connect a client: the terminal in which Omnibus started shows how. Clients of the newest revision have
-                  none, and are not here.
+                <Empty why="No client is connected.">
+                  <a href={hrefOf('connect')}>Connect one</a>: there is a button for each client.
                 </Empty>
               )
             ) : (
-              <List {...value} chosen={item} />
+              <>
+                {value.sessions.length > 0 && <List {...value} chosen={item} />}
+                {value.clients.length > 0 && <WithoutSession clients={value.clients} />}
+              </>
             )}
           </>
         )}
@@ -117,7 +119,54 @@ function List({ sessions, next, total, chosen }: Answer & { readonly chosen: str
   );
 }
 
-function nameOf({ client }: SessionRow): string {
+const recentColumns: Columns<RecentClient> = {
+  Client: nameOf,
+  Endpoint: ({ endpoint }) => endpoint,
+  Who: ({ principal }) => principal,
+  Requests: ({ requests }) => requests,
+  'Last asked': ({ idleMs }) => idleMs,
+};
+
+/** Clients of 2026-07-28, which have no session: each of their requests stands alone. */
+function WithoutSession({ clients }: { readonly clients: readonly RecentClient[] }) {
+  return (
+    <section aria-label="Clients without a session">
+      <h2>
+        Clients without a session{' '}
+        <span class="dim">of 2026-07-28, which asked something in the last five minutes</span>
+      </h2>
+      <Table
+        label="Clients without a session"
+        head={['Client', 'Endpoint', 'Who', 'May be asked', 'Requests', 'Last asked', 'Seen by']}
+        sortable={recentColumns}
+      >
+        {sorted('Clients without a session', clients, recentColumns).map((row, index) => (
+          <tr key={index}>
+            <td>
+              <Said text={nameOf(row)} max={60} />
+            </td>
+            <td>
+              <code>{`/mcp${row.endpoint === '' ? '' : `/${row.endpoint}`}`}</code>
+            </td>
+            <td>
+              <Said text={row.principal} max={40} />
+            </td>
+            <td>
+              <Said text={row.declared.length === 0 ? 'nothing' : row.declared.join(', ')} max={80} />
+            </td>
+            <td class="number">{numberWords(row.requests)}</td>
+            <td class="number">{duration(row.idleMs)} ago</td>
+            <td>
+              <code>{row.process}</code>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+function nameOf({ client }: Pick<SessionRow, 'client'>): string {
   return client === undefined ? 'a client without a name' : `${client.name} ${client.version ?? ''}`.trim();
 }
 

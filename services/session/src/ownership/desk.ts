@@ -18,6 +18,8 @@ export interface DeskOptions {
   readonly worker: WorkerId;
   readonly config: () => Config;
   readonly sessions: () => Sessions;
+  /** Clients without a session that asked something a short while ago. */
+  readonly clients: () => readonly object[];
   readonly peers: Pick<Peers, 'others'>;
   /** Edges that are there or may be. */
   readonly edges: { readonly expected: readonly WorkerId[] };
@@ -81,9 +83,13 @@ export class Desk {
     return this.#options.waiting();
   }
 
-  /** The first sessions. Only the beginning of each key is shown, which gives no access. */
-  list(): { readonly sessions: readonly SessionRow[]; readonly total: number } {
-    return this.#options.sessions().list();
+  /** The first sessions, and the clients without one. Only the beginning of each key is shown, which gives no access. */
+  list(): {
+    readonly sessions: readonly SessionRow[];
+    readonly total: number;
+    readonly clients: readonly object[];
+  } {
+    return { ...this.#options.sessions().list(), clients: this.#options.clients() };
   }
 
   /** Ends the session whose key begins with `key`. @returns false when there is none here, or more than one. */

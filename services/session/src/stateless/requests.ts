@@ -50,6 +50,7 @@ import {
   tasksMissing,
   type PendingReply,
 } from './pending-reply.ts';
+import { RecentClients, type RecentClient } from './recent-clients.ts';
 import { Running } from './running.ts';
 import { doubtOf } from './wanted.ts';
 import { KeptCalls } from './kept-calls.ts';
@@ -72,6 +73,7 @@ export class StatelessRequests {
   readonly #tasks: LegacyTasks;
   readonly #listeners: Listeners;
   readonly #linkedResources = new LinkedResourcesOfClients();
+  readonly #clients = new RecentClients();
   readonly #gone = new Set<SessionKey>();
   /** Requests that wait until it is known what servers offer to their clients, with the interruptions of the bus as in `doubtOf`. */
   readonly #waiting = new Map<SessionKey, number>();
@@ -147,6 +149,11 @@ export class StatelessRequests {
   /** Number of open calls and of requests that wait for them. */
   get remembered(): number {
     return this.#calls.size;
+  }
+
+  /** Clients that asked something a short while ago. */
+  get clients(): readonly RecentClient[] {
+    return this.#clients.list(performance.now());
   }
 
   /** The places of the open subscriptions. */
@@ -229,6 +236,7 @@ export class StatelessRequests {
       return;
     }
     this.#host.used(caller);
+    this.#clients.note(waiter.command, performance.now());
     const lacking = missingCapability(request, view, nothing);
     if (lacking === undefined) this.#serve(waiter, view);
     else this.#refuse(waiter, 'method.removed', lacking);

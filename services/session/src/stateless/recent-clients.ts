@@ -1,0 +1,94 @@
+/** Clients without sessions that asked something a short while ago, for operators: nothing else says that they are there. */
+import {
+  clientInfoOf,
+  isObject,
+  latestModernRevision,
+  metaKeys,
+  type Caller,
+  type ClientInfo,
+  type ModernCommand,
+  type Principal,
+} from '@omnibus/protocol';
+
+/** A client is forgotten when it has asked nothing for this time, in milliseconds. */
+const rememberedMs = 5 * 60_000;
+/** Callers that are remembered, and clients of each: further ones are not, until others are forgotten. */
+const maxCallers = 500;
+const maxClients = 20;
+const maxDeclared = 50;
+
+/** One client, as operators see it. */
+export interface RecentClient {
+  readonly client?: ClientInfo;
+  readonly revision: string;
+  readonly endpoint: string;
+  readonly principal: string;
+  readonly declared: readonly string[];
+  /** Requests since it was first remembered. */
+  readonly requests: number;
+  readonly idleMs: number;
+}
+
+interface Known {
+  readonly caller: Caller;
+  /** As the client writes it; undefined where it has none. */
+  readonly name: unknown;
+  readonly info: ClientInfo | undefined;
+  readonly declared: readonly string[];
+  requests: number;
+  at: number;
+}
+
+export class RecentClients {
+  readonly #clients = new Map<Principal, Known[]>();
+
+  /** Notes a request. For a known client this allocates nothing. @param now milliseconds of a monotonic clock. */
+  note({ caller, request, context }: Pick<ModernCommand, 'caller' | 'request' | 'context'>, now: number): void {
+    const meta = request.params?.['_meta'];
+    const said = isObject(meta) ? meta[metaKeys.clientInfo] : undefined;
+    const name = isObject(said) ? said['name'] : undefined;
+    const clients = this.#clients.get(caller.principal);
+    if (clients !== undefined)
+      for (const known of clients)
+        if (known.name === name && known.caller.endpoint === caller.endpoint) {
+          known.requests += 1;
+          known.at = now;
+          return;
+        }
+    if ((clients?.length ?? 0) >= maxClients || (clients === undefined && this.#clients.size >= maxCallers))
+      this.#forget(now);
+    if (clients === undefined && this.#clients.size >= maxCallers) return;
+    const of = this.#clients.get(caller.principal) ?? [];
+    if (of.length >= maxClients) return;
+    of.push({
+      caller,
+      name,
+      info: clientInfoOf(said),
+      declared: Object.keys(context.capabilities).slice(0, maxDeclared),
+      requests: 1,
+      at: now,
+    });
+    this.#clients.set(caller.principal, of);
+  }
+
+  list(now: number): readonly RecentClient[] {
+    this.#forget(now);
+    return [...this.#clients.values()].flat().map(({ caller: { endpoint, principal }, info, declared, requests, at }) => ({
+      ...(info === undefined ? {} : { client: info }),
+      revision: latestModernRevision,
+      endpoint,
+      principal,
+      declared,
+      requests,
+      idleMs: Math.round(now - at),
+    }));
+  }
+
+  #forget(now: number): void {
+    for (const [principal, clients] of this.#clients) {
+      const recent = clients.filter(({ at }) => now - at < rememberedMs);
+      if (recent.length === 0) this.#clients.delete(principal);
+      else if (recent.length < clients.length) this.#clients.set(principal, recent);
+    }
+  }
+}
