@@ -155,84 +155,47 @@ function termsOf({ by, approvers, expires }: RuleSettings): AskTerms {
   };
 }
 
+/** Mistakes of one rule, collected while it is compiled. */
+class Mistakes {
+  readonly found: RuleProblem[] = [];
+  readonly #path: readonly (string | number)[];
+
+  constructor(index: number) {
+    this.#path = ['rules', index];
+  }
+
+  add(path: readonly (string | number)[], message: string): void {
+    this.found.push({ path: [...this.#path, ...path], message });
+  }
+
+  /** @returns undefined if `make` throws; the message of the error is a mistake of the member. */
+  attempt<Made>(member: string, make: () => Made): Made | undefined {
+    try {
+      return make();
+    } catch (error) {
+      this.add([member], (error as Error).message);
+      return undefined;
+    }
+  }
+}
+
 function compileEffect(
   settings: RuleSettings,
   index: number,
   compileWhen: CompileWhen | undefined,
   effect: Rule['effect'],
 ): Rule | { readonly problems: readonly RuleProblem[] } {
-  const isAgainst = effect !== 'allow';
-  const problems: RuleProblem[] = [];
-  const path = ['rules', index] as const;
-  const attempt = <Made>(member: string, make: () => Made): Made | undefined => {
-    try {
-      return make();
-    } catch (error) {
-      problems.push({ path: [...path, member], message: (error as Error).message });
-      return undefined;
-    }
-  };
-  const {
-    id = `#${index + 1}`,
-    who,
-    except,
-    allow,
-    deny,
-    ask,
-    redact,
-    guard,
-    only,
-    args,
-    time,
-    network,
-    when,
-    because,
-  } = settings;
-  const effects = Object.entries({ allow, deny, ask, redact, guard }).filter(([, each]) => each !== undefined);
-  if (effects.length !== 1)
-    problems.push({ path: [...path], message: 'expected `allow`, `deny`, `ask` or `redact`, and one of them' });
-  const [written = 'allow', what = []] = effects[0] ?? [];
-  const texts = [what].flat();
-  if (effects.length === 1 && texts.length === 0)
-    problems.push({ path: [...path, written], message: 'expected something that the rule is about' });
-  for (const [at, text] of texts.entries()) {
-    const problem = selectorProblem(text);
-    if (problem !== undefined)
-      problems.push({ path: [...path, written, ...(Array.isArray(what) ? [at] : [])], message: problem });
-  }
-  const isFor = attempt('who', () => matchesWho(who, isAgainst));
-  // An exception from a rule that allows counts against the caller, one from a rule that denies counts for him.
-  const isExcepted = except === undefined ? undefined : attempt('except', () => matchesWho(except, !isAgainst));
-  if (except !== undefined && namesAgents(except) && !namesAgents(who))
-    problems.push({ path: [...path, 'except'], message: 'agents (`via`) are meant by rules whose `who` names them' });
-  if (namesAgents(who) && !everyNamesAgents(who))
-    problems.push({ path: [...path, 'who'], message: 'names agents (`via`) and others; give each a rule' });
-  const wanted: readonly Hint[] = only === undefined ? [] : ([only].flat() as readonly Hint[]);
-  for (const hint of wanted)
-    if (!hints.includes(hint))
-      problems.push({ path: [...path, 'only'], message: `expected ${hints.join(', ')}, got ${JSON.stringify(hint)}` });
-  const selectors = problems.length > 0 ? [] : texts.map((text) => compileSelector(text));
+  const mistakes = new Mistakes(index);
+  const { id = `#${index + 1}`, who, ask, because } = settings;
+  const texts = textsOf(settings, mistakes);
+  const isFor = callersOf(settings, effect !== 'allow', mistakes);
+  const wanted = hintsOf(settings, mistakes);
+  const selectors = mistakes.found.length > 0 ? [] : texts.map((text) => compileSelector(text));
   if (wanted.length > 0 && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource'))
-    problems.push({
-      path: [...path, 'only'],
-      message: 'only tools say this of themselves, so the rule can be about tools alone',
-    });
-  const conditions = [
-    args === undefined ? undefined : attempt('args', () => once(argumentCondition(args, effect === 'deny'), effect)),
-    time === undefined ? undefined : attempt('time', () => once(timeCondition(time), effect)),
-    network === undefined ? undefined : attempt('network', () => networkCondition(network)),
-    when === undefined || compileWhen === undefined
-      ? undefined
-      : attempt('when', () => once(tried(compileWhen(when)), effect)),
-  ].filter((each) => each !== undefined);
-  const { patterns = [], paths = [], unreadable = 'withhold' } = settings;
-  const redaction =
-    effect === 'redact' && effects.length === 1
-      ? attempt('redact', () =>
-          compileRedaction(id, { patterns: [patterns].flat(), paths: [paths].flat(), unreadable }),
-        )
-      : undefined;
-  if (problems.length > 0 || isFor === undefined) return { problems };
+    mistakes.add(['only'], 'only tools say this of themselves, so the rule can be about tools alone');
+  const conditions = conditionsOf(settings, effect, compileWhen, mistakes);
+  const redaction = effect === 'redact' ? redactionOf(settings, id, mistakes) : undefined;
+  if (mistakes.found.length > 0 || isFor === undefined) return { problems: mistakes.found };
   return {
     id,
     effect,
@@ -241,7 +204,7 @@ function compileEffect(
     redaction,
     terms: effect === 'ask' ? termsOf(settings) : undefined,
     isForAgents: namesAgents(who),
-    isFor: isExcepted === undefined ? isFor : (facts) => isFor(facts) && !isExcepted(facts),
+    isFor,
     covers: (target, key) => {
       if ((ask !== undefined && target.kind === 'server') || !coversForms(selectors, target, key, effect === 'allow'))
         return 'no';
@@ -253,6 +216,68 @@ function compileEffect(
       wanted.length === 0 && ask === undefined && selectors.some((selector) => selector.coversAllOf(server)),
     condition: conditions.length === 0 ? undefined : conditionOf(conditions),
   };
+}
+
+/** The texts of the selectors of a rule. */
+function textsOf({ allow, deny, ask, redact, guard }: RuleSettings, mistakes: Mistakes): readonly string[] {
+  const effects = Object.entries({ allow, deny, ask, redact, guard }).filter(([, each]) => each !== undefined);
+  if (effects.length !== 1) mistakes.add([], 'expected `allow`, `deny`, `ask` or `redact`, and one of them');
+  const [written = 'allow', what = []] = effects[0] ?? [];
+  const texts = [what].flat();
+  if (effects.length === 1 && texts.length === 0) mistakes.add([written], 'expected something that the rule is about');
+  for (const [at, text] of texts.entries()) {
+    const problem = selectorProblem(text);
+    if (problem !== undefined) mistakes.add([written, ...(Array.isArray(what) ? [at] : [])], problem);
+  }
+  return texts;
+}
+
+/** @param isAgainst whether the rule denies or asks, so that a caller who is not known well enough counts as meant. */
+function callersOf({ who, except }: RuleSettings, isAgainst: boolean, mistakes: Mistakes): Rule['isFor'] | undefined {
+  const isFor = mistakes.attempt('who', () => matchesWho(who, isAgainst));
+  // An exception from a rule that allows counts against the caller, one from a rule that denies counts for the caller.
+  const isExcepted =
+    except === undefined ? undefined : mistakes.attempt('except', () => matchesWho(except, !isAgainst));
+  if (except !== undefined && namesAgents(except) && !namesAgents(who))
+    mistakes.add(['except'], 'agents (`via`) are meant by rules whose `who` names them');
+  if (namesAgents(who) && !everyNamesAgents(who))
+    mistakes.add(['who'], 'names agents (`via`) and others; give each a rule');
+  return isFor === undefined || isExcepted === undefined ? isFor : (facts) => isFor(facts) && !isExcepted(facts);
+}
+
+function hintsOf({ only }: RuleSettings, mistakes: Mistakes): readonly Hint[] {
+  const wanted: readonly Hint[] = only === undefined ? [] : ([only].flat() as readonly Hint[]);
+  for (const hint of wanted)
+    if (!hints.includes(hint)) mistakes.add(['only'], `expected ${hints.join(', ')}, got ${JSON.stringify(hint)}`);
+  return wanted;
+}
+
+function conditionsOf(
+  { args, time, network, when }: RuleSettings,
+  effect: Rule['effect'],
+  compileWhen: CompileWhen | undefined,
+  mistakes: Mistakes,
+): readonly Condition[] {
+  return [
+    args === undefined
+      ? undefined
+      : mistakes.attempt('args', () => once(argumentCondition(args, effect === 'deny'), effect)),
+    time === undefined ? undefined : mistakes.attempt('time', () => once(timeCondition(time), effect)),
+    network === undefined ? undefined : mistakes.attempt('network', () => networkCondition(network)),
+    when === undefined || compileWhen === undefined
+      ? undefined
+      : mistakes.attempt('when', () => once(tried(compileWhen(when)), effect)),
+  ].filter((each) => each !== undefined);
+}
+
+function redactionOf(
+  { patterns = [], paths = [], unreadable = 'withhold' }: RuleSettings,
+  id: string,
+  mistakes: Mistakes,
+): RedactTerms | undefined {
+  return mistakes.attempt('redact', () =>
+    compileRedaction(id, { patterns: [patterns].flat(), paths: [paths].flat(), unreadable }),
+  );
 }
 
 function everyNamesAgents(who: Who): boolean {

@@ -34,71 +34,118 @@ export function adopt(client: Client, file: string, value: unknown, options: Ado
   const found = client.find !== undefined && isMap(value) ? client.find(value) : serversIn(client, value);
   const names = (found ?? []).map(({ name }) => name);
   const beside: Beside = isMap(value) ? (client.beside?.(value, names) ?? {}) : {};
-  const servers: Record<string, unknown> = {};
-  const origins = new Map<string, { readonly path: Path; readonly calledBefore: Readonly<Record<string, string>> }>();
-  const notes: RemarkAt[] = [...(beside.notes ?? [])];
-  const losses: RemarkAt[] = [];
-  const unusable = new Set<string>();
-  const inputs = inputsOf(value);
-  const isOfUser = isUserFile(client, file);
-  for (const { name: given, path, entry } of found ?? []) {
-    if (!isMap(entry)) {
-      put(servers, given, entry);
-      origins.set(given, { path, calledBefore: {} });
-      continue;
-    }
-    const { server, calledBefore, notes: noted, losses: lost } = translateEntry(client, entry);
-    if (isBuiltIn(server) && server['disabled'] === true) continue;
-    if (isThisGateway(given, server)) {
-      notes.push({ path, text: 'it is this gateway itself, which cannot be its own server; it is left out' });
-      continue;
-    }
-    const name = freeName(given, servers);
-    if (name !== given)
-      notes.push({ path, text: `its name here is "${name}": names are letters, digits, "_" and "-"` });
-    const bridge = options.replacesBridges === true ? withoutBridge(server) : undefined;
-    if (bridge !== undefined && 'kept' in bridge) notes.push({ path, text: bridge.kept });
-    else for (const text of bridge?.notes ?? []) notes.push({ path, text });
-    const replaced = bridge !== undefined && 'entry' in bridge ? { ...bridge.entry } : server;
-    const placed = withFolder(restricted(replaced, given, beside), file, isOfUser, options.into);
-    origins.set(name, { path, calledBefore });
-    for (const { option, text } of noted) notes.push({ path: [...path, option], text });
-    for (const { option, text } of lost) losses.push({ path: [...path, option], text });
-    const where: Omit<Place, 'option'> = {
-      client,
-      file,
-      isOfUser,
-      own: isMap(placed['env']) ? placed['env'] : {},
-      inputs,
-    };
-    put(
-      servers,
-      name,
-      Object.fromEntries(
-        Object.entries(placed).flatMap(([option, each]) => {
-          const at: Path = [...path, calledBefore[option] ?? option];
-          const taken = withReferences(each, { ...where, option }, at, notes, losses);
-          if (taken !== undefined) return [[option, taken]];
-          unusable.add(name);
-          return [];
-        }),
-      ),
-    );
-  }
+  const adoption = new Adoption(client, file, options, beside, inputsOf(value));
+  for (const each of found ?? []) adoption.take(each);
+  const { servers, notes, losses, unusable } = adoption;
   return {
     hasServers: found !== undefined,
     value: { mcpServers: servers },
     notes,
     losses,
     unusable,
-    origin: ([top, name, option, ...rest]) => {
-      const origin = top === 'mcpServers' && typeof name === 'string' ? origins.get(name) : undefined;
-      if (origin === undefined) return [top, name, option, ...rest].filter((step) => step !== undefined);
-      if (option === undefined) return origin.path;
-      const before = origin.calledBefore[String(option)];
-      return before === undefined ? [...origin.path, option, ...rest] : [...origin.path, before];
-    },
+    origin: (path) => adoption.originOf(path),
   };
+}
+
+/** The servers of one file, as they are taken over. */
+class Adoption {
+  readonly servers: Record<string, unknown> = {};
+  readonly notes: RemarkAt[];
+  readonly losses: RemarkAt[] = [];
+  /** Servers that lack an option which could not be taken over. */
+  readonly unusable = new Set<string>();
+  readonly #origins = new Map<
+    string,
+    { readonly path: Path; readonly calledBefore: Readonly<Record<string, string>> }
+  >();
+  readonly #client: Client;
+  readonly #file: string;
+  readonly #options: AdoptOptions;
+  readonly #beside: Beside;
+  readonly #inputs: Place['inputs'];
+  readonly #isOfUser: boolean;
+
+  constructor(client: Client, file: string, options: AdoptOptions, beside: Beside, inputs: Place['inputs']) {
+    this.#client = client;
+    this.#file = file;
+    this.#options = options;
+    this.#beside = beside;
+    this.#inputs = inputs;
+    this.#isOfUser = isUserFile(client, file);
+    this.notes = [...(beside.notes ?? [])];
+  }
+
+  take({ name: given, path, entry }: Found): void {
+    if (!isMap(entry)) {
+      put(this.servers, given, entry);
+      this.#origins.set(given, { path, calledBefore: {} });
+      return;
+    }
+    const { server, calledBefore, notes, losses } = translateEntry(this.#client, entry);
+    if (isBuiltIn(server) && server['disabled'] === true) return;
+    if (isThisGateway(given, server)) {
+      this.notes.push({ path, text: 'it is this gateway itself, which cannot be its own server; it is left out' });
+      return;
+    }
+    const name = freeName(given, this.servers);
+    if (name !== given)
+      this.notes.push({ path, text: `its name here is "${name}": names are letters, digits, "_" and "-"` });
+    const replaced = this.#withoutBridge(server, path);
+    const placed = withFolder(
+      restricted(replaced, given, this.#beside),
+      this.#file,
+      this.#isOfUser,
+      this.#options.into,
+    );
+    this.#origins.set(name, { path, calledBefore });
+    for (const { option, text } of notes) this.notes.push({ path: [...path, option], text });
+    for (const { option, text } of losses) this.losses.push({ path: [...path, option], text });
+    put(this.servers, name, this.#withReferences(name, placed, path, calledBefore));
+  }
+
+  /** Where the user finds an option that is named by its path in the configuration. */
+  originOf([top, name, option, ...rest]: Path): Path {
+    const origin = top === 'mcpServers' && typeof name === 'string' ? this.#origins.get(name) : undefined;
+    if (origin === undefined) return [top, name, option, ...rest].filter((step) => step !== undefined);
+    if (option === undefined) return origin.path;
+    const before = origin.calledBefore[String(option)];
+    return before === undefined ? [...origin.path, option, ...rest] : [...origin.path, before];
+  }
+
+  #withoutBridge(server: Readonly<Record<string, unknown>>, path: Path): Readonly<Record<string, unknown>> {
+    const bridge = this.#options.replacesBridges === true ? withoutBridge(server) : undefined;
+    if (bridge === undefined) return server;
+    if ('kept' in bridge) {
+      this.notes.push({ path, text: bridge.kept });
+      return server;
+    }
+    for (const text of bridge.notes) this.notes.push({ path, text });
+    return 'entry' in bridge ? { ...bridge.entry } : server;
+  }
+
+  #withReferences(
+    name: string,
+    server: Readonly<Record<string, unknown>>,
+    path: Path,
+    calledBefore: Readonly<Record<string, string>>,
+  ): Record<string, unknown> {
+    const where: Omit<Place, 'option'> = {
+      client: this.#client,
+      file: this.#file,
+      isOfUser: this.#isOfUser,
+      own: isMap(server['env']) ? server['env'] : {},
+      inputs: this.#inputs,
+    };
+    return Object.fromEntries(
+      Object.entries(server).flatMap(([option, each]) => {
+        const at: Path = [...path, calledBefore[option] ?? option];
+        const taken = withReferences(each, { ...where, option }, at, this.notes, this.losses);
+        if (taken !== undefined) return [[option, taken]];
+        this.unusable.add(name);
+        return [];
+      }),
+    );
+  }
 }
 
 /** Sets a member of any name, `__proto__` too. */

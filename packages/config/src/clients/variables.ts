@@ -54,95 +54,147 @@ const ofEditor =
 
 /** Rewrites the placeholders of clients in a text as references of Omnibus. */
 export function translatePlaceholders(text: string, place: Place): Translation {
-  const notes: string[] = [];
-  let loss: string | undefined;
-  const { client, file, option, own } = place;
-  const { replaces = [] } = client;
+  const words = new Placeholders(place);
+  return { text: words.translated(text), notes: words.notes, loss: words.loss };
+}
+
+/** The placeholders of one option. */
+class Placeholders {
+  readonly notes: string[] = [];
+  /** The first placeholder that nothing here replaces, in words. */
+  loss: string | undefined;
+  readonly #place: Place;
   /** Whether the text goes to the server as a secret or an address does, and no program reads it as code. */
-  const isValue = option === 'headers' || option === 'env' || option === 'url' || option === 'credentials';
-  const lose = (words: string): string => {
-    loss ??= words;
+  readonly #isValue: boolean;
+  /** What the client replaces. */
+  readonly #replaces: NonNullable<Client['replaces']>;
+
+  constructor(place: Place) {
+    const { client, option } = place;
+    this.#place = place;
+    this.#isValue = option === 'headers' || option === 'env' || option === 'url' || option === 'credentials';
+    this.#replaces = client.replaces ?? [];
+  }
+
+  translated(text: string): string {
+    const { client } = this.#place;
+    const all = text
+      .replaceAll(/\$\{\{\s*([^}]*?)\s*\}\}/g, (whole, inner: string) => this.#expression(whole, inner))
+      .replaceAll(/(?<!\$)\{\{\s*([A-Za-z_][\w.]*)\s*\}\}/g, (whole, inner: string) =>
+        this.#isValue || client.id === 'librechat' ? this.#lose(userFact(whole, inner)) : whole,
+      )
+      .replaceAll(/\$\([^)]*\)/g, (whole) =>
+        this.#isValue || client.id === 'crush'
+          ? this.#lose(
+              '"$(…)" is the output of a command, which the gateway does not run: write "${NAME}" for an environment variable, or "${file:path}"',
+            )
+          : whole,
+      )
+      .replaceAll(/\$\{([^}]*)\}/g, (whole, inner: string) => this.#braced(whole, inner))
+      .replaceAll(/(?<!\$)\{(env|file):([^{}]+)\}/g, (whole, kind: string, inner: string) =>
+        this.#ofOpencode(whole, kind, inner),
+      );
+    const bare = this.#replaces.includes('bare')
+      ? all.replaceAll(/(\$?)\$([A-Za-z_]\w*)/g, (whole, escape: string, variableName: string) =>
+          escape !== '' || this.#isOwn(variableName) ? whole : `\${${variableName}}`,
+        )
+      : all;
+    return client.id === 'litellm'
+      ? bare.replaceAll(/\bos\.environ\/([A-Za-z_]\w*)/g, (_whole, each: string) => `\${${each}}`)
+      : bare;
+  }
+
+  #lose(words: string): string {
+    this.loss ??= words;
     return '';
-  };
-  /** A variable that the entry sets to something else than the gateway's variable of that name. */
-  const isOwn = (variableName: string): boolean =>
-    !isValue && Object.hasOwn(own, variableName) && !/^\$\{?(env:)?[A-Za-z_]\w*\}?$/.test(String(own[variableName]));
+  }
 
-  /** What stands in `${…}`. */
-  const braced = (whole: string, inner: string): string => {
-    if (inner.startsWith('input:')) {
-      const id = inner.slice('input:'.length);
-      const fallback = Object.hasOwn(place.inputs, id) ? `:-${place.inputs[id] as string}` : '';
-      notes.push(
-        `${client.name} asks its user for this value; here it is taken from the environment variable ${inputVariable(id)}`,
-      );
-      return `\${${inputVariable(id)}${fallback}}`;
-    }
-    if (inner === 'userHome') return '${HOME}';
-    if (inner === 'pathSeparator' || inner === '/') return '/';
-    if (/^(workspaceFolder|workspaceRoot|workspaceFolderBasename)(:[^}]*)?$/.test(inner)) {
-      if (place.isOfUser)
-        return lose(
-          `${whole} is the folder that is open in ${client.name}, and the gateway has none: write the path itself`,
-        );
-      const folder = projectFolder(file);
-      return plainText(inner.startsWith('workspaceFolderBasename') ? (folder.split(/[/\\]/).at(-1) ?? '') : folder);
-    }
-    if (ofEditor.test(inner) && (client.id === 'vscode' || !replaces.includes('braces')))
-      return lose(
-        `${whole} is a variable of ${client.id === 'vscode' ? client.name : 'VS Code'}'s editor, and nothing here has its value: write the value itself`,
-      );
-    if (/^(config|command|cmd):/.test(inner))
-      return lose(
-        `${client.name} finds out what stands for ${whole.length > 60 ? `${whole.slice(0, 60)}…` : whole} by its settings or by a command, which the gateway does not: write the value, "\${NAME}" for an environment variable, or "\${file:path}"`,
-      );
-    if (/^(env|file|vault):/.test(inner)) return whole;
-    const [variableName = ''] = inner.split(':-', 1);
-    if (!name.test(variableName)) return isValue || replaces.includes('braces') ? whole : `$${whole}`;
-    if (replaces.includes('braces')) return isOwn(variableName) ? `$${whole}` : whole;
-    // The client passes it on as it is: a line of a shell means it so, and a whole value is meant as a reference.
-    if (!isValue || inner !== variableName) return `$${whole}`;
-    notes.push(`${client.name} passes "${whole}" on as it is; here it is the environment variable ${variableName}`);
-    return whole;
-  };
+  /** Whether the entry sets the variable to something else than the gateway's variable of that name. */
+  #isOwn(variableName: string): boolean {
+    const { own } = this.#place;
+    return (
+      !this.#isValue &&
+      Object.hasOwn(own, variableName) &&
+      !/^\$\{?(env:)?[A-Za-z_]\w*\}?$/.test(String(own[variableName]))
+    );
+  }
 
-  const secrets = text.replaceAll(/\$\{\{\s*([^}]*?)\s*\}\}/g, (whole, inner: string) => {
+  /** `${{ … }}`, as Continue and workflows write it. */
+  #expression(whole: string, inner: string): string {
+    const { client } = this.#place;
     const [, variableName] = /^(?:secrets|inputs|env)\.([A-Za-z_]\w*)$/.exec(inner) ?? [];
     if (variableName === undefined)
-      return isValue || client.id === 'continue'
-        ? lose(`"${whole}" is a placeholder that nothing here replaces: write "\${NAME}" for an environment variable`)
+      return this.#isValue || client.id === 'continue'
+        ? this.#lose(
+            `"${whole}" is a placeholder that nothing here replaces: write "\${NAME}" for an environment variable`,
+          )
         : whole;
-    notes.push(
+    this.notes.push(
       `${client.name} has this value of its own; here it is taken from the environment variable ${variableName}`,
     );
     return `\${env:${variableName}}`;
-  });
-  const curly = secrets.replaceAll(/(?<!\$)\{\{\s*([A-Za-z_][\w.]*)\s*\}\}/g, (whole, inner: string) =>
-    isValue || client.id === 'librechat' ? lose(userFact(whole, inner)) : whole,
-  );
-  const commands = curly.replaceAll(/\$\([^)]*\)/g, (whole) =>
-    isValue || client.id === 'crush'
-      ? lose(
-          '"$(…)" is the output of a command, which the gateway does not run: write "${NAME}" for an environment variable, or "${file:path}"',
-        )
-      : whole,
-  );
-  const references = commands.replaceAll(/\$\{([^}]*)\}/g, braced);
-  const files = references.replaceAll(/(?<!\$)\{(env|file):([^{}]+)\}/g, (whole, kind: string, inner: string) => {
-    if (!isValue && client.id !== 'opencode') return whole;
+  }
+
+  /** `${…}`. */
+  #braced(whole: string, inner: string): string {
+    const { client } = this.#place;
+    if (inner.startsWith('input:')) return this.#input(inner.slice('input:'.length));
+    if (inner === 'userHome') return '${HOME}';
+    if (inner === 'pathSeparator' || inner === '/') return '/';
+    if (/^(workspaceFolder|workspaceRoot|workspaceFolderBasename)(:[^}]*)?$/.test(inner))
+      return this.#workspace(whole, inner);
+    if (ofEditor.test(inner) && (client.id === 'vscode' || !this.#replaces.includes('braces')))
+      return this.#lose(
+        `${whole} is a variable of ${client.id === 'vscode' ? client.name : 'VS Code'}'s editor, and nothing here has its value: write the value itself`,
+      );
+    if (/^(config|command|cmd):/.test(inner))
+      return this.#lose(
+        `${client.name} finds out what stands for ${whole.length > 60 ? `${whole.slice(0, 60)}…` : whole} by its settings or by a command, which the gateway does not: write the value, "\${NAME}" for an environment variable, or "\${file:path}"`,
+      );
+    return /^(env|file|vault):/.test(inner) ? whole : this.#variable(whole, inner);
+  }
+
+  /** What the client asks its user for. */
+  #input(id: string): string {
+    const { client, inputs } = this.#place;
+    const fallback = Object.hasOwn(inputs, id) ? `:-${inputs[id] as string}` : '';
+    this.notes.push(
+      `${client.name} asks its user for this value; here it is taken from the environment variable ${inputVariable(id)}`,
+    );
+    return `\${${inputVariable(id)}${fallback}}`;
+  }
+
+  #workspace(whole: string, inner: string): string {
+    const { client, file, isOfUser } = this.#place;
+    if (isOfUser)
+      return this.#lose(
+        `${whole} is the folder that is open in ${client.name}, and the gateway has none: write the path itself`,
+      );
+    const folder = projectFolder(file);
+    return plainText(inner.startsWith('workspaceFolderBasename') ? (folder.split(/[/\\]/).at(-1) ?? '') : folder);
+  }
+
+  #variable(whole: string, inner: string): string {
+    const { client } = this.#place;
+    const replacesBraces = this.#replaces.includes('braces');
+    const [variableName = ''] = inner.split(':-', 1);
+    if (!name.test(variableName)) return this.#isValue || replacesBraces ? whole : `$${whole}`;
+    if (replacesBraces) return this.#isOwn(variableName) ? `$${whole}` : whole;
+    // The client passes it on as it is: a line of a shell means it so, and a whole value is meant as a reference.
+    if (!this.#isValue || inner !== variableName) return `$${whole}`;
+    this.notes.push(
+      `${client.name} passes "${whole}" on as it is; here it is the environment variable ${variableName}`,
+    );
+    return whole;
+  }
+
+  /** `{env:…}` and `{file:…}`. */
+  #ofOpencode(whole: string, kind: string, inner: string): string {
+    const { client, file } = this.#place;
+    if (!this.#isValue && client.id !== 'opencode') return whole;
     if (kind === 'env') return name.test(inner) ? `\${${inner}}` : whole;
     return `\${file:${pathFrom(dirname(resolve(file)), inner.trim())}}`;
-  });
-  const bare = replaces.includes('bare')
-    ? files.replaceAll(/(\$?)\$([A-Za-z_]\w*)/g, (whole, escape: string, variableName: string) =>
-        escape !== '' || isOwn(variableName) ? whole : `\${${variableName}}`,
-      )
-    : files;
-  const all =
-    client.id === 'litellm'
-      ? bare.replaceAll(/\bos\.environ\/([A-Za-z_]\w*)/g, (_whole, each: string) => `\${${each}}`)
-      : bare;
-  return { text: all, notes, loss };
+  }
 }
 
 /** What LibreChat and others put in the place of `{{…}}`, and what says the same here. */
