@@ -45,6 +45,18 @@ interface Held {
   readonly until: number;
 }
 
+/** One attempt to refresh tokens. */
+interface Refresh {
+  readonly value: Connection;
+  readonly refreshToken: string;
+  /** The access token to be replaced. */
+  readonly refused: string;
+  /** The name under which this attempt has claimed the refresh token. */
+  readonly by: string;
+  /** The record's revision with the claim. */
+  readonly leased: number;
+}
+
 export class UserTokens implements HeaderSource {
   readonly #options: UserTokensOptions;
   #held: Held | undefined;
@@ -230,9 +242,8 @@ export class UserTokens implements HeaderSource {
    * @returns `nobody` when the user has to sign in again.
    */
   async #refresh(refused: string): Promise<SentHeaders> {
-    const { vault, place, asked, fetch } = this.#options;
     const by = randomUUID();
-    let isMoved = false;
+    let mayMove = true;
     for (;;) {
       const changes = this.#changes.count;
       let others: SentHeaders | undefined;
@@ -244,82 +255,108 @@ export class UserTokens implements HeaderSource {
       if (others !== undefined) return others;
       const refreshToken = kept?.value.tokens?.refreshToken;
       if (kept === undefined || refreshToken === undefined) break;
-      const { value, revision } = kept;
-      const { refreshing, issuer, server, client, resource, proofKey } = value;
-      const leftMs = refreshing === undefined || refreshing.by === by ? 0 : this.#leases.leftMs(refreshing, revision);
-      if (leftMs > 0) {
-        // A change since the record was read may be the one that is waited for.
-        if (changes === this.#changes.count) await this.#changes.next(leftMs);
-        continue;
-      }
-      const paused = this.#pause.problem(refused);
-      if (paused !== undefined) throw paused;
-      const leased = await vault.update(
-        place,
-        issuer,
-        { ...value, refreshing: newClaim(by) } satisfies Connection,
-        revision,
-      );
+      const leased = await this.#lease(kept, by, changes, refused);
       if (leased === undefined) continue;
-      const identity = asConfigured(this.#options.client, client);
-      try {
-        const given = await requestTokens({
-          fetch,
-          server,
-          client: identity,
-          grant: 'refresh_token',
-          parameters: { refresh_token: refreshToken, resource },
-          prover: this.#noteKey(proofKey),
-        });
-        this.#renewed = given.accessToken;
-        const fresh: Connection = {
-          ...value,
-          tokens: { ...given, refreshToken: given.refreshToken ?? refreshToken },
-          refreshing: undefined,
-        };
-        const storing = storeRefreshed({ vault, place, fresh, leased, by });
-        storing.catch(() => asked('unavailable', 'refreshed tokens could not be stored'));
-        // While the store cannot be reached they are used all the same.
-        const written = await Promise.race([storing, delay(storeMs, true, { ref: false })]);
-        asked('good');
-        this.#changes.note();
-        // If the record was changed meanwhile, the user has signed in or out.
-        if (written) return this.#hold(fresh);
-      } catch (error) {
-        const newer = error instanceof NoIssuerThere && !isMoved ? await movedEndpoint(fetch, server) : undefined;
-        if (newer !== undefined) {
-          isMoved = true;
-          await vault.update(
-            place,
-            issuer,
-            { ...value, server: newer, refreshing: undefined } satisfies Connection,
-            leased,
-          );
-          this.#changes.note();
-          continue;
-        }
-        const { problem, isOver } = await failureOf(error, {
-          vault,
-          issuer,
-          client: identity,
-          isConfigured: identity === this.#options.client,
-          hasMoved: () => this.#moved.from(issuer, { resourceMetadata: undefined }),
-        });
-        asked(problem.isPassing ? 'unavailable' : 'refused', problem.message);
-        if (!isOver) {
-          this.#pause.failed(problem, refused);
-          await vault.update(place, issuer, { ...value, refreshing: undefined } satisfies Connection, leased);
-          this.#changes.note();
-          throw problem;
-        }
-        // Another process that used the refresh token first has written its new tokens.
-        const now = await this.#newest((read) => read);
-        if (now?.revision === leased) await this.#forget(now);
-        this.#changes.note();
-      }
+      const refresh: Refresh = { value: kept.value, refreshToken, refused, by, leased };
+      const renewed = await this.#renew(refresh).catch((error: unknown) => this.#renewFailed(error, refresh, mayMove));
+      if (renewed === 'moved') mayMove = false;
+      else if (renewed !== undefined) return renewed;
     }
     this.#held = { headers: nobody, until: Infinity };
     return nobody;
+  }
+
+  /**
+   * Claims the refresh token.
+   * @param changes count of changes when the record was read.
+   * @returns the record's revision; undefined if another process uses the token, or if the record has changed: it must be read again.
+   */
+  async #lease(
+    { value, revision }: Kept<Connection>,
+    by: string,
+    changes: number,
+    refused: string,
+  ): Promise<number | undefined> {
+    const { vault, place } = this.#options;
+    const { refreshing, issuer } = value;
+    const leftMs = refreshing === undefined || refreshing.by === by ? 0 : this.#leases.leftMs(refreshing, revision);
+    if (leftMs > 0) {
+      // A change since the record was read may be the one that is waited for.
+      if (changes === this.#changes.count) await this.#changes.next(leftMs);
+      return undefined;
+    }
+    const paused = this.#pause.problem(refused);
+    if (paused !== undefined) throw paused;
+    return vault.update(place, issuer, { ...value, refreshing: newClaim(by) } satisfies Connection, revision);
+  }
+
+  /** @returns undefined if the record was changed meanwhile: the user has signed in or out. */
+  async #renew({ value, refreshToken, by, leased }: Refresh): Promise<SentHeaders | undefined> {
+    const { vault, place, asked, fetch } = this.#options;
+    const { server, client, resource, proofKey } = value;
+    const given = await requestTokens({
+      fetch,
+      server,
+      client: asConfigured(this.#options.client, client),
+      grant: 'refresh_token',
+      parameters: { refresh_token: refreshToken, resource },
+      prover: this.#noteKey(proofKey),
+    });
+    this.#renewed = given.accessToken;
+    const fresh: Connection = {
+      ...value,
+      tokens: { ...given, refreshToken: given.refreshToken ?? refreshToken },
+      refreshing: undefined,
+    };
+    const storing = storeRefreshed({ vault, place, fresh, leased, by });
+    storing.catch(() => asked('unavailable', 'refreshed tokens could not be stored'));
+    // While the store cannot be reached they are used all the same.
+    const written = await Promise.race([storing, delay(storeMs, true, { ref: false })]);
+    asked('good');
+    this.#changes.note();
+    return written ? this.#hold(fresh) : undefined;
+  }
+
+  /**
+   * @param mayMove whether the issuer may have moved to another address.
+   * @returns `moved` if the issuer is asked again at its new address; undefined if the record must be read again.
+   * @throws {CredentialProblem} if it may succeed later.
+   */
+  async #renewFailed(
+    error: unknown,
+    { value, leased, refused }: Refresh,
+    mayMove: boolean,
+  ): Promise<'moved' | undefined> {
+    const { vault, place, asked, fetch } = this.#options;
+    const { issuer, server, client } = value;
+    const giveBack = (to: Connection): Promise<number | undefined> =>
+      vault.update(place, issuer, { ...to, refreshing: undefined } satisfies Connection, leased);
+    const newer = error instanceof NoIssuerThere && mayMove ? await movedEndpoint(fetch, server) : undefined;
+    if (newer !== undefined) {
+      await giveBack({ ...value, server: newer });
+      this.#changes.note();
+      return 'moved';
+    }
+    const identity = asConfigured(this.#options.client, client);
+    const { problem, isOver } = await failureOf(error, {
+      vault,
+      issuer,
+      client: identity,
+      isConfigured: identity === this.#options.client,
+      hasMoved: () => this.#moved.from(issuer, { resourceMetadata: undefined }),
+    });
+    asked(problem.isPassing ? 'unavailable' : 'refused', problem.message);
+    if (!isOver) {
+      this.#pause.failed(problem, refused);
+      await giveBack(value);
+      this.#changes.note();
+      throw problem;
+    }
+    // Another process that used the refresh token first has written its new tokens.
+    const now = await this.#newest((read) => read);
+    if (now?.revision === leased) await this.#forget(now);
+    this.#changes.note();
+    return undefined;
   }
 
   /** Removes useless tokens, and keeps the client's identity and the scopes. @returns false when the record has changed meanwhile. */

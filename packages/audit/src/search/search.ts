@@ -78,70 +78,102 @@ export async function searchBack(
   now = performance.now.bind(performance),
 ): Promise<SearchResult> {
   const begun = cursor === undefined ? undefined : positionOf(cursor);
+  const heads = new Heads(filter, begun);
   const matches = recordFilter(filter);
-  const oldest = filter.since === undefined ? undefined : new Date(Date.parse(filter.since) - slackMs).toISOString();
   const deadline = now() + bounds.ms;
   const found: Found[] = [];
-  const places = new Map<string, string>(Object.entries(begun?.lanes ?? {}));
   let [time, lane] = [begun?.time, begun?.lane];
-  let [records, bytes] = [0, 0];
-
-  /** Reads the next record of a lane. @returns undefined at its end. */
-  const next = async (name: string, lines: AsyncIterableIterator<LaneLine>): Promise<Head | undefined> => {
-    for (;;) {
-      const { done, value } = await lines.next();
-      if (done === true) return undefined;
-      bytes += value.bytes;
-      const link = readLink(value.text);
-      if (link === undefined) continue; // `verify` reports lines that are no records.
-      const at = String(link.record['time']);
-      if (oldest !== undefined && at < oldest) {
-        await lines.return?.();
-        return undefined;
-      }
-      return { lane: name, lines, line: value, link, time: at };
-    }
-  };
-  const heads: Head[] = [];
+  let records = 0;
   try {
-    for (const each of lanes) {
-      const from = begun?.lanes[each.name];
-      const head = await next(each.name, each.read(from));
-      if (head === undefined) places.delete(each.name);
-      else if (begun === undefined || from !== undefined || isBefore(head, begun.time, begun.lane)) heads.push(head);
-      else await head.lines.return?.();
-    }
-    while (heads.length > 0) {
-      const at = heads.reduce(
-        (best, head, index) => (isBefore(heads[best] as Head, head.time, head.lane) ? index : best),
-        0,
-      );
-      const head = heads[at] as Head;
+    await heads.open(lanes);
+    for (;;) {
+      const head = heads.latest();
+      if (head === undefined) return { found, cursor: undefined, reached: time, records, bytes: heads.bytes };
       records += 1;
       if (time === undefined || isBefore(head, time, lane as string)) [time, lane] = [head.time, head.lane];
       if (matches(head.link.record)) found.push({ ...head.link, lane: head.lane, from: head.line.from });
-      const following = await next(head.lane, head.lines);
-      if (following === undefined) {
-        heads.splice(at, 1);
-        places.delete(head.lane);
-      } else {
-        heads[at] = following;
-        places.set(head.lane, head.line.rest);
-      }
-      if (found.length >= bounds.records || now() >= deadline || bytes >= bounds.bytes) break;
+      await heads.advance(head);
+      if (found.length < bounds.records && now() < deadline && heads.bytes < bounds.bytes) continue;
+      if (heads.latest() === undefined) continue;
+      return { found, cursor: heads.cursor(time, lane), reached: time, records, bytes: heads.bytes };
     }
-    if (heads.length === 0) return { found, cursor: undefined, reached: time, records, bytes };
-    if (places.size > maxOpen)
-      throw new Error(`more than ${maxOpen} processes wrote at the same time: search a shorter time`);
-    return {
-      found,
-      cursor: Buffer.from(JSON.stringify({ time, lane, lanes: Object.fromEntries(places) })).toString('base64url'),
-      reached: time,
-      records,
-      bytes,
-    };
   } finally {
-    for (const { lines } of heads) await lines.return?.();
+    await heads.close();
+  }
+}
+
+/** The latest record of each lane that is not read yet. */
+class Heads {
+  /** Bytes that were read. */
+  bytes = 0;
+  readonly #heads: Head[] = [];
+  /** Records before this are not wanted; undefined for all. */
+  readonly #oldest: string | undefined;
+  readonly #begun: Position | undefined;
+  /** Where lanes go on that were read in part. */
+  readonly #places: Map<string, string>;
+
+  constructor({ since }: RecordFilter, begun: Position | undefined) {
+    this.#oldest = since === undefined ? undefined : new Date(Date.parse(since) - slackMs).toISOString();
+    this.#begun = begun;
+    this.#places = new Map<string, string>(Object.entries(begun?.lanes ?? {}));
+  }
+
+  async open(lanes: readonly Lane[]): Promise<void> {
+    const begun = this.#begun;
+    for (const each of lanes) {
+      const from = begun?.lanes[each.name];
+      const head = await this.#next(each.name, each.read(from));
+      if (head === undefined) this.#places.delete(each.name);
+      else if (begun === undefined || from !== undefined || isBefore(head, begun.time, begun.lane))
+        this.#heads.push(head);
+      else await head.lines.return?.();
+    }
+  }
+
+  latest(): Head | undefined {
+    let best = this.#heads[0];
+    for (const head of this.#heads) if (best !== undefined && isBefore(best, head.time, head.lane)) best = head;
+    return best;
+  }
+
+  /** Replaces a record by the one before it in its lane. */
+  async advance(head: Head): Promise<void> {
+    const at = this.#heads.indexOf(head);
+    const following = await this.#next(head.lane, head.lines);
+    if (following === undefined) {
+      this.#heads.splice(at, 1);
+      this.#places.delete(head.lane);
+    } else {
+      this.#heads[at] = following;
+      this.#places.set(head.lane, head.line.rest);
+    }
+  }
+
+  /** @throws {Error} if too many lanes were read in part. */
+  cursor(time: string | undefined, lane: string | undefined): string {
+    if (this.#places.size > maxOpen)
+      throw new Error(`more than ${maxOpen} processes wrote at the same time: search a shorter time`);
+    return Buffer.from(JSON.stringify({ time, lane, lanes: Object.fromEntries(this.#places) })).toString('base64url');
+  }
+
+  async close(): Promise<void> {
+    for (const { lines } of this.#heads) await lines.return?.();
+  }
+
+  /** Reads the next record of a lane. @returns undefined at its end. */
+  async #next(lane: string, lines: AsyncIterableIterator<LaneLine>): Promise<Head | undefined> {
+    for (;;) {
+      const { done, value } = await lines.next();
+      if (done === true) return undefined;
+      this.bytes += value.bytes;
+      const link = readLink(value.text);
+      if (link === undefined) continue; // `verify` reports lines that are no records.
+      const time = String(link.record['time']);
+      if (this.#oldest === undefined || time >= this.#oldest) return { lane, lines, line: value, link, time };
+      await lines.return?.();
+      return undefined;
+    }
   }
 }
 

@@ -25,7 +25,7 @@ it('groups are found under their name, under one that is an address, and inside 
 
 it('groups that an issuer has left out are not "no groups", where it is they that are asked for', () => {
   for (const claims of [{ _claim_names: { groups: 'src1' } }, { hasgroups: true }]) {
-    expect(groupsOf(claims)).toMatch(/too many.*docs\/sign-in\.md/);
+    expect(groupsOf(claims)).toMatch(/too many.*docs\/how-to\/sign-in\.md/);
     expect(groupsOf(claims, 'roles')).toEqual([]);
   }
   expect(groupsOf({ _claim_names: 'groups' })).toEqual([]);

@@ -65,22 +65,9 @@ export function withoutNulls(claims: JsonObject): JsonObject {
 /** Reads verified claims. @returns the problem, in words, if there is one. */
 export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Proof | string {
   const claims = withoutNulls(said);
-  const clientClaim = clientClaims.find((name) => textOf(claims[name]) !== undefined) ?? clientClaims[0];
-  const client = textOf(claims[clientClaim]);
-  const named = textOf(claims[names.subject]);
-  const subject =
-    named ??
-    (claims[names.subject] === undefined && client !== undefined && isOfProgram(claims, client)
-      ? `${ofProgram}${client}`
-      : undefined);
-  if (subject === undefined) return `the token names nobody: it has no claim "${names.subject}"`;
-  // Where users choose the text of the claim, one of them would be the program otherwise.
-  if (named?.startsWith(ofProgram) === true && named !== `${ofProgram}${client ?? ''}`)
-    return `the token is not accepted: its claim "${names.subject}" begins with "${ofProgram}", by which programs are known here`;
-  const strange = [names.subject, clientClaim].find((name) => !isName(textOf(claims[name]) ?? ''));
-  if (strange !== undefined) return strangeName(strange);
-  if (Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes)
-    return 'the token names somebody by a text that is too long';
+  const named = subjectOf(claims, names);
+  if (typeof named === 'string') return named;
+  const { subject, client } = named;
   const groups = groupsOf(claims, names.groups);
   if (typeof groups === 'string') return groups;
   const unfit = requireProblem(claims, names.require);
@@ -92,19 +79,17 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
   // The sender would have to prove that it has the key, which is not checked here.
   if (claims['cnf'] !== undefined)
     return 'the token is bound to a key of its holder (cnf), which is not supported here';
-  const saidTenant = names.tenant === undefined ? undefined : said[names.tenant];
-  const tenant = textOf(saidTenant) ?? (names.tenant === undefined ? names.ofTenant : undefined);
-  if (Buffer.byteLength(tenant ?? '') > maxSubjectBytes) return 'the token names a tenant by a text that is too long';
-  if (names.tenant !== undefined && !isName(tenant ?? '')) return strangeName(names.tenant);
-  const mayLack = names.tenant === undefined || (names.mayLackTenant === true && saidTenant === undefined);
-  if (tenant === undefined && !mayLack) return `the token has no claim "${names.tenant}" for its tenant`;
+  const of = tenantOf(said, names);
+  if (typeof of === 'string') return of;
+  const { tenant } = of;
   const told = toldClaims(claims, names.claims ?? []);
   if (typeof told === 'string') return told;
   const exp = secondsOf(claims, 'exp');
   if (typeof exp === 'string') return `the token is not accepted: ${exp}`;
-  // Whoever has verified the claims may have read milliseconds as seconds.
+  // The library that verified the claims may have read milliseconds as seconds.
   if (exp !== undefined && (exp + toleranceSeconds) * 1_000 <= Date.now())
     return 'the token is not accepted: it has expired';
+  const record = names.record === undefined ? undefined : textOf(claims[names.record]);
   return {
     audiences: (Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']])
       .filter((one) => typeof one === 'string')
@@ -120,15 +105,44 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
       client,
       key: undefined,
       grant: textOf(claims['grant_id']),
-      principal: principalOf(
-        { issuer, subject },
-        tenant,
-        actors,
-        names.record === undefined ? undefined : textOf(claims[names.record]),
-      ),
+      principal: principalOf({ issuer, subject }, tenant, actors, record),
       expiresAt: exp === undefined ? undefined : Math.min(latestMs, (exp + toleranceSeconds) * 1_000),
     },
   };
+}
+
+/** The subject and the client of a token. @returns the problem, in words, if there is one. */
+function subjectOf(
+  claims: JsonObject,
+  names: ClaimNames,
+): { readonly subject: string; readonly client: string | undefined } | string {
+  const clientClaim = clientClaims.find((name) => textOf(claims[name]) !== undefined) ?? clientClaims[0];
+  const client = textOf(claims[clientClaim]);
+  const named = textOf(claims[names.subject]);
+  const subject =
+    named ??
+    (claims[names.subject] === undefined && client !== undefined && isOfProgram(claims, client)
+      ? `${ofProgram}${client}`
+      : undefined);
+  if (subject === undefined) return `the token names nobody: it has no claim "${names.subject}"`;
+  // Where users choose the text of the claim, one of them would be the program otherwise.
+  if (named?.startsWith(ofProgram) === true && named !== `${ofProgram}${client ?? ''}`)
+    return `the token is not accepted: its claim "${names.subject}" begins with "${ofProgram}", by which programs are known here`;
+  const strange = [names.subject, clientClaim].find((name) => !isName(textOf(claims[name]) ?? ''));
+  if (strange !== undefined) return strangeName(strange);
+  return Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes
+    ? 'the token names somebody by a text that is too long'
+    : { subject, client };
+}
+
+/** The tenant of a token. @returns the problem, in words, if there is one. */
+function tenantOf(said: JsonObject, names: ClaimNames): { readonly tenant: string | undefined } | string {
+  const saidTenant = names.tenant === undefined ? undefined : said[names.tenant];
+  const tenant = textOf(saidTenant) ?? (names.tenant === undefined ? names.ofTenant : undefined);
+  if (Buffer.byteLength(tenant ?? '') > maxSubjectBytes) return 'the token names a tenant by a text that is too long';
+  if (names.tenant !== undefined && !isName(tenant ?? '')) return strangeName(names.tenant);
+  const mayLack = names.tenant === undefined || (names.mayLackTenant === true && saidTenant === undefined);
+  return tenant === undefined && !mayLack ? `the token has no claim "${names.tenant}" for its tenant` : { tenant };
 }
 
 /** An address in canonical form: scheme and host in lower case, without a trailing slash (MCP authorization, Canonical Server URI). */
