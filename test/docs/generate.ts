@@ -194,7 +194,7 @@ the others it serves, and what they are for is missing: quotas are then unknown 
 ## Setting NATS up
 
 \`omnibus nats setup\` creates the buckets and streams, and updates those that differ from what this version wants. It says what it did with each, and can be
-run again at any time, also while processes run. It takes the same configuration as the other processes, and logs in as a user with the permissions of \`setup\`:
+run again at any time, also while processes run. It takes the same configuration as the other processes, of which it reads \`bus\`, \`nats\` and what \`audit\` keeps at NATS and needs no other secrets, and logs in as a user with the permissions of \`setup\`:
 
 \`\`\`sh
 omnibus nats setup --config omnibus.yaml --bus "tls://setup:$SETUP_PASSWORD@nats-a.example.com:4222"

@@ -411,7 +411,18 @@ it('doctor accepts a good gateway, its bus and its clock', async () => {
 
 it('nats setup creates what a gateway stores, can be run again, and says what a role may not do', async () => {
   await using nats = await startNatsServer(`authorization { users: [\n${natsUsers((user) => user)}\n] }`);
-  const file = await configFile(JSON.stringify({ mcpServers: {}, audit: { sinks: [{ kind: 'jetstream' }] } }));
+  // What other parts need may be missing or wrong here.
+  const file = await configFile(
+    JSON.stringify({
+      logLevel: 'no option',
+      auth: { keys: { file: '${NO_SUCH_SECRET}' } },
+      mcpServers: { a: { url: '${NO_SUCH_SECRET}' } },
+      audit: {
+        sinks: [{ kind: 'webhook', url: '${NO_SUCH_SECRET}' }, { kind: 'jetstream' }],
+        calls: 'no value',
+      },
+    }),
+  );
   const run = async (
     user: string,
   ): Promise<{ readonly status: number | null; readonly did: Record<string, string> }> => {

@@ -16,6 +16,7 @@ export type { ConfigProblem } from './problem.ts';
 export type { ConfigSource, LoadResult, LoadedConfig, ProblemAt } from './load.ts';
 export { migrateConfig } from './migrate.ts';
 export { readConfigFile } from './read-file.ts';
+export type { ReadOptions } from './read-file.ts';
 export type { SecretReader } from './read-file.ts';
 export { isStoreAddress } from './secrets-schema.ts';
 export type { StoreSettings } from './secrets-schema.ts';

@@ -25,6 +25,8 @@ export interface ConfigSource extends ReferenceSource {
   readonly withoutServerSecrets?: boolean;
   /** Leaves out the secrets by which issuers are asked for tokens made from those of callers: only an edge uses them. */
   readonly withoutExchangeSecrets?: boolean;
+  /** Takes the options that are needed out of the file. Whatever else it has is not looked at: it may be wrong, and its secrets may be missing. */
+  readonly part?: ((given: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>) | undefined;
 }
 
 /** Makes a problem of a mistake that is found only after loading, with its place in the file. */
@@ -58,6 +60,7 @@ export function loadConfig(source: ConfigSource): LoadResult {
   const { file, text } = source;
   const read = readDocument(text, file);
   if ('faults' in read) return { problems: read.faults.map((fault) => ({ file, path: '', ...fault })) };
+  if (source.part !== undefined) return loadOwn(source, read);
   const client = recognize(file, read.format, read.value, (option) => Object.hasOwn(configSchema.shape, option));
   return client === undefined ? loadOwn(source, read) : loadOf(client, source, read);
 }
@@ -81,14 +84,17 @@ function loadOwn(source: ConfigSource, before: ReadDocument): LoadResult {
   const problems: ConfigProblem[] = [];
   const now = outdated.length === 0 ? before : readDocument(text, file);
   const read = 'faults' in now ? before : now;
+  const { value = {} } = read;
+  const wanted = source.part === undefined || !isMap(value) ? value : source.part(value);
   for (const { path, instead, ...place } of outdated)
-    problems.push({
-      file,
-      ...place,
-      path: formatPath(path),
-      message: `write ${instead}; \`omnibus migrate ${file} --write\` does it`,
-    });
-  return finish(source, read.value ?? {}, {
+    if (source.part === undefined || (isMap(wanted) && Object.hasOwn(wanted, String(path[0]))))
+      problems.push({
+        file,
+        ...place,
+        path: formatPath(path),
+        message: `write ${instead}; \`omnibus migrate ${file} --write\` does it`,
+      });
+  return finish(source, wanted, {
     placeOf: (path) => read.placeOf(path),
     problems,
     notes: [],

@@ -22,7 +22,7 @@ export interface SecretReader {
   ): Promise<ReadonlyMap<string, Resolved>>;
 }
 
-export interface ReadOptions extends Pick<ConfigSource, 'withoutServerSecrets' | 'withoutExchangeSecrets'> {
+export interface ReadOptions extends Pick<ConfigSource, 'withoutServerSecrets' | 'withoutExchangeSecrets' | 'part'> {
   /** Default: that of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Asked for what `${vault:…}` stands for, if there is such a reference. Default: a problem of each option that has one. */

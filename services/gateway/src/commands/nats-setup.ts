@@ -4,7 +4,7 @@ import { ledgerSinkOf } from '@omnibus/config';
 import { busAddress, setUpBus } from '../open-bus.ts';
 import { answer, answerJson, notice, runCommand } from '../outcome.ts';
 import { CommandProblem, type Exit } from '@omnibus/client';
-import { needSettings } from './settings.ts';
+import { needSettings, partOfNats } from './settings.ts';
 
 export interface SetUpOptions {
   readonly config?: string;
@@ -18,7 +18,11 @@ const connectMs = 30_000;
 
 export function setUp(options: SetUpOptions): Promise<void> {
   return runCommand(options.json, async (): Promise<Exit> => {
-    const { config, file, baseFolder } = await needSettings(options.config, { bus: options.bus, role: 'session' });
+    const { config, file, baseFolder } = await needSettings(
+      options.config,
+      { bus: options.bus },
+      { connects: false, part: partOfNats },
+    );
     if (config.bus === 'memory')
       throw new CommandProblem('config', `${file} names no NATS to set up`, {
         advice: 'Name one with --bus nats://host:port, or write "bus: nats://host:port".',

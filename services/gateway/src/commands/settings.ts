@@ -5,6 +5,7 @@ import {
   formatProblem,
   loadConfig,
   readConfigFile,
+  type ReadOptions,
   type SecretReader,
   type Config,
   type ConfigProblem,
@@ -12,6 +13,7 @@ import {
   type Role,
 } from '@omnibus/config';
 import { CommandProblem } from '@omnibus/client';
+import { isObject } from '@omnibus/protocol';
 
 /** Names of the configuration file that are tried, in this order, without `--config`. */
 export const defaultFiles = ['omnibus.yaml', 'omnibus.yml', 'omnibus.json', '.mcp.json'] as const;
@@ -46,6 +48,21 @@ interface SettingsOptions {
   readonly connects?: boolean;
   /** Default: the store is asked once, and not again. */
   readonly secrets?: SecretReader;
+  /** What of the file is looked at. Default: all. */
+  readonly part?: ReadOptions['part'];
+}
+
+/**
+ * What is needed to set NATS up: how it is reached, and how the audit is kept there. The rest of a file may be wrong, and a process that sets NATS up need
+ * not have the secrets of others.
+ */
+export function partOfNats({ bus, nats, audit }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const sinks: unknown = isObject(audit) ? audit['sinks'] : undefined;
+  const ledgers: readonly unknown[] = Array.isArray(sinks)
+    ? sinks.filter((sink) => isObject(sink) && sink['kind'] === 'jetstream')
+    : [];
+  const given = { bus, nats, audit: ledgers.length === 0 ? undefined : { sinks: ledgers } };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
 export type SettingsResult =
@@ -85,9 +102,9 @@ const askedOnce: SecretReader = {
 export async function readSettings(
   file: string,
   overrides: Overrides,
-  { connects = true, secrets = askedOnce }: SettingsOptions = {},
+  { connects = true, secrets = askedOnce, part }: SettingsOptions = {},
 ): Promise<SettingsResult> {
-  const result = await readConfigFile(file, { ...readingOf(overrides.role), connects, secrets });
+  const result = await readConfigFile(file, { ...readingOf(overrides.role), connects, secrets, part });
   if ('problems' in result) return { problems: result.problems.map(formatProblem), found: result.problems };
   const applied = applyOverrides(result.config, overrides);
   return 'problems' in applied
