@@ -65,6 +65,12 @@ export const long = [
     sources: ['deploy/docker/', 'scripts/package/'],
   },
   {
+    files: ['test/tutorials/kubernetes.'],
+    only: false,
+    because: 'where an engine answers, a cluster is made',
+    sources: ['deploy/', 'docs/tutorials/'],
+  },
+  {
     files: ['test/nats/'],
     only: true,
     because: 'two clusters of NATS, and backups of a whole installation',

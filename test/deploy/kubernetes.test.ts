@@ -3,68 +3,13 @@ import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseAllDocuments, parse } from 'yaml';
-import { ObjectSerializer } from '@kubernetes/client-node/dist/serializer.js';
+import { parse } from 'yaml';
 import { loadConfig } from '@omnibus/config';
 import { root } from '../support/processes.ts';
 import { findHelm, plainSettings, render } from './helm.ts';
-
-interface Manifest {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
-  readonly spec?: Readonly<Record<string, unknown>>;
-  readonly data?: Readonly<Record<string, string>>;
-}
-
-type Model = new (manifest: Manifest) => { validate(): void };
+import { check, read, validate, type Manifest } from './manifests.ts';
 
 const plain = join(root, 'deploy/kubernetes');
-
-function read(text: string): Manifest[] {
-  return parseAllDocuments(text)
-    .map((document) => {
-      expect(document.errors).toEqual([]);
-      return document.toJS() as Manifest | null;
-    })
-    .filter((manifest) => manifest !== null);
-}
-
-/** @throws {Error} that names the field that the schema of Kubernetes, or of the Prometheus operator, does not allow. */
-async function validate(manifest: Manifest): Promise<void> {
-  const of = manifest.apiVersion.includes('monitoring.coreos.com')
-    ? '@kubernetes-models/prometheus-operator'
-    : 'kubernetes-models';
-  const models = (await import(`${of}/${manifest.apiVersion}`)) as Record<string, Model>;
-  const model = models[manifest.kind];
-  if (model === undefined) throw new Error(`${manifest.apiVersion} has no ${manifest.kind}`);
-  new model(manifest).validate();
-  const unknown = of === 'kubernetes-models' ? unknownFields(manifest) : [];
-  if (unknown.length > 0) throw new Error(`Kubernetes knows no ${unknown.join(', ')}`);
-}
-
-/** The fields that the official client, which is made from the same schemas, drops when it reads and writes a manifest. */
-function unknownFields(manifest: Manifest): string[] {
-  const version = manifest.apiVersion.split('/').at(-1) as string;
-  const type = `${version[0]?.toUpperCase()}${version.slice(1)}${manifest.kind}`;
-  return dropped(manifest, ObjectSerializer.serialize(ObjectSerializer.deserialize(manifest, type, ''), type, ''), '');
-}
-
-function dropped(given: unknown, kept: unknown, path: string): string[] {
-  if (typeof given !== 'object' || given === null) return [];
-  return Object.entries(given).flatMap(([name, value]) => {
-    const rest = (kept as Readonly<Record<string, unknown>> | undefined)?.[name];
-    return rest === undefined ? [`${path}.${name}`] : dropped(value, rest, `${path}.${name}`);
-  });
-}
-
-async function check(manifests: readonly Manifest[]): Promise<void> {
-  for (const manifest of manifests) {
-    await validate(manifest).catch((error: unknown) => {
-      throw new Error(`${manifest.kind} ${manifest.metadata.name}: ${(error as Error).message}`);
-    });
-  }
-}
 
 /** Checks the security settings of each pod. */
 function checkPods(manifests: readonly Manifest[]): void {
