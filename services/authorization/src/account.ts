@@ -7,9 +7,7 @@ import { NotAllowed, readForm, Unwanted } from './form.ts';
 import { accountPage, sendPage, wordsPage } from './pages.ts';
 import type { Person } from './people.ts';
 import { accountClient, connectBack } from './settings.ts';
-import type { Exchange, SiteOptions } from './site.ts';
-
-export type SessionContext = Parameters<Provider['Session']['get']>[0];
+import type { Exchange, SessionContext, SiteOptions } from './site-parts.ts';
 
 export class Account {
   readonly #options: SiteOptions;

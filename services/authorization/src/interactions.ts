@@ -2,11 +2,10 @@
 import { TokenBuckets } from '@omnibus/lifecycle';
 import { isLoopback, basePathOf } from '@omnibus/protocol';
 import type Provider from 'oidc-provider';
-import type { SessionContext } from './account.ts';
 import { NotAllowed, readForm, Unwanted } from './form.ts';
 import { consentPage, sendPage, signInPage, wordsPage } from './pages.ts';
 import { answerPlace } from './registration.ts';
-import type { Exchange, SiteOptions } from './site.ts';
+import type { Exchange, SessionContext, SiteOptions } from './site-parts.ts';
 import { SignInProblem, SignInRefused } from './sign-in-failure.ts';
 import { maxPasswordCharacters } from './users.ts';
 

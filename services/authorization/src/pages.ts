@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import { hash } from 'node:crypto';
 import type { Allowed } from './people.ts';
-import type { FurtherScope } from './settings.ts';
+import type { FurtherScope } from './further-scope.ts';
 
 const style = `
 :root{color-scheme:light dark}*{box-sizing:border-box}

@@ -13,6 +13,7 @@ import { anotherDevice, deviceFeature, deviceGrant, devicePaths, deviceSeconds }
 import { answerPlace, describeClient } from './registration.ts';
 import type { People, Person } from './people.ts';
 import { sendPage, wordsPage, type Page } from './pages.ts';
+import type { FurtherScope } from './further-scope.ts';
 import { Revocations } from './revocations.ts';
 import type { Secrets } from './secrets.ts';
 import type { SigningKey } from './signing-keys.ts';
@@ -21,16 +22,6 @@ import type { SigningKey } from './signing-keys.ts';
 export const accountClient = 'omnibus-account';
 /** The path to which users return who have signed in to the gateway in order to sign in for an upstream server. */
 export const connectBack = '/connect/back';
-
-/** A scope that clients get only when they request it. */
-export interface FurtherScope {
-  readonly name: string;
-  /** Whether the metadata list it. The scope for administration is not listed. */
-  readonly isAnnounced: boolean;
-  readonly administers: boolean;
-  /** What it permits, in words that users are shown. */
-  readonly description?: string | undefined;
-}
 
 export interface Rules {
   readonly publicUrl: string;

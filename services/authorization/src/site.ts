@@ -3,21 +3,15 @@ import { basePathOf } from '@omnibus/protocol';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { TokenBucket, TokenBuckets } from '@omnibus/lifecycle';
-import type { Logger, Metrics } from '@omnibus/telemetry';
-import type Provider from 'oidc-provider';
-import { Account, type SessionContext } from './account.ts';
+import { Account } from './account.ts';
 import { withAudiences } from './audience.ts';
 import { deviceGrant, devicePaths, DevicePolls, takeCode } from './device.ts';
 import { NotAllowed, readText, Unwanted } from './form.ts';
 import { Interactions } from './interactions.ts';
 import { sendPage, wordsPage } from './pages.ts';
-import type { People, Person } from './people.ts';
 import { describeClient } from './registration.ts';
-import type { Secrets } from './secrets.ts';
-import type { SignInRecords } from './sign-in-records.ts';
-import { accountClient, type FurtherScope } from './settings.ts';
-import type { Upstream } from './upstream.ts';
-import type { Users } from './users.ts';
+import { accountClient } from './settings.ts';
+import type { Exchange, SessionContext, SiteOptions } from './site-parts.ts';
 
 /**
  * Bound on the request of a client for a sign-in, in characters. All of it is kept until the user has answered, and strangers can send it; the longest
@@ -26,31 +20,6 @@ import type { Users } from './users.ts';
 const maxAskedCharacters = 8_192;
 /** Bound on addresses and on users whose attempts are remembered. */
 const maxNames = 10_000;
-
-export interface SiteOptions {
-  readonly publicUrl: string;
-  readonly scopes: readonly string[];
-  readonly moreScopes: readonly FurtherScope[];
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly records: SignInRecords;
-  readonly secrets: Secrets;
-  readonly people: People;
-  readonly upstream: Upstream | undefined;
-  readonly users: () => Users | undefined;
-  /** The signed-in user, if the user still exists, with current data of the provider. */
-  readonly personOf: (subject: string, signedInAt: number | undefined) => Promise<Person | undefined>;
-  /** The current provider; it is replaced when keys change. */
-  readonly provider: () => Provider;
-  readonly serversAt: (resource: string, tenant: string | undefined) => readonly string[] | undefined;
-}
-
-export interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  /** The address under which the client is counted. */
-  readonly address: string;
-}
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 

@@ -1,0 +1,9 @@
+/** A scope that clients get only when they request it. */
+export interface FurtherScope {
+  readonly name: string;
+  /** Whether the metadata list it. The scope for administration is not listed. */
+  readonly isAnnounced: boolean;
+  readonly administers: boolean;
+  /** What it permits, in words that users are shown. */
+  readonly description?: string | undefined;
+}

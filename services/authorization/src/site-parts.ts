@@ -1,0 +1,37 @@
+/** What the pages of the authorization server work with. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import type Provider from 'oidc-provider';
+import type { FurtherScope } from './further-scope.ts';
+import type { People, Person } from './people.ts';
+import type { Secrets } from './secrets.ts';
+import type { SignInRecords } from './sign-in-records.ts';
+import type { Upstream } from './upstream.ts';
+import type { Users } from './users.ts';
+
+export interface SiteOptions {
+  readonly publicUrl: string;
+  readonly scopes: readonly string[];
+  readonly moreScopes: readonly FurtherScope[];
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly records: SignInRecords;
+  readonly secrets: Secrets;
+  readonly people: People;
+  readonly upstream: Upstream | undefined;
+  readonly users: () => Users | undefined;
+  /** The signed-in user, if the user still exists, with current data of the provider. */
+  readonly personOf: (subject: string, signedInAt: number | undefined) => Promise<Person | undefined>;
+  /** The current provider; it is replaced when keys change. */
+  readonly provider: () => Provider;
+  readonly serversAt: (resource: string, tenant: string | undefined) => readonly string[] | undefined;
+}
+
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The address under which the client is counted. */
+  readonly address: string;
+}
+
+export type SessionContext = Parameters<Provider['Session']['get']>[0];
