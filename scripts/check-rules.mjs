@@ -47,6 +47,16 @@ const rules = [
     message: 'a dialect tells what it does: a feature with a name, not its era',
   },
   {
+    pattern: /\bfrom '[^']*\/features\//,
+    only: /^services\/session\/src\/(?!features\/|create\.ts$|.*\.test\.ts$)/,
+    message: 'the spine imports no feature: it knows the interfaces in feature.ts and call/; features/index.ts has the list',
+  },
+  {
+    pattern: /\bfrom '\.\.\/(?!guardrails\/)\w+\//,
+    only: /^services\/session\/src\/features\/\w+\/(?!.*\.test\.ts$)/,
+    message: 'a feature imports no other feature, but rules the guardrails that they give to a permission',
+  },
+  {
     pattern: /\b(describe|it|test)\.(only|skip|todo)\b/,
     only: /\.test\.ts$/,
     message: 'no test is skipped or singled out',
@@ -114,7 +124,7 @@ for (const file of texts) {
 }
 
 /** Bounds on the imports between the top-level parts of a service (`service-arrows.mjs`). */
-const maxArrows = { session: 22, backend: 18, edge: 25 };
+const maxArrows = { session: 33, backend: 18, edge: 25 };
 for (const [service, allowed] of Object.entries(maxArrows)) {
   const arrows = arrowsOf(service, files);
   if (process.argv.includes('--arrows'))

@@ -1,2 +1,3 @@
-export { SessionWorker } from './worker.ts';
+export { createSessionWorker } from './create.ts';
+export type { SessionWorker } from './worker.ts';
 export { Sealer } from './public-ids/sealer.ts';

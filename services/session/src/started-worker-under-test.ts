@@ -5,18 +5,19 @@ import { loadConfig } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { latestLegacyRevision } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
-import { SessionWorker, type SessionWorkerOptions } from './worker.ts';
+import { createSessionWorker } from './create.ts';
+import type { SessionWorker } from './worker.ts';
 
 /** @param configuration as in a file. */
 export async function startedWorker(
   bus: Bus,
   configuration: string,
-  more: Partial<Omit<SessionWorkerOptions, 'config' | 'bus'>> = {},
+  more: Partial<Omit<Parameters<typeof createSessionWorker>[0], 'config' | 'bus'>> = {},
 ): Promise<SessionWorker> {
   const loaded = loadConfig({ file: 'test', text: configuration, env: {}, readFile: () => '' });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const wheel = new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) });
-  const worker = await SessionWorker.create({
+  const worker = await createSessionWorker({
     config: loaded.config,
     bus,
     wheel,

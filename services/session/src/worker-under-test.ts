@@ -40,7 +40,8 @@ import {
 } from '@omnibus/protocol';
 import { compile, compileGuardrails, type Guardrails, type Policy } from '@omnibus/policy';
 import { createLogger, Metrics } from '@omnibus/telemetry';
-import { SessionWorker } from './worker.ts';
+import { createSessionWorker } from './create.ts';
+import type { SessionWorker } from './worker.ts';
 
 /** A message to a client. */
 interface Message extends JsonObject {
@@ -135,7 +136,7 @@ export class WorkerUnderTest {
     const { config, policy, guardrails } = await settingsOf(servers, settings);
     const { bus, wheel } = made;
     made.#catalog = await bus.keyValue(catalogBucket);
-    made.worker = await SessionWorker.create({
+    made.worker = await createSessionWorker({
       config,
       policy,
       guardrails,

@@ -14,7 +14,8 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
-import { SessionWorker } from './worker.ts';
+import { createSessionWorker } from './create.ts';
+import type { SessionWorker } from './worker.ts';
 
 const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
 
@@ -37,7 +38,7 @@ describe('a session worker', () => {
         throw error;
       },
     });
-    worker = await SessionWorker.create({
+    worker = await createSessionWorker({
       config: configOf('{}'),
       bus,
       wheel,

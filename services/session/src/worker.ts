@@ -40,20 +40,10 @@ import {
   type StreamEntry,
   type WorkerId,
 } from '@omnibus/protocol';
-import type { Failures, Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
-import { AccessRules } from './call/access.ts';
-import { CredentialLimits } from './call/credential-limits.ts';
-import { approvalGate } from './call/approvals/approval-gate.ts';
+import type { Logger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from './call/exchange-watch.ts';
-import { guardrailGate } from './call/guardrails/request-gate.ts';
-import { blockGate, limitGate } from './call/limits/gates.ts';
-import { OutsideChecks } from './call/guardrails/outside.ts';
-import { callRecords, type Recorded } from './call/records.ts';
-import { callReportsOf } from './call/call-reports.ts';
-import { callTraces } from './call/call-span.ts';
-import { Watchers } from './call/watchers.ts';
 import { ServerSettings } from './call/server-settings.ts';
-import { Metering } from './call/limits/metering.ts';
+import { Features, type SessionFeature } from './feature.ts';
 import { Adoption } from './ownership/adoption.ts';
 import { Desk } from './ownership/desk.ts';
 import { Opening } from './ownership/opening.ts';
@@ -73,24 +63,22 @@ import { Offers } from './views/offers.ts';
 import { placeAt, type Place } from './views/place.ts';
 import { Views } from './views/views.ts';
 
-export interface SessionWorkerOptions extends Recorded {
+export interface SessionWorkerOptions {
   readonly config: Config;
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
-  readonly tracing: Tracing | undefined;
   /** The sealer that all workers of this gateway share. Default: one with a key of its own, for a single worker. */
   readonly sealer?: Sealer | undefined;
   /** Verifies the edges' signatures of callers' identities; undefined in a gateway of one process, where nobody else is on the bus. */
   readonly proofs?: Proofs | undefined;
-  /** The compiled rules of `access`; left out where there are none. */
-  readonly policy?: Policy | undefined;
-  /** The guardrails, compiled; left out where there are none. */
-  readonly guardrails?: Guardrails | undefined;
-  /** Reports calls to watchers; left out where nobody can watch. */
-  readonly tap?: Tap | undefined;
-  readonly failures?: Failures | undefined;
+  /** Makes the features of the worker, in the order in which calls meet them. */
+  readonly features: (of: {
+    readonly worker: WorkerId;
+    /** The number of session workers. */
+    readonly workers: () => number;
+  }) => Promise<readonly SessionFeature[]>;
 }
 
 /** Parts that are opened, asynchronously, before the worker is constructed. */
@@ -98,7 +86,7 @@ interface Opened {
   readonly worker: WorkerId;
   readonly stored: KeyValue<SessionRecord>;
   readonly streams: Journal<StreamEntry> | undefined;
-  readonly metering: Metering;
+  readonly made: Features;
 }
 
 export class SessionWorker {
@@ -106,16 +94,15 @@ export class SessionWorker {
   readonly desk: Desk;
   readonly #options: SessionWorkerOptions;
   readonly #worker: WorkerId;
-  readonly #metering: Metering;
+  readonly #features: Features;
   readonly #records: SessionRecords;
-  readonly #access: AccessRules;
-  readonly #checks: OutsideChecks;
   readonly #views: Views;
   readonly #sessions: Sessions;
   readonly #adoption: Adoption;
   readonly #opening: Opening;
   readonly #stateless: StatelessRequests;
   readonly #watch: ExchangeWatch;
+  readonly #nextExchangeId: () => ExchangeId;
   readonly #settings: ServerSettings;
   readonly #heart: Heartbeat<Presence>;
   readonly #peers: Peers;
@@ -134,9 +121,9 @@ export class SessionWorker {
     const { bus } = options;
     const streams = bus.isShared ? await openStreamJournal(bus, options.log) : undefined;
     const worker = newWorkerId('session');
-    const metering = await Metering.open({ ...options, worker, workers: () => made.#peers.others.length + 1 });
+    const features = await options.features({ worker, workers: () => made.#peers.others.length + 1 });
     const made: SessionWorker = new SessionWorker(
-      { ...options, worker, stored: await bus.keyValue(sessionsBucket), streams, metering },
+      { ...options, worker, stored: await bus.keyValue(sessionsBucket), streams, made: new Features(features) },
       options.sealer ?? new Sealer(),
     );
     return made;
@@ -148,10 +135,10 @@ export class SessionWorker {
       wheel,
       log,
       metrics,
-      tracing,
       config: { limits },
     } = options;
-    const { worker, stored, streams, metering } = options;
+    const { worker, stored, streams, made: features } = options;
+    this.#features = features;
     this.#worker = worker;
     this.#options = options;
     this.#config = options.config;
@@ -191,19 +178,7 @@ export class SessionWorker {
       keptFor: (server, context) => this.#settings.keptFor(server, context),
     });
     const nextExchangeId = idSequence<ExchangeId>(worker);
-    this.#checks = new OutsideChecks({
-      wheel,
-      metrics,
-      tools: { bus, wheel, metrics, adapters: this.#watch, nextExchangeId },
-    });
-    this.#access = new AccessRules({
-      log,
-      metrics,
-      proofs: options.proofs,
-      limits: new CredentialLimits(options.config),
-      outside: this.#checks,
-    });
-    this.#access.set(options.config, options.policy, options.guardrails);
+    this.#nextExchangeId = nextExchangeId;
     this.#interest = new Interest({
       bus,
       wheel,
@@ -231,23 +206,18 @@ export class SessionWorker {
         });
         return this.#views.getAlone(endpoint, capabilities, anonymous);
       },
-      waiting: () => metering.approvals.forApprovers,
+      waiting: () => features.waiting,
     });
     const callerProblem = this.#callerProblem();
     const factsOf = (caller: Caller): Facts | undefined => Proofs.factsOf(caller, this.#options.proofs);
     const placeOf = (caller: Caller): Place => this.#placeOf(caller);
     const used = (caller: Caller): void => this.#interest.use(placeOf(caller));
     const config = (): Config => this.#config;
-    this.#metering = metering;
     const frames = new FrameBudget({
       wheel,
       maxBytes: limits.maxKeptBytes,
       maxBytesPerSession: limits.maxKeptBytesPerSession,
       onDrop: (bound) => metrics.keptDropped.inc({ bound }),
-    });
-    const records = callRecords({
-      ...options,
-      isPinned: (server) => this.#config.mcpServers[server]?.definitions === 'pin',
     });
     const host: SessionHost & StatelessHost = {
       bus,
@@ -262,15 +232,15 @@ export class SessionWorker {
       factsOf,
       placeOf,
       used,
-      callGate: metering.gate,
-      approvals: metering.approvals,
-      approverDesk: metering.approverDesk,
-      gates: [guardrailGate, blockGate, approvalGate, limitGate],
-      watchers: new Watchers([
-        ...(tracing === undefined ? [] : [callTraces(tracing)]),
-        ...(records === undefined ? [] : [records]),
-        callReportsOf(options),
-      ]),
+      gates: features.gates,
+      get transforms() {
+        return features.transforms;
+      },
+      watchers: features.watchers,
+      barrier: features.barrier,
+      resultGates: features.resultGates,
+      guests: features.guests,
+      sessionEnded: (key) => features.sessionEnded(key),
       adapters: this.#watch,
       offers: this.#offers,
       isEdgeThere: this.#edges.isThere,
@@ -282,12 +252,13 @@ export class SessionWorker {
       nextQuestionId: idSequence<QuestionId>(worker),
       passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
       hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,
-      accessOf: this.#access.of,
+      accessOf: (caller) => features.access.of(caller),
       timeLimits: this.#settings.timeLimits,
       whoFor: (server, caller) => (this.#settings.isOwned(server) ? whoOf(factsOf(caller)) : {}),
-      view: (caller, declared?: Declared) => this.#views.get(placeOf(caller), declared, this.#access.of(caller)?.sight),
+      view: (caller, declared?: Declared) =>
+        this.#views.get(placeOf(caller), declared, this.#features.access.of(caller)?.sight),
       viewAlone: (caller, capabilities) =>
-        this.#views.getAlone(placeOf(caller), capabilities, caller.principal, this.#access.of(caller)?.sight),
+        this.#views.getAlone(placeOf(caller), capabilities, caller.principal, this.#features.access.of(caller)?.sight),
     };
     const owned = {
       bus,
@@ -323,15 +294,17 @@ export class SessionWorker {
     const { config, wheel, log } = this.#options;
     return new Views(new Endpoints(config), {
       wheel,
-      guarded: (record) => this.#access.guarded(record),
+      guarded: (record) => this.#features.access.guarded(record),
       announce: (place, changesFor) => {
         for (const { session } of this.#sessions.held.values())
           if (this.#placeOf(session.caller) === place)
-            session.listsChanged(changesFor(session.declared, this.#access.of(session.sight.asking)?.sight));
-        this.#stateless.listsChanged(place, (declared, caller) => changesFor(declared, this.#access.of(caller)?.sight));
+            session.listsChanged(changesFor(session.declared, this.#features.access.of(session.sight.asking)?.sight));
+        this.#stateless.listsChanged(place, (declared, caller) =>
+          changesFor(declared, this.#features.access.of(caller)?.sight),
+        );
       },
       sightsInUse: () =>
-        new Set(this.#readers.flatMap(({ sight }) => this.#access.of(sight.asking)?.sight?.name ?? [])),
+        new Set(this.#readers.flatMap(({ sight }) => this.#features.access.of(sight.asking)?.sight?.name ?? [])),
       maxPreparedLength: () => this.#config.limits.maxPreparedListBytes,
       tell: (endpoint, problems) =>
         log.warn(
@@ -381,7 +354,7 @@ export class SessionWorker {
           this.#adaptersChanged([notice.server], true);
           return;
         }
-        this.#metering.gate.tasks.noticed(notice);
+        this.#features.hear(notice);
         for (const { session } of this.#sessions.held.values()) session.hear(notice);
         this.#stateless.hear(notice);
       }),
@@ -405,11 +378,17 @@ export class SessionWorker {
       reply({ isHeld: this.#sessions.find(key) !== undefined }),
     );
     await Promise.all([this.#peers.start(), this.#edges.start()]);
-    await this.#stateless.start();
-    await this.#metering.start((blocks) => {
-      for (const { session } of this.#sessions.held.values()) session.blocked(blocks);
-      this.#stateless.blocked(blocks);
+    await this.#features.start({
+      adapters: this.#watch,
+      nextExchangeId: this.#nextExchangeId,
+      changed: () => this.#features.choose(),
+      barred: () => {
+        const { barrier } = this.#features;
+        for (const { session } of this.#sessions.held.values()) session.barred(barrier);
+        this.#stateless.barred(barrier);
+      },
     });
+    await this.#stateless.start();
     if (bus.isShared) await this.#watch.start();
     // Signs of life start first, so that whoever learns that this worker holds a session already knows the worker.
     await this.#heart.start();
@@ -459,13 +438,12 @@ export class SessionWorker {
    */
   apply(config: Config, policy?: Policy, guardrails?: Guardrails): void {
     // Only callers whose visible lists differ under the changed rules are told of a change.
-    const seen = this.#access.isOther(config, policy)
+    const seen = this.#features.access.isOther(config, policy)
       ? this.#readers.map((reader) => ({ ...reader, before: reader.sight.view }))
       : [];
     this.#config = config;
     this.#settings.apply(config);
-    this.#metering.apply(config);
-    this.#access.set(config, policy, guardrails);
+    this.#features.apply(config, { policy, guardrails });
     this.#views.redefine(new Endpoints(config));
     for (const { sight, listsChanged, before } of seen)
       if (before !== undefined) listsChanged(sight.view?.changesSince(before) ?? []);
@@ -480,13 +458,12 @@ export class SessionWorker {
     this.#edges.stop();
     await this.#offers.stop();
     await Promise.all([this.#stateless, this.#sessions].map((part) => part.stop(this.#config.timeouts.drain)));
-    this.#checks.stop();
     if (this.#options.bus.isShared) {
       await this.#commands?.drain();
       this.#heart.stop();
       this.#peers.stop();
     }
-    await this.#metering.stop();
+    await this.#features.stop();
     for (const watch of this.#news) watch.close();
   }
 }

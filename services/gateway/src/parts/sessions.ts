@@ -14,10 +14,10 @@ export const sessions: Part<SessionWorker> = {
   name: 'the session worker',
   isIn: (host) => host.has('session'),
   async start(host) {
-    const { Sealer, SessionWorker: Worker } = await import('@omnibus/session');
+    const { createSessionWorker, Sealer } = await import('@omnibus/session');
     const { config, wheel, metrics } = host;
     const { sealingKeys } = host.options;
-    const worker = await Worker.create({
+    const worker = await createSessionWorker({
       config,
       bus: host.of(connectedBus),
       wheel,

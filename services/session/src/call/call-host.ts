@@ -2,9 +2,9 @@
 import type { Caller, ExchangeId, Facts, Limits, ServerName, Who } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
-import type { Approvals } from './approvals/approvals.ts';
-import type { Gate } from './gates.ts';
-import type { CallGate } from './limits/call-gate.ts';
+import type { Barrier } from './barrier.ts';
+import type { Gates } from './gates.ts';
+import type { CallTransformer } from './transforms.ts';
 import type { Access } from './access.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
 import type { Watchers } from './watchers.ts';
@@ -14,7 +14,10 @@ export interface CallHost extends ExchangeHost {
   readonly metrics: Metrics;
   readonly limits: Limits;
   /** What decides before a call is sent, in this order. */
-  readonly gates: readonly Gate[];
+  readonly gates: Gates;
+  /** What changes messages of calls, in this order. */
+  readonly transforms: readonly CallTransformer[];
+  readonly barrier: Barrier;
   readonly watchers: Watchers;
   readonly sealer: Sealer;
   /** What the rules in force permit a caller; undefined where there are no rules. */
@@ -24,9 +27,5 @@ export interface CallHost extends ExchangeHost {
   readonly nextExchangeId: () => ExchangeId;
   /** The proven facts about a caller; undefined for an anonymous one. */
   readonly factsOf: (caller: Caller) => Facts | undefined;
-  /** Limits, quotas and blocks that calls pass before they are sent; left out where there are none. */
-  readonly callGate?: CallGate;
-  /** Calls that wait for an approval because a rule requires one. */
-  readonly approvals?: Approvals;
   readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;
 }

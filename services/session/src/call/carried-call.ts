@@ -23,9 +23,10 @@ import type { ExchangeObserver, ExchangeRequest } from './exchange-request.ts';
 import type { KeptAtServers } from './kept-at-servers.ts';
 import { OpenRequest, type OpenRequests } from './open-requests.ts';
 import type { PublicMessages } from './public-messages.ts';
-import type { Destination } from './route.ts';
-import { unchanged, type CallTransform } from './transform.ts';
-import type { WatchedCall } from './watchers.ts';
+import type { Destination } from './plan.ts';
+import type { CallTransform } from './transform.ts';
+import { transformOf } from './transforms.ts';
+import type { SendOwn, WatchedCall } from './watchers.ts';
 
 /** What all calls of one client share. */
 export interface CarrierParts<Stream extends CallStream> {
@@ -36,6 +37,7 @@ export interface CarrierParts<Stream extends CallStream> {
   readonly open: OpenRequests;
   /** Called when no request is open any more. */
   readonly idle: () => void;
+  readonly sendOwn: SendOwn;
 }
 
 export interface Ending {
@@ -81,13 +83,13 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     this.#to = to;
     this.#ending = ending;
     this.#about = task ?? (tool === undefined ? undefined : to);
-    this.#transform = call.permission?.screen ?? unchanged;
+    this.#transform = transformOf(parts.host.transforms, call, to);
     const { host, port } = parts;
     const since = performance.now();
     let { trace } = call.stream;
     let tap: string | undefined;
     for (const watcher of host.watchers.all) {
-      const watched = watcher.sent?.({ client: port, call, to, since, trace });
+      const watched = watcher.sent?.({ client: port, call, to, since, trace, sendOwn: parts.sendOwn });
       if (watched === undefined) continue;
       this.#watched.push(watched);
       trace = watched.trace ?? trace;
@@ -137,7 +139,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     for (const watched of this.#watched) watched.ended(outcome, undefined);
     this.#exchange.cancel(reason);
     this.#parts.port.askerEnded(this.#asker, reason);
-    this.#call.accounting?.cancelled();
+    for (const follower of this.#call.followers ?? []) follower.cancelled();
     this.#ending.cancelled?.();
   }
 
@@ -214,6 +216,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     open.remove(this);
     kept.noteSubscription(this.#call.method, server, params, outcome, this.#exchange.sentTo);
     if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') host.metrics.upstream.timedOut(server);
+    for (const watched of this.#watched) watched.answering?.(outcome);
     this.#ending.settled(outcome);
     for (const watched of this.#watched) watched.ended(outcome, messages.lastLength);
     if (open.size === 0) idle();

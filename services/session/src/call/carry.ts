@@ -1,35 +1,18 @@
 /** Carries requests of one client to servers, each as an exchange (`carried-call.ts`), and sends requests of the gateway's own. */
 import { subjects } from '@omnibus/bus';
-import {
-  type ControlCommand,
-  type ExchangeContext,
-  type ExchangeMethod,
-  type ExchangeOutcome,
-  type JsonObject,
-  type ServerName,
-} from '@omnibus/protocol';
-import { inContext, type TaskAddress } from '../public-ids/task-ids.ts';
+import { type ControlCommand, type ExchangeContext, type ExchangeOutcome, type ServerName } from '@omnibus/protocol';
+import { inContext } from '../public-ids/task-ids.ts';
 import type { CallHost } from './call-host.ts';
 import { clientOf } from './client-of.ts';
 import { CarriedCall, type CarrierParts } from './carried-call.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { Exchange } from './exchange.ts';
-import type { TimeLimits, Topic } from './exchange-request.ts';
+import type { OwnRequest, TimeLimits } from './exchange-request.ts';
 import type { ForwardingHooks } from './forwarding-hooks.ts';
 import type { KeptAtServers } from './kept-at-servers.ts';
 import { OpenRequests } from './open-requests.ts';
 import type { PublicMessages } from './public-messages.ts';
-import type { Destination } from './route.ts';
-
-/** A request that the gateway itself makes on behalf of a client, which receives no message of it. */
-export interface OwnRequest {
-  readonly method: ExchangeMethod;
-  readonly server: ServerName;
-  readonly params: JsonObject;
-  readonly subject: Topic;
-  readonly task?: TaskAddress;
-  readonly isNotification?: boolean;
-}
+import type { Destination } from './plan.ts';
 
 export class Carrier<Stream extends CallStream> {
   readonly open: OpenRequests;
@@ -49,7 +32,15 @@ export class Carrier<Stream extends CallStream> {
     this.#host = host;
     this.#port = port;
     this.#kept = kept;
-    this.#parts = { host, port, kept, messages, open: this.open, idle: hooks.idle };
+    this.#parts = {
+      host,
+      port,
+      kept,
+      messages,
+      open: this.open,
+      idle: hooks.idle,
+      sendOwn: (request, settled) => void this.sendOwn(request, settled),
+    };
   }
 
   /**
@@ -118,7 +109,7 @@ export class Carrier<Stream extends CallStream> {
    * @param missed called, once the subscription is in place again, with each resource that may have changed while it was not.
    */
   subscribeAgain(server: ServerName, hasGap: boolean, missed: (uri: string) => void): void {
-    if (this.#host.callGate?.problemOf(this.#port.facts, server, undefined, true) !== undefined) return;
+    if (this.#host.barrier.problemOf(this.#port.facts, server, undefined, true) !== undefined) return;
     for (const [of, uri] of this.#kept.subscriptions) {
       if (of !== server) continue;
       const exchange = this.sendOwn(

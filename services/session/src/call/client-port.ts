@@ -6,6 +6,7 @@ import type {
   ClientInfo,
   ExchangeEvent,
   ExchangeMethod,
+  ExchangeOutcome,
   Facts,
   GatewayFault,
   InputAnswer,
@@ -18,8 +19,8 @@ import type {
   SessionKey,
 } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
-import type { CallAccounting } from './limits/call-gate.ts';
-import type { Access, Permission } from './access.ts';
+import type { Access } from './access.ts';
+import type { Permission } from './permission.ts';
 
 /** Sink for one request: messages, then at most one answer. */
 export interface CallStream {
@@ -93,14 +94,21 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly given: JsonObject;
   readonly view: View;
   readonly progressToken: JsonRpcId | undefined;
-  /** Notes against limits and quotas how the call has ended; left out where none apply. */
-  readonly accounting?: CallAccounting;
+  /** They hear how the call ends; left out where there are none. A gate adds its own. */
+  readonly followers?: readonly CallFollower[];
   /** The time limit that the client itself has set; undefined where it has set none. */
   readonly own: OwnLimit | undefined;
   /** The decision of the access rules; undefined where there are none. */
   readonly permission: Permission | undefined;
   /** The tag under which it is watched since it waits for an approval; left out where it does not wait, or is not watched. */
   readonly tap?: string;
+}
+
+/** Hears how one call ends, over all requests to servers that it becomes. Either member is called, once. */
+export interface CallFollower {
+  /** @param size of the result, in characters of JSON. */
+  answered(outcome: ExchangeOutcome, size: number): void;
+  cancelled(): void;
 }
 
 /** A time limit that the client sets for one request in all. */

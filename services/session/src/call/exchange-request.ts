@@ -14,6 +14,7 @@ import type {
   WorkerId,
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
+import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { Adapters } from './adapters.ts';
 
 export interface ExchangeObserver {
@@ -74,4 +75,14 @@ export interface ExchangeHost {
   readonly wheel: DeadlineWheel;
   readonly adapters: Adapters;
   readonly metrics: Pick<Metrics, 'dropped'>;
+}
+
+/** A request that the gateway itself makes on behalf of a client, which receives no message of it. */
+export interface OwnRequest {
+  readonly method: ExchangeMethod;
+  readonly server: ServerName;
+  readonly params: JsonObject;
+  readonly subject: Topic;
+  readonly task?: TaskAddress;
+  readonly isNotification?: boolean;
 }

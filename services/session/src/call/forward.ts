@@ -1,5 +1,5 @@
 /** Requests of one client that are for servers: they are checked, routed (`route.ts`), and executed as the plan says. */
-import { subjects, type Blocks } from '@omnibus/bus';
+import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
   fault,
@@ -18,18 +18,20 @@ import {
 } from '@omnibus/protocol';
 import { TaskIds } from '../public-ids/task-ids.ts';
 import type { Access } from './access.ts';
+import type { Barrier } from './barrier.ts';
 import type { CallHost } from './call-host.ts';
 import { Carrier } from './carry.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { SequentialRequests } from './sequential-requests.ts';
 import type { ForwardingHooks } from './forwarding-hooks.ts';
-import type { GateRun } from './gates.ts';
+import type { Gate, GateRun } from './gates.ts';
 import { KeptAtServers } from './kept-at-servers.ts';
 import type { Planned } from './planned-again.ts';
 import { PublicMessages } from './public-messages.ts';
 import { withoutNullArguments, withoutOwnMeta } from './request-params.ts';
 import { WaitingRequest } from './open-requests.ts';
-import { route, type Plan, type RoutedClient } from './route.ts';
+import type { Plan } from './plan.ts';
+import { route, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import { isUnrouted } from './routes/unrouted.ts';
@@ -65,21 +67,22 @@ export class Forwarding<Stream extends CallStream> {
     this.messages = new PublicMessages(host, port, tasks, linkedResources);
     this.carrier = new Carrier(host, port, this.kept, this.messages, hooks);
     this.#sequential = new SequentialRequests(
-      { timeLimits: host.timeLimits, isBlocked: (server) => this.#blockOf(server) !== undefined },
+      { timeLimits: host.timeLimits, isBarred: (server) => this.#isBarred(server) },
       this.carrier,
       this.messages,
       tasks,
       port,
     );
-    this.#tasks = new CallTasks(this.carrier, this.messages, port, host.callGate);
+    this.#tasks = new CallTasks(this.carrier, this.messages, port);
     this.#run = {
       host,
       port,
       messages: this.messages,
       open: this.carrier.open,
       again: (call) => this.#again(call),
-      next: (gate, planned) => this.#pass(planned, host.gates.indexOf(gate) + 1),
-      from: (gate, planned) => this.#pass(planned, host.gates.indexOf(gate)),
+      next: (gate, planned) => this.#pass(planned, host.gates.after(gate)),
+      from: (gate, planned) => this.#pass(planned, host.gates.since(gate)),
+      restart: (planned) => this.#pass(planned, host.gates.all),
       idleWhenDone: () => this.#idleWhenDone(),
     };
   }
@@ -131,12 +134,13 @@ export class Forwarding<Stream extends CallStream> {
     this.carrier.open.failSome((request) => (request.stream === stream ? gatewayFault : undefined));
   }
 
-  /** Ends open requests that are blocked from now on. @returns whether the client itself is blocked. */
-  endBlocked(blocks: Blocks): boolean {
+  /** Ends open requests to servers that the client may not reach now. @returns whether the client itself is refused. */
+  endBarred(barrier: Barrier): boolean {
     const { facts } = this.#client.port;
-    const problem = blocks.callerProblem(facts);
+    const problem = barrier.callerProblem(facts);
     this.carrier.open.failSome(
-      ({ server, tool }) => problem ?? (server === undefined ? undefined : blocks.problemOf(facts, server, tool, true)),
+      ({ server, tool }) =>
+        problem ?? (server === undefined ? undefined : barrier.problemOf(facts, server, tool, true)),
     );
     return problem !== undefined;
   }
@@ -169,7 +173,7 @@ export class Forwarding<Stream extends CallStream> {
       return;
     }
     const progressToken = isObject(given['_meta']) ? given['_meta']['progressToken'] : undefined;
-    const plan = route({ method, view }, given, this.#client);
+    const plan = this.#plan(method, view, given);
     const call: ForwardedCall<Stream> = {
       stream,
       id,
@@ -180,12 +184,20 @@ export class Forwarding<Stream extends CallStream> {
       own: limitMs === undefined ? undefined : { limitMs, beganAt: performance.now() },
       permission: plan.permission,
     };
-    this.#pass({ call, plan }, 0);
+    this.#pass({ call, plan }, this.#host.gates.all);
+  }
+
+  /** A plan with the decision about it. */
+  #plan(method: ExchangeMethod, view: View, given: JsonObject): Plan {
+    const plan = route({ method, view }, given, this.#client);
+    const access = this.#client.port.access();
+    return access === undefined ? plan : access.permitted(plan, { method, view }, given);
   }
 
   /** Why a request that was permitted earlier would be refused now; undefined if it would not. @param access of the caller who continues it. */
   refusal(method: ExchangeMethod, params: JsonObject, view: View, access: Access): GatewayFault | undefined {
-    const plan = route({ method, view }, withoutNullArguments(params), this.#client, access);
+    const given = withoutNullArguments(params);
+    const plan = access.permitted(route({ method, view }, given, this.#client), { method, view }, given);
     return plan.kind === 'refuse' ? plan.fault : undefined;
   }
 
@@ -195,19 +207,18 @@ export class Forwarding<Stream extends CallStream> {
     const plan: Plan =
       view === undefined
         ? { kind: 'refuse', fault: fault('http.path_unknown', 'this endpoint has left the configuration') }
-        : route({ method: call.method, view }, call.given, this.#client);
+        : this.#plan(call.method, view, call.given);
+    plan.permission?.screen?.goesOnFrom(call.permission?.screen);
     return { call: { ...call, view: view ?? call.view, permission: plan.permission }, plan };
   }
 
-  #blockOf(server: ServerName, tool?: string, isBegun = false): GatewayFault | undefined {
-    return this.#host.callGate?.problemOf(this.#client.port.facts, server, tool, isBegun);
+  #isBarred(server: ServerName): boolean {
+    return this.#host.barrier.problemOf(this.#client.port.facts, server, undefined) !== undefined;
   }
 
-  /** Asks the gates from this place on, and sends the call if all let it pass. */
-  #pass(planned: Planned<Stream>, from: number): void {
-    const { gates } = this.#host;
-    for (let index = from; index < gates.length; index += 1)
-      if (gates[index]?.takes(planned, this.#run) === true) return;
+  /** Asks these gates, and sends the call if all let it pass. */
+  #pass(planned: Planned<Stream>, gates: readonly Gate[]): void {
+    for (const gate of gates) if (gate.takes(planned, this.#run)) return;
     this.#carryAsPlanned(planned);
   }
 
@@ -218,16 +229,15 @@ export class Forwarding<Stream extends CallStream> {
   #carryAsPlanned({ call, plan }: Planned<Stream>): void {
     switch (plan.kind) {
       case 'send':
-        this.carrier.carry(call, plan, (outcome) => {
-          this.#tasks.settled(call, plan, outcome);
+        this.carrier.carry(call, plan, (outcome) =>
           this.messages.answer(
             call,
             plan,
             plan.orElse !== undefined && outcome.kind === 'error' && outcome.error.code === methodNotFound
               ? { kind: 'result', result: plan.orElse }
               : outcome,
-          );
-        });
+          ),
+        );
         return;
       case 'start-task':
         this.#tasks.start(call, plan);
@@ -250,11 +260,7 @@ export class Forwarding<Stream extends CallStream> {
   notify(method: CustomMethod, params: JsonObject | undefined, view: View | undefined): void {
     const to =
       view === undefined ? { refused: fault('method.unknown') } : customRoute(view, method, params, 'method.unknown');
-    if (
-      'refused' in to ||
-      this.#blockOf(to.server) !== undefined ||
-      this.#notified >= this.#host.limits.maxInFlightPerSession
-    ) {
+    if ('refused' in to || this.#isBarred(to.server) || this.#notified >= this.#host.limits.maxInFlightPerSession) {
       this.#host.metrics.dropped('notification_unknown');
       return;
     }

@@ -29,6 +29,38 @@ export interface GateRun<Stream extends CallStream> {
   next(gate: Gate, planned: Planned<Stream>): void;
   /** Asks this gate and those after it, since the call is another one than before. */
   from(gate: Gate, planned: Planned<Stream>): void;
+  /** Asks all gates, since the call goes to another place than before. */
+  restart(planned: Planned<Stream>): void;
   /** Must be called when a wait has ended: the client may have no open requests left. */
   idleWhenDone(): void;
+}
+
+/** The gates of a worker, in their order, of the features that are on. */
+export class Gates {
+  /** Those that calls pass now. */
+  all: readonly Gate[] = [];
+  readonly #every: readonly Gate[];
+  #after = new Map<Gate, readonly Gate[]>();
+
+  /** @param every the gates of all features. A call that waits at a gate goes on behind it, though its feature is off by then. */
+  constructor(every: readonly Gate[]) {
+    this.#every = every;
+    this.set(every);
+  }
+
+  /** @param on the gates of the features that are on. */
+  set(on: readonly Gate[]): void {
+    this.all = on;
+    this.#after = new Map(
+      this.#every.map((gate, index) => [gate, this.#every.slice(index + 1).filter((each) => on.includes(each))]),
+    );
+  }
+
+  after(gate: Gate): readonly Gate[] {
+    return this.#after.get(gate) ?? [];
+  }
+
+  since(gate: Gate): readonly Gate[] {
+    return [gate, ...this.after(gate)];
+  }
 }

@@ -1,7 +1,7 @@
 /** Compares the plan of a call that had to wait with the one that is made for it now. */
 import { canonical, type JsonObject } from '@omnibus/protocol';
 import type { CallStream, ForwardedCall } from './client-port.ts';
-import type { Plan } from './route.ts';
+import type { Plan } from './plan.ts';
 
 /** A call with its plan, by the rules, lists and definitions of one moment. */
 export interface Planned<Stream extends CallStream = CallStream> {

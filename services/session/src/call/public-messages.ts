@@ -22,7 +22,7 @@ import { publicElicitation, publicElicitations } from '../public-ids/elicitation
 import { mapErrorUri, mapResultUris } from '../public-ids/resource-uris.ts';
 import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
-import type { Destination } from './route.ts';
+import type { Destination } from './plan.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import type { Requested } from './watchers.ts';
 
@@ -99,12 +99,12 @@ export class PublicMessages<Stream extends CallStream> {
 
   /** Answers a request with a fault before any server is asked. */
   deny(
-    call: Pick<ForwardedCall<Stream>, 'stream' | 'id' | 'method' | 'given' | 'accounting'> &
+    call: Pick<ForwardedCall<Stream>, 'stream' | 'id' | 'method' | 'given' | 'followers'> &
       Partial<Pick<ForwardedCall<Stream>, 'permission'>>,
     gatewayFault: GatewayFault,
   ): void {
     this.answerFault(call.stream, call.id, gatewayFault);
-    call.accounting?.answered({ kind: 'fault', fault: gatewayFault }, 0);
+    tellFollowers(call, { kind: 'fault', fault: gatewayFault }, 0);
     this.#watchers.refused(this.#port, requestedBy(call), gatewayFault);
   }
 
@@ -113,7 +113,7 @@ export class PublicMessages<Stream extends CallStream> {
     stream.refuse(id, gatewayFault);
   }
 
-  /** Answers a request that was forwarded, and notes the outcome for limits. @param more members of the result that the gateway adds. */
+  /** Answers a request that was forwarded. @param more members of the result that the gateway adds. */
   answer(
     call: ForwardedCall<Stream>,
     to: Partial<Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput' | 'hasPage'>>,
@@ -125,7 +125,7 @@ export class PublicMessages<Stream extends CallStream> {
         ? 0
         : this.#answer(call, { ...to, server: to.server }, outcome, more);
     if (outcome.kind === 'fault') this.answerFault(call.stream, call.id, outcome.fault);
-    call.accounting?.answered(outcome, size);
+    tellFollowers(call, outcome, size);
   }
 
   /** @returns how much it is, in characters of JSON. */
@@ -189,6 +189,14 @@ export class PublicMessages<Stream extends CallStream> {
     stream.answerMember(id, member);
     return member.length;
   }
+}
+
+function tellFollowers(
+  { followers }: Pick<ForwardedCall<CallStream>, 'followers'>,
+  outcome: ExchangeOutcome,
+  size: number,
+): void {
+  if (followers !== undefined) for (const follower of followers) follower.answered(outcome, size);
 }
 
 /** A call as watchers see it before it is sent. */

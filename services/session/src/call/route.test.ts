@@ -15,7 +15,8 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import type { TaskMode } from '../dialect/dialect.ts';
-import { route, type Plan } from './route.ts';
+import type { Plan } from './plan.ts';
+import { route } from './route.ts';
 
 const [one, two] = ['one', 'two'].map(parseServerName) as [ServerName, ServerName];
 
@@ -82,7 +83,7 @@ function planOf(
           : undefined,
     },
     linkedResources: { find: (uri) => linked[uri] ?? [], ofPages: () => [] },
-    port: { dialect: { unknownMethod: 'method.unknown' }, access: () => undefined, taskMode: () => taskMode },
+    port: { dialect: { unknownMethod: 'method.unknown' }, taskMode: () => taskMode },
   });
 }
 

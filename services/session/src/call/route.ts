@@ -13,70 +13,15 @@ import {
   type ExchangeMethod,
   type GatewayFault,
   type JsonObject,
-  type ServerName,
 } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
-import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
-import type { Topic } from './exchange-request.ts';
-import type { Access, Permission } from './access.ts';
-import { permitted } from './permission.ts';
+import type { TaskIds } from '../public-ids/task-ids.ts';
+import type { Plan } from './plan.ts';
 import { toolParams, withoutOwnMeta } from './request-params.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import { ambiguous, resourceRoute, uriFault } from './routes/resource-route.ts';
 import { heldBack, leftOut, severalPages, unknownEntry, unknownResource } from './routes/unknown-entry.ts';
-
-/** The server that a request goes to, and its parameters there. */
-export interface Destination {
-  readonly server: ServerName;
-  /** Names, URIs and task ids are the server's own. */
-  readonly params: JsonObject;
-  readonly subject: Topic;
-  /** The server's own name of the tool. */
-  readonly tool?: string;
-  /** The public name of the tool, where the client called it by the server's own name. */
-  readonly publicName?: string;
-  /** Whether results of the tool are shown on a page. */
-  readonly hasPage?: boolean;
-  /** Whether the server declares that a second call has no further effect. */
-  readonly isRepeatable?: boolean;
-  /** Whether the list shows the tool's output wrapped in an object to clients of older revisions. */
-  readonly wrapsOutput?: boolean;
-  /** The task that the request is about. */
-  readonly task?: TaskAddress;
-  /** The result for a server that does not know the method. */
-  readonly orElse?: JsonObject;
-}
-
-/** A URI that no list, template or link names, and the servers that are asked for it, one after the other. */
-export interface Search {
-  readonly servers: readonly ServerName[];
-  readonly uri: string;
-  readonly params: JsonObject;
-  /** By server, the permission whose screen redacts or guards its messages; left out where none does. */
-  readonly screened?: ReadonlyMap<ServerName, Permission>;
-  /** The server of which the URI is read only after an approval. */
-  readonly asking?: ServerName;
-}
-
-/** Servers whose lists are read one after the other, as pages of one list. */
-export interface Lists {
-  readonly servers: readonly ServerName[];
-  /** The member of the result that has the entries. */
-  readonly entries: string;
-  readonly params: JsonObject;
-}
-
-/**
- * `send`: to one server. `start-task`: the same, and progress of the task is passed to the client after its call was answered with the task. `await-task`:
- * the tool runs as a task only, and the client does not support tasks; the gateway waits for the result in its place.
- */
-export type Plan = (
-  | (Destination & { readonly kind: 'send' | 'start-task' | 'await-task' })
-  | (Search & { readonly kind: 'search' })
-  | (Lists & { readonly kind: 'list' })
-  | { readonly kind: 'refuse'; readonly fault: GatewayFault }
-) & { /** The decision of the access rules; left out where there are none. */ readonly permission?: Permission };
 
 /** What routing needs to know of a client. */
 export interface RoutedClient {
@@ -85,25 +30,11 @@ export interface RoutedClient {
   readonly port: {
     readonly dialect: Pick<ClientDialect, 'unknownMethod'>;
     taskMode(): TaskMode;
-    access(): Access | undefined;
   };
 }
 
-/**
- * @param given parameters that were checked by `paramsProblem`.
- * @param access what the caller may do; default: that of the client.
- */
+/** @param given parameters that were checked by `paramsProblem`. */
 export function route(
-  request: { readonly method: ExchangeMethod; readonly view: View },
-  given: JsonObject,
-  client: RoutedClient,
-  access = client.port.access(),
-): Plan {
-  const plan = planOf(request, given, client);
-  return access === undefined ? plan : permitted(plan, request, given, access);
-}
-
-function planOf(
   { method, view }: { readonly method: ExchangeMethod; readonly view: View },
   given: JsonObject,
   client: RoutedClient,

@@ -10,14 +10,13 @@ import {
   type ServerName,
 } from '@omnibus/protocol';
 import type { TaskIds } from '../public-ids/task-ids.ts';
-import type { Permission, Wanted } from './access.ts';
+import type { Permission, Wanted } from './permission.ts';
 import type { CallHost } from './call-host.ts';
 import type { Carrier } from './carry.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
-import { screenFirst } from './guardrails/screen-first.ts';
-import { screening } from './permission.ts';
+import { screenFirst } from './screen-first.ts';
 import type { PublicMessages } from './public-messages.ts';
-import type { Destination, Lists, Search } from './route.ts';
+import type { Destination, Lists, Search } from './plan.ts';
 import { unknownResource } from './routes/unknown-entry.ts';
 
 /** Servers that are asked for one URI at most: the requests that one request of a client may become. */
@@ -43,7 +42,7 @@ interface Searched {
 
 interface SequentialRequestsOptions {
   readonly timeLimits: CallHost['timeLimits'];
-  readonly isBlocked: (server: ServerName) => boolean;
+  readonly isBarred: (server: ServerName) => boolean;
 }
 
 export class SequentialRequests<Stream extends CallStream> {
@@ -88,8 +87,8 @@ export class SequentialRequests<Stream extends CallStream> {
         return;
       }
       const searched = after(before, endsAt, server, outcome);
-      // A server may have been blocked while others were asked.
-      const next = others.filter((other) => !this.#options.isBlocked(other));
+      // A barrier may have come up while other servers were asked.
+      const next = others.filter((other) => !this.#options.isBarred(other));
       if (next.length > 0 && performance.now() < endsAt)
         this.search(call, { servers: next, uri, params, ...(screened === undefined ? {} : { screened }) }, searched);
       else
@@ -162,11 +161,13 @@ export class SequentialRequests<Stream extends CallStream> {
       return;
     }
     const { server, cursor } = page;
-    const { permission } = screening(
-      this.#port.access()?.screen({ kind: 'server', server, name: call.method, method: call.method }, false),
-    );
+    const screen = this.#port
+      .access()
+      ?.screen({ kind: 'server', server, name: call.method, method: call.method }, false);
     this.#carrier.carry(
-      permission === undefined ? call : { ...call, permission },
+      screen === undefined
+        ? call
+        : { ...call, permission: { effect: 'allow', isVisible: true, isRecorded: false, screen } },
       { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', entries] },
       (outcome) => {
         // A server that fails to list contributes an empty page, so that the lists of the others can be read.

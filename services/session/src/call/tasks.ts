@@ -10,13 +10,10 @@ import {
   type ServerNotice,
 } from '@omnibus/protocol';
 import { placeOf, progressKey, type TaskAddress } from '../public-ids/task-ids.ts';
-import type { CallGate } from './limits/call-gate.ts';
-import { runningTask } from './limits/task-places.ts';
 import type { Carrier } from './carry.ts';
-import { shareOf } from './client-of.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import type { PublicMessages } from './public-messages.ts';
-import type { Destination } from './route.ts';
+import type { Destination } from './plan.ts';
 
 /** Tasks whose progress is passed on; the oldest are forgotten. */
 const maxFollowed = 100;
@@ -24,19 +21,15 @@ const maxFollowed = 100;
 export class CallTasks<Stream extends CallStream> {
   readonly #carrier: Carrier<Stream>;
   readonly #messages: PublicMessages<Stream>;
-  readonly #port: Pick<ClientPort<Stream>, 'key' | 'push' | 'facts' | 'asking'>;
-  readonly #gate: CallGate | undefined;
+  readonly #port: Pick<ClientPort<Stream>, 'key' | 'push'>;
   /** Receivers of progress that comes after the call was answered with a task; by `progressKey`. */
   readonly #followed = new Map<string, (event: ProgressEvent) => void>();
 
-  /** @param gate where limits and blocks apply. */
   constructor(
     carrier: Carrier<Stream>,
     messages: PublicMessages<Stream>,
-    port: Pick<ClientPort<Stream>, 'key' | 'push' | 'facts' | 'asking'>,
-    gate: CallGate | undefined,
+    port: Pick<ClientPort<Stream>, 'key' | 'push'>,
   ) {
-    this.#gate = gate;
     this.#carrier = carrier;
     this.#messages = messages;
     this.#port = port;
@@ -51,40 +44,7 @@ export class CallTasks<Stream extends CallStream> {
         this.#follow(progressKey(to.server, task.taskId, placeOf(outcome)), (event) =>
           this.#messages.tellProgress(progressToken, event, { send: (text) => this.#port.push(text) }),
         );
-      this.settled(call, to, outcome);
       this.#messages.answer(call, to, outcome);
-    });
-  }
-
-  /** Follows the task with which a call was answered, where that holds a place among running calls; and hears what an answer says of a task. */
-  settled(
-    { method, accounting }: Pick<ForwardedCall<Stream>, 'method' | 'accounting'>,
-    { server, task, tool }: Destination,
-    outcome: ExchangeOutcome,
-  ): void {
-    const gate = this.#gate;
-    if (gate === undefined) return;
-    if (task !== undefined) gate.tasks.heard(progressKey(server, task.id, task.place), method, outcome);
-    const made = method === 'tools/call' && accounting?.holdsPlace === true ? runningTask(outcome) : undefined;
-    if (made === undefined || accounting === undefined) return;
-    const { taskId, everyMs, keptMs } = made;
-    const address: TaskAddress = { server, id: taskId, owner: this.#port.key, place: placeOf(outcome), tool };
-    gate.tasks.follow({
-      key: progressKey(server, taskId, address.place),
-      session: this.#port.key,
-      owner: shareOf(this.#port.asking, this.#port.facts),
-      everyMs,
-      keptMs,
-      leave: accounting.runOn(),
-      ask: (settled) => {
-        const blocked = gate.problemOf(this.#port.facts, server, tool);
-        if (blocked === undefined)
-          this.#carrier.sendOwn(
-            { method: 'tasks/get', server, params: { taskId }, subject: ['task', taskId], task: address },
-            settled,
-          );
-        else settled({ kind: 'fault', fault: blocked });
-      },
     });
   }
 

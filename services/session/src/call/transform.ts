@@ -1,5 +1,12 @@
 /** What changes the messages of a call between its server and its client: redaction and guardrails. It keeps their order. */
-import type { ExchangeEvent, ExchangeOutcome, InputAnswer, JsonObject, ProgressEvent } from '@omnibus/protocol';
+import type {
+  ExchangeEvent,
+  ExchangeOutcome,
+  GatewayFault,
+  InputAnswer,
+  JsonObject,
+  ProgressEvent,
+} from '@omnibus/protocol';
 import type { Questioner } from './client-port.ts';
 
 type Then<Made> = (made: Made) => void;
@@ -18,6 +25,23 @@ export interface CallTransform {
   /** @param waits gets the client's answers. @returns what the client answers instead, which passes the answers on. */
   asker(waits: Questioner): Questioner;
 }
+
+/** A transform that stops messages, too, and looks at what the client sends. */
+export interface CallScreen extends CallTransform {
+  /** Its decisions, for the record. */
+  readonly notes: readonly string[];
+  /** Whether it may take something out of messages, so that they are not shown elsewhere. */
+  readonly takesOut: boolean;
+  /** Notes what the screen of the same request before it has noted. */
+  goesOnFrom(before: CallScreen | undefined): void;
+  looksAt(stage: 'requests' | 'results' | 'questions'): boolean;
+  /** @param params with the server's own names. */
+  request(params: JsonObject, then: Then<Screened>): void;
+  /** A client's answer to a question of the server, or what the server is told instead. */
+  answer(method: string, answer: InputAnswer, then: Then<InputAnswer>): void;
+}
+
+export type Screened = { readonly payload: JsonObject } | { readonly fault: GatewayFault };
 
 /** Passes every message on as it is. */
 export const unchanged: CallTransform = {

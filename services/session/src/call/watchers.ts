@@ -19,9 +19,11 @@ import type {
   SessionCommand,
   SessionKey,
 } from '@omnibus/protocol';
-import type { Permission } from './access.ts';
+import type { Permission } from './permission.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
-import type { Destination } from './route.ts';
+import type { TaskAddress } from '../public-ids/task-ids.ts';
+import type { OwnRequest } from './exchange-request.ts';
+import type { Destination, Plan } from './plan.ts';
 
 /** The client that makes a request. */
 export interface Requester {
@@ -49,11 +51,16 @@ export interface Requested {
 /** What a client sends within a session, or to open one. */
 export type SentFor = OpenCommand | Extract<SessionCommand, { readonly caller: Caller }>;
 
+/** @param settled called with the outcome. */
+export type SendOwn = (request: OwnRequest, settled: (outcome: ExchangeOutcome) => void) => void;
+
 /** A call that is about to be sent to a server. */
 export interface SentCall {
   readonly client: ClientPort<CallStream>;
   readonly call: ForwardedCall<CallStream>;
-  readonly to: Destination;
+  readonly to: Destination & { readonly kind?: Plan['kind'] };
+  /** Sends a request of the gateway's own for the same client. */
+  readonly sendOwn: SendOwn;
   /** When it is sent, in milliseconds by `performance.now()`. */
   readonly since: number;
   /** The W3C `traceparent` that the server gets: that of the client, or of the watcher before that traces. */
@@ -89,6 +96,8 @@ export interface WatchedCall extends WatchedQuestions {
   /** The adapter is gone; the request is sent again, or ends with an unknown outcome. */
   lost?(outcome: 'repeated' | 'unknown'): void;
   asked?(event: Extract<ExchangeEvent, { kind: 'input' }>): void;
+  /** Its server has answered, and its client is answered next. */
+  answering?(outcome: ExchangeOutcome): void;
   /** @param characters length of the answer to the client as JSON; undefined for a call that ends without an answer of its server. */
   ended(outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void;
 }
@@ -106,6 +115,8 @@ export interface CallWatcher {
   continued?(tag: string, event: string, more: JsonObject): void;
   /** A request was answered with a fault before any server was asked. */
   refused?(client: Requester, requested: Requested, gatewayFault: GatewayFault): void;
+  /** A request about a task was answered outside calls, for a client of the tasks extension. */
+  taskAnswered?(task: TaskAddress, method: string, outcome: ExchangeOutcome): void;
   /** A list was answered from the catalogue. @param characters length of the answer as JSON. */
   listed?(client: Requester, requested: Requested, characters: number): void;
   /**
@@ -121,7 +132,7 @@ export interface CallWatcher {
 
 /** All watchers of a worker, in their order. */
 export class Watchers implements Required<
-  Pick<CallWatcher, 'continued' | 'refused' | 'listed' | 'turnedAway' | 'noted'>
+  Pick<CallWatcher, 'continued' | 'refused' | 'taskAnswered' | 'listed' | 'turnedAway' | 'noted'>
 > {
   readonly all: readonly CallWatcher[];
 
@@ -139,6 +150,10 @@ export class Watchers implements Required<
 
   refused(...about: Parameters<Required<CallWatcher>['refused']>): void {
     for (const each of this.all) each.refused?.(...about);
+  }
+
+  taskAnswered(...about: Parameters<Required<CallWatcher>['taskAnswered']>): void {
+    for (const each of this.all) each.taskAnswered?.(...about);
   }
 
   listed(...about: Parameters<Required<CallWatcher>['listed']>): void {

@@ -146,7 +146,7 @@ export class Sessions {
       released: (ended) => {
         records.remove(ended.key);
         this.held.remove(ended);
-        host.callGate?.tasks.sessionEnded(ended.key);
+        host.sessionEnded(ended.key);
       },
       changed: (changed) => {
         this.held.weigh(changed);

@@ -14,7 +14,7 @@ export function hearNotice(parts: SessionParts, said: SessionNotice): void {
   if (!said.sessions.includes(client.key)) return;
   const { view } = sight;
   if (view?.definition.servers.includes(said.server) !== true) return;
-  if (unasked.has(said.kind) && host.callGate?.problemOf(client.facts, said.server, undefined, true) !== undefined)
+  if (unasked.has(said.kind) && host.barrier.problemOf(client.facts, said.server, undefined, true) !== undefined)
     return;
   if (mayBeOfWiderKey(said) && client.facts?.tools !== undefined && !view.mayEverythingOf(said.server)) return;
   screened(parts, said, (notice) => deliver(parts, notice));

@@ -3,7 +3,7 @@ import type { Forwarding } from '../call/forward.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionStreams } from '../streams/session-streams.ts';
 import type { OfferWait } from '../views/offer-wait.ts';
-import type { ApproverForms } from './approver-forms.ts';
+import type { SessionGuest } from './guests.ts';
 import type { ServerQuestions } from './server-questions.ts';
 import type { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
@@ -24,8 +24,7 @@ export interface SessionParts {
   readonly forwarding: Forwarding<PostStream>;
   readonly questions: ServerQuestions;
   readonly offerWait: OfferWait;
-  /** Shows it calls that its user may approve; undefined where that is not configured. */
-  readonly forms: ApproverForms | undefined;
+  readonly guests: readonly SessionGuest[];
 }
 
 /** Of a request whose client has disconnected, where there is no room to keep it. */

@@ -1,7 +1,6 @@
 /** What the client of one session sees, by the facts of its latest request and the rules in force. */
 import type { View } from '@omnibus/catalog';
 import type { Caller, ChangeKind } from '@omnibus/protocol';
-import { lacksFacts } from '../call/access.ts';
 import type { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
 
@@ -42,7 +41,8 @@ export class SessionSight {
     if (caller === asking) return [];
     const before = this.#client.access();
     this.#client.asking = caller;
-    if (before?.sight === undefined || before.sight === this.#client.access()?.sight || lacksFacts(before)) return [];
+    if (before?.sight === undefined || before.sight === this.#client.access()?.sight || before.lacksFacts === true)
+      return [];
     const seen = this.#host.view(asking, this.#client.declared);
     return seen === undefined ? [] : (this.view?.changesSince(seen) ?? []);
   }

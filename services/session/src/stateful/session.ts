@@ -6,7 +6,6 @@
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  *  S3  A caller other than the session's own, or a request at another endpoint, is answered that there is no such session.
  */
-import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
@@ -34,6 +33,7 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
+import type { Barrier } from '../call/barrier.ts';
 import { Forwarding } from '../call/forward.ts';
 import { LinkedResources } from '../call/routes/linked-resources.ts';
 import { capabilities as capabilityNames, offeredBy } from '../call/routes/needed-capability.ts';
@@ -48,7 +48,6 @@ import { sessionMachine } from './machine.ts';
 import { hearNotice, type SessionNotice } from './notices.ts';
 import { Posted } from './posted.ts';
 import { Serving } from './serve.ts';
-import { ApproverForms } from './approver-forms.ts';
 import { ServerQuestions } from './server-questions.ts';
 import { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
@@ -138,11 +137,8 @@ export class Session {
       client,
       told: (server) => forwarding.kept.contacted.add(server),
     });
-    const forms =
-      host.approverDesk === undefined
-        ? undefined
-        : new ApproverForms({ host, client, streams, questions, desk: host.approverDesk });
-    return { host, client, sight: new SessionSight(host, client), streams, forwarding, questions, offerWait, forms };
+    const parts = { host, client, sight: new SessionSight(host, client), streams, forwarding, questions, offerWait };
+    return { ...parts, guests: host.guests.map((make) => make(parts)) };
   }
 
   /** Its state (`machine.ts`). */
@@ -239,7 +235,7 @@ export class Session {
   /** Handles a command of a caller for whom it is there. @param edge to which the client is connected; undefined in a gateway of one process. */
   receive(command: SessionCommand, reply: Reply, edge?: WorkerId): void {
     this.#lastActivityAt = performance.now();
-    const { client, streams, forms } = this.#parts;
+    const { client, streams, guests } = this.#parts;
     if (command.kind === 'detach') {
       streams.detach(command.stream, command.reader);
       return;
@@ -268,7 +264,7 @@ export class Session {
       default: // Of a newer edge.
         reply({ kind: 'refused', fault: fault('command.unknown') });
     }
-    forms?.look();
+    for (const guest of guests) guest.look();
   }
 
   /** What its client sees. */
@@ -304,9 +300,9 @@ export class Session {
     this.hear({ kind: 'resource-updated', server, uri, sessions: [this.key] });
   }
 
-  /** Ends requests that are blocked from now on, and the session itself if its caller is. */
-  blocked(blocks: Blocks): void {
-    if (this.#parts.forwarding.endBlocked(blocks)) this.end();
+  /** Ends requests to servers that the caller may not reach now, and the session itself if its caller is refused. */
+  barred(barrier: Barrier): void {
+    if (this.#parts.forwarding.endBarred(barrier)) this.end();
   }
 
   end(): void {
@@ -325,7 +321,7 @@ export class Session {
 
   /** Ends the session here because another worker holds it by now. */
   abandon(): void {
-    this.#parts.forms?.close();
+    for (const guest of this.#parts.guests) guest.close();
     this.#parts.forwarding.failAll(interrupted);
     this.#parts.streams.move();
   }
@@ -351,8 +347,8 @@ export class Session {
   }
 
   #release(): void {
-    const { streams, forwarding, forms } = this.#parts;
-    forms?.close();
+    const { streams, forwarding, guests } = this.#parts;
+    for (const guest of guests) guest.close();
     forwarding.cancelAll('the session has ended');
     streams.end();
     forwarding.carrier.tellServers({ kind: 'session-ended', session: this.key });

@@ -15,7 +15,6 @@
  *  M3  A call whose client disconnects while it runs is cancelled; between two rounds a client has no connection, and does not count as gone.
  *  M5  While it runs it has a place among running calls, while it waits for its client one among kept calls, and never both.
  */
-import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
   fault,
@@ -27,6 +26,7 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import { shownTag } from '@omnibus/telemetry';
+import type { Barrier } from '../call/barrier.ts';
 import type { CallStream } from '../call/client-port.ts';
 import { Forwarding } from '../call/forward.ts';
 import type { ForwardingHooks } from '../call/forwarding-hooks.ts';
@@ -136,9 +136,9 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
     this.#collecting = setTimeout(() => this.#park(), collectMs);
   }
 
-  /** Ends the call if it is blocked. */
-  blocked(blocks: Blocks): void {
-    this.#forwarding.endBlocked(blocks);
+  /** Ends the call if its caller may not reach its server now. */
+  barred(barrier: Barrier): void {
+    this.#forwarding.endBarred(barrier);
   }
 
   // --- what goes to the client ---------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
  * The calls of clients without sessions that are open at this worker: begun by one request, and continued by further requests with the
  * `requestState` of the answer. A waiting call is held by one worker; other workers name it to the edge.
  */
-import type { Blocks } from '@omnibus/bus';
 import { signInRoute, type View } from '@omnibus/catalog';
 import {
   anonymous,
@@ -18,6 +17,7 @@ import {
   type SessionKey,
   type WorkerId,
 } from '@omnibus/protocol';
+import type { Barrier } from '../call/barrier.ts';
 import { customRoute } from '../call/routes/custom-route.ts';
 import { resourceRoute } from '../call/routes/resource-route.ts';
 import { inputRequired } from '../dialect/modern/encode.ts';
@@ -81,8 +81,8 @@ export class StatelessCalls {
   }
 
   /** Applies changed blocks. */
-  blocked(blocks: Blocks): void {
-    for (const call of [...this.#open.values()]) call.blocked(blocks);
+  barred(barrier: Barrier): void {
+    for (const call of [...this.#open.values()]) call.barred(barrier);
   }
 
   /** Ends all calls because the gateway stops; they cannot be continued. */

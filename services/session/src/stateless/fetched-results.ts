@@ -1,42 +1,42 @@
 /** Results of tasks of older servers, which clients of the tasks extension are given with the state of the task: their sizes count for limits (`bytes`). */
 import type { ExtensionTaskMethod, GatewayFault } from '@omnibus/protocol';
-import type { CallAccounting } from '../call/limits/call-gate.ts';
+import type { CallFollower } from '../call/client-port.ts';
 import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { PendingReply } from './pending-reply.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
 /**
- * Serves a request about a task, unless a limit is used up.
- * @property then.serve called with the request whose answer is counted; at once where no part of a quota has to be leased first.
+ * Serves a request about a task, unless a gate refuses it.
+ * @property then.serve called with the request whose answer gates hear; at once where no gate has to wait.
  */
 export function fetchWithin(
-  { callGate, factsOf }: Pick<StatelessHost, 'callGate' | 'factsOf'>,
+  { resultGates }: Pick<StatelessHost, 'resultGates'>,
   waiter: PendingReply,
   method: ExtensionTaskMethod,
-  { server, tool = '' }: TaskAddress,
+  task: TaskAddress,
   then: { readonly serve: (counted: PendingReply) => void; readonly refuse: (refused: GatewayFault) => void },
 ): void {
-  const { caller } = waiter.command;
-  const facts = factsOf(caller);
-  const begun =
-    method !== 'tasks/get' || tool === '' || callGate?.isFor(facts) !== true
-      ? undefined
-      : callGate.begin({ caller, facts, server, kind: 'tool', name: tool, isFetch: true });
-  const goOn = (accounting: CallAccounting | GatewayFault | undefined): void => {
-    if (accounting === undefined) then.serve(waiter);
-    else if ('reason' in accounting) then.refuse(accounting);
-    else then.serve(countedBy(accounting, waiter));
+  const [gate, ...others] = resultGates;
+  const { server, tool = '' } = task;
+  if (gate === undefined || method !== 'tasks/get' || tool === '') {
+    then.serve(waiter);
+    return;
+  }
+  const goOn = (found: CallFollower | GatewayFault | undefined): void => {
+    if (found !== undefined && 'reason' in found) then.refuse(found);
+    else
+      fetchWithin({ resultGates: others }, found === undefined ? waiter : followed(found, waiter), method, task, then);
   };
+  const begun = gate.begin(waiter.command.caller, server, tool);
   if (begun instanceof Promise) void begun.then(goOn);
   else goOn(begun);
 }
 
-function countedBy(accounting: CallAccounting, { command, reply }: PendingReply): PendingReply {
+function followed(follower: CallFollower, { command, reply }: PendingReply): PendingReply {
   return {
     command,
     reply: (frame) => {
-      if (frame.kind === 'message' && frame.last)
-        accounting.answered({ kind: 'result', result: {} }, frame.text.length);
+      if (frame.kind === 'message' && frame.last) follower.answered({ kind: 'result', result: {} }, frame.text.length);
       reply(frame);
     },
   };

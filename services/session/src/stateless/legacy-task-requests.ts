@@ -1,7 +1,7 @@
 /** Requests about tasks of an older server, and those that stay open because a task needs input (`legacy-tasks.ts`). */
 import type { Caller, ExchangeEvent } from '@omnibus/protocol';
 import type { Exchange } from '../call/exchange.ts';
-import type { Screen } from '../call/guardrails/screen.ts';
+import type { CallScreen } from '../call/transform.ts';
 import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { PendingReply } from './pending-reply.ts';
 import type { KeptCall } from './kept-calls.ts';
@@ -13,7 +13,7 @@ export interface TaskRequest {
   readonly waiter: PendingReply;
   readonly task: TaskAddress;
   /** Redacts its messages and applies guardrails; undefined where there is nothing to check. */
-  readonly screen: Screen | undefined;
+  readonly screen: CallScreen | undefined;
   /** Called when it was answered, or its client has disconnected. */
   readonly over: () => void;
   /** The request to the server; undefined while none is open. */

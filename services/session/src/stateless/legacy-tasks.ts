@@ -7,7 +7,6 @@
  * Invariant M4: an update answers questions of the task it names, and of no other. The keys of questions are sealed, so that they cannot be
  * forged: they name the task, and the worker that waits for the answers.
  */
-import type { Blocks } from '@omnibus/bus';
 import {
   fault,
   isInputMethod,
@@ -24,13 +23,14 @@ import {
   type SessionKey,
   type WorkerId,
 } from '@omnibus/protocol';
+import type { Barrier } from '../call/barrier.ts';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
-import type { Screen } from '../call/guardrails/screen.ts';
+import type { CallScreen } from '../call/transform.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import { extensionTask } from '../dialect/modern/tasks.ts';
-import { inContext, progressKey, TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
+import { inContext, TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
 import { answer, answerResult, refuse, type PendingReply } from './pending-reply.ts';
 import type { KeptCalls } from './kept-calls.ts';
 import type { StatelessHost } from './stateless-host.ts';
@@ -78,12 +78,12 @@ export class LegacyTasks {
     this.#watches.clear();
   }
 
-  /** Answers requests for blocked servers with that, and keeps nothing open there. */
-  blocked(blocks: Blocks): void {
+  /** Refuses requests for servers that their callers may not reach now, and keeps nothing open there. */
+  barred(barrier: Barrier): void {
     const problemOf = (
       caller: Caller,
       { server, tool }: Pick<TaskAddress, 'server' | 'tool'>,
-    ): GatewayFault | undefined => blocks.problemOf(this.#host.factsOf(caller), server, tool, true);
+    ): GatewayFault | undefined => barrier.problemOf(this.#host.factsOf(caller), server, tool, true);
     for (const { waiter, task, exchange } of [...this.#asking.values()]) {
       const problem = problemOf(waiter.command.caller, task);
       if (problem === undefined) continue;
@@ -101,7 +101,7 @@ export class LegacyTasks {
     given: PendingReply,
     method: ExtensionTaskMethod,
     task: TaskAddress,
-    screen: Screen | undefined,
+    screen: CallScreen | undefined,
     over: () => void,
   ): void {
     const { key } = given.command;
@@ -197,7 +197,7 @@ export class LegacyTasks {
           else screen.after(withdraw);
         },
         settled: (outcome) => {
-          this.#host.callGate?.tasks.heard(progressKey(server, id, task.place), method, outcome);
+          this.#host.watchers.taskAnswered(task, method, outcome);
           if (screen === undefined) settled(outcome);
           else screen.outcome(outcome, settled);
         },

@@ -1,8 +1,7 @@
 /** The resources that a `subscriptions/listen` names (2026-07-28 basic/utilities/subscriptions), as far as its caller may have them. */
 import type { Route, View } from '@omnibus/catalog';
 import type { GatewayFault, JsonObject } from '@omnibus/protocol';
-import type { Access } from '../call/access.ts';
-import { withoutScopes } from '../call/permission.ts';
+import { withoutScopes, type Access } from '../call/access.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import { resourceRoute, uriFault } from '../call/routes/resource-route.ts';
 

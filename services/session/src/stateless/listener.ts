@@ -94,7 +94,7 @@ export class Listener {
    * @param missed called, once the subscription is in place again, with each resource that may have changed while it was not.
    */
   adaptersChanged(server: ServerName, hasGap: boolean, missed: (uri: string) => void): void {
-    if (this.blockOf(server) !== undefined) return;
+    if (this.barrierTo(server) !== undefined) return;
     for (const [taken, uri] of this.#taken) {
       if (taken !== server) continue;
       this.#subscribeOne(server, uri, (isTaken, by) => {
@@ -104,14 +104,14 @@ export class Listener {
   }
 
   /** Why it gets no messages of a server now; undefined where it does. @param isBegun false for a new subscription, which a paused server is not sent. */
-  blockOf(server: ServerName, isBegun = true): GatewayFault | undefined {
-    return this.#host.callGate?.problemOf(this.#host.factsOf(this.asking), server, undefined, isBegun);
+  barrierTo(server: ServerName, isBegun = true): GatewayFault | undefined {
+    return this.#host.barrier.problemOf(this.#host.factsOf(this.asking), server, undefined, isBegun);
   }
 
-  /** Stops waiting for subscriptions at servers that are blocked now. */
-  blocked(): void {
+  /** Stops waiting for subscriptions at servers that its caller may not reach now. */
+  barred(): void {
     for (const [exchange, server] of [...this.#running]) {
-      const problem = this.blockOf(server);
+      const problem = this.barrierTo(server);
       if (problem !== undefined) exchange.end(problem);
     }
   }
@@ -161,7 +161,7 @@ export class Listener {
   /** Subscribes to each resource at its server, and acknowledges those that were accepted. */
   #subscribe(uris: readonly string[], routes: ListenedResources['routes']): void {
     const taken = new Set<string>();
-    const open = [...routes].filter(([, { server }]) => this.blockOf(server, false) === undefined);
+    const open = [...routes].filter(([, { server }]) => this.barrierTo(server, false) === undefined);
     let waiting = open.length;
     const acknowledge = (): void => this.#acknowledge(uris.filter((uri) => taken.has(uri)));
     for (const [uri, { server, original }] of open) {

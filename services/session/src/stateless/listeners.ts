@@ -1,5 +1,4 @@
 /** The subscriptions (`subscriptions/listen`) that are open at this worker: their limits, and the messages for all of them. */
-import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
   declaresExtension,
@@ -12,6 +11,7 @@ import {
   type ServerNotice,
   type SessionKey,
 } from '@omnibus/protocol';
+import type { Barrier } from '../call/barrier.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import type { Place } from '../views/place.ts';
 import { listenedResources } from './listened-resources.ts';
@@ -88,11 +88,11 @@ export class Listeners {
     return this.#end(key, false);
   }
 
-  /** Ends subscriptions of blocked callers, and stops messages of blocked servers. */
-  blocked(blocks: Blocks): void {
+  /** Ends subscriptions of callers who are refused now, and waits for servers that they may not reach now. */
+  barred(barrier: Barrier): void {
     for (const [key, listener] of [...this.#open]) {
-      if (blocks.callerProblem(this.#host.factsOf(listener.asking)) !== undefined) this.#end(key, true);
-      else listener.blocked();
+      if (barrier.callerProblem(this.#host.factsOf(listener.asking)) !== undefined) this.#end(key, true);
+      else listener.barred();
     }
   }
 
@@ -122,7 +122,7 @@ export class Listeners {
     for (const key of notice.sessions) {
       const listener = this.#open.get(key);
       const view = listener === undefined ? undefined : this.#host.view(listener.waiter.command.caller);
-      if (view?.mayHave(notice.server, notice.uri) === true && listener?.blockOf(notice.server) === undefined)
+      if (view?.mayHave(notice.server, notice.uri) === true && listener?.barrierTo(notice.server) === undefined)
         listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
     }
   }

@@ -36,6 +36,8 @@ import { ExchangeWatch } from '../call/exchange-watch.ts';
 import { Offers } from '../views/offers.ts';
 import { Sealer } from '../public-ids/sealer.ts';
 import { StatelessRequests } from './requests.ts';
+import { noBarrier } from '../call/barrier.ts';
+import { Gates } from '../call/gates.ts';
 import { Watchers } from '../call/watchers.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
@@ -134,7 +136,10 @@ export class RequestsUnderTest {
       viewAlone: () => view,
       offers: new Offers({ bus, wheel, recordsOf: () => [] }),
       used: () => undefined,
-      gates: [],
+      gates: new Gates([]),
+      transforms: [],
+      barrier: noBarrier,
+      resultGates: [],
       watchers: new Watchers([]),
       timeLimits: () => ({ callMs: 10_000, maxMs: 20_000, humanMs: 10_000, taskMs: 20_000 }),
     };

@@ -1,5 +1,5 @@
 /** Serves requests of clients without sessions. Each is independent of others, except one that continues a parked call. */
-import { subjects, type Blocks, type Subscription } from '@omnibus/bus';
+import { subjects, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { Drain } from '@omnibus/lifecycle';
 import {
@@ -26,7 +26,8 @@ import {
   type SessionKey,
   type WorkerId,
 } from '@omnibus/protocol';
-import { taskPermission } from '../call/permission.ts';
+import type { TaskPermission } from '../call/access.ts';
+import type { Barrier } from '../call/barrier.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { ownLimitOf } from '../call/routes/list-page.ts';
@@ -174,11 +175,11 @@ export class StatelessRequests {
     this.#listeners.adaptersChanged(server, hasGap);
   }
 
-  /** Applies changed blocks. */
-  blocked(blocks: Blocks): void {
-    this.#calls.blocked(blocks);
-    this.#tasks.blocked(blocks);
-    this.#listeners.blocked(blocks);
+  /** Ends what callers may not reach any more. */
+  barred(barrier: Barrier): void {
+    this.#calls.barred(barrier);
+    this.#tasks.barred(barrier);
+    this.#listeners.barred(barrier);
   }
 
   hear(notice: ServerNotice): void {
@@ -351,8 +352,8 @@ export class StatelessRequests {
     else {
       const {
         permission,
-        refusal = this.#host.callGate?.problemOf(this.#host.factsOf(caller), task.server, task.tool, true),
-      } = taskPermission(task, { method, view }, this.#host.accessOf(caller));
+        refusal = this.#host.barrier.problemOf(this.#host.factsOf(caller), task.server, task.tool, true),
+      }: TaskPermission = this.#host.accessOf(caller)?.ofTask(task, { method, view }) ?? {};
       if (refusal !== undefined) {
         this.#deny(waiter, refusal);
         return;

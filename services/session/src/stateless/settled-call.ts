@@ -61,7 +61,7 @@ export class SettledCall implements KeptCall {
     return false;
   }
 
-  blocked(): void {
+  barred(): void {
     // It is at no server any more.
   }
 

@@ -2,6 +2,7 @@
 import type { View } from '@omnibus/catalog';
 import type { Caller, ChangeKind, Declared, GatewayFault, JsonObject } from '@omnibus/protocol';
 import type { CallHost } from '../call/call-host.ts';
+import type { ResultGate } from '../call/result-gate.ts';
 import type { Offers } from '../views/offers.ts';
 import type { Place } from '../views/place.ts';
 
@@ -17,6 +18,7 @@ export interface StatelessHost extends CallHost {
   readonly viewAlone: (caller: Caller, capabilities: JsonObject) => View | undefined;
   readonly placeOf: (caller: Caller) => Place;
   readonly offers: Offers;
+  readonly resultGates: readonly ResultGate[];
   /** Called when a client makes a request at an endpoint that exists. */
   readonly used: (caller: Caller) => void;
 }

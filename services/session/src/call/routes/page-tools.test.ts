@@ -10,7 +10,8 @@ import {
   type ToolEntry,
 } from '@omnibus/protocol';
 import { expect, it } from 'vitest';
-import { route, type Plan } from '../route.ts';
+import type { Plan } from '../plan.ts';
+import { route } from '../route.ts';
 import { LinkedResources } from './linked-resources.ts';
 
 const [shop, bank, plain] = ['shop', 'bank', 'plain'] as [ServerName, ServerName, ServerName];
@@ -53,7 +54,7 @@ function call(name: string, shown: readonly ServerName[], seen = view, hasSessio
     {
       tasks: { open: () => undefined },
       linkedResources,
-      port: { dialect: { unknownMethod: 'method.unknown' }, access: () => undefined, taskMode: () => 'none' },
+      port: { dialect: { unknownMethod: 'method.unknown' }, taskMode: () => 'none' },
     },
   );
 }

@@ -10,7 +10,8 @@ import {
   type ExchangeMethod,
   type JsonObject,
 } from '@omnibus/protocol';
-import { route, type Plan } from '../route.ts';
+import type { Plan } from '../plan.ts';
+import { route } from '../route.ts';
 
 const [closed, open] = [parseServerName('closed'), parseServerName('open')];
 const record = (
@@ -42,7 +43,7 @@ function planOf(method: ExchangeMethod, params: JsonObject, records: readonly Ca
   return route({ method, view }, params, {
     tasks: { open: () => undefined },
     linkedResources: { find: () => [], ofPages: () => [] },
-    port: { dialect: { unknownMethod: 'method.unknown' }, access: () => undefined, taskMode: () => 'none' },
+    port: { dialect: { unknownMethod: 'method.unknown' }, taskMode: () => 'none' },
   });
 }
 

@@ -1,0 +1,35 @@
+/** The transforms that one call passes, in one. */
+import type { CallStream, ForwardedCall } from './client-port.ts';
+import type { Destination } from './plan.ts';
+import { unchanged, type CallTransform } from './transform.ts';
+
+/** Makes the transforms of calls. */
+export interface CallTransformer {
+  /** @returns undefined if it changes nothing of the call. */
+  of(call: ForwardedCall<CallStream>, to: Destination): CallTransform | undefined;
+}
+
+/** @param transformers in the order in which the messages of the server pass them. What the client answers passes them the other way. */
+export function transformOf(
+  transformers: readonly CallTransformer[],
+  call: ForwardedCall<CallStream>,
+  to: Destination,
+): CallTransform {
+  let made: CallTransform | undefined;
+  for (const transformer of transformers) {
+    const next = transformer.of(call, to);
+    if (next !== undefined) made = made === undefined ? next : inOrder(made, next);
+  }
+  return made ?? unchanged;
+}
+
+function inOrder(first: CallTransform, second: CallTransform): CallTransform {
+  return {
+    progress: (event, then) => first.progress(event, (made) => second.progress(made, then)),
+    said: (event, given, then) => first.said(event, given, (made) => second.said(event, made, then)),
+    question: (event, then, refuse) => first.question(event, (made) => second.question(made, then, refuse), refuse),
+    after: (act) => first.after(() => second.after(act)),
+    outcome: (given, then) => first.outcome(given, (made) => second.outcome(made, then)),
+    asker: (waits) => second.asker(first.asker(waits)),
+  };
+}

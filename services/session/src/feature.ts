@@ -1,0 +1,117 @@
+/**
+ * What one feature adds to a session worker. The worker gets a list of features, and knows this interface only. Each feature is one folder under `features/`
+ * with one `feature.ts`; `features/index.ts` has the list, whose order is the order of gates, transforms and watchers.
+ */
+import type { Config } from '@omnibus/config';
+import type { Guardrails, Policy } from '@omnibus/policy';
+import type { ExchangeId, ServerNotice, SessionKey } from '@omnibus/protocol';
+import { everything, type AccessSource } from './call/access.ts';
+import type { Adapters } from './call/adapters.ts';
+import { noBarrier, type Barrier } from './call/barrier.ts';
+import { Gates, type Gate } from './call/gates.ts';
+import type { ResultGate } from './call/result-gate.ts';
+import type { CallTransformer } from './call/transforms.ts';
+import { Watchers, type CallWatcher } from './call/watchers.ts';
+import type { GuestMaker } from './stateful/guests.ts';
+
+/** The compiled rules and guardrails of a configuration; each undefined where it has none. */
+export interface Compiled {
+  readonly policy: Policy | undefined;
+  readonly guardrails: Guardrails | undefined;
+}
+
+/** What a feature gets when its worker starts. */
+export interface FeatureStart {
+  readonly adapters: Adapters;
+  readonly nextExchangeId: () => ExchangeId;
+  /** Must be called when `isOn` changes other than by a configuration. */
+  readonly changed: () => void;
+  /** Must be called when the barrier lets less through than before: it ends what callers may not reach any more. */
+  readonly barred: () => void;
+}
+
+/** Members that a feature leaves out are not called. */
+export interface SessionFeature {
+  readonly name: string;
+  /** Whether it is on. Gates and transforms of a feature that is off are in no list. Default: it is. */
+  readonly isOn?: boolean;
+  readonly gates?: readonly Gate[];
+  readonly transforms?: readonly CallTransformer[];
+  readonly watchers?: readonly CallWatcher[];
+  /** One feature at most has it. */
+  readonly barrier?: Barrier;
+  /** One feature at most has it. */
+  readonly access?: AccessSource;
+  readonly resultGates?: readonly ResultGate[];
+  readonly guests?: readonly GuestMaker[];
+  /** Calls that wait for people. */
+  readonly waiting?: number;
+  start?(parts: FeatureStart): Promise<void> | void;
+  /** Applies a changed configuration. */
+  apply?(config: Config, compiled: Compiled): void;
+  /** A server has sent something outside calls. */
+  hear?(notice: ServerNotice): void;
+  sessionEnded?(key: SessionKey): void;
+  stop?(): Promise<void> | void;
+}
+
+/** The features of one worker, and the lists that calls pass. */
+export class Features {
+  readonly all: readonly SessionFeature[];
+  readonly gates: Gates;
+  readonly watchers: Watchers;
+  readonly barrier: Barrier;
+  readonly access: AccessSource;
+  readonly resultGates: readonly ResultGate[];
+  readonly guests: readonly GuestMaker[];
+  #transforms: readonly CallTransformer[] = [];
+
+  constructor(all: readonly SessionFeature[]) {
+    this.all = all;
+    this.gates = new Gates(all.flatMap(({ gates = [] }) => gates));
+    this.watchers = new Watchers(all.flatMap(({ watchers = [] }) => watchers));
+    this.resultGates = all.flatMap(({ resultGates = [] }) => resultGates);
+    this.guests = all.flatMap(({ guests = [] }) => guests);
+    this.barrier = all.find(({ barrier }) => barrier !== undefined)?.barrier ?? noBarrier;
+    this.access = all.find(({ access }) => access !== undefined)?.access ?? everything;
+    this.choose();
+  }
+
+  /** The transforms of features that are on. */
+  get transforms(): readonly CallTransformer[] {
+    return this.#transforms;
+  }
+
+  /** Calls that wait for people. */
+  get waiting(): number {
+    return this.all.reduce((sum, { waiting = 0 }) => sum + waiting, 0);
+  }
+
+  /** Puts the gates and transforms of the features that are on into the lists. */
+  choose(): void {
+    const on = this.all.filter(({ isOn }) => isOn !== false);
+    this.gates.set(on.flatMap(({ gates = [] }) => gates));
+    this.#transforms = on.flatMap(({ transforms = [] }) => transforms);
+  }
+
+  async start(parts: FeatureStart): Promise<void> {
+    for (const feature of this.all) await feature.start?.(parts);
+  }
+
+  apply(config: Config, compiled: Compiled): void {
+    for (const feature of this.all) feature.apply?.(config, compiled);
+    this.choose();
+  }
+
+  hear(notice: ServerNotice): void {
+    for (const feature of this.all) feature.hear?.(notice);
+  }
+
+  sessionEnded(key: SessionKey): void {
+    for (const feature of this.all) feature.sessionEnded?.(key);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.all.map(async (feature) => feature.stop?.()));
+  }
+}

@@ -1,0 +1,204 @@
+/** Holds a call that needs an approval, after its route is planned and before it is sent: it waits among the open requests of its client, and is planned again when it is approved. */
+import { fault, roundMethods, type GatewayFault, type ServerName } from '@omnibus/protocol';
+import type { CallStream, ForwardedCall } from '../../call/client-port.ts';
+import type { Gate, GateRun } from '../../call/gates.ts';
+import { WaitingRequest } from '../../call/open-requests.ts';
+import { definitionOf, isUnchanged } from '../../call/planned-again.ts';
+import type { Destination, Plan, Search } from '../../call/plan.ts';
+import { requestedBy } from '../../call/public-messages.ts';
+import type { Note } from '../../call/watchers.ts';
+import type { ApprovalNote, Approvals } from './approvals.ts';
+import { takesForms, type ApprovedKind } from './form.ts';
+
+/** A plan for which a rule demands an approval: with one destination, or a search in which one server needs it. */
+type Asking = Extract<Plan, Destination> | Extract<Plan, Search>;
+
+/** Key of the gateway's own question to the client, of which a call has one at a time. */
+const input = 0;
+
+/** The outcome for the call; undefined while nothing is decided. */
+const outcomes: Readonly<Record<ApprovalNote['outcome'], Note['outcome']>> = {
+  asked: undefined,
+  approved: 'ok',
+  used: 'ok',
+  refused: 'denied',
+  expired: 'denied',
+  impossible: 'denied',
+  void: 'denied',
+  withdrawn: 'cancelled',
+};
+
+export function approvalGate(approvals: Approvals): Gate {
+  const gate: Gate = {
+    takes({ call, plan }, run) {
+      if (!isAsking(call, plan)) return false;
+      ask({ approvals, gate }, call, plan, run);
+      return true;
+    },
+  };
+  return gate;
+}
+
+interface Asked {
+  readonly approvals: Approvals;
+  readonly gate: Gate;
+}
+
+function isAsking({ permission }: Pick<ForwardedCall<CallStream>, 'permission'>, plan: Plan): plan is Asking {
+  return permission?.effect === 'ask' && !permission.isRecorded && plan.kind !== 'refuse';
+}
+
+function ask<Stream extends CallStream>(
+  { approvals, gate }: Asked,
+  asked: ForwardedCall<Stream>,
+  plan: Asking,
+  run: GateRun<Stream>,
+): void {
+  const { host, port, open, messages } = run;
+  const { watchers } = host;
+  const { permission } = asked;
+  const rule = permission?.rule ?? 'default';
+  const given = permission?.terms;
+  if (given === undefined) {
+    messages.deny(asked, fault('approval.impossible', undefined, { rule }));
+    return;
+  }
+  const to = destinationOf(plan);
+  const { server, kind, name, params } = to;
+  const beganAt = performance.now();
+  const held = watchers.held({
+    client: port,
+    call: asked,
+    to,
+    since: beganAt,
+    event: 'approval-asked',
+    more: { by: given.by },
+  });
+  const tag = held.find(({ tap }) => tap !== undefined)?.tap;
+  const call = tag === undefined ? asked : { ...asked, tap: tag };
+  // A client has as much time as for questions of servers.
+  const terms =
+    given.by === 'caller'
+      ? { ...given, expiresMs: Math.min(given.expiresMs, host.timeLimits(server, to.tool).humanMs) }
+      : given;
+  const waiting = approvals.ask({
+    caller: port.asking,
+    facts: port.facts,
+    server,
+    kind,
+    name,
+    args: params['arguments'],
+    definition: definitionOf({ call, plan }),
+    rule,
+    because: permission?.because,
+    terms,
+    show:
+      takesForms(port.capabilities()) && isRound(call.method)
+        ? (asker, form) =>
+            port.ask(asker, call, server, { kind: 'input', input, method: 'elicitation/create', params: form })
+        : undefined,
+    takeBack: (asker, reason) => {
+      port.inputWithdrawn(asker, input, reason);
+      port.askerEnded(asker, reason);
+    },
+    note: ({ outcome, id, digest, by, decidedBy }) =>
+      watchers.noted(port, requestedBy(call), {
+        name: `approval.${outcome}`,
+        server,
+        target: kind === 'resource' ? undefined : name,
+        args: params['arguments'] ?? {},
+        outcome: outcomes[outcome],
+        more: {
+          approval: id,
+          approval_digest: digest,
+          approval_by: by,
+          ...(decidedBy === undefined ? {} : { by: decidedBy }),
+        },
+      }),
+    settled: (refusal) => {
+      open.resume(
+        request,
+        () => {
+          if (refusal === undefined && 'used' in waiting)
+            goOn(gate, { ...call, ...ownAfter(call, beganAt) }, plan, run, (outcome) => waiting.used(outcome));
+          else messages.deny(call, refusal ?? fault('internal.error'));
+          run.idleWhenDone();
+        },
+        () => ('used' in waiting && refusal === undefined ? waiting.used('void') : undefined),
+      );
+    },
+  });
+  if ('reason' in waiting) {
+    messages.deny(call, waiting);
+    return;
+  }
+  const request = new WaitingRequest(
+    call,
+    (reason) => {
+      waiting.withdraw(reason);
+      for (const watched of held) watched.ended('cancelled', undefined);
+      call.stream.leaveUnanswered();
+    },
+    (gatewayFault) => {
+      waiting.withdraw(gatewayFault.message);
+      messages.deny(call, gatewayFault);
+    },
+    server,
+    to.tool,
+  );
+  open.add(request);
+  waiting.begin();
+}
+
+/** Plans an approved call again: an approval permits only the call it was given for, and only if the rules still permit that. */
+function goOn<Stream extends CallStream>(
+  gate: Gate,
+  call: ForwardedCall<Stream>,
+  approved: Asking,
+  run: GateRun<Stream>,
+  used: (outcome: 'used' | 'void') => void,
+): void {
+  const { call: next, plan } = run.again(call);
+  const refusal =
+    plan.kind === 'refuse'
+      ? plan.fault
+      : isUnchanged({ call: next, plan }, { call, plan: approved })
+        ? undefined
+        : isVoid(call);
+  used(refusal === undefined ? 'used' : 'void');
+  if (refusal === undefined) run.next(gate, { call: next, plan });
+  else run.messages.deny(next, refusal);
+}
+
+function isVoid({ permission }: Pick<ForwardedCall<CallStream>, 'permission'>): GatewayFault {
+  return fault('approval.void', undefined, permission?.rule === undefined ? {} : { rule: permission.rule });
+}
+
+/** Whether a method can be answered with a question to its client (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+const isRound = (method: string): boolean => (roundMethods as ReadonlySet<string>).has(method);
+
+/** What is approved of a plan. */
+function destinationOf(
+  plan: Asking,
+): Pick<Destination, 'server' | 'tool' | 'params'> & { readonly kind: ApprovedKind; readonly name: string } {
+  if (plan.kind === 'search')
+    return {
+      server: plan.asking ?? (plan.servers[0] as ServerName),
+      params: plan.params,
+      kind: 'resource',
+      name: plan.uri,
+    };
+  const { server, tool, params } = plan;
+  if (tool !== undefined) return { server, tool, params, kind: 'tool', name: tool };
+  return typeof params['uri'] === 'string'
+    ? { server, params, kind: 'resource', name: params['uri'] }
+    : { server, params, kind: 'prompt', name: String(params['name']) };
+}
+
+/** Moves the start of the client's own time limit by the time of waiting for the approval, which does not count. */
+function ownAfter(
+  { own }: Pick<ForwardedCall<CallStream>, 'own'>,
+  beganAt: number,
+): Pick<ForwardedCall<CallStream>, 'own'> {
+  return { own: own === undefined ? undefined : { ...own, beganAt: own.beganAt + performance.now() - beganAt } };
+}

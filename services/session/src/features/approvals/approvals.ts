@@ -1,0 +1,304 @@
+/**
+ * Calls that need an approval first (`ask` under `access`): each is shown to its caller in a form, or put for approvers on a board that session
+ * workers share, and goes on when it is approved.
+ *
+ * Invariants
+ *  V1  The wait of a call ends once: approved, refused, expired, withdrawn, or because nobody could be asked.
+ *  V2  An approval is for the call that waits for it, with its arguments, caller and time, and is used by that call alone.
+ *  V3  Nothing of a wait is left when it has ended: no deadline, no question, no place among the waiting calls.
+ */
+import { hash, randomBytes } from 'node:crypto';
+import type { AskTerms } from '@omnibus/policy';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import {
+  anonymous,
+  canonical,
+  fault,
+  type ApprovalRecord,
+  type Caller,
+  type ErrorReason,
+  type ExchangeId,
+  type Facts,
+  type GatewayFault,
+  type InputAnswer,
+  type JsonObject,
+  type Limits,
+  type ServerName,
+  type WorkerId,
+} from '@omnibus/protocol';
+import type { ApprovalOutcome, Metrics } from '@omnibus/telemetry';
+import type { Questioner } from '../../call/client-port.ts';
+import type { Board } from './board.ts';
+import { formOf, maxShown, shown, verdictOf, type ApprovedKind } from './form.ts';
+
+/** What the audit records of one wait. */
+export interface ApprovalNote {
+  readonly outcome: Exclude<ApprovalOutcome, 'limit'>;
+  readonly id: string;
+  readonly digest: string;
+  readonly by: 'caller' | 'approvers';
+  /** The approver who decided. */
+  readonly decidedBy?: string | undefined;
+}
+
+export interface AskedApproval {
+  readonly caller: Caller;
+  readonly facts: Facts | undefined;
+  readonly server: ServerName;
+  readonly kind: ApprovedKind;
+  /** The server's own name of the tool or prompt, or the URI. */
+  readonly name: string;
+  readonly args: unknown;
+  /** The server's definition of a tool, which is approved with the call. */
+  readonly definition: JsonObject | undefined;
+  readonly rule: string;
+  readonly because: string | undefined;
+  readonly terms: AskTerms;
+  /** Shows the caller a form; undefined when his client cannot show one. */
+  readonly show: ((asker: Questioner, params: JsonObject) => void) | undefined;
+  /** Withdraws the form. */
+  readonly takeBack: (asker: Questioner, reason: string) => void;
+  readonly note: (note: ApprovalNote) => void;
+  /** @param refusal undefined when the call was approved. */
+  readonly settled: (refusal: GatewayFault | undefined) => void;
+}
+
+export interface ApprovalsOptions {
+  readonly wheel: DeadlineWheel;
+  readonly metrics: Pick<Metrics, 'approval'>;
+  readonly limits: Pick<Limits, 'maxWaitingApprovals' | 'maxWaitingApprovalsPerCaller'>;
+  readonly board: Board;
+  readonly worker: WorkerId;
+}
+
+const idBytes = 9;
+
+export class Approvals {
+  readonly #options: ApprovalsOptions;
+  readonly #byCaller = new Map<string, number>();
+  #size = 0;
+  #forApprovers = 0;
+
+  constructor(options: ApprovalsOptions) {
+    this.#options = options;
+  }
+
+  /** How many calls wait. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** How many of them wait for approvers, and not for their callers. */
+  get forApprovers(): number {
+    return this.#forApprovers;
+  }
+
+  /** Begins a wait. @returns the wait, or the reason why nobody is asked. */
+  ask(asked: AskedApproval): Waiting | GatewayFault {
+    const {
+      metrics,
+      limits: { maxWaitingApprovals, maxWaitingApprovalsPerCaller },
+    } = this.#options;
+    const {
+      terms: { by },
+      rule,
+    } = asked;
+    const share = shareOf(asked.caller);
+    const held = this.#byCaller.get(share) ?? 0;
+    if (held >= maxWaitingApprovalsPerCaller || this.#size >= maxWaitingApprovals) {
+      metrics.approval(by, 'limit');
+      return fault('approval.limit', undefined, { rule });
+    }
+    const isForApprovers = by === 'approvers';
+    this.#size += 1;
+    if (isForApprovers) this.#forApprovers += 1;
+    this.#byCaller.set(share, held + 1);
+    return new Waiting(this.#options, asked, () => {
+      this.#size -= 1;
+      if (isForApprovers) this.#forApprovers -= 1;
+      const left = (this.#byCaller.get(share) ?? 1) - 1;
+      if (left === 0) this.#byCaller.delete(share);
+      else this.#byCaller.set(share, left);
+    });
+  }
+}
+
+/** Callers who are not authenticated are told apart by their address. */
+function shareOf({ principal, origin, address }: Caller): string {
+  return principal === anonymous ? `at ${origin ?? address ?? ''}` : principal;
+}
+
+/** One call that waits. */
+export class Waiting implements Questioner {
+  readonly #options: ApprovalsOptions;
+  readonly #asked: AskedApproval;
+  readonly #left: () => void;
+  /** The id under which the form is asked; no exchange with a server has it. */
+  readonly id = randomBytes(idBytes).toString('hex') as ExchangeId;
+  readonly #digest: string;
+  readonly #until: number;
+  #deadline: Deadline | undefined;
+  #isOver = false;
+
+  constructor(options: ApprovalsOptions, asked: AskedApproval, left: () => void) {
+    const {
+      server,
+      kind,
+      name,
+      args,
+      definition,
+      caller: { principal },
+      rule,
+      terms,
+    } = asked;
+    this.#options = options;
+    this.#asked = asked;
+    this.#left = left;
+    this.#until = Date.now() + terms.expiresMs;
+    this.#digest = hash(
+      'sha256',
+      canonical([server, kind, name, args ?? {}, definition ?? null, principal, rule, this.#until]),
+      'base64url',
+    ); // V2
+  }
+
+  /** Asks the caller or the approvers. The answer may come before this returns. */
+  begin(): void {
+    const {
+      server,
+      kind,
+      name,
+      args,
+      rule,
+      because,
+      terms: { by, expiresMs },
+      show,
+    } = this.#asked;
+    if (by === 'caller' && show === undefined) {
+      this.#end('impossible', 'the client cannot be shown a form (elicitation)');
+      return;
+    }
+    const text = shown(name, args);
+    if (typeof text === 'number') {
+      this.#end(
+        'impossible',
+        `${kind === 'resource' ? 'its URI has' : 'its name and arguments have'} ${text} characters, and who approves can be shown ${maxShown}; send less`,
+      );
+      return;
+    }
+    this.#deadline = this.#options.wheel.schedule(expiresMs, () =>
+      this.#end('expired', `nobody has approved it within ${expiresMs / 1_000} s`),
+    );
+    this.#tell('asked');
+    if (by === 'caller') show?.(this, formOf({ server, kind, name, rule, because, digest: this.#digest, text }));
+    else void this.#post(text);
+  }
+
+  async #post(text: string): Promise<void> {
+    const { board } = this.#options;
+    try {
+      await board.post(this.#record(text), (record) => this.#decided(record));
+    } catch {
+      this.#end('impossible', 'approvers cannot be told now'); // The board has logged the reason.
+    }
+  }
+
+  #record(text: string): ApprovalRecord {
+    const {
+      caller: { principal },
+      facts,
+      server,
+      kind,
+      name,
+      rule,
+      because,
+      terms: { approvers },
+    } = this.#asked;
+    const { issuer, subject, actors = [], tenant, client } = facts ?? {};
+    return {
+      id: this.id,
+      state: 'waiting',
+      worker: this.#options.worker,
+      at: Date.now(),
+      until: this.#until,
+      rule,
+      ...(because === undefined ? {} : { because }),
+      server,
+      ...(kind === 'tool' ? {} : { kind }),
+      tool: name,
+      arguments: text,
+      digest: this.#digest,
+      principal,
+      who:
+        issuer === undefined
+          ? []
+          : [`${issuer}|${subject}`, ...actors.map((actor) => `${actor.issuer}|${actor.subject}`)],
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(client === undefined ? {} : { client }),
+      ...(approvers === undefined ? {} : { approvers }),
+    };
+  }
+
+  /** Called when an approver has decided. The digest proves that he was shown the call that waits here. */
+  #decided({ state, by, reason, digest }: ApprovalRecord): void {
+    if (digest !== this.#digest || Date.now() >= this.#until) return;
+    if (state === 'approved') this.#end('approved', '', by);
+    else if (state === 'refused')
+      this.#end('refused', reason === undefined ? 'refused by an approver' : `refused by an approver: ${reason}`, by);
+  }
+
+  /** Called when the caller has answered the form. */
+  answerInput(_input: number, answer: InputAnswer): void {
+    const verdict = verdictOf(answer);
+    this.#end(verdict, verdict === 'refused' ? 'refused by the user' : 'the client could not show the form');
+  }
+
+  passInputProgress(): void {
+    // Progress of the client does not extend the wait, which has its own time limit.
+  }
+
+  /** Called when the call no longer waits, for example since its client cancelled it. */
+  withdraw(reason: string): void {
+    this.#end('withdrawn', reason);
+  }
+
+  /** Records whether the approval was used, or void since the rules have changed. */
+  used(outcome: 'used' | 'void'): void {
+    this.#tell(outcome);
+  }
+
+  #end(outcome: 'approved' | 'refused' | 'expired' | 'withdrawn' | 'impossible', words: string, by?: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true; // V1
+    this.#deadline?.cancel();
+    this.#left(); // V3
+    const { terms, rule, because, settled, takeBack } = this.#asked;
+    this.#tell(outcome, by);
+    if (terms.by === 'approvers') this.#options.board.ended(this.id, outcome);
+    else if (outcome === 'expired' || outcome === 'withdrawn') takeBack(this, words);
+    if (outcome === 'withdrawn') return;
+    settled(
+      outcome === 'approved'
+        ? undefined
+        : fault(reasons[outcome], `${words} (rule "${rule}"${because === undefined ? '' : `: ${because}`})`, {
+            rule,
+            ...(because === undefined ? {} : { because }),
+          }),
+    );
+  }
+
+  #tell(outcome: ApprovalNote['outcome'], decidedBy?: string): void {
+    const {
+      terms: { by },
+      note,
+    } = this.#asked;
+    this.#options.metrics.approval(by, outcome);
+    note({ outcome, id: this.id, digest: this.#digest, by, decidedBy });
+  }
+}
+
+const reasons = {
+  refused: 'approval.refused',
+  expired: 'approval.expired',
+  impossible: 'approval.impossible',
+} as const satisfies Readonly<Record<string, ErrorReason>>;

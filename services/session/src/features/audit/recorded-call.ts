@@ -1,0 +1,120 @@
+/** One call on its way, with the audit records of its start, its end, and the questions of its server. */
+import type { AuditEvent } from '@omnibus/audit';
+import {
+  errorTable,
+  fault,
+  isObject,
+  type ErrorReason,
+  type ExchangeEvent,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type InputAnswer,
+  type InputKey,
+} from '@omnibus/protocol';
+import type { CallScreen } from '../../call/transform.ts';
+import type { QuestionRecords } from './question-records.ts';
+import type { CallRecordsOptions } from './records.ts';
+import { ruleOf } from './rule-of.ts';
+import type { WatchedCall } from '../../call/watchers.ts';
+
+/** An event whose request is open. */
+export type OpenEvent = { -readonly [Member in keyof AuditEvent]: AuditEvent[Member] };
+
+interface RecordedCallOptions {
+  readonly options: Pick<CallRecordsOptions, 'audit' | 'unsafe'>;
+  /** Its record, which is written when the call ends; undefined where the audit does not want it. */
+  readonly event: OpenEvent | undefined;
+  /** The screen of its messages, which knows what guardrails have decided. */
+  readonly screen: CallScreen | undefined;
+  /** When it was sent, by `performance.now()`. */
+  readonly since: number;
+  readonly questions: () => QuestionRecords;
+}
+
+/** One call, which is put on record with the questions of its server. */
+export class RecordedCall implements WatchedCall {
+  readonly #call: RecordedCallOptions;
+  #questions: QuestionRecords | undefined;
+
+  constructor(call: RecordedCallOptions) {
+    this.#call = call;
+  }
+
+  /** With `audit.strict`, what writes is sent once a record says that it has started, and that record is safe. */
+  hold(): Promise<GatewayFault | undefined> | undefined {
+    const { event, options } = this.#call;
+    return event?.weight === 'write' && options.audit.isStrict ? this.#confirm(event) : undefined;
+  }
+
+  async #confirm(event: OpenEvent): Promise<GatewayFault | undefined> {
+    const { audit, unsafe } = this.#call.options;
+    if (await audit.confirm({ ...event, outcome: 'started' })) return undefined;
+    unsafe();
+    return fault('audit.unavailable');
+  }
+
+  asked(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
+    this.#questions ??= this.#call.questions();
+    this.#questions.asked(event);
+  }
+
+  answered(input: InputKey, answer: InputAnswer): void {
+    this.#questions?.answered(input, answer);
+  }
+
+  withdrawn(input: InputKey): void {
+    this.#questions?.withdrawn(input);
+  }
+
+  ended(of: ExchangeOutcome | 'cancelled', characters: number | undefined): void {
+    this.#questions?.ended();
+    const { event, screen, since, options } = this.#call;
+    if (event === undefined) return;
+    event.durationMs = performance.now() - since;
+    event.responseBytes = characters;
+    conclude(event, of);
+    if (of !== 'cancelled' && of.kind === 'result' && options.audit.wantsResults) event.result = of.result;
+    if (screen !== undefined && screen.notes.length > 0) event.more = { ...event.more, guardrails: screen.notes };
+    options.audit.record(event);
+  }
+}
+
+/** Notes the outcome of a request in its event. */
+function conclude(event: OpenEvent, of: ExchangeOutcome | 'cancelled'): void {
+  if (of === 'cancelled') {
+    event.outcome = of;
+    return;
+  }
+  switch (of.kind) {
+    case 'result': {
+      const { isError, resultType, inputRequests } = of.result;
+      event.outcome = isError === true ? 'tool_error' : 'ok';
+      if (resultType === 'input_required')
+        event.more = { ...event.more, result_type: resultType, questions: questionsOf(inputRequests) };
+      return;
+    }
+    case 'error':
+      event.outcome = 'fault';
+      event.code = of.error.code;
+      return;
+    case 'fault': {
+      const { reason, data } = of.fault;
+      event.outcome = isUnknown(reason) ? 'unknown' : 'fault';
+      event.reason = reason;
+      const { rule } = ruleOf(data);
+      if (rule !== undefined) event.rule = rule;
+    }
+  }
+}
+
+function questionsOf(requests: unknown): readonly string[] {
+  return isObject(requests)
+    ? Object.values(requests)
+        .flatMap((each) => (isObject(each) && typeof each['method'] === 'string' ? [each['method'].slice(0, 100)] : []))
+        .slice(0, 100)
+    : [];
+}
+
+function isUnknown(reason: ErrorReason): boolean {
+  return Object.hasOwn(errorTable, reason) && errorTable[reason].retry === 'unknown-outcome';
+}

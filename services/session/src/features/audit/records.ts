@@ -1,0 +1,236 @@
+/**
+ * Audit records of requests of clients: of each exchange when it ends, each list, each refusal, and each question of a server with its outcome.
+ * They exist only where an audit is configured. Calls do not wait for them, except those that `audit.strict` holds back until a record is safe.
+ */
+import type { Audit, AuditEvent, Weight, Who } from '@omnibus/audit';
+import { definitionDigest, type View } from '@omnibus/catalog';
+import {
+  isObject,
+  listKindOf,
+  repeatableMethods,
+  type Caller,
+  type GatewayFault,
+  type JsonObject,
+  type JsonRpcRequest,
+  type ServerName,
+  type SessionKey,
+} from '@omnibus/protocol';
+import type { CallScreen } from '../../call/transform.ts';
+import { QuestionRecords } from './question-records.ts';
+import { RecordedCall, type OpenEvent } from './recorded-call.ts';
+import type { Destination } from '../../call/plan.ts';
+import { ruleOf } from './rule-of.ts';
+import type { CallWatcher, Note, Requested, Requester, SentCall, SentFor, WatchedCall } from '../../call/watchers.ts';
+
+/** Whether the definitions of a server are compared with approved ones. */
+type IsPinned = (server: ServerName) => boolean;
+
+export interface CallRecordsOptions {
+  readonly audit: Audit;
+  readonly isPinned: IsPinned;
+  readonly whoOf: (caller: Caller) => Who;
+  /** Called when a call was not sent because its record could not be made safe. */
+  readonly unsafe: () => void;
+}
+
+export class CallRecords implements CallWatcher {
+  readonly #options: CallRecordsOptions;
+
+  constructor(options: CallRecordsOptions) {
+    this.#options = options;
+  }
+
+  refused(requester: Requester, requested: Requested, { reason, data }: GatewayFault): void {
+    const { audit } = this.#options;
+    if (!audit.wants('refusal')) return;
+    audit.record({
+      ...this.#event('mcp.refused', 'refusal', requester, requested),
+      outcome: 'denied',
+      reason,
+      ...ruleOf(data),
+      ...noted(requested.permission?.screen),
+    });
+  }
+
+  turnedAway(session: SessionKey | undefined, sent: SentFor, { reason }: GatewayFault): void {
+    const { audit, whoOf: who } = this.#options;
+    if (!audit.wants('refusal')) return;
+    const { caller } = sent;
+    const {
+      id,
+      method,
+      params: { name, uri } = {},
+    }: Partial<JsonRpcRequest> = sent.kind === 'open'
+      ? sent.request
+      : sent.kind === 'post' && sent.message.kind !== 'response'
+        ? sent.message.message
+        : {};
+    audit.record({
+      name: 'mcp.refused',
+      weight: 'refusal',
+      who: who(caller),
+      endpoint: caller.endpoint,
+      session,
+      method: method?.slice(0, 200),
+      id,
+      publicName: typeof name === 'string' ? name : undefined,
+      uri: typeof uri === 'string' ? uri : undefined,
+      outcome: 'denied',
+      reason,
+    });
+  }
+
+  listed(requester: Requester, requested: Requested, characters: number): void {
+    const { audit } = this.#options;
+    if (audit.wants('read'))
+      audit.record({
+        ...this.#event('mcp.list', 'read', requester, requested),
+        outcome: 'ok',
+        responseBytes: characters,
+      });
+  }
+
+  sent({ client, call, to, since, trace }: SentCall): WatchedCall {
+    const requested = { id: call.id, method: call.method, params: call.given, trace, permission: call.permission };
+    const event = this.#begun(client, requested, call.view, to);
+    return new RecordedCall({
+      options: this.#options,
+      event,
+      screen: call.permission?.screen,
+      since,
+      questions: () => this.questions(client, to.server, trace),
+    });
+  }
+
+  /** @returns the record of a request that is about to be sent; undefined where the audit does not want it. */
+  #begun(
+    requester: Requester,
+    requested: Requested,
+    view: View,
+    { server, tool, task, params }: Destination,
+  ): OpenEvent | undefined {
+    const { method, params: given } = requested;
+    const weight = weightOf(method, given, view);
+    // A refusal by the server is recorded as its answer, not as a refusal of the gateway.
+    if (!this.#options.audit.wants(weight)) return undefined;
+    const event = this.#event(kindOf(method), weight, requester, requested);
+    const entry =
+      method === 'tools/call' && typeof given['name'] === 'string' && this.#options.isPinned(server)
+        ? view.tool(given['name'])
+        : undefined;
+    if (entry !== undefined) event.more = { ...event.more, definition: digestOf(entry) };
+    event.server = server;
+    event.target = tool ?? (task?.tool || nameOf(params));
+    event.args = method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'];
+    return event;
+  }
+
+  noted(requester: Requester, requested: Requested | undefined, note: Note): void {
+    this.#options.audit.record({
+      ...(requested === undefined
+        ? {
+            weight: 'always',
+            who: this.#options.whoOf(requester.asking),
+            endpoint: requester.asking.endpoint,
+            session: requester.key,
+            revision: requester.dialect.revision,
+          }
+        : this.#event(note.name, 'always', requester, requested)),
+      ...note,
+    });
+  }
+
+  /** Records for the questions of a server during one call, or outside of any. */
+  questions(requester: Requester, server: ServerName, trace?: string): QuestionRecords {
+    return new QuestionRecords((method, outcome, since, more) =>
+      this.#options.audit.record({
+        name: 'mcp.question',
+        weight: 'always',
+        who: this.#options.whoOf(requester.asking),
+        endpoint: requester.asking.endpoint,
+        session: requester.standsAlone ? undefined : requester.key,
+        trace,
+        method,
+        revision: requester.dialect.revision,
+        server,
+        outcome,
+        durationMs: performance.now() - since,
+        more,
+      }),
+    );
+  }
+
+  /** An event with all members that one may get, so that those of all calls have one form. */
+  #event(
+    kind: AuditEvent['name'],
+    weight: Weight,
+    { key, asking, standsAlone, dialect: { revision } }: Requester,
+    { id, method, params, trace, permission }: Requested,
+  ): OpenEvent {
+    const { name, uri } = params;
+    return {
+      name: kind,
+      weight,
+      who: this.#options.whoOf(asking),
+      endpoint: asking.endpoint,
+      session: standsAlone ? undefined : key,
+      trace,
+      method: method.slice(0, 200),
+      revision,
+      id,
+      server: undefined,
+      target: undefined,
+      publicName: typeof name === 'string' ? name : undefined,
+      uri: typeof uri === 'string' ? uri : undefined,
+      args: undefined,
+      result: undefined,
+      outcome: undefined,
+      reason: undefined,
+      code: undefined,
+      rule: permission?.rule,
+      policy: permission?.policy,
+      durationMs: undefined,
+      responseBytes: undefined,
+      more: answersOf(params),
+    };
+  }
+}
+
+/** The decisions of guardrails about the messages of a request. */
+function noted(screen: CallScreen | undefined): { readonly more?: AuditEvent['more'] } {
+  const notes = screen?.notes ?? [];
+  return notes.length === 0 ? {} : { more: { guardrails: notes } };
+}
+
+/** Digests of definitions, by their object in the catalogue, which stays the same until the definition changes. */
+const digests = new WeakMap<JsonObject, string>();
+
+/** The digest of a definition, as `omnibus definitions` shows it. */
+function digestOf(entry: JsonObject): string {
+  const known = digests.get(entry) ?? definitionDigest(entry);
+  digests.set(entry, known);
+  return known;
+}
+
+/** The name of the event, by the last word of the method. */
+function kindOf(method: string): 'mcp.list' | 'mcp.read' | 'mcp.call' {
+  if (method.endsWith('/list')) return 'mcp.list';
+  return method.endsWith('/read') ? 'mcp.read' : 'mcp.call';
+}
+
+/** Whether a request counts as reading or writing. A call of a tool is reading if the tool has the annotation `readOnlyHint`. */
+function weightOf(method: string, { name }: JsonObject, view: View): Weight {
+  if (method !== 'tools/call')
+    return listKindOf(method) !== undefined || repeatableMethods.has(method) ? 'read' : 'write';
+  const annotations = typeof name === 'string' ? view.tool(name)?.['annotations'] : undefined;
+  return isObject(annotations) && annotations['readOnlyHint'] === true ? 'read' : 'write';
+}
+
+function nameOf({ name }: JsonObject): string | undefined {
+  return typeof name === 'string' ? name : undefined;
+}
+
+/** The number of answers that a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+function answersOf({ inputResponses }: JsonObject): AuditEvent['more'] {
+  return isObject(inputResponses) ? { answers: Object.keys(inputResponses).length } : undefined;
+}

@@ -1,0 +1,29 @@
+/** Callers, tools and servers that operators have blocked, and servers that they have paused. */
+import { Blocks, openingAdvice, type Bus } from '@omnibus/bus';
+import type { Logger } from '@omnibus/telemetry';
+import type { SessionFeature } from '../../feature.ts';
+import { blockGate } from './gate.ts';
+
+/** @returns undefined if the blocks cannot be opened on the bus, for example since the permissions of NATS are of an older version: calls are served without. */
+export async function openBlocks(bus: Bus, log: Logger): Promise<SessionFeature | undefined> {
+  const blocks = await Blocks.open(bus).catch((error: unknown) => {
+    log.error({ what: 'blocks', problem: String(error) }, `this cannot be opened on the bus: ${openingAdvice(error)}`);
+    return undefined;
+  });
+  return blocks === undefined
+    ? undefined
+    : {
+        name: 'blocks',
+        get isOn() {
+          return blocks.size > 0;
+        },
+        gates: [blockGate(blocks)],
+        barrier: blocks,
+        start: ({ changed, barred }) =>
+          blocks.onChanged((added) => {
+            changed();
+            if (added !== undefined) barred();
+          }),
+        stop: () => blocks.close(),
+      };
+}

@@ -1,0 +1,35 @@
+/** Guardrails look at a request before it is sent. What they change of it is planned, and decided by the rules, again. */
+import type { Gate } from '../../call/gates.ts';
+import { isSamePlace } from '../../call/planned-again.ts';
+import { withChanges } from '../../call/request-params.ts';
+import { screenFirst } from '../../call/screen-first.ts';
+
+export const guardrailGate: Gate = {
+  takes({ call, plan }, run) {
+    const screen = call.permission?.screen;
+    if (screen?.looksAt('requests') !== true || !('params' in plan) || plan.kind === 'search') return false;
+    // What the endpoint fixes is the operator's own; guardrails neither look at it nor show it.
+    const { arguments: _fixed, ...rest } = plan.params;
+    const given = call.given['arguments'] === undefined ? rest : { ...rest, arguments: call.given['arguments'] };
+    screenFirst(run.open, call, screen, given, (made, hasWaited) => {
+      const isChanged = !('fault' in made) && made.payload !== given;
+      if ('fault' in made) run.messages.deny(call, made.fault);
+      else if (!isChanged && !hasWaited) run.next(guardrailGate, { call, plan });
+      else {
+        const next = run.again(isChanged ? { ...call, given: withChanges(call.given, given, made.payload) } : call);
+        const { permission } = next.call;
+        // Other guardrails may be for another server.
+        if (hasWaited && next.plan.kind !== 'refuse' && !isSamePlace(next.plan, plan)) run.from(guardrailGate, next);
+        else
+          run.next(
+            guardrailGate,
+            next.plan.kind === 'refuse' && permission !== undefined
+              ? { ...next, call: { ...next.call, permission: { ...permission, screen } } }
+              : next,
+          );
+      }
+      run.idleWhenDone();
+    });
+    return true;
+  },
+};

@@ -1,0 +1,412 @@
+/**
+ * What the messages of one request pass on their way: what rules redact in what its server says (`redact` under `access`), and the guardrails that are about it, in the
+ * order of the file; what one has changed is what the next one sees. Nothing is looked at where there is neither.
+ *
+ * Where nobody outside is asked, whoever waits is called at once, and nothing is deferred. Else messages keep their order (`in-order.ts`).
+ */
+import type { Guardrail, Redaction, SchemaProblem, Stage } from '@omnibus/policy';
+import {
+  fault,
+  isObject,
+  labelsKey,
+  toErrorObject,
+  type ExchangeEvent,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type InputAnswer,
+  type InputKey,
+  type JsonObject,
+  type JsonRpcErrorObject,
+  type ProgressEvent,
+} from '@omnibus/protocol';
+import type { Wanted } from '../../call/permission.ts';
+import type { Questioner } from '../../call/client-port.ts';
+import type { CallScreen } from '../../call/transform.ts';
+import { builtInVerdict } from './built-in.ts';
+import { InOrder } from './in-order.ts';
+import type { ScreenedMessage, Verdict } from './message.ts';
+import type { Outside, OutsideCaller } from './outside.ts';
+import { redactedOutcome } from './redacted.ts';
+import { changeProblem, consistent, promiseProblem } from './shape.ts';
+import { stopped, withLabels, type Passed, type Screened } from './words.ts';
+
+/** What became of a message by a guardrail. */
+export interface GuardrailNote {
+  readonly guardrail: string;
+  readonly stage: Stage;
+  readonly action: 'denied' | 'changed' | 'labelled' | 'failed' | 'recorded';
+}
+
+export interface ScreenOptions {
+  readonly redaction: Redaction | undefined;
+  readonly guardrails: readonly Guardrail[];
+  readonly wanted: Wanted;
+  readonly caller: OutsideCaller;
+  /** Undefined where nobody can be asked. */
+  readonly outside: Outside | undefined;
+  readonly schemaProblem: SchemaProblem;
+  /** Logs and counts. @param problem why a check failed. */
+  readonly tell: (note: GuardrailNote, problem?: string) => void;
+}
+
+type Then<Made> = (made: Made) => void;
+type Input = Extract<ExchangeEvent, { kind: 'input' }>;
+
+/** Bound on what is noted of one request: a call may say any number of things. */
+const maxNotes = 50;
+
+export class Screen implements CallScreen {
+  readonly #options: ScreenOptions;
+  readonly #order: InOrder | undefined;
+  readonly #notes = new Set<string>();
+  /** Methods of open questions, by which their answers are looked at. */
+  readonly #asked = new Map<InputKey, string>();
+
+  constructor(options: ScreenOptions) {
+    this.#options = options;
+    this.#order = options.guardrails.some(({ check }) => check.kind === 'outside') ? new InOrder() : undefined;
+  }
+
+  /** What became of the messages, for the record: `guardrail stage action`. */
+  get notes(): readonly string[] {
+    return [...this.#notes];
+  }
+
+  /** Notes what the screen of the same request before it has noted. */
+  goesOnFrom(before: CallScreen | undefined): void {
+    for (const note of before?.notes ?? []) this.#notes.add(note);
+  }
+
+  /** Whether something may be taken out of what is said, so that it is not shown elsewhere. */
+  get takesOut(): boolean {
+    return this.#options.redaction !== undefined || this.#options.guardrails.some(({ action }) => action !== 'label');
+  }
+
+  looksAt(stage: Stage): boolean {
+    return this.#options.guardrails.some(({ stages }) => stages.has(stage));
+  }
+
+  // --- what clients send -----------------------------------------------------------------------------------------------------
+
+  /** @param params with the server's own names. */
+  request(params: JsonObject, then: Then<Screened<JsonObject>>): void {
+    this.#screen({ stage: 'requests', event: this.#options.wanted.method, phase: 'request' }, params, false, then);
+  }
+
+  /** A client's answer to a question of the server, or what the server is told instead. */
+  answer(method: string, answer: InputAnswer, then: Then<InputAnswer>): void {
+    if ('error' in answer) then(answer);
+    else
+      this.#screen({ stage: 'requests', event: method, phase: 'response' }, answer.result, false, (made) =>
+        then('fault' in made ? { error: toErrorObject(made.fault) } : { result: made.payload }),
+      );
+  }
+
+  /** What waits for a client's answers, with each answer looked at before it is passed on. */
+  asker(waits: Questioner): Questioner {
+    if (!this.looksAt('requests')) return waits;
+    return {
+      id: waits.id,
+      answerInput: (input, answer) => {
+        const method = this.#asked.get(input) ?? 'elicitation/create';
+        this.#asked.delete(input);
+        this.answer(method, answer, (made) => waits.answerInput(input, made));
+      },
+      passInputProgress: (input, params) => waits.passInputProgress(input, params),
+    };
+  }
+
+  // --- what servers say ------------------------------------------------------------------------------------------------------
+
+  outcome(given: ExchangeOutcome, then: Then<ExchangeOutcome>): void {
+    const outcome = redactedOutcome(given, this.#options.redaction);
+    if (!this.looksAt('results') && !this.looksAt('questions')) {
+      then(outcome);
+      return;
+    }
+    this.#inOrder(false, then, (pass) => {
+      if (outcome.kind === 'result') this.#result(outcome, pass);
+      else if (outcome.kind === 'error')
+        this.#error(outcome.error, (made) =>
+          pass('fault' in made ? { kind: 'fault', fault: made.fault } : { kind: 'error', error: made.payload }),
+        );
+      else pass({ kind: 'fault', fault: this.#fault(outcome.fault) });
+    });
+  }
+
+  /** Says something that comes before the answer; nothing where it is denied. */
+  said<Said extends JsonObject | undefined>(event: string, given: Said, then: Then<Said>): void {
+    const { redaction } = this.#options;
+    const said = given === undefined || redaction === undefined ? given : redaction.said(given);
+    if (said === undefined || !this.looksAt('results')) {
+      then(said);
+      return;
+    }
+    this.#inOrder<Said | undefined>(
+      true,
+      (made) => (made === undefined ? undefined : then(made)),
+      (pass) =>
+        this.#words(event, said, (made) =>
+          pass('fault' in made ? undefined : (withLabels(made.payload, made.labels) as Said)),
+        ),
+    );
+  }
+
+  progress(event: ProgressEvent, then: Then<ProgressEvent>): void {
+    const { kind, progress, total, message, more } = event;
+    // Numbers alone say nothing.
+    if (message === undefined && more === undefined && this.#order === undefined) then(event);
+    else
+      this.said<JsonObject>(
+        'notifications/progress',
+        { ...(message === undefined ? {} : { message }), ...(more === undefined ? {} : { more }) },
+        ({ message: text, more: others, _meta }) => {
+          const extra =
+            _meta === undefined ? (others as JsonObject | undefined) : { ...(others as JsonObject | undefined), _meta };
+          then({
+            kind,
+            progress,
+            ...(total === undefined ? {} : { total }),
+            ...(typeof text === 'string' ? { message: text } : {}),
+            ...(extra === undefined ? {} : { more: extra }),
+          });
+        },
+      );
+  }
+
+  /** @param refuse answers the server in the client's place. */
+  question(event: Input, then: Then<Input>, refuse: Then<InputAnswer>): void {
+    if (this.looksAt('requests')) this.#asked.set(event.input, event.method);
+    const { redaction } = this.#options;
+    const params = redaction === undefined ? event.params : redaction.said(event.params);
+    if (!this.looksAt('questions')) {
+      then({ ...event, params });
+      return;
+    }
+    this.#inOrder<Screened<JsonObject>>(
+      false,
+      (made) =>
+        'fault' in made
+          ? refuse({ error: toErrorObject(made.fault) })
+          : then({ ...event, params: withLabels(made.payload, made.labels) }),
+      (pass) => this.#question(event.method, params, pass),
+    );
+  }
+
+  /** Something that is neither said nor asked, and must not overtake what was: the withdrawal of a question. */
+  after(act: () => void): void {
+    this.#inOrder(false, act, (pass) => pass(undefined));
+  }
+
+  #question(event: string, params: JsonObject, then: Then<Screened<JsonObject>>): void {
+    this.#screen({ stage: 'questions', event, phase: 'request' }, params, false, then);
+  }
+
+  #words(event: string, words: JsonObject, then: Then<Screened<JsonObject>>): void {
+    this.#screen({ stage: 'results', event, phase: 'response' }, words, false, then);
+  }
+
+  /** A fault is the gateway's own, and may repeat what the server answered. Nobody outside is asked about it, and what it means for the call stays. */
+  #fault({ reason, message, data }: GatewayFault): GatewayFault {
+    const own = this.#options.guardrails.filter(
+      ({ check, stages }) => check.kind !== 'outside' && stages.has('results'),
+    );
+    let cleaned: GatewayFault = fault(reason, message, data);
+    this.#step(
+      own,
+      { stage: 'results', event: this.#options.wanted.method, phase: 'response' },
+      false,
+      { payload: { message, ...(data === undefined ? {} : { data }) }, labels: [] },
+      (made) => {
+        if ('fault' in made) cleaned = fault(reason, made.fault.message);
+        else
+          cleaned = fault(
+            reason,
+            String(made.payload['message']),
+            isObject(made.payload['data']) ? made.payload['data'] : data,
+          );
+      },
+    );
+    return cleaned;
+  }
+
+  #error({ code, message, data }: JsonRpcErrorObject, then: Then<Screened<JsonRpcErrorObject>>): void {
+    this.#words(this.#options.wanted.method, { message, ...(data === undefined ? {} : { data }) }, (made) => {
+      if ('fault' in made) {
+        then(made);
+        return;
+      }
+      const {
+        payload: { message: text, data: more },
+        labels,
+      } = made;
+      // An error has no `_meta`; what is said besides stands in `data`.
+      const all = labels.length > 0 && (more === undefined || isObject(more)) ? { ...more, [labelsKey]: labels } : more;
+      then({ payload: { code, message: String(text), ...(all === undefined ? {} : { data: all }) }, labels });
+    });
+  }
+
+  #result(outcome: Extract<ExchangeOutcome, { kind: 'result' }>, then: Then<ExchangeOutcome>): void {
+    const { inputRequests, ...result } = outcome.result;
+    const { wanted, schemaProblem } = this.#options;
+    this.#screen({ stage: 'results', event: wanted.method, phase: 'response' }, result, true, (made) => {
+      if ('fault' in made) {
+        then({ kind: 'fault', fault: made.fault });
+        return;
+      }
+      const whole = made.payload === result ? result : consistent(result, made.payload);
+      const problem =
+        whole === undefined
+          ? 'its text and its structured content differ'
+          : made.payload === result
+            ? undefined
+            : promiseProblem(whole, wanted.entry, schemaProblem);
+      if (whole === undefined || problem !== undefined) {
+        this.#note(
+          { guardrail: [...this.#notes].at(-1)?.split(' ')[0] ?? 'unknown', stage: 'results', action: 'failed' },
+          `the changed result is not what the tool promises: ${problem ?? ''}`,
+        );
+        then({
+          kind: 'fault',
+          fault: fault(
+            'guardrail.withheld',
+            'the answer was withheld: without what may not be passed on, it is not what the tool promises to answer',
+          ),
+        });
+        return;
+      }
+      const labelled = withLabels(whole, made.labels);
+      if (isObject(inputRequests)) this.#inputRequests(outcome, labelled, Object.entries(inputRequests), then);
+      else then({ ...outcome, result: inputRequests === undefined ? labelled : { ...labelled, inputRequests } });
+    });
+  }
+
+  /** Questions that are answered with the next request (2026-07-28 basic/patterns, Multi Round-Trip Requests): one that is denied denies the result, since the server waits for all. */
+  #inputRequests(
+    outcome: Extract<ExchangeOutcome, { kind: 'result' }>,
+    result: JsonObject,
+    requests: readonly (readonly [string, unknown])[],
+    then: Then<ExchangeOutcome>,
+    made: JsonObject = {},
+  ): void {
+    const [first, ...others] = requests;
+    if (first === undefined) {
+      then({ ...outcome, result: { ...result, inputRequests: made } });
+      return;
+    }
+    const [key, request] = first;
+    const next = (value: unknown): void =>
+      this.#inputRequests(outcome, result, others, then, { ...made, [key]: value });
+    if (!isObject(request) || !isObject(request['params'])) next(request);
+    else
+      this.#question(String(request['method']), request['params'], (screened) =>
+        'fault' in screened
+          ? then({ kind: 'fault', fault: screened.fault })
+          : next({ ...request, params: withLabels(screened.payload, screened.labels) }),
+      );
+  }
+
+  // --- one guardrail after the other -----------------------------------------------------------------------------------------
+
+  #inOrder<Made>(isDispensable: boolean, then: Then<Made>, make: (pass: Then<Made>) => void): void {
+    if (this.#order === undefined) make(then);
+    else
+      this.#order.run(
+        (done) =>
+          make((made) => {
+            then(made);
+            done();
+          }),
+        isDispensable,
+      );
+  }
+
+  #screen(message: ScreenedMessage, payload: JsonObject, isResult: boolean, then: Then<Screened<JsonObject>>): void {
+    const guardrails = this.#options.guardrails.filter(({ stages }) => stages.has(message.stage));
+    this.#step(guardrails, message, isResult, { payload, labels: [] }, then);
+  }
+
+  #step(
+    guardrails: readonly Guardrail[],
+    message: ScreenedMessage,
+    isResult: boolean,
+    given: Passed<JsonObject>,
+    then: Then<Screened<JsonObject>>,
+  ): void {
+    let made = given;
+    for (const [index, guardrail] of guardrails.entries()) {
+      const { check } = guardrail;
+      if (check.kind === 'outside') {
+        const { payload, labels } = made;
+        const hear = (verdict: Verdict): void => {
+          const next = this.#take(guardrail, message, { payload, labels }, verdict);
+          if ('fault' in next) then(next);
+          else this.#step(guardrails.slice(index + 1), message, isResult, next, then);
+        };
+        if (this.#options.outside === undefined) hear({ kind: 'failed', problem: 'nobody can be asked here' });
+        else
+          this.#options.outside.ask({ id: guardrail.id, check, message, payload, caller: this.#options.caller }, hear);
+        return;
+      }
+      const next = this.#take(
+        guardrail,
+        message,
+        made,
+        builtInVerdict({ ...guardrail, check }, message, made.payload, isResult),
+      );
+      if ('fault' in next) {
+        then(next);
+        return;
+      }
+      made = next;
+    }
+    then(made);
+  }
+
+  #take(
+    guardrail: Guardrail,
+    message: ScreenedMessage,
+    given: Passed<JsonObject>,
+    said: Verdict,
+  ): Screened<JsonObject> {
+    const { id, check, isRecorded, because } = guardrail;
+    if (said.kind === 'allow') return given;
+    // What somebody outside says is checked here.
+    const problem =
+      check.kind === 'outside' && said.kind === 'change' ? changeProblem(given.payload, said.payload) : undefined;
+    const verdict: Verdict =
+      problem === undefined ? said : { kind: 'failed', problem: `the changed message is none: ${problem}` };
+    const { stage } = message;
+    const note = (action: GuardrailNote['action'], why?: string): void =>
+      this.#note({ guardrail: id, stage, action }, why);
+    if (verdict.kind === 'failed') {
+      note('failed', verdict.problem);
+      return isRecorded || (check.kind === 'outside' && check.isOpen)
+        ? given
+        : { fault: stopped(id, message, 'it could not be checked', undefined, true) };
+    }
+    if (isRecorded) {
+      note('recorded');
+      return given;
+    }
+    switch (verdict.kind) {
+      case 'deny':
+        note('denied');
+        return {
+          fault: stopped(id, message, 'it contains what may not be passed on', verdict.because ?? because, false),
+        };
+      case 'change':
+        note('changed');
+        return { ...given, payload: verdict.payload };
+      case 'label':
+        note('labelled');
+        return { ...given, labels: [...given.labels, ...verdict.labels.map((label) => ({ guardrail: id, label }))] };
+    }
+  }
+
+  #note(note: GuardrailNote, problem?: string): void {
+    const { guardrail, stage, action } = note;
+    if (this.#notes.size < maxNotes) this.#notes.add(`${guardrail} ${stage} ${action}`);
+    this.#options.tell(note, problem);
+  }
+}

@@ -1,0 +1,71 @@
+/** The features of a session worker. */
+import type { Audit } from '@omnibus/audit';
+import type { Bus } from '@omnibus/bus';
+import type { Config } from '@omnibus/config';
+import { Proofs } from '@omnibus/identity';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { Guardrails, Policy } from '@omnibus/policy';
+import type { WorkerId } from '@omnibus/protocol';
+import type { Failures, Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
+import { noBarrier } from '../call/barrier.ts';
+import type { SessionFeature } from '../feature.ts';
+import { openApprovals } from './approvals/feature.ts';
+import { audit } from './audit/feature.ts';
+import { openBlocks } from './blocks/feature.ts';
+import { guardrails } from './guardrails/feature.ts';
+import { openLimits } from './limits/feature.ts';
+import { reports } from './reports/feature.ts';
+import { rules } from './rules/feature.ts';
+import { traces } from './traces/feature.ts';
+
+export interface FeatureOptions {
+  readonly config: Config;
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
+  /** Verifies the edges' signatures of callers' identities; undefined in a gateway of one process, where nothing else is on the bus. */
+  readonly proofs?: Proofs | undefined;
+  /** The compiled rules of `access`; left out where there are none. */
+  readonly policy?: Policy | undefined;
+  /** The guardrails, compiled; left out where there are none. */
+  readonly guardrails?: Guardrails | undefined;
+  /** Undefined where no audit is configured. */
+  readonly audit?: Audit | undefined;
+  /** Reports calls to those who watch them; left out where nothing can be watched. */
+  readonly tap?: Tap | undefined;
+  readonly failures?: Failures | undefined;
+}
+
+/** What a feature needs to know of its worker. */
+export interface FeatureWorker {
+  readonly worker: WorkerId;
+  /** The number of session workers. */
+  readonly workers: () => number;
+}
+
+/** The list of features. Its order is that of gates, of transforms and of watchers. */
+export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker): Promise<readonly SessionFeature[]> {
+  const { config, bus, wheel, log, metrics, proofs, policy, guardrails: compiled } = options;
+  const parts = { config, bus, wheel, log, metrics, proofs };
+  const blocks = await openBlocks(bus, log);
+  const guards = guardrails({ policy, guardrails: compiled });
+  const [onceMore] = blocks?.gates ?? guards.gates ?? [];
+  return [
+    rules(parts, { policy, guardrails: compiled }),
+    guards,
+    ...(blocks === undefined ? [] : [blocks]),
+    openApprovals({ ...parts, limits: config.limits, worker: of.worker }, policy),
+    await openLimits({
+      ...parts,
+      ...of,
+      factsOf: (caller) => Proofs.factsOf(caller, proofs),
+      barrier: blocks?.barrier ?? noBarrier,
+      onceMore,
+    }),
+    ...(options.tracing === undefined ? [] : [traces(options.tracing)]),
+    ...(options.audit === undefined ? [] : [audit(options.audit, parts)]),
+    reports(options),
+  ];
+}

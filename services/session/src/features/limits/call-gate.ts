@@ -1,0 +1,91 @@
+/** Applies limits to a call after its server is found and before it is sent. Counts what was used too. */
+import type { ExchangeOutcome, Facts, GatewayFault } from '@omnibus/protocol';
+import type { CallFollower } from '../../call/client-port.ts';
+import type { Charge } from './charge.ts';
+import { wasExecuted, type Limiter } from './limiter.ts';
+import type { LimitedRequest } from './rules.ts';
+import type { Usage, Used } from './usage.ts';
+
+/** Settles the limits and counts the use of one call when it ends. */
+export class CallAccounting implements CallFollower {
+  readonly #request: LimitedRequest;
+  readonly #charge: Charge | undefined;
+  readonly #usage: Usage | undefined;
+
+  constructor(request: LimitedRequest, charge: Charge | undefined, usage: Usage | undefined) {
+    this.#request = request;
+    this.#charge = charge;
+    this.#usage = usage;
+  }
+
+  /** Whether it counts as running call (`concurrency`). */
+  get holdsPlace(): boolean {
+    return this.#charge?.holdsPlace === true;
+  }
+
+  /** The call goes on as a task after its answer, and keeps its place. @returns gives the place back. */
+  runOn(): () => void {
+    return this.#charge?.runOn() ?? (() => undefined);
+  }
+
+  /** @param size of the result, in characters of JSON. */
+  answered(outcome: ExchangeOutcome, size: number): void {
+    const isExecuted = wasExecuted(outcome);
+    this.#charge?.end(isExecuted, size);
+    if (this.#request.isFetch === true) this.#usage?.noteBytes(this.#used, size);
+    else if (isExecuted)
+      this.#usage?.note(this.#used, outcome.kind !== 'result' || outcome.result['isError'] === true, size);
+  }
+
+  /** The call was cancelled; it is unknown whether it was executed. */
+  cancelled(): void {
+    this.#charge?.end(true, 0);
+    if (this.#request.isFetch !== true) this.#usage?.note(this.#used, true, 0);
+  }
+
+  /** What was used. Servers may have any number of URIs, so all reads of a server are counted together. */
+  get #used(): Used {
+    const { caller, facts, server, kind, name } = this.#request;
+    return {
+      caller,
+      facts,
+      server,
+      tool: kind === 'resource' ? 'resources/read' : kind === 'prompt' ? `prompt:${name}` : name,
+    };
+  }
+
+  /** The call was not begun. */
+  takenBack(): void {
+    this.#charge?.takeBack();
+  }
+}
+
+export interface CallGateOptions {
+  readonly limiter: Limiter;
+  readonly usage: Usage | undefined;
+}
+
+export class CallGate {
+  readonly #options: CallGateOptions;
+
+  constructor(options: CallGateOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a call must pass the gate: one of an unknown caller need not, when nothing is limited. */
+  isFor(facts: Facts | undefined): boolean {
+    return facts !== undefined || this.#options.limiter.hasRules;
+  }
+
+  /** @returns undefined where there is nothing to note; a promise only where a part of a quota has to be leased first. It never rejects. */
+  begin(request: LimitedRequest): CallAccounting | undefined | GatewayFault | Promise<CallAccounting | GatewayFault> {
+    const { limiter, usage } = this.#options;
+    const counted = request.facts === undefined ? undefined : usage;
+    const charge = limiter.begin(request);
+    if (charge instanceof Promise)
+      return charge.then((found) => ('reason' in found ? found : new CallAccounting(request, found, counted)));
+    if (charge === undefined)
+      return counted === undefined ? undefined : new CallAccounting(request, undefined, counted);
+    return 'reason' in charge ? charge : new CallAccounting(request, charge, counted);
+  }
+}

@@ -1,0 +1,86 @@
+/** Limits and quotas that a call passes before it is sent. */
+import type { GatewayFault } from '@omnibus/protocol';
+import type { CallStream, ForwardedCall } from '../../call/client-port.ts';
+import type { Gate, GateRun } from '../../call/gates.ts';
+import { limitedRequestOf } from './limited-request.ts';
+import { WaitingRequest } from '../../call/open-requests.ts';
+import { isSamePlace, isUnchanged, type Planned } from '../../call/planned-again.ts';
+import type { CallAccounting, CallGate } from './call-gate.ts';
+import type { LimitedRequest } from './rules.ts';
+
+/** Counts a call against limits and quotas. @param onceMore the gate at which a call goes on that has changed while it waited. */
+export function limitGate(limits: CallGate, onceMore: Gate | undefined): Gate {
+  const gate: Gate = {
+    takes(planned, run) {
+      if (!limits.isFor(run.port.facts)) return false;
+      const { call, plan } = planned;
+      const request = limitedRequestOf(call.method, plan, run.port);
+      const accounting = request === undefined ? undefined : limits.begin(request);
+      if (accounting === undefined) return false;
+      if (accounting instanceof Promise) waitForLease({ gate, onceMore }, planned, run, accounting, request);
+      else if ('reason' in accounting) run.messages.deny(call, accounting);
+      else run.next(gate, { call: followedBy(accounting, call), plan });
+      return true;
+    },
+  };
+  return gate;
+}
+
+function followedBy<Stream extends CallStream>(
+  accounting: CallAccounting,
+  call: ForwardedCall<Stream>,
+): ForwardedCall<Stream> {
+  return { ...call, followers: call.followers === undefined ? [accounting] : [...call.followers, accounting] };
+}
+
+interface Way {
+  readonly gate: Gate;
+  readonly onceMore: Gate | undefined;
+}
+
+/** Waits until a part of a quota is leased from the bus; meanwhile the call is open, and may be cancelled. */
+function waitForLease<Stream extends CallStream>(
+  way: Way,
+  planned: Planned<Stream>,
+  run: GateRun<Stream>,
+  leasing: Promise<CallAccounting | GatewayFault>,
+  request: LimitedRequest | undefined,
+): void {
+  const { call } = planned;
+  const waiting = new WaitingRequest(
+    call,
+    () => call.stream.leaveUnanswered(),
+    (gatewayFault) => run.messages.answerFault(call.stream, call.id, gatewayFault),
+    request?.server,
+    request?.kind === 'tool' ? request.name : undefined,
+  );
+  run.open.add(waiting);
+  void leasing.then((accounting) => {
+    const isRefused = 'reason' in accounting;
+    run.open.resume(
+      waiting,
+      () => {
+        if (isRefused) run.messages.deny(call, accounting);
+        else whenGranted(way, planned, run, accounting);
+        run.idleWhenDone();
+      },
+      () => (isRefused ? undefined : accounting.takenBack()),
+    );
+  });
+}
+
+function whenGranted<Stream extends CallStream>(
+  { gate, onceMore }: Way,
+  planned: Planned<Stream>,
+  run: GateRun<Stream>,
+  accounting: CallAccounting,
+): void {
+  const next = run.again(planned.call);
+  if (isUnchanged(next, planned)) run.next(gate, { ...next, call: followedBy(accounting, next.call) });
+  else {
+    accounting.takenBack();
+    // Other guardrails may be for another server.
+    if (onceMore !== undefined && isSamePlace(next.plan, planned.plan)) run.from(onceMore, next);
+    else run.restart(next);
+  }
+}

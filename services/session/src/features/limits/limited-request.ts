@@ -1,0 +1,41 @@
+/** A planned request in the form that limits, quotas and blocks apply to. */
+import { isCustomMethod, type ExchangeMethod, type ServerName } from '@omnibus/protocol';
+import type { ClientPort, CallStream } from '../../call/client-port.ts';
+import type { Plan } from '../../call/plan.ts';
+import type { LimitedRequest } from './rules.ts';
+
+/** @returns undefined for what limits do not apply to: lists, completions, requests about running tasks, subscriptions, and what reaches no server. */
+export function limitedRequestOf(
+  method: ExchangeMethod,
+  plan: Plan,
+  { caller, facts, standsAlone }: Pick<ClientPort<CallStream>, 'caller' | 'facts' | 'standsAlone'>,
+): LimitedRequest | undefined {
+  if (plan.kind === 'refuse' || plan.kind === 'list') return undefined;
+  const server = plan.kind === 'search' ? plan.servers[0] : plan.server;
+  if (server === undefined) return undefined;
+  const task = 'task' in plan ? plan.task : undefined;
+  // In 2026-07-28 the state of a task contains its result.
+  if (
+    task?.tool !== undefined &&
+    task.tool !== '' &&
+    (method === 'tasks/result' || (method === 'tasks/get' && standsAlone))
+  )
+    return { caller, facts, server, kind: 'tool', name: task.tool, isFetch: true };
+  const of = (kind: LimitedRequest['kind'], name: unknown): LimitedRequest => ({
+    caller,
+    facts,
+    server: server satisfies ServerName,
+    kind,
+    name: String(name),
+  });
+  switch (method) {
+    case 'tools/call':
+      return of('tool', plan.params['name']);
+    case 'prompts/get':
+      return of('prompt', plan.params['name']);
+    case 'resources/read':
+      return of('resource', plan.params['uri']);
+    default:
+      return isCustomMethod(method) ? of('server', method) : undefined;
+  }
+}

@@ -1,0 +1,223 @@
+/** Reports calls to watchers (`Tap`), to the log, and to the list of the last failures. Arguments and results are never in the log or the list of failures. */
+import { randomBytes } from 'node:crypto';
+import { isObject, printable, type ExchangeOutcome, type GatewayFault, type JsonObject } from '@omnibus/protocol';
+import { shownTag, type Failures, type Logger, type Tap } from '@omnibus/telemetry';
+import type { CallStream, ForwardedCall } from '../../call/client-port.ts';
+import type { Destination } from '../../call/plan.ts';
+import type { CallWatcher, HeldCall, Requested, Requester, SentCall, WatchedCall } from '../../call/watchers.ts';
+
+export interface CallReportOptions {
+  readonly tap: Tap;
+  readonly failures: Failures;
+  readonly log: Logger;
+  /** Log level at which calls are logged. */
+  readonly level: 'off' | 'debug' | 'info';
+}
+
+type ReportedCall = Pick<ForwardedCall<CallStream>, 'method' | 'given' | 'stream'> &
+  Partial<Pick<ForwardedCall<CallStream>, 'permission' | 'tap'>>;
+
+const maxProblem = 300;
+
+export class CallReports implements CallWatcher {
+  readonly tap: Tap;
+  readonly #options: CallReportOptions;
+  readonly #isLogged: boolean;
+
+  constructor(options: CallReportOptions) {
+    this.#options = options;
+    this.tap = options.tap;
+    this.#isLogged = options.level !== 'off' && options.log.isLevelEnabled(options.level);
+  }
+
+  sent({ client, call, to, since }: SentCall): WatchedCall {
+    return this.#watched(client, call, to, since, this.#routed(client, call, to));
+  }
+
+  #watched(
+    client: Requester,
+    call: ReportedCall,
+    to: Pick<Destination, 'server' | 'tool'>,
+    since: number,
+    tag: string | undefined,
+  ): WatchedCall {
+    const ended = (outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void =>
+      this.#ended(client, call, to, outcome, {
+        tag,
+        since,
+        characters: outcome !== 'cancelled' && outcome.kind === 'fault' ? 0 : characters,
+      });
+    return tag === undefined ? { ended } : new TappedCall(this.tap, tag, ended);
+  }
+
+  /** Reports that a call is about to be sent to a server. @returns its tag where it is watched. */
+  #routed(
+    port: Requester,
+    call: ReportedCall,
+    to: Pick<Destination, 'server' | 'tool' | 'params'>,
+  ): string | undefined {
+    const { tap } = this;
+    if (!tap.isWatched) return undefined;
+    const tag = this.#chosen(port, call, to);
+    if (tag !== undefined)
+      tap.tell(tag, 'session', 'routed', {
+        ...this.#about(port, call, to),
+        revision: port.dialect.revision,
+        ...tap.payload(tag, to.params['arguments']),
+      });
+    return tag;
+  }
+
+  held({ client, call, to, since, event, more }: HeldCall): WatchedCall | undefined {
+    if (!this.tap.isWatched) return undefined;
+    const tag = this.#chosen(client, call, to);
+    if (tag === undefined) return undefined;
+    this.tap.tell(tag, 'session', event, { ...this.#about(client, call, to), ...more });
+    return this.#watched(client, call, to, since, tag);
+  }
+
+  continued(tag: string, event: string, more: JsonObject): void {
+    this.tap.tell(tag, 'session', event, more);
+  }
+
+  #chosen(
+    { info, key }: Requester,
+    { tap, stream }: ReportedCall,
+    { server, tool }: Pick<Destination, 'server' | 'tool'>,
+  ): string | undefined {
+    const tag = this.tap.chooseKnown(tap ?? stream.tap, { server, tool, client: info?.name, session: key });
+    if (tag !== undefined) stream.watchedAs?.(tag);
+    return tag;
+  }
+
+  /** Reports the end of a call. @param since when it was sent, by `performance.now()`. @param characters length of the answer as JSON. */
+  #ended(
+    port: Requester,
+    call: ReportedCall,
+    to: Pick<Destination, 'server' | 'tool'>,
+    outcome: ExchangeOutcome | 'cancelled',
+    {
+      tag,
+      since,
+      characters = 0,
+    }: { readonly tag: string | undefined; readonly since: number; readonly characters?: number | undefined },
+  ): void {
+    const isFailure = outcome !== 'cancelled' && (outcome.kind !== 'result' || outcome.result['isError'] === true);
+    if (tag === undefined && !this.#isLogged && !isFailure) return;
+    // Where a rule redacts or a guardrail may change the answer, neither payload nor message of the server is shown here.
+    const isWhole = call.permission?.screen?.takesOut !== true;
+    const { problem, ...words } = wordsOf(outcome);
+    const said = {
+      ...words,
+      ...(isWhole && problem !== undefined ? { problem } : {}),
+      ms: Math.round((performance.now() - since) * 10) / 10,
+    };
+    if (tag !== undefined)
+      this.tap.tell(tag, 'session', 'settled', {
+        ...said,
+        bytes: characters,
+        ...(isWhole && outcome !== 'cancelled' && outcome.kind === 'result'
+          ? this.tap.payload(tag, outcome.result)
+          : {}),
+      });
+    const about = this.#isLogged || isFailure ? this.#about(port, call, to) : {};
+    if (isFailure) this.#keep(call, about, said, tag);
+    if (this.#isLogged) this.#log({ ...about, ...said, bytes: characters });
+  }
+
+  refused(client: Requester, { method, params, call }: Requested, { reason, message }: GatewayFault): void {
+    if (call === undefined) return;
+    const { stream } = call;
+    const said = { outcome: 'fault', reason, problem: printable(message, maxProblem), ms: 0 };
+    const about = this.#about(client, { method, given: params }, undefined);
+    const tag = call.tap ?? stream.tap;
+    if (tag !== undefined) this.tap.tell(tag, 'session', 'settled', { ...about, ...said });
+    this.#keep(call, about, said, tag);
+    if (this.#isLogged) this.#log({ ...about, ...said });
+  }
+
+  #log(entry: JsonObject): void {
+    const { log, level } = this.#options;
+    if (level === 'info') log.info(entry, 'a call');
+    else log.debug(entry, 'a call');
+  }
+
+  #keep(call: Pick<ReportedCall, 'stream'>, about: JsonObject, said: JsonObject, tag: string | undefined): void {
+    const [, trace] = call.stream.trace?.split('-') ?? [];
+    this.#options.failures.add({
+      tag: tag === undefined ? (trace ?? randomBytes(16).toString('hex')) : shownTag(tag),
+      at: Date.now(),
+      ...about,
+      ...said,
+    });
+  }
+
+  #about(
+    { key, asking: { endpoint, principal }, standsAlone, info }: Requester,
+    { method, given }: { readonly method: string; readonly given: JsonObject },
+    to: Pick<Destination, 'server' | 'tool'> | undefined,
+  ): JsonObject {
+    const name = given['name'] ?? given['uri'];
+    return {
+      method,
+      endpoint,
+      principal,
+      ...(typeof name === 'string' ? { name: printable(name, 200) } : {}),
+      ...(to === undefined ? {} : { server: to.server, ...(to.tool === undefined ? {} : { tool: to.tool }) }),
+      ...(standsAlone ? {} : { session: key.slice(0, 12) }),
+      ...(info === undefined ? {} : { client: info.name }),
+    };
+  }
+}
+
+/** A call that a tap watches. */
+class TappedCall implements WatchedCall {
+  readonly tap: string;
+  readonly ended: WatchedCall['ended'];
+  readonly #tap: Tap;
+
+  constructor(tap: Tap, tag: string, ended: WatchedCall['ended']) {
+    this.#tap = tap;
+    this.tap = tag;
+    this.ended = ended;
+  }
+
+  lost(outcome: 'repeated' | 'unknown'): void {
+    this.#tap.tell(this.tap, 'session', outcome);
+  }
+
+  asked({ method }: { readonly method: string }): void {
+    this.#tap.tell(this.tap, 'session', 'asked', { asks: method });
+  }
+
+  answered(): void {
+    this.#tap.tell(this.tap, 'session', 'client-answered');
+  }
+
+  withdrawn(): void {
+    this.#tap.tell(this.tap, 'session', 'withdrawn');
+  }
+}
+
+function wordsOf(outcome: ExchangeOutcome | 'cancelled'): JsonObject {
+  if (outcome === 'cancelled') return { outcome };
+  switch (outcome.kind) {
+    case 'result':
+      return {
+        outcome: outcome.result['isError'] === true ? 'toolError' : 'result',
+        ...(isObject(outcome.result['inputRequests']) ? { reason: 'asks' } : {}),
+      };
+    case 'error':
+      return {
+        outcome: 'error',
+        reason: String(outcome.error.code),
+        problem: printable(outcome.error.message, maxProblem),
+      };
+    case 'fault':
+      return {
+        outcome: outcome.fault.reason.endsWith('.timeout') ? 'timeout' : 'fault',
+        reason: outcome.fault.reason,
+        problem: printable(outcome.fault.message, maxProblem),
+      };
+  }
+}

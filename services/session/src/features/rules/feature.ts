@@ -1,0 +1,39 @@
+/** The access rules, the limits of credentials, and the guardrails that a request meets. */
+import type { Bus } from '@omnibus/bus';
+import type { Config } from '@omnibus/config';
+import type { Proofs } from '@omnibus/identity';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Compiled, FeatureStart, SessionFeature } from '../../feature.ts';
+import { OutsideChecks } from '../guardrails/outside.ts';
+import { AccessRules } from './access.ts';
+import { CredentialLimits } from './credential-limits.ts';
+
+export interface RulesOptions {
+  readonly config: Config;
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly proofs: Proofs | undefined;
+}
+
+export function rules({ config, bus, wheel, log, metrics, proofs }: RulesOptions, compiled: Compiled): SessionFeature {
+  let started: FeatureStart | undefined;
+  const outside = new OutsideChecks({
+    wheel,
+    metrics,
+    tools: () => (started === undefined ? undefined : { bus, wheel, metrics, ...started }),
+  });
+  const access = new AccessRules({ log, metrics, proofs, limits: new CredentialLimits(config), outside });
+  access.set(config, compiled.policy, compiled.guardrails);
+  return {
+    name: 'rules',
+    access,
+    start: (parts) => {
+      started = parts;
+    },
+    apply: (next, { policy, guardrails }) => access.set(next, policy, guardrails),
+    stop: () => outside.stop(),
+  };
+}

@@ -1,0 +1,194 @@
+/**
+ * Whether a caller may make a request: every method that is forwarded to a server is decided here, and nowhere else.
+ * Something that the caller may not see is refused in the same words as something that does not exist; a refusal of something visible names the rule.
+ */
+import { fault, methodRow, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
+import type { View } from '@omnibus/catalog';
+import type { Permission, Wanted } from '../../call/permission.ts';
+import { withoutScopes, type Access, type AskedRequest, type TaskPermission } from '../../call/access.ts';
+import type { CallScreen } from '../../call/transform.ts';
+import type { TaskAddress } from '../../public-ids/task-ids.ts';
+import type { Destination, Plan } from '../../call/plan.ts';
+import { unknownEntry, unknownResource } from '../../call/routes/unknown-entry.ts';
+
+/** An access with what follows from its decisions. */
+export function deciding(by: Omit<Access, 'permitted' | 'ofTask'>): Access {
+  const access: Access = {
+    ...by,
+    permitted: (plan, request, given) => permitted(plan, request, given, access),
+    ofTask: (task, request) => taskPermission(task, request, access),
+  };
+  return access;
+}
+
+/** The plan with the decision of the rules, or a refusal in its place. @param given parameters as the client sent them. */
+function permitted(plan: Plan, { method, view }: AskedRequest, given: JsonObject, access: Access): Plan {
+  switch (plan.kind) {
+    case 'list':
+      return plan;
+    case 'refuse': {
+      // The name is unknown to this caller. If something of that name is hidden from it by a rule, the record says so.
+      const hidden = hiddenBy(method, view, given);
+      return hidden === undefined ? plan : { ...plan, permission: access.decide(hidden) };
+    }
+    case 'search':
+      return searchPlan(plan, method, view, access);
+    case 'send':
+    case 'start-task':
+    case 'await-task': {
+      const wanted = wantedBy(plan, method, view, given);
+      if (wanted === undefined)
+        return 'task' in plan && plan.task !== undefined
+          ? { ...plan, ...screeningTask(plan.task, method, access) }
+          : plan;
+      const permission = access.decide(wanted);
+      if (permission.effect !== 'deny' || permission.isRecorded) return { ...plan, permission };
+      return {
+        kind: 'refuse',
+        fault: permission.isVisible
+          ? deniedBy(permission)
+          : isAboutTask(plan)
+            ? fault('task.unknown')
+            : unknown(wanted, view, given),
+        permission,
+      };
+    }
+  }
+}
+
+function wantedBy(
+  plan: Extract<Plan, { readonly server: ServerName }>,
+  method: string,
+  view: View,
+  given: JsonObject,
+): Wanted | undefined {
+  const { server } = plan;
+  const { params, tool, publicName = given['name'] } = plan as Partial<Destination>;
+  const args = params?.['arguments'] as JsonObject | undefined;
+  switch (methodRow(method)?.asksFor) {
+    case 'tool':
+      return { kind: 'tool', server, name: tool as string, method, args, entry: view.tool(String(publicName)) };
+    case 'prompt':
+      return { kind: 'prompt', server, name: String(params?.['name']), method, args };
+    case 'resource':
+      return { kind: 'resource', server, name: String(params?.['uri']), method };
+    case 'reference': {
+      const { type, name, uri } = params?.['ref'] as JsonObject;
+      return type === 'ref/prompt'
+        ? { kind: 'prompt', server, name: String(name), method }
+        : { kind: 'resource', server, name: String(uri), method };
+    }
+    case 'server':
+      return 'task' in plan && plan.task !== undefined ? wantedOfTask(plan.task, method, view) : undefined;
+    case undefined:
+      return { kind: 'server', server, name: method, method };
+  }
+}
+
+/**
+ * A request about a task is decided as one for the tool that the task runs: a caller who may not see the tool is told that there is no such task.
+ * Conditions on arguments and time were checked when the call was permitted, and are not checked again.
+ * @returns undefined for a task id of an older version, which names only the server.
+ */
+function wantedOfTask({ server, tool }: TaskAddress, method: string, view: View): Wanted | undefined {
+  if (tool === undefined) return undefined;
+  return tool === ''
+    ? { kind: 'server', server, name: method, method, isBegun: true }
+    : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
+}
+
+/** Decides about a request concerning a task for which no plan is made. */
+function taskPermission(task: TaskAddress, { method, view }: AskedRequest, access: Access): TaskPermission {
+  const wanted = wantedOfTask(task, method, view);
+  if (wanted === undefined) return screeningTask(task, method, access);
+  const permission = access.decide(wanted);
+  if (permission.effect !== 'deny' || permission.isRecorded) return { permission };
+  return { permission, refusal: permission.isVisible ? deniedBy(permission) : fault('task.unknown') };
+}
+
+/** A permission that redacts and guards by any rule or guardrail for the server, for a task whose id does not name its tool. */
+function screeningTask({ server }: TaskAddress, method: string, access: Access): { readonly permission?: Permission } {
+  return screening(access.screen({ kind: 'server', server, name: method, method, isBegun: true }));
+}
+
+/** A permission that only carries a screen; empty without one. */
+function screening(screen: CallScreen | undefined): { readonly permission?: Permission } {
+  return screen === undefined ? {} : { permission: { effect: 'allow', isVisible: true, isRecorded: false, screen } };
+}
+
+const isAboutTask = (plan: Plan): boolean => 'task' in plan && plan.task !== undefined;
+
+/** A tool or prompt of that name that the caller may not see. */
+function hiddenBy(method: string, view: View, { name, ref }: JsonObject): Wanted | undefined {
+  const prompt =
+    method === 'prompts/get'
+      ? name
+      : method === 'completion/complete'
+        ? (ref as JsonObject | undefined)?.['name']
+        : undefined;
+  const kind = method === 'tools/call' ? 'tool' : 'prompt';
+  const named = kind === 'tool' ? name : prompt;
+  const found = typeof named === 'string' ? view.hidden(kind, named) : undefined;
+  return found === undefined
+    ? undefined
+    : { kind, server: found.server, name: found.original, method, entry: found.entry };
+}
+
+/** Restricts a search for a URI to the servers at which the caller may read it. An approval is for one server: of several that need one, the first is asked. */
+function searchPlan(
+  plan: Extract<Plan, { readonly kind: 'search' }>,
+  method: string,
+  view: View,
+  access: Access,
+): Plan {
+  const { servers, uri } = plan;
+  let refusal: Permission | undefined;
+  let asking: { readonly server: ServerName; readonly permission: Permission } | undefined;
+  const screened = new Map<ServerName, Permission>();
+  const open = servers.filter((server) => {
+    const permission = access.decide({ kind: 'resource', server, name: uri, method });
+    if (permission.screen !== undefined) screened.set(server, permission);
+    if (permission.effect === 'ask' && !permission.isRecorded) {
+      if (asking !== undefined) return false;
+      asking = { server, permission };
+    }
+    if (permission.effect !== 'deny' || permission.isRecorded) return true;
+    if (refusal === undefined || permission.isVisible) refusal = permission;
+    return false;
+  });
+  const asks = searchAsks(asking);
+  if (open.length > 0 || refusal === undefined)
+    return { ...plan, servers: open, ...(screened.size === 0 ? {} : { screened }), ...asks };
+  return {
+    kind: 'refuse',
+    fault: refusal.isVisible ? deniedBy(refusal) : unknownResource(view, uri),
+    permission: refusal,
+  };
+}
+
+/** The screen of that server is not that of others, and stands among those of the search. */
+function searchAsks(
+  asking: { readonly server: ServerName; readonly permission: Permission } | undefined,
+): Pick<Extract<Plan, { readonly kind: 'search' }>, 'asking' | 'permission'> {
+  if (asking === undefined) return {};
+  const { screen: _screen, ...permission } = asking.permission;
+  return { asking: asking.server, permission };
+}
+
+function unknown({ kind, server }: Wanted, view: View, given: JsonObject): GatewayFault {
+  const ref = given['ref'] as JsonObject | undefined;
+  if (kind === 'resource') return unknownResource(view, String(given['uri'] ?? ref?.['uri']));
+  if (kind === 'server')
+    return fault('method.unknown', `server "${server}" is asked for nothing else than what its lists have`);
+  return unknownEntry(view, kind === 'tool' ? 'tools' : 'prompts', String(given['name'] ?? ref?.['name']));
+}
+
+/** The refusal for a caller who may see something but not use it in this way. */
+function deniedBy({ rule, because, missingScopes }: Permission): GatewayFault {
+  if (missingScopes !== undefined) return withoutScopes(missingScopes);
+  const named = rule === undefined ? 'no rule permits it' : `rule "${rule}"`;
+  return fault('policy.denied', `this is not permitted (${named})${because === undefined ? '' : `: ${because}`}`, {
+    ...(rule === undefined ? {} : { rule }),
+    ...(because === undefined ? {} : { because }),
+  });
+}
