@@ -73,12 +73,16 @@ const prefixMode = z.enum(['auto', 'always', 'never']);
 
 const tenants = z.array(tenantName).min(1).max(1_000).optional();
 
+const maxResultBytes = z.int().positive().optional();
 const toolSettings = z.strictObject({
   timeout: optionalDuration.describe(
     'A call of this tool is given up after this time without an answer or progress. Default: `timeout` of the server.',
   ),
   maxTime: optionalDuration.describe(
     'A call of this tool is given up after this time, even while it reports progress. Default: `maxTime` of the server.',
+  ),
+  maxResultBytes: maxResultBytes.describe(
+    'A result of this tool that is larger, as JSON, is refused with `result.too_large`. Default: `maxResultBytes` of the server.',
   ),
 });
 
@@ -180,6 +184,9 @@ const server = z.strictObject({
   ),
   maxTime: optionalDuration.describe(
     'A call of this server is given up after this time, even while it reports progress. Default: `timeouts.max`.',
+  ),
+  maxResultBytes: maxResultBytes.describe(
+    "A result of the server's tools, prompts and resources that is larger, as JSON, is refused with `result.too_large`: it does not reach the client, nor the context of its model. Default: only `limits.maxUpstreamMessageBytes`.",
   ),
   proxy: proxy.describe(
     'The proxy through which `url` and the issuers of `credentials` are reached, such as "http://proxy.example:3128", by CONNECT also where `url` begins with http://; "none": no proxy. Default: `proxy` of the gateway, or the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY, which never lead to addresses of this machine. Secret.',

@@ -348,6 +348,12 @@ export const errorTable = {
     'The connection to the server broke while the server worked on the request.',
   ),
   'upstream.timeout': row(-32603, 200, 'unknown-outcome', 'The server did not answer within its time limit.'),
+  'result.too_large': row(
+    -32603,
+    200,
+    'never',
+    'The result is larger than maxResultBytes of its tool or server: data.bytes and data.maxBytes have both sizes. The request was executed; ask for less, such as a page or fewer fields.',
+  ),
   'request.timeout': row(
     -32603,
     200,

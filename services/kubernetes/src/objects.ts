@@ -44,6 +44,7 @@ const fields = [
   'description',
   'timeout',
   'maxTime',
+  'maxResultBytes',
   'connectTimeout',
   'era',
   'isolation',

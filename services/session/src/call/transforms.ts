@@ -3,17 +3,21 @@ import type { CallStream, ForwardedCall } from './client-port.ts';
 import type { Destination } from './plan.ts';
 import { unchanged, type CallTransform } from './transform.ts';
 
+/** A call, or a request about a task that is made for one. */
+type TransformedCall = Pick<ForwardedCall<CallStream>, 'method'> &
+  Partial<Pick<ForwardedCall<CallStream>, 'permission'>>;
+
 /** Makes the transforms of calls. */
 export interface CallTransformer {
   /** @returns undefined if it changes nothing of the call. */
-  of(call: ForwardedCall<CallStream>, to: Destination): CallTransform | undefined;
+  of(call: TransformedCall, to: Pick<Destination, 'server' | 'tool' | 'task'>): CallTransform | undefined;
 }
 
 /** @param transformers in the order in which the messages of the server pass them. What the client answers passes them the other way. */
 export function transformOf(
   transformers: readonly CallTransformer[],
-  call: ForwardedCall<CallStream>,
-  to: Destination,
+  call: TransformedCall,
+  to: Pick<Destination, 'server' | 'tool' | 'task'>,
 ): CallTransform {
   let made: CallTransform | undefined;
   for (const transformer of transformers) {

@@ -15,6 +15,7 @@ import { openBlocks } from './blocks/feature.ts';
 import { guardrails } from './guardrails/feature.ts';
 import { openLimits } from './limits/feature.ts';
 import { reports } from './reports/feature.ts';
+import { resultSize } from './result-size/feature.ts';
 import { rules } from './rules/feature.ts';
 import { traces } from './traces/feature.ts';
 
@@ -64,6 +65,7 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
       barrier: blocks?.barrier ?? noBarrier,
       onceMore,
     }),
+    resultSize(config),
     ...(options.tracing === undefined ? [] : [traces(options.tracing)]),
     ...(options.audit === undefined ? [] : [audit(options.audit, parts)]),
     reports(options),

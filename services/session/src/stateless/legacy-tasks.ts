@@ -27,6 +27,7 @@ import type { Barrier } from '../call/barrier.ts';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
 import type { CallScreen } from '../call/transform.ts';
+import { transformOf } from '../call/transforms.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import { extensionTask } from '../dialect/modern/tasks.ts';
@@ -198,8 +199,9 @@ export class LegacyTasks {
         },
         settled: (outcome) => {
           this.#host.watchers.taskAnswered(task, method, outcome);
-          if (screen === undefined) settled(outcome);
-          else screen.outcome(outcome, settled);
+          const transform = transformOf(this.#host.transforms, { method }, { server, task });
+          if (screen === undefined) transform.outcome(outcome, settled);
+          else screen.outcome(outcome, (made) => transform.outcome(made, settled));
         },
       },
     );
