@@ -161,6 +161,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     ['catalogue/shop__order', 'Places an order'],
     ['try', 'shop__stock'],
     ['try/shop__order', 'customer'],
+    ['try/shop__praise?kind=prompt', 'What is praised'],
     ['calls', 'Nothing was called since'],
     ['calls?outcome=failed', 'has failed'],
     ['sessions', 'No client is connected'],
@@ -301,6 +302,24 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Call it' }).click();
     await page.getByText('done: close_shop').waitFor();
+  });
+
+  it('a prompt is filled in with the suggestions of its server, and a resource and an address of a template are read', async () => {
+    await go('try?kind=prompt');
+    await page.getByRole('link', { name: 'shop__praise' }).click();
+    await page.getByRole('button', { name: 'Suggest article' }).click();
+    await page.getByRole('group', { name: 'Suggestions for article' }).getByRole('button', { name: 'chair' }).click();
+    expect(await seen.findings()).toEqual([]);
+    await page.getByRole('button', { name: 'Get', exact: true }).click();
+    await page.locator('.result').getByText('Praise the chair plainly.').waitFor();
+    await go('try?kind=template');
+    await page.getByRole('link', { name: 'shop://articles/' }).click();
+    await page.getByLabel('article', { exact: false }).first().fill('red lamp');
+    await page.getByRole('button', { name: 'Read', exact: true }).click();
+    await page.locator('.result').getByText('all about shop://articles/red%20lamp').waitFor();
+    await go('try/shop%3A%2F%2Fhours?kind=resource');
+    await page.getByRole('button', { name: 'Read', exact: true }).click();
+    await page.locator('.result').getByText('from nine to six').waitFor();
   });
 
   it('a completion is written by hand, in either era, and a call is cancelled', async () => {

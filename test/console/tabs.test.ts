@@ -186,7 +186,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await go(page, 'catalogue/big__tool-09999');
     await page.getByRole('region', { name: 'The chosen entry' }).getByText('Schema of what it takes').waitFor();
     await go(page, 'try');
-    await page.getByLabel('Search tools').fill('tool-01234');
+    await page.getByLabel('Search').fill('tool-01234');
     await page.getByRole('link', { name: 'big__tool-01234', exact: true }).waitFor();
   });
 });

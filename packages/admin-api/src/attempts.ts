@@ -11,7 +11,11 @@ export const attempt = z.strictObject({
     .regex(/^[A-Za-z0-9_-]{0,64}$/, 'expected the name of a server or profile')
     .default('')
     .describe('The name of a server or profile; empty: the endpoint of all servers.'),
-  method: z.string().max(64).default('tools/call').describe('Or `prompts/get` or `resources/read`.'),
+  method: z
+    .string()
+    .max(64)
+    .default('tools/call')
+    .describe('Or `prompts/get`, `resources/read` or `completion/complete`, whose params are `arguments`.'),
   name: z.string().max(4_096).describe('Of the tool or prompt as clients see it, or the URI of the resource.'),
   arguments: z
     .string()

@@ -166,7 +166,8 @@ function attemptOf({
   revision = latestLegacyRevision,
   may,
 }: z.output<typeof attempt>): Attempt {
-  if (!roundMethods.has(method)) throw new ApiProblem('invalid', 'method: this cannot be tried');
+  const isCompletion = method === 'completion/complete';
+  if (!roundMethods.has(method) && !isCompletion) throw new ApiProblem('invalid', 'method: this cannot be tried');
   if (!isLegacyRevision(revision) && !isModernRevision(revision))
     throw new ApiProblem('invalid', `revision: this gateway does not know ${JSON.stringify(revision.slice(0, 40))}`);
   const elicitation = { ...(may.includes('forms') ? { form: {} } : {}), ...(may.includes('links') ? { url: {} } : {}) };
@@ -179,7 +180,11 @@ function attemptOf({
     method,
     revision,
     capabilities,
-    params: isRead ? { uri: name } : { name, arguments: objectOf(text ?? '{}', 'arguments') },
+    params: isCompletion
+      ? objectOf(text ?? '{}', 'arguments')
+      : isRead
+        ? { uri: name }
+        : { name, arguments: objectOf(text ?? '{}', 'arguments') },
   };
 }
 

@@ -198,11 +198,12 @@ function Row({ entry, isChosen }: { readonly entry: CatalogueEntry; readonly isC
         <td>{kind}</td>
         <td>{fields !== undefined && count(fields.length, 'field')}</td>
         <td>
-          {kind === 'tool' && (
-            <a class="button" href={hrefOf('try', name, { endpoint: query['endpoint'] })}>
-              Try<span class="unseen"> {name}</span>
-            </a>
-          )}
+          <a
+            class="button"
+            href={hrefOf('try', name, { endpoint: query['endpoint'], kind: kind === 'tool' ? undefined : kind })}
+          >
+            Try<span class="unseen"> {name}</span>
+          </a>
         </td>
       </tr>
       {isChosen && (

@@ -132,8 +132,7 @@ function WithoutSession({ clients }: { readonly clients: readonly RecentClient[]
   return (
     <section aria-label="Clients without a session">
       <h2>
-        Clients without a session{' '}
-        <span class="dim">of 2026-07-28, which asked something in the last five minutes</span>
+        Clients without a session <span class="dim">of 2026-07-28, which asked something in the last five minutes</span>
       </h2>
       <Table
         label="Clients without a session"

@@ -1,75 +1,109 @@
-/** The view "Try": calls a tool from the page. */
+/** The view "Try": calls a tool, gets a prompt or reads a resource from the page. */
 import type { Catalogue as CatalogueAnswer, CatalogueEntry, Processes } from '@omnibus/admin-api';
-import { legacyRevisions, modernRevisions } from '@omnibus/protocol/revisions';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLive } from '../api/live.ts';
 import { ArgumentsForm, draftOf, readDraft } from '../form/form.tsx';
 import type { Schema } from '../form/schema.ts';
 import type { FieldProblem } from '../form/values.ts';
 import { Confirm, Copy, Empty, Heading, Shown } from '../parts/basics.tsx';
-import { Table } from '../parts/table.tsx';
+import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { may } from '../parts/may.ts';
 import { Said } from '../parts/said.tsx';
 import { hrefOf, place, setQuery } from '../route.ts';
+import { numberWords } from '../words.ts';
+import { AsClient, firstClient } from './as-client.tsx';
 import { Attempt } from './attempt.ts';
 import { commandFor, curlFor, type Copied } from './copies.ts';
 import { Running } from './running.tsx';
-
-const revisions: readonly string[] = [...legacyRevisions, ...modernRevisions];
+import { TextBench } from './text-bench.tsx';
 
 export function Try() {
   const { item } = place.value;
   return item === undefined ? (
     <Choose />
   ) : (
-    <OneTool key={`${item} ${place.value.query.get('endpoint') ?? ''}`} name={item} />
+    <OneEntry key={`${item} ${place.value.query.get('endpoint') ?? ''} ${kindIn(place.value.query)}`} name={item} />
   );
 }
 
-/** The list of tools to choose from. */
+const kindWords = { tool: 'tools', prompt: 'prompts', resource: 'resources', template: 'templates' } as const;
+type Kind = keyof typeof kindWords;
+
+function kindIn(query: URLSearchParams): Kind {
+  const kind = query.get('kind') ?? '';
+  return Object.hasOwn(kindWords, kind) ? (kind as Kind) : 'tool';
+}
+
+const columns: Columns<CatalogueEntry> = { Name: ({ name }) => name, Server: ({ server }) => server };
+
+/** The list to choose from. */
 function Choose() {
   const { query } = place.value;
   const q = query.get('q') ?? '';
+  const kind = kindIn(query);
   const found = useLive<CatalogueAnswer>(
-    `catalogue?${new URLSearchParams({ kind: 'tool', ...(q === '' ? {} : { q }) }).toString()}`,
+    `catalogue?${new URLSearchParams({ kind, ...(q === '' ? {} : { q }) }).toString()}`,
   );
   return (
     <>
       <Heading>Try</Heading>
-      <label class="search">
-        Search tools{' '}
-        <input
-          type="search"
-          value={q}
-          placeholder="name or words of it"
-          onInput={(event) => setQuery({ q: event.currentTarget.value })}
-        />
-      </label>
+      <div class="filters">
+        <label>
+          Search{' '}
+          <input
+            type="search"
+            value={q}
+            placeholder="name or words of it"
+            onInput={(event) => setQuery({ q: event.currentTarget.value })}
+          />
+        </label>
+        <div class="buttons" role="group" aria-label="Kind">
+          {Object.entries(kindWords).map(([each, words]) => (
+            <button
+              key={each}
+              type="button"
+              aria-pressed={each === kind}
+              onClick={() => setQuery({ kind: each === 'tool' ? '' : each })}
+            >
+              {words}
+            </button>
+          ))}
+        </div>
+      </div>
       <Shown live={found}>
-        {({ entries }) =>
+        {({ entries, total }) =>
           entries.length === 0 ? (
-            <Empty why={q === '' ? 'No server offers a tool yet.' : 'No tool fits.'}>
+            <Empty why={q === '' ? `No server offers ${kindWords[kind]} yet.` : 'Nothing fits.'}>
               <a href={hrefOf('servers')}>Are the servers up?</a>
             </Empty>
           ) : (
-            <Table label="Tools" head={['Tool', 'Server', 'What it does']}>
-              {entries.map(({ name, server, description = '', isForAskable }) => (
-                <tr key={name}>
-                  <td>
-                    <a href={hrefOf('try', name)}>
-                      <Said text={name} max={120} />
-                    </a>
-                    {isForAskable === true && <span class="dim"> asks back</span>}
-                  </td>
-                  <td>
-                    <Said text={server} max={80} />
-                  </td>
-                  <td class="wide">
-                    <Said text={description} max={160} />
-                  </td>
-                </tr>
-              ))}
-            </Table>
+            <>
+              <Table
+                label={`What to try: ${kindWords[kind]}`}
+                head={['Name', 'Server', 'What it does']}
+                sortable={columns}
+              >
+                {sorted(`What to try: ${kindWords[kind]}`, entries, columns).map((entry) => (
+                  <tr key={entry.name}>
+                    <td>
+                      <a href={hrefOf('try', entry.name, { kind: kind === 'tool' ? undefined : kind })}>
+                        <Said text={entry.name} max={120} />
+                      </a>
+                      {entry.isForAskable === true && <span class="dim"> asks back</span>}
+                    </td>
+                    <td>
+                      <Said text={entry.server} max={80} />
+                    </td>
+                    <td class="wide">
+                      <Said text={entry.description ?? ''} max={160} />
+                    </td>
+                  </tr>
+                ))}
+              </Table>
+              {total > entries.length && (
+                <p class="dim">{`The first ${numberWords(entries.length)} of ${numberWords(total)}: search for the others.`}</p>
+              )}
+            </>
           )
         }
       </Shown>
@@ -77,26 +111,31 @@ function Choose() {
   );
 }
 
-function OneTool({ name }: { readonly name: string }) {
+function OneEntry({ name }: { readonly name: string }) {
   const { query } = place.value;
   const endpoint = query.get('endpoint') ?? '';
+  const kind = kindIn(query);
   const found = useLive<CatalogueAnswer>(
-    `catalogue?${new URLSearchParams({ kind: 'tool', q: name, ...(endpoint === '' ? {} : { endpoint }) }).toString()}`,
+    `catalogue?${new URLSearchParams({ kind, q: name, ...(endpoint === '' ? {} : { endpoint }) }).toString()}`,
   );
   const entry = found.value?.entries.find((each) => each.name === name);
   return (
     <>
-      <Heading aside={<a href={hrefOf('try')}>another tool</a>}>
+      <Heading
+        aside={<a href={hrefOf('try', undefined, { kind: kind === 'tool' ? undefined : kind })}>another {kind}</a>}
+      >
         <Said text={name} max={120} />
       </Heading>
       <Shown live={found}>
         {() =>
           entry === undefined ? (
-            <Empty why="No tool of this name is offered here.">
+            <Empty why={`No ${kind} of this name is offered here.`}>
               <a href={hrefOf('catalogue', undefined, { q: name })}>Look for it in the catalogue</a>
             </Empty>
-          ) : (
+          ) : kind === 'tool' ? (
             <Bench entry={entry} endpoint={endpoint} given={query.get('arguments') ?? undefined} />
+          ) : (
+            <TextBench entry={entry} endpoint={endpoint} />
           )
         }
       </Shown>
@@ -116,8 +155,7 @@ function Bench({
   const schema = (entry.inputSchema ?? {}) as Schema;
   const [draft, setDraft] = useState(() => draftOf(schema, given));
   const [problems, setProblems] = useState<readonly FieldProblem[]>([]);
-  const [revision, setRevision] = useState<string>(revisions[0] as string);
-  const [allowed, setAllowed] = useState<readonly string[]>(['forms', 'links', 'sampling']);
+  const [client, setClient] = useState(firstClient);
   const [attempt, setAttempt] = useState<Attempt>();
   const [isAsking, setAsking] = useState(false);
   const { mayChange } = may();
@@ -133,9 +171,7 @@ function Bench({
       return;
     }
     setProblems([]);
-    setAttempt(
-      new Attempt({ endpoint, method: 'tools/call', name: entry.name, arguments: read.text, revision, may: allowed }),
-    );
+    setAttempt(new Attempt({ endpoint, method: 'tools/call', name: entry.name, arguments: read.text, ...client }));
   };
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -162,35 +198,7 @@ function Bench({
             .map(({ path, problem }) => `${path}: ${problem}`)
             .join('; ')}`}</p>
         )}
-        <details>
-          <summary>
-            As a client of {revision}, which may be asked: {allowed.length === 0 ? 'nothing' : allowed.join(', ')}
-          </summary>
-          <div class="filters">
-            <label>
-              Revision{' '}
-              <select value={revision} onChange={(event) => setRevision(event.currentTarget.value)}>
-                {revisions.map((each) => (
-                  <option key={each} value={each}>
-                    {each}
-                  </option>
-                ))}
-              </select>
-            </label>
-            {(['forms', 'links', 'sampling'] as const).map((what) => (
-              <label key={what}>
-                <input
-                  type="checkbox"
-                  checked={allowed.includes(what)}
-                  onChange={() =>
-                    setAllowed(allowed.includes(what) ? allowed.filter((each) => each !== what) : [...allowed, what])
-                  }
-                />{' '}
-                {what}
-              </label>
-            ))}
-          </div>
-        </details>
+        <AsClient client={client} set={setClient} />
         <div class="buttons">
           <button type="submit" class="strong" disabled={!mayChange} title={mayChange ? 'Ctrl Enter' : 'for operators'}>
             Call
