@@ -35,8 +35,6 @@ export interface CarrierParts<Stream extends CallStream> {
   readonly kept: KeptAtServers;
   readonly messages: PublicMessages<Stream>;
   readonly open: OpenRequests;
-  /** Called when no request is open any more. */
-  readonly idle: () => void;
   readonly sendOwn: SendOwn;
 }
 
@@ -210,7 +208,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   }
 
   #end(outcome: ExchangeOutcome): void {
-    const { host, port, kept, messages, open, idle } = this.#parts;
+    const { host, port, kept, messages, open } = this.#parts;
     const { server, params } = this.#to;
     port.askerEnded(this.#asker, 'the call has ended');
     open.remove(this);
@@ -219,6 +217,6 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     for (const watched of this.#watched) watched.answering?.(outcome);
     this.#ending.settled(outcome);
     for (const watched of this.#watched) watched.ended(outcome, messages.lastLength);
-    if (open.size === 0) idle();
+    open.lookIdle();
   }
 }

@@ -38,7 +38,6 @@ export class Carrier<Stream extends CallStream> {
       kept,
       messages,
       open: this.open,
-      idle: hooks.idle,
       sendOwn: (request, settled) => void this.sendOwn(request, settled),
     };
   }

@@ -42,7 +42,6 @@ const methodNotFound = -32_601;
 export class Forwarding<Stream extends CallStream> {
   readonly #host: CallHost;
   readonly #client: RoutedClient & { readonly port: ClientPort<Stream>; readonly linkedResources: LinkedResources };
-  readonly #idle: () => void;
   readonly kept: KeptAtServers;
   readonly messages: PublicMessages<Stream>;
   readonly carrier: Carrier<Stream>;
@@ -60,7 +59,6 @@ export class Forwarding<Stream extends CallStream> {
     });
     this.#host = host;
     this.#client = { tasks, linkedResources, port };
-    this.#idle = hooks.idle;
     this.kept = new KeptAtServers(hooks.keptChanged, (server, uri) =>
       host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }),
     );
@@ -83,7 +81,6 @@ export class Forwarding<Stream extends CallStream> {
       next: (gate, planned) => this.#pass(planned, host.gates.after(gate)),
       from: (gate, planned) => this.#pass(planned, host.gates.since(gate)),
       restart: (planned) => this.#pass(planned, host.gates.all),
-      idleWhenDone: () => this.#idleWhenDone(),
     };
   }
 
@@ -121,12 +118,7 @@ export class Forwarding<Stream extends CallStream> {
       (gatewayFault) => stream.refuse(id, gatewayFault),
     );
     this.carrier.open.add(waiting);
-    void until.then(() =>
-      this.carrier.open.resume(waiting, () => {
-        go();
-        this.#idleWhenDone();
-      }),
-    );
+    void until.then(() => this.carrier.open.resume(waiting, go));
   }
 
   /** Answers the open requests of one stream with a fault of the gateway. */
@@ -220,10 +212,6 @@ export class Forwarding<Stream extends CallStream> {
   #pass(planned: Planned<Stream>, gates: readonly Gate[]): void {
     for (const gate of gates) if (gate.takes(planned, this.#run)) return;
     this.#carryAsPlanned(planned);
-  }
-
-  #idleWhenDone(): void {
-    if (this.size === 0) this.#idle();
   }
 
   #carryAsPlanned({ call, plan }: Planned<Stream>): void {

@@ -1,4 +1,14 @@
-import type { Doubter } from './open-requests.ts';
+import type { GatewayFault } from '@omnibus/protocol';
+
+/** Who knows whether this worker still has the client. */
+export interface Doubter {
+  /**
+   * Whether this worker may have lost the client: others take over what a worker holds that was cut off.
+   * @returns undefined if it certainly still has the client; else resolves with the fault that ends a waiting request, or with undefined if the worker
+   * still has the client.
+   */
+  doubt(): Promise<GatewayFault | undefined> | undefined;
+}
 
 /** What carrying requests of one client tells and asks its owner. */
 export interface ForwardingHooks extends Doubter {

@@ -31,8 +31,6 @@ export interface GateRun<Stream extends CallStream> {
   from(gate: Gate, planned: Planned<Stream>): void;
   /** Asks all gates, since the call goes to another place than before. */
   restart(planned: Planned<Stream>): void;
-  /** Must be called when a wait has ended: the client may have no open requests left. */
-  idleWhenDone(): void;
 }
 
 /** The gates of a worker, in their order, of the features that are on. */

@@ -5,6 +5,7 @@
 import { Link, Ring } from '@omnibus/collections';
 import { fault, idKey, type GatewayFault, type JsonRpcId, type ServerName } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
+import type { Doubter, ForwardingHooks } from './forwarding-hooks.ts';
 
 /** The client's id of a request, and the stream on which it is answered. */
 interface AnsweredCall {
@@ -55,23 +56,13 @@ export class WaitingRequest extends OpenRequest {
   }
 }
 
-/** Who knows whether this worker still has the client. */
-export interface Doubter {
-  /**
-   * Whether this worker may have lost the client: others take over what a worker holds that was cut off.
-   * @returns undefined if it certainly still has the client; else resolves with the fault that ends a waiting request, or with undefined if the worker
-   * still has the client.
-   */
-  doubt(): Promise<GatewayFault | undefined> | undefined;
-}
-
 export class OpenRequests {
-  readonly #doubter: Doubter;
+  readonly #hooks: Pick<ForwardingHooks, 'doubt' | 'idle'>;
   readonly #log: Pick<Logger, 'error'>;
   readonly #open = new Ring<OpenRequest>();
 
-  constructor(doubter: Doubter, log: Pick<Logger, 'error'>) {
-    this.#doubter = doubter;
+  constructor(hooks: Pick<ForwardingHooks, 'doubt' | 'idle'>, log: Pick<Logger, 'error'>) {
+    this.#hooks = hooks;
     this.#log = log;
   }
 
@@ -81,15 +72,21 @@ export class OpenRequests {
 
   /** See `Doubter`. */
   doubt(): ReturnType<Doubter['doubt']> {
-    return this.#doubter.doubt();
+    return this.#hooks.doubt();
   }
 
   add(request: OpenRequest): void {
     this.#open.add(request);
   }
 
+  /** Its end calls `lookIdle`, after it has added what it goes on with. */
   remove(request: OpenRequest): void {
     this.#open.remove(request);
+  }
+
+  /** Tells the owner when no request is open any more. */
+  lookIdle(): void {
+    if (this.size === 0) this.#hooks.idle();
   }
 
   /**
@@ -105,6 +102,11 @@ export class OpenRequests {
   }
 
   #resume(request: WaitingRequest, problem: GatewayFault | undefined, go: () => void, gone?: () => void): void {
+    this.#settle(request, problem, go, gone);
+    this.lookIdle();
+  }
+
+  #settle(request: WaitingRequest, problem: GatewayFault | undefined, go: () => void, gone?: () => void): void {
     const isOpen = this.#open.remove(request);
     if (!isOpen || problem !== undefined) {
       gone?.();
@@ -125,11 +127,13 @@ export class OpenRequests {
    */
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
     const key = idKey(clientId);
-    const [request, ...others] = this.#open.toArray().filter((open) => idKey(open.clientId) === key);
+    const request = this.#open.find(({ clientId: id }) => idKey(id) === key);
     if (request === undefined) return 'unknown';
-    if (others.length > 0) return 'ambiguous';
+    if (this.#open.find((other) => other !== request && idKey(other.clientId) === key) !== undefined)
+      return 'ambiguous';
     this.#open.remove(request);
     request.cancel(reason);
+    this.lookIdle();
     return 'cancelled';
   }
 
@@ -141,6 +145,7 @@ export class OpenRequests {
       this.#open.remove(request);
       request.fail(problem);
     }
+    this.lookIdle();
   }
 
   failAll(gatewayFault: GatewayFault): void {
@@ -148,6 +153,7 @@ export class OpenRequests {
       this.#open.remove(request);
       request.fail(gatewayFault);
     }
+    this.lookIdle();
   }
 
   cancelAll(reason: string): void {
@@ -155,5 +161,6 @@ export class OpenRequests {
       this.#open.remove(request);
       request.cancel(reason);
     }
+    this.lookIdle();
   }
 }

@@ -122,7 +122,6 @@ function ask<Stream extends CallStream>(
           if (refusal === undefined && 'used' in waiting)
             goOn(gate, { ...call, ...ownAfter(call, beganAt) }, plan, run, (outcome) => waiting.used(outcome));
           else messages.deny(call, refusal ?? fault('internal.error'));
-          run.idleWhenDone();
         },
         () => ('used' in waiting && refusal === undefined ? waiting.used('void') : undefined),
       );

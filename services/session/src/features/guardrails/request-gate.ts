@@ -28,7 +28,6 @@ export const guardrailGate: Gate = {
               : next,
           );
       }
-      run.idleWhenDone();
     });
     return true;
   },

@@ -62,7 +62,6 @@ function waitForLease<Stream extends CallStream>(
       () => {
         if (isRefused) run.messages.deny(call, accounting);
         else whenGranted(way, planned, run, accounting);
-        run.idleWhenDone();
       },
       () => (isRefused ? undefined : accounting.takenBack()),
     );
