@@ -3,15 +3,13 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { long } from './scripts/lanes.mjs';
 
-/** What looks at memory, at how long somebody waits, or fills the machine: one file at a time, after the others. */
+/** What looks at the memory that a process takes of the machine, at how long a client waits, or fills the machine: one file at a time, after the others. */
 const alone = [
   'test/chaos/**/*.test.ts',
   'test/fuzz/**/*.test.ts',
   'test/upgrade/upgrade.test.ts',
   'test/e2e/backpressure.test.ts',
   'test/outside/edge-bounds.test.ts',
-  'test/outside/memory.test.ts',
-  'test/outside/sessions-memory.test.ts',
 ];
 /** Files that `npm test` leaves to `npm run test:long`. A file that is named on the command line runs in any case. */
 const leftOut =

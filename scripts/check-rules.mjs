@@ -1,6 +1,7 @@
 /** Rules of this project that no linter has, each with the place where it is explained. Prints every violation, and fails when there is one. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { long } from './lanes.mjs';
 import { strayVersions } from './package/versions.mjs';
 import { arrowsOf } from './service-arrows.mjs';
 
@@ -134,6 +135,15 @@ for (const [service, allowed] of Object.entries(maxArrows)) {
   console.error(
     `services/${service}/src: ${arrows.length} arrows between its folders and files, ${allowed} are allowed (node scripts/check-rules.mjs --arrows)`,
   );
+}
+/** What the table of the long lane names, and no file begins with: a suite that was moved would run in no lane, or after no change. */
+const tracked = execFileSync('git', ['ls-files'], { encoding: 'utf8' }).split('\n');
+for (const { files: suites, sources } of long) {
+  for (const beginning of [...suites, ...sources]) {
+    if (tracked.some((file) => file.startsWith(beginning))) continue;
+    violations += 1;
+    console.error(`scripts/lanes.mjs: no file begins with ${beginning}`);
+  }
 }
 /** A lock file without an entry for an optional package, such as the binary of another system, makes `npm ci` fail there. */
 const { packages: locked } = JSON.parse(readFileSync('package-lock.json', 'utf8'));

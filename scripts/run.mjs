@@ -95,7 +95,9 @@ const tasks = {
     run('vitest', ['run', '--project', 'unit', '--changed', base, '--passWithNoTests']);
     if (suites.length === 0) return;
     env.OMNIBUS_LANE = 'long';
-    await whole(suites);
+    provideTestPrograms();
+    bundle();
+    await tested(suites);
   },
   /** Runs the gate several times beside a load and prints what failed at least once. */
   async flaky() {
@@ -231,15 +233,25 @@ function check() {
 /** Checks, then bundles the gateway, since tests start it in the form in which people install it. */
 function checkAndBundle() {
   check();
+  bundle();
+}
+
+/** Bundles what was built, and has tests start that. */
+function bundle() {
   run('node', ['scripts/package/program.mjs']);
   env.OMNIBUS_PROGRAM = join(root, 'dist/program/bin/omnibus.js');
 }
 
-/** Runs tests with everything that they can use: programs of the system, and in CI a Docker engine. */
+/** Checks, and runs tests. */
 async function whole(files) {
   install();
   provideTestPrograms();
   checkAndBundle();
+  await tested(files);
+}
+
+/** Runs tests with everything that they can use: programs of the system, and in CI a Docker engine. */
+async function tested(files) {
   // Developers start their own engine. In CI the long lane starts one where possible.
   const engine =
     process.env.CI !== undefined && env.OMNIBUS_LANE === 'long' ? await startDockerEngine(installed) : undefined;

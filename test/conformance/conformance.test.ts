@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startGateway, shapes, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { fixturePath, root, startFixture, startProcess } from '../support/processes.ts';
 import { runSuite, suitePath } from './run-suite.ts';
@@ -31,7 +31,7 @@ const legs = ['legacy', 'modern'] as const;
 const runs = ['0.1.16', '2025-11-25', '2026-07-28', 'resumed'] as const;
 
 /** The suites mostly wait, so they run in parallel through one gateway, each with its own fixture. */
-describe.each(shapes)('through the gateway, %s,', (shape) => {
+describe.each(shapesOfLane)('through the gateway, %s,', (shape) => {
   const stack = new AsyncDisposableStack();
   let gateway: GatewayUnderTest;
 

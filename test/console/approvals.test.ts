@@ -1,7 +1,7 @@
 /** Approving calls and definitions in a browser, before a gateway that knows its callers: one process, and three over NATS. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -13,7 +13,7 @@ const riskier = {
   inputSchema: { type: 'object', properties: { bcc: { type: 'string' } }, required: ['bcc'] },
 };
 
-describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (shape) => {
+describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s', (shape) => {
   let keys: Keys;
   let bank: Upstream;
   let gateway: GatewayUnderTest;

@@ -1,13 +1,13 @@
 /** The views for those who look after others (Policy, Audit), in a browser, before a gateway that knows its callers: one process, and three over NATS. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
 
-describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (shape) => {
+describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s', (shape) => {
   let keys: Keys;
   let gateway: GatewayUnderTest;
   let browser: Browser;

@@ -10,7 +10,7 @@ import { approvals, type Approval, type Approvals, type Processes } from '@omnib
 import { inboxOf, openNatsBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject } from '@omnibus/protocol';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { omnibusProgram, startProcess } from '../support/processes.ts';
@@ -44,7 +44,7 @@ interface Told {
   readonly signature: string;
 }
 
-describe.each(shapes)('%s', (shape) => {
+describe.each(shapesOfLane)('%s', (shape) => {
   let folder: string;
   let keys: Keys;
   let bank: Upstream;

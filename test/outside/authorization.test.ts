@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Balancer } from '../support/balancer.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { statusAt } from '../support/status-at.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { bearer, Browser, callback, claimsOf, OAuthClient, register, type Tokens } from '../support/sign-in.ts';
@@ -32,7 +32,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-describe.each(shapes)('%s', (shape) => {
+describe.each(shapesOfLane)('%s', (shape) => {
   let front: Balancer;
   let gateway: GatewayUnderTest;
   let issuer: string;

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { StandInIssuer } from '@omnibus/identity/testing';
-import { shapes, startGateway } from '../support/gateway.ts';
+import { shapesOfLane, startGateway } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -77,7 +77,7 @@ const toldIn = ({ last }: Answer): unknown => {
   return said === undefined ? last.error : JSON.parse(said);
 };
 
-describe.each(shapes)('%s,', (shape) => {
+describe.each(shapesOfLane)('%s,', (shape) => {
   const stack = new AsyncDisposableStack();
   let server: TellingServer;
   let url: string;

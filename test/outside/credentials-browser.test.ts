@@ -9,7 +9,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, launch, openConsole } from '../console/browser.ts';
 import { Balancer } from '../support/balancer.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { PersonalServer } from '../support/personal-server.ts';
 import { noAddress, Person } from '../support/person.ts';
 import { manageUsers } from '../support/users.ts';
@@ -18,7 +18,7 @@ import { typePassword } from '../support/walker.ts';
 const password = 'correct horse battery staple';
 const users = ['ann', 'ben'] as const;
 
-describe.runIf(chromiumPath !== undefined).each(shapes)('%s,', (shape) => {
+describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('%s,', (shape) => {
   const stack = new AsyncDisposableStack();
   let browser: Browser;
   let server: PersonalServer;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Outsider } from '@omnibus/bus/testing';
 import { StandInIssuer } from '@omnibus/identity/testing';
 import { Balancer } from '../support/balancer.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { IdentityProvider } from '../support/identity-provider.ts';
 import { Keys } from '../support/keys.ts';
 import { PersonalServer } from '../support/personal-server.ts';
@@ -26,7 +26,7 @@ const subjectOf = (token: string): string =>
 const textOf = ({ last }: Answer): string =>
   (last.result?.['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(last);
 
-describe.each(shapes)('%s,', (shape) => {
+describe.each(shapesOfLane)('%s,', (shape) => {
   const stack = new AsyncDisposableStack();
   let issuer: StandInIssuer;
   let provider: IdentityProvider;

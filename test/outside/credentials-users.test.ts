@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Balancer } from '../support/balancer.ts';
 import { signInAt } from '../support/browse.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { PersonalServer } from '../support/personal-server.ts';
@@ -41,7 +41,7 @@ function over(ask: () => Promise<Answer>): { end(): Promise<readonly Answer[]> }
   };
 }
 
-describe.each(shapes)('%s,', (shape) => {
+describe.each(shapesOfLane)('%s,', (shape) => {
   const stack = new AsyncDisposableStack();
   let servers: Record<'old' | 'new', PersonalServer>;
   let gateway: GatewayUnderTest;

@@ -7,7 +7,7 @@ import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject } from '@omnibus/protocol';
 import { Balancer } from '../support/balancer.ts';
 import { signInAt } from '../support/browse.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest, type Shape } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { PersonalServer } from '../support/personal-server.ts';
@@ -52,7 +52,7 @@ function calling(
 }
 
 async function open(
-  shape: (typeof shapes)[number],
+  shape: Shape,
   stack: AsyncDisposableStack,
   auth: { readonly keys?: Keys },
 ): Promise<{ readonly server: PersonalServer; readonly gateway: GatewayUnderTest }> {
@@ -80,7 +80,7 @@ async function open(
   return { server, gateway };
 }
 
-describe.each(shapes)('%s,', (shape) => {
+describe.each(shapesOfLane)('%s,', (shape) => {
   it('a call goes on after the sign-in whose address its progress names; one that wants no progress ends with the address, and one that is cancelled is never made', async () => {
     await using stack = new AsyncDisposableStack();
     const { server, gateway } = await open(shape, stack, {});

@@ -11,7 +11,7 @@ import { isObject, type JsonObject } from '@omnibus/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { metricsOf } from '../support/metrics.ts';
 import type { RunningProcess } from '../support/processes.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -112,7 +112,7 @@ function judged(params: Params): unknown {
 /** The tool, or guardrail, whose check may take a moment only: for what is never answered. Where an answer counts, a slow machine has time. */
 const soon = (name: string): string => `${name}-soon`;
 
-describe.each(shapes)('%s', (shape) => {
+describe.each(shapesOfLane)('%s', (shape) => {
   const seen: Params[] = [];
   let work: Upstream;
   let judge: Upstream;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { JsonObject } from '@omnibus/protocol';
 import { EraServer } from '../matrix/era-server.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { collectedMemoryOf, measured, metricsOf } from '../support/metrics.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { dial, requestText } from '../support/raw-http.ts';
@@ -89,7 +89,7 @@ async function overEvents(url: string): Promise<DuplexClient> {
   return { send, close: () => stop.abort() };
 }
 
-describe.each(shapes)('the memory of a gateway, %s', (shape) => {
+describe.each(shapesOfLane)('the memory of a gateway, %s', (shape) => {
   let upstream: Upstream;
   let era: EraServer;
   let gateway: GatewayUnderTest;

@@ -2,14 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { base, callOf, type Call, type TapEvent, type Watched } from '@omnibus/admin-api';
 import type { JsonObject } from '@omnibus/protocol';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { fixturePath, omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { inPipe } from '../support/terminal.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
-describe.each(shapes)('%s', (shape) => {
+describe.each(shapesOfLane)('%s', (shape) => {
   let slow: Upstream;
   let gateway: GatewayUnderTest;
   let admin: string;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jsonShapes } from '@omnibus/gateway';
 import { formatKeys, newKey } from '@omnibus/identity';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -34,7 +34,7 @@ async function run(...args: readonly string[]): Promise<{ readonly status: numbe
 
 const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
 
-describe.each(shapes)('%s', (shape) => {
+describe.each(shapesOfLane)('%s', (shape) => {
   let folder: string;
   let upstreams: ReadonlyMap<string, Upstream>;
   let gateway: GatewayUnderTest;

@@ -5,10 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { auditLedger, natsUsers, setUpNats, type BusRole, type NatsPlace } from '@omnibus/bus';
 import { startNatsServer } from '@omnibus/bus/testing';
+import { isLongLane } from './lane.ts';
 import { end, omnibusProgram, root, type RunningProcess, sealing, startProcess } from './processes.ts';
 
 export const shapes = ['embedded', 'nats'] as const;
 export type Shape = (typeof shapes)[number];
+
+/**
+ * For suites about what happens between clients, users and servers, which is the same in either shape: the gate runs them in three processes, where each
+ * message passes the bus, and the long lane in one process too.
+ */
+export const shapesOfLane: readonly Shape[] = isLongLane ? shapes : ['nats'];
 
 export interface GatewayUnderTest {
   /** `http://127.0.0.1:port/mcp` */
