@@ -5,7 +5,9 @@ import { openApi } from '@omnibus/admin-api';
 import { natsUserNames, permissionsOf, setUpPermissions, subjectTable } from '@omnibus/bus';
 import { configJsonSchema, ignoredServerKeys } from '@omnibus/config';
 import { alertRules, alerts, dashboards, grafanaModel, runbookOf, valuesSchema } from '@omnibus/deploy';
-import { commandTable, createProgram, exits, jsonShapes, shapeText } from '@omnibus/gateway';
+import { commandTable, createProgram } from '@omnibus/cli';
+import { jsonShapes, shapeText } from '@omnibus/cli/json-shapes';
+import { exits } from '@omnibus/client';
 import { errorTable, version } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
 import { stringify } from 'yaml';
@@ -82,26 +84,28 @@ ${table(['reason', 'code', 'HTTP', 'retry', 'meaning'], rows)}
 
 function commands(): string {
   const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
-  const sections = commandTable(createProgram()).map(({ words, description, usage, options, args }) => {
-    const rows = [
-      ...args.map(({ name, isRequired, isMany, description: text }) => [
-        `\`${isRequired ? `<${name}>` : `[${name}]`}${isMany ? '...' : ''}\``,
-        cell(text),
-        '',
-      ]),
-      ...options.map(({ flags, choices, description: text, fallback }) => [
-        `\`${flags}\``,
-        cell(choices.length === 0 ? text : `${text}: ${choices.join(', ')}`),
-        fallback === undefined || typeof fallback === 'boolean'
-          ? ''
-          : `\`${Array.isArray(fallback) ? fallback.join(', ') : typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}\``,
-      ]),
-    ];
-    return `## ${words.join(' ')}\n\n${description[0]?.toUpperCase() ?? ''}${cell(description.slice(1))}.\n\n\`\`\`\n${usage}\n\`\`\`\n${rows.length === 0 ? '' : `\n${table(['argument, option', 'meaning', 'default'], rows)}\n`}${jsonOf(words.join(' '))}`;
-  });
+  const sections = commandTable(createProgram(() => Promise.reject(new Error('no command runs here')))).map(
+    ({ words, description, usage, options, args }) => {
+      const rows = [
+        ...args.map(({ name, isRequired, isMany, description: text }) => [
+          `\`${isRequired ? `<${name}>` : `[${name}]`}${isMany ? '...' : ''}\``,
+          cell(text),
+          '',
+        ]),
+        ...options.map(({ flags, choices, description: text, fallback }) => [
+          `\`${flags}\``,
+          cell(choices.length === 0 ? text : `${text}: ${choices.join(', ')}`),
+          fallback === undefined || typeof fallback === 'boolean'
+            ? ''
+            : `\`${Array.isArray(fallback) ? fallback.join(', ') : typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}\``,
+        ]),
+      ];
+      return `## ${words.join(' ')}\n\n${description[0]?.toUpperCase() ?? ''}${cell(description.slice(1))}.\n\n\`\`\`\n${usage}\n\`\`\`\n${rows.length === 0 ? '' : `\n${table(['argument, option', 'meaning', 'default'], rows)}\n`}${jsonOf(words.join(' '))}`;
+    },
+  );
   return `# Commands
 
-${generated('services/gateway/src/cli.ts')}Commands print their answer on stdout, and progress, notices and questions on stderr. On a terminal, lists are cut to its width, and names are highlighted unless \`NO_COLOR\` is set; in
+${generated('services/cli/src/command-line')}Commands print their answer on stdout, and progress, notices and questions on stderr. On a terminal, lists are cut to its width, and names are highlighted unless \`NO_COLOR\` is set; in
 a pipe nothing is cut, and tabs separate the columns. With \`--json\` the answer is JSON, and a failure is too:
 \`{ "reason", "problem", "advice", "retry" }\`. Commands ask questions only on a terminal. Elsewhere \`add\`, \`remove\` and \`import\` change the configuration
 without asking, \`connect\` and \`disconnect\` need \`--yes\` (else 77), and any other missing answer ends the command.

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openNatsBus, vaultBuckets } from '@omnibus/bus';
-import { jsonShapes } from '@omnibus/gateway';
+import { jsonShapes } from '@omnibus/cli/json-shapes';
 import { Balancer } from '../support/balancer.ts';
 import { signInAt } from '../support/browse.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';

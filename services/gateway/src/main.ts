@@ -1,9 +1,8 @@
 import { CommanderError } from 'commander';
-import { createProgram } from './cli.ts';
+import { createProgram, unknownCommand } from '@omnibus/cli';
 import { exits } from '@omnibus/client';
-import { unknownCommand } from './unknown-command.ts';
 
-const program = createProgram();
+const program = createProgram(async (options) => (await import('./gateway.ts')).startGateway(options));
 const args = process.argv.slice(2);
 try {
   const unknown = unknownCommand(program, args);

@@ -1,30 +1,13 @@
 /** What a part of the process is, and what it gets when it starts. A process is a list of parts (`parts.ts`), which `compose.ts` starts and stops. */
 import type { OnFault } from '@omnibus/bus';
+import type { GatewayOptions } from '@omnibus/cli';
 import { isForOneUser, type Config, type Role } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newWorkerId, type ServerName, type WorkerId } from '@omnibus/protocol';
+import { newWorkerId, type WorkerId } from '@omnibus/protocol';
 import { Faults, Metrics, type Logger } from '@omnibus/telemetry';
-import type { Reloaded } from '@omnibus/admin';
-import type { ConfigHistory } from '@omnibus/admin/history';
-import type { SealingKeys } from '@omnibus/identity';
 
-export interface ProcessOptions {
-  readonly config: Config;
-  /** Folder that relative paths of the configuration are resolved against. */
-  readonly baseFolder: string;
-  readonly role: Role;
-  /** False for a gateway that opens no ports: its one client is served over streams, or it has none. */
-  readonly isServing: boolean;
-  readonly log: Logger;
-  /** Keys that all edges and session workers share; undefined where this process is the only one. */
-  readonly sealingKeys?: SealingKeys | undefined;
-  /** Reads the configuration again and applies it. @returns what is wrong with it. */
-  readonly reload: () => Promise<Reloaded>;
-  /** Shows the one user of this machine the page of a sign-in, or prints its address. @returns whether a browser was opened. */
-  readonly showPage?: (server: ServerName, address: string) => boolean;
-  /** Versions of the configuration and whether they were applied. */
-  readonly history: ConfigHistory;
-}
+/** Options of a process, with all that a command may leave out. */
+export type ProcessOptions = GatewayOptions & Required<Pick<GatewayOptions, 'reload' | 'history'>>;
 
 /** A part of the process. It keeps its state in what `start` returns, so that one list of parts serves any number of processes. */
 export interface Part<T = unknown> {

@@ -1,7 +1,6 @@
 /** The admin port. It opens first, so that its readiness says what the start waits for, and shows the other parts as they start. */
 import type { OpenedAdmin } from '@omnibus/admin';
-import { compileAccess } from '../access.ts';
-import { compileGuards } from '../guards.ts';
+import { compileAccess, compileGuards } from '@omnibus/setup/rules';
 import { measureConfig } from '../measure.ts';
 import type { Part } from '../part.ts';
 import { auditing } from './audit.ts';

@@ -18,7 +18,7 @@ export const callers: Part<Authenticator | undefined> = {
 };
 
 async function openForClients(host: PartHost): Promise<Started<Authenticator | undefined>> {
-  const { openAuthenticator } = await import('../identity.ts');
+  const { openAuthenticator } = await import('@omnibus/setup/identity');
   const { config, log } = host;
   const { baseFolder } = host.options;
   const { hold: held } = host.of(tokenExchange);
@@ -32,7 +32,7 @@ async function openForAdmin(host: PartHost): Promise<Started<Authenticator | und
   if (config.auth === undefined || config.auth === 'none' || config.auth.admin === undefined)
     return { offers: undefined };
   try {
-    const { openAdminAuthenticator } = await import('../identity.ts');
+    const { openAdminAuthenticator } = await import('@omnibus/setup/identity');
     const { baseFolder } = host.options;
     const opened = await openAdminAuthenticator({ config, baseFolder, log, bus: host.of(connectedBus) });
     return {

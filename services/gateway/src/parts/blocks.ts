@@ -1,7 +1,7 @@
 /** Blocks of callers and pauses of servers, which operators set; undefined if NATS refuses them. */
 import type { Blocks } from '@omnibus/bus';
 import { measurePauses } from '../measure.ts';
-import { openBlocks } from '../open-bus.ts';
+import { openBlocks } from '@omnibus/setup/bus';
 import type { Part } from '../part.ts';
 import { connectedBus } from './bus.ts';
 

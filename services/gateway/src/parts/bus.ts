@@ -1,7 +1,7 @@
 /** The connection to the bus, and what the process measures of it. The start waits for the bus without limit; the admin port says so. */
 import type { Bus } from '@omnibus/bus';
 import { measureBus } from '../measure.ts';
-import { missingStreams, openBus } from '../open-bus.ts';
+import { missingStreams, openBus } from '@omnibus/setup/bus';
 import type { Part } from '../part.ts';
 
 const lost = 'the bus is not connected';

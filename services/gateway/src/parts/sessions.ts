@@ -1,7 +1,6 @@
 /** The session worker of this process. */
 import type { SessionWorker } from '@omnibus/session';
-import { compileAccess } from '../access.ts';
-import { compileGuards } from '../guards.ts';
+import { compileAccess, compileGuards } from '@omnibus/setup/rules';
 import type { Part } from '../part.ts';
 import { auditing } from './audit.ts';
 import { connectedBus } from './bus.ts';

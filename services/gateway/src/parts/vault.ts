@@ -1,6 +1,6 @@
 /** The vault of users' credentials, which opens with the first server at which users sign in themselves. */
 import type { Part } from '../part.ts';
-import type { Vaults } from '../vault.ts';
+import type { Vaults } from '@omnibus/setup/vault';
 import { connectedBus } from './bus.ts';
 
 export interface LazyVaults {
@@ -19,7 +19,7 @@ export const vaults: Part<LazyVaults> = {
     const openNow = async (): Promise<Vaults> => {
       const { config, log, metrics, isForOne: usesKeychain } = host;
       const { baseFolder } = host.options;
-      const library = await import('../vault.ts');
+      const library = await import('@omnibus/setup/vault');
       const bus = host.of(connectedBus);
       opened = await library.openVaults({ config, baseFolder, bus, log, metrics, usesKeychain });
       return opened;

@@ -1,0 +1,53 @@
+/** The commands about calls that wait for approvers. */
+import type { Command } from 'commander';
+import type { ApprovalsOptions, DecideOptions } from '../commands/approvals.ts';
+
+export function addApprovals(program: Command): void {
+  const approvals = program.command('approvals').description('calls that wait for approvers (docs/how-to/policy.md)');
+  const command = (words: string, description: string): Command =>
+    approvals
+      .command(words)
+      .description(description)
+      .option(
+        '-a, --admin <host:port>',
+        'the admin address of a process, https://host:port where it speaks TLS',
+        '127.0.0.1:7301',
+      )
+      .option(
+        '--signed-in <url>',
+        'as whoever is signed in to the gateway at this address (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN',
+      )
+      .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)')
+      .option('--json', 'print JSON');
+
+  command('list', 'show calls that wait')
+    .option('--all', 'and those of the last day that do not wait any more')
+    .action(async (options: ApprovalsOptions) => {
+      const { listApprovals } = await import('../commands/approvals.ts');
+      await listApprovals(options);
+    });
+
+  command('show', 'show one call with its arguments')
+    .argument('<id>', 'as list shows it')
+    .action(async (id: string, options: ApprovalsOptions) => {
+      const { showApproval } = await import('../commands/approvals.ts');
+      await showApproval(id, options);
+    });
+
+  command('approve', 'show a call, and approve it when you say so: it is made once, as it is shown')
+    .argument('<id>', 'as list shows it')
+    .option('-y, --yes', 'approve what is shown without being asked')
+    .option('--no-input', 'never ask, even on a terminal')
+    .action(async (id: string, options: DecideOptions) => {
+      const { decideApproval } = await import('../commands/approvals.ts');
+      await decideApproval(id, true, options);
+    });
+
+  command('deny', 'refuse a call')
+    .argument('<id>', 'id of the call, as "approvals list" shows it')
+    .option('--reason <text>', 'the reason, which the caller is told')
+    .action(async (id: string, options: DecideOptions) => {
+      const { decideApproval } = await import('../commands/approvals.ts');
+      await decideApproval(id, false, { ...options, yes: true });
+    });
+}

@@ -1,0 +1,89 @@
+/** Commands by which users sign in for servers behind a gateway, see what they have connected, and end it. */
+import type { Command } from 'commander';
+import type { ConnectionsOptions } from '../commands/connections.ts';
+import type { SignInForOptions } from '../commands/sign-in.ts';
+import type { Given, StartGateway } from '../gateway.ts';
+
+export function addConnections(program: Command, start: StartGateway): void {
+  program
+    .command('sign-in')
+    .description('sign in for a server behind a gateway, with your browser, so that it is called in your name')
+    .argument('<server>', 'name of the server')
+    .option('-u, --url <url>', 'the gateway (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
+    .option(
+      '-H, --header <line...>',
+      'an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)',
+    )
+    .option(
+      '--tokens <file>',
+      'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+    )
+    .option('--answer <pair...>', 'code=CODE, the code that the page shows at the end, where it shows one')
+    .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
+    .option('--no-browser', 'print the address instead of opening a browser')
+    .option('--no-input', 'never ask, even on a terminal')
+    .option('-q, --quiet', 'print the answer only')
+    .option('--json', 'print JSON')
+    .action(async (server: string, options: Given<SignInForOptions>) => {
+      const { signInFor } = await import('../commands/sign-in.ts');
+      await signInFor(server, { ...options, start });
+    });
+
+  const connections = program
+    .command('connections')
+    .description('list and revoke what users have connected to servers (docs/how-to/credentials.md)');
+  const command = (words: string, description: string): Command =>
+    connections
+      .command(words)
+      .description(description)
+      .option(
+        '-u, --url <url>',
+        'the gateway at which you connected (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)',
+      )
+      .option(
+        '-H, --header <line...>',
+        'an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)',
+      )
+      .option(
+        '-a, --admin <host:port>',
+        'ask for the connections of all users at the admin address of a process that serves clients, https://host:port where it speaks TLS',
+      )
+      .option(
+        '--signed-in <url>',
+        'with --admin: send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
+      )
+      .option(
+        '--tokens <file>',
+        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+      )
+      .option('--json', 'print JSON');
+
+  command('list', 'list what you have connected, or with --admin what all users have').action(
+    async (options: ConnectionsOptions) => {
+      const { listConnections } = await import('../commands/connections.ts');
+      await listConnections(options);
+    },
+  );
+
+  command(
+    'remove',
+    'end everything that a user has connected, who is gone; users in the file of the gateway are seen to by "users remove"',
+  )
+    .requiredOption('--user <name>', 'the user: his subject, as "list --admin" shows it under USER')
+    .option(
+      '--issuer <issuer>',
+      'who says who he is: an issuer, or omnibus:keys for API keys; needed where several have a user of that name',
+    )
+    .action(async (options: ConnectionsOptions & { readonly user: string; readonly issuer?: string }) => {
+      const { removeConnections } = await import('../commands/connections.ts');
+      await removeConnections(options);
+    });
+
+  command('revoke', 'end a connection: its tokens are removed here, and taken back by their issuer if it supports that')
+    .argument('<server>', 'name of the server')
+    .option('-p, --principal <key>', 'with --admin: the user, as "list --admin" shows him under PRINCIPAL')
+    .action(async (server: string, options: ConnectionsOptions & { readonly principal?: string }) => {
+      const { revokeConnection } = await import('../commands/connections.ts');
+      await revokeConnection(server, options);
+    });
+}

@@ -1,0 +1,56 @@
+/** The commands that compare definitions of servers with those that were approved. */
+import type { Command } from 'commander';
+import type { ApproveOptions, DefinitionsOptions } from '../commands/definitions.ts';
+
+export function addDefinitions(program: Command): void {
+  const definitions = program
+    .command('definitions')
+    .description('compare what servers say of their tools with what was approved (docs/how-to/definitions.md)');
+  const command = (words: string, description: string): Command =>
+    definitions
+      .command(words)
+      .description(description)
+      .option(
+        '-a, --admin <host:port>',
+        'the admin address of a process, https://host:port where it speaks TLS',
+        '127.0.0.1:7301',
+      )
+      .option(
+        '--signed-in <url>',
+        'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
+      )
+      .option(
+        '--tokens <file>',
+        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+      )
+      .option('--json', 'print JSON');
+
+  command('status', 'list what differs from what was approved').action(async (options: DefinitionsOptions) => {
+    const { listDefinitions } = await import('../commands/definitions.ts');
+    await listDefinitions(options);
+  });
+
+  command('diff', 'show the differences of a server, with the risky ones marked')
+    .argument('<server>', 'name of the server in the configuration')
+    .argument(
+      '[name...]',
+      'tools, prompts and resource templates by the server\'s own names, or "instructions" (default: all)',
+    )
+    .action(async (server: string, names: readonly string[], options: DefinitionsOptions) => {
+      const { showDifferences } = await import('../commands/definitions.ts');
+      await showDifferences(server, names, options);
+    });
+
+  command('approve', 'show the differences of a server, and approve them after you have confirmed')
+    .argument('<server>', 'name of the server in the configuration')
+    .argument(
+      '[name...]',
+      'tools, prompts and resource templates by the server\'s own names, or "instructions" (default: all)',
+    )
+    .option('-y, --yes', 'approve what is shown without asking')
+    .option('--no-input', 'never ask, even on a terminal')
+    .action(async (server: string, names: readonly string[], options: ApproveOptions) => {
+      const { approveDefinitions } = await import('../commands/definitions.ts');
+      await approveDefinitions(server, names, options);
+    });
+}

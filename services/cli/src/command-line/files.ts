@@ -1,0 +1,97 @@
+/** Commands that change configurations: that of the gateway, and those of clients. */
+import type { Command } from 'commander';
+import type { ConnectOptions } from '../commands/connect.ts';
+import type { AddServerOptions, FileOptions } from '../commands/servers.ts';
+import type { Given, StartGateway } from '../gateway.ts';
+
+export function addFiles(program: Command, start: StartGateway): void {
+  const command = (words: string, description: string): Command =>
+    program
+      .command(words)
+      .description(description)
+      .option(
+        '-c, --config <file>',
+        'the configuration to change (default: omnibus.yaml in this folder, which is created if missing)',
+      )
+      .option('-y, --yes', 'change the file without asking')
+      .option('--print', 'print the changed file, and change nothing')
+      .option('--no-input', 'never ask, even on a terminal')
+      .option('--json', 'print JSON');
+
+  command('add', 'add a server to the configuration, after connecting to it once')
+    .argument('<name>', 'name of the server')
+    .argument('[command...]', 'a program and its arguments after "--", or an address')
+    .option('--url <url>', 'address of the server')
+    .option(
+      '--type <type>',
+      'transport, where it does not follow from the command or address: stdio, http, sse, websocket',
+    )
+    .option(
+      '-H, --header <line...>',
+      'an HTTP header that is sent with every request, such as "Authorization: Bearer ${TOKEN}"',
+    )
+    .option('-E, --env <pair...>', 'NAME=value, an environment variable of the program')
+    .option('--cwd <folder>', 'folder the program starts in')
+    .option('--no-try', 'do not connect to the server first')
+    .action(async (name: string, words: readonly string[], options: Given<AddServerOptions>) => {
+      const { addServer } = await import('../commands/servers.ts');
+      await addServer(name, words, { ...options, start });
+    });
+
+  command('remove', 'remove a server from the configuration')
+    .argument('<server>', 'name of the server')
+    .action(async (name: string, options: FileOptions) => {
+      const { removeServer } = await import('../commands/servers.ts');
+      await removeServer(name, options);
+    });
+
+  command('import', 'copy the servers of MCP clients into the configuration')
+    .argument(
+      '[from...]',
+      'names of clients (omnibus clients lists them) or of their files (default: all that are found)',
+    )
+    .option('--dry-run', 'the same as --print')
+    .action(async (from: readonly string[], options: FileOptions & { readonly dryRun?: boolean }) => {
+      const { importServers } = await import('../commands/import.ts');
+      await importServers(from, options.dryRun === true ? { ...options, print: true } : options);
+    });
+
+  program
+    .command('clients')
+    .description('list the MCP clients whose files are known, and where these are')
+    .option('--json', 'print JSON')
+    .action(async (options: { readonly json?: boolean }) => {
+      const { listClients } = await import('../commands/connect.ts');
+      await listClients(options);
+    });
+
+  const ofClient = (words: string, description: string): Command =>
+    program
+      .command(words)
+      .description(description)
+      .argument('<client>', 'a client such as cursor or vscode (omnibus clients lists them)')
+      .option('-n, --name <name>', 'name of the gateway in that file', 'omnibus')
+      .option('--project', 'use the file of the project in this folder, instead of your own')
+      .option('-f, --file <file>', 'path of the file of the client')
+      .option('-y, --yes', 'change the file without asking')
+      .option('--print', 'print the changed file, and change nothing')
+      .option('--no-input', 'never ask, even on a terminal')
+      .option('--json', 'print JSON');
+
+  ofClient('connect', 'write the gateway into the file of an MCP client; a copy of the file is kept')
+    .option('-u, --url <url>', 'address of the gateway', 'http://127.0.0.1:7300/mcp')
+    .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
+    .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value"')
+    .option('--replace', 'remove the servers from that file that omnibus.yaml in this folder has too')
+    .action(async (client: string, options: ConnectOptions) => {
+      const { connect } = await import('../commands/connect.ts');
+      await connect(client, options);
+    });
+
+  ofClient('disconnect', 'remove the gateway from the file of an MCP client').action(
+    async (client: string, options: ConnectOptions) => {
+      const { disconnect } = await import('../commands/connect.ts');
+      await disconnect(client, options);
+    },
+  );
+}

@@ -1,0 +1,57 @@
+/** The commands that test access rules before they are used. */
+import type { Command } from 'commander';
+import type { ExplainOptions, PolicyOptions } from '../commands/policy.ts';
+
+export function addPolicy(program: Command): void {
+  const policy = program
+    .command('policy')
+    .description('test access rules before they are used (docs/how-to/policy.md)');
+
+  policy
+    .command('test')
+    .description('decide test cases by the rules, and compare with the expected outcomes')
+    .argument('<file>', 'YAML with cases: { as, call, args, at, from, expect, rule }')
+    .option(
+      '-c, --config <file>',
+      'configuration with the rules (default: the one that the file names, else omnibus.yaml in this folder)',
+    )
+    .option('--json', 'print JSON')
+    .action(async (file: string, options: PolicyOptions) => {
+      const { testPolicy } = await import('../commands/policy.ts');
+      await testPolicy(file, options);
+    });
+
+  policy
+    .command('explain')
+    .description('say whether a caller may use something, and what each rule says')
+    .argument(
+      '<who>',
+      'as in a rule: group:eng, key:ci, "user:ISSUER|SUBJECT"; several at once as JSON: {"tenant": "acme", "group": "eng"}; "nobody" for an anonymous caller',
+    )
+    .argument('<what>', 'server/tool, prompt:server/name or resource:server/uri')
+    .option('-c, --config <file>', 'configuration with the rules (default: omnibus.yaml in this folder)')
+    .option('--args <json>', 'the arguments of the call')
+    .option('--at <time>', 'when, such as 2026-11-23T08:00:00Z (default: now)')
+    .option('--from <address>', 'the address of the client')
+    .option('--hint <name...>', 'a hint of the tool, such as readOnlyHint')
+    .option('--json', 'print JSON')
+    .action(async (who: string, what: string, options: ExplainOptions) => {
+      const { explainPolicy } = await import('../commands/policy.ts');
+      await explainPolicy(who, what, options);
+    });
+
+  policy
+    .command('diff')
+    .description('say which callers gain or lose access by a change of the rules')
+    .argument('<old>', 'the present configuration')
+    .argument('<new>', 'the new configuration')
+    .option(
+      '--names <file>',
+      'file with one "server/tool" on each line, to compare in addition to the tools that rules name',
+    )
+    .option('--json', 'print JSON')
+    .action(async (before: string, after: string, options: { readonly names?: string; readonly json?: boolean }) => {
+      const { diffPolicies } = await import('../commands/policy.ts');
+      await diffPolicies(before, after, options);
+    });
+}

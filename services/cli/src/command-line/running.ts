@@ -1,0 +1,70 @@
+/** Commands that ask the admin port of a running gateway, and shell completion. */
+import { Argument, type Command } from 'commander';
+import type { ApiOptions } from '../commands/api.ts';
+import type { PauseOptions, SessionsOptions } from '../commands/running.ts';
+
+export function addRunning(program: Command): void {
+  const command = (name: string, description: string): Command =>
+    program
+      .command(name)
+      .description(description)
+      .option(
+        '-a, --admin <host:port>',
+        'the admin address of a process, https://host:port where it speaks TLS',
+        '127.0.0.1:7301',
+      )
+      .option(
+        '--signed-in <url>',
+        'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
+      )
+      .option(
+        '--tokens <file>',
+        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+      )
+      .option('--json', 'print JSON');
+
+  command('status', 'show the processes of a running gateway and its servers').action(async (options: ApiOptions) => {
+    const { status } = await import('../commands/status.ts');
+    await status(options);
+  });
+
+  command('sessions', 'list the sessions of clients, of all processes')
+    .option('--client <name>', 'only those of clients whose name holds this')
+    .option('--endpoint <name>', 'only those of this server or profile; "" for the endpoint of all servers')
+    .action(async (options: SessionsOptions) => {
+      const { listSessions } = await import('../commands/running.ts');
+      await listSessions(options);
+    });
+
+  command('restart', 'reconnect to a server in every process, after its running calls have ended')
+    .argument('<server>', 'name of the server')
+    .action(async (server: string, options: ApiOptions) => {
+      const { restart } = await import('../commands/running.ts');
+      await restart(server, options);
+    });
+
+  command('pause', 'send a server nothing new, in every process at once; what runs there goes on, and callers are told')
+    .argument('<server>', 'name of the server')
+    .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is resumed)')
+    .option('--because <text>', 'the reason, which callers are told')
+    .action(async (server: string, options: PauseOptions) => {
+      const { pause } = await import('../commands/running.ts');
+      await pause(server, options);
+    });
+
+  command('resume', 'end the pause of a server')
+    .argument('<server>', 'name of the server')
+    .action(async (server: string, options: ApiOptions) => {
+      const { resume } = await import('../commands/running.ts');
+      await resume(server, options);
+    });
+
+  program
+    .command('completion')
+    .description('print a completion script for a shell: source <(omnibus completion bash)')
+    .addArgument(new Argument('<shell>', 'shell of the script').choices(['bash', 'zsh', 'fish']))
+    .action(async (shell: string) => {
+      const { printCompletion } = await import('../commands/completion.ts');
+      await printCompletion(shell, program);
+    });
+}

@@ -1,0 +1,95 @@
+/** Commands that use a gateway, or any MCP server, as a client. */
+import type { Command } from 'commander';
+import type { CallOptions, UseOptions } from '../commands/use.ts';
+import type { Given, StartGateway } from '../gateway.ts';
+
+export function addUse(program: Command, start: StartGateway): void {
+  const command = (words: string, description: string): Command =>
+    program
+      .command(words)
+      .description(description)
+      .option(
+        '-u, --url <url>',
+        'a gateway, or any MCP server over HTTP (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)',
+      )
+      .option(
+        '-c, --config <file>',
+        'start the servers of this configuration for this command, instead of asking a running gateway',
+      )
+      .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
+      .option(
+        '-H, --header <line...>',
+        'an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)',
+      )
+      .option(
+        '--tokens <file>',
+        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+      )
+      .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
+      .option('--no-input', 'never ask, even on a terminal')
+      .option('-q, --quiet', 'print the answer only')
+      .option('--json', 'print the answer as JSON, exactly as it was received');
+
+  command('tools', 'list tools, one on each line')
+    .argument('[pattern]', 'part of a name, or a glob such as "git*"')
+    .option('--schema', 'also print the schema of the arguments')
+    .action(async (pattern: string | undefined, options: Given<UseOptions> & { readonly schema?: boolean }) => {
+      const { listTools } = await import('../commands/use.ts');
+      await listTools(pattern, { ...options, start });
+    });
+
+  command('call', 'call a tool')
+    .argument('<tool>', 'name of the tool')
+    .argument('[arguments...]', 'key=text, key:=JSON, key=@FILE, or all of them as one JSON object')
+    .option('--args <json>', 'all arguments as JSON; "-" reads them from stdin')
+    .option('--answer <pair...>', 'key=value, an answer to a question that the server asks during the call')
+    .option('--save <file>', 'write images, audio and other binary content to this file')
+    .option('-y, --yes', 'do not ask before calling a tool that may destroy something')
+    .action(async (name: string, words: readonly string[], options: Given<CallOptions>) => {
+      const { callTool } = await import('../commands/use.ts');
+      await callTool(name, words, { ...options, start });
+    });
+
+  command('prompts', 'list prompts, one on each line')
+    .argument('[pattern]', 'part of a name, or a glob')
+    .action(async (pattern: string | undefined, options: Given<UseOptions>) => {
+      const { listPrompts } = await import('../commands/use.ts');
+      await listPrompts(pattern, { ...options, start });
+    });
+
+  command('get', 'get the messages of a prompt')
+    .argument('<prompt>', 'name of the prompt')
+    .argument('[arguments...]', 'key=text, or all of them as one JSON object')
+    .option('--args <json>', 'all arguments as JSON; "-" reads them from stdin')
+    .option('--save <file>', 'write images, audio and other binary content to this file')
+    .action(async (name: string, words: readonly string[], options: Given<CallOptions>) => {
+      const { getPrompt } = await import('../commands/use.ts');
+      await getPrompt(name, words, { ...options, start });
+    });
+
+  command('resources', 'list resources and resource templates, one on each line')
+    .argument('[pattern]', 'part of an address, or a glob')
+    .action(async (pattern: string | undefined, options: Given<UseOptions>) => {
+      const { listResources } = await import('../commands/use.ts');
+      await listResources(pattern, { ...options, start });
+    });
+
+  command('read', 'print the content of a resource')
+    .argument('<uri>', 'URI of the resource')
+    .option('--save <file>', 'write binary content to this file')
+    .action(async (uri: string, options: Given<CallOptions>) => {
+      const { readResource } = await import('../commands/use.ts');
+      await readResource(uri, { ...options, start });
+    });
+
+  command('complete', 'ask a server for completions of an argument, one on each line')
+    .argument('<about>', 'the name of a prompt, or a resource template')
+    .argument('<argument>', 'ARGUMENT=BEGINNING, such as language=py')
+    .option('--context <pair...>', 'key=value, an argument that is known already')
+    .action(
+      async (about: string, word: string, options: Given<UseOptions> & { readonly context?: readonly string[] }) => {
+        const { completeArgument } = await import('../commands/use.ts');
+        await completeArgument(about, word, { ...options, start });
+      },
+    );
+}

@@ -1,0 +1,97 @@
+/** Commands that watch a running gateway through the API of its admin port. */
+import { Option, type Command } from 'commander';
+import type { ApiOptions } from '../commands/api.ts';
+import type { CallsOptions } from '../commands/calls.ts';
+import type { LogsOptions } from '../commands/logs.ts';
+import type { ReplayOptions } from '../commands/replay.ts';
+import type { Given, StartGateway } from '../gateway.ts';
+import type { TopOptions } from '../commands/top.ts';
+
+export function addWatching(program: Command, start: StartGateway): void {
+  const asking = (command: Command, description: string): Command =>
+    command
+      .description(description)
+      .option(
+        '-a, --admin <host:port>',
+        'the admin address of a process, https://host:port where it speaks TLS',
+        '127.0.0.1:7301',
+      )
+      .option(
+        '--signed-in <url>',
+        'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
+      )
+      .option(
+        '--tokens <file>',
+        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+      )
+      .option('--json', 'print JSON');
+
+  const calls = program.command('calls').description('calls as they happen, and the last that failed');
+  asking(
+    calls.command('list', { isDefault: true }),
+    'list the calls that were watched lately and that failed, or follow them as they happen',
+  )
+    .option(
+      '-f, --follow',
+      'print each call when it ends, until you stop it; on a terminal, those that run are shown below, with what they do and for how long',
+    )
+    .option('--running', 'with --follow, in a pipe: print a line too when a call begins, waits, and goes on')
+    .option('--server <name>', 'only calls of this server')
+    .option('--tool <name>', 'only calls of this tool, by the name that its server gives it')
+    .option('--client <name>', 'only calls of clients whose name contains this')
+    .addOption(
+      new Option('--outcome <outcome>', 'only calls with this outcome').choices([
+        'result',
+        'toolError',
+        'error',
+        'fault',
+        'cancelled',
+        'timeout',
+      ]),
+    )
+    .option('--min-ms <ms>', 'only calls that took so many milliseconds at least')
+    .action(async (options: CallsOptions) => {
+      const { listCalls } = await import('../commands/calls.ts');
+      await listCalls(options);
+    });
+  asking(calls.command('show'), 'show the way of one call through all processes')
+    .argument('<tag>', 'tag of the call, or its beginning')
+    .action(async (tag: string, options: ApiOptions) => {
+      const { showCall } = await import('../commands/calls.ts');
+      await showCall(tag, options);
+    });
+  asking(calls.command('replay'), 'make a call again, at the same or another server')
+    .argument('<tag>', 'tag of the call, or its beginning')
+    .option('--server <name>', 'another server, which offers a tool of the same name')
+    .option('--args <json>', 'all arguments as JSON; default: those of the call, if they are known')
+    .option(
+      '-u, --url <url>',
+      'the gateway that is called, without an endpoint, since that of the call is added (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)',
+    )
+    .option('-H, --header <line...>', 'an HTTP header that is sent with every request to it, "Name: value"')
+    .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
+    .option('--answer <pair...>', 'key=value, an answer to a question that the server asks during the call')
+    .option('--save <file>', 'write images, audio and other binary content to this file')
+    .option('-y, --yes', 'do not ask before calling a tool that may destroy something')
+    .option('--no-input', 'never ask, even on a terminal')
+    .option('-q, --quiet', 'print the answer only')
+    .action(async (tag: string, options: Given<ReplayOptions>) => {
+      const { replayCall } = await import('../commands/replay.ts');
+      await replayCall(tag, { ...options, start });
+    });
+
+  asking(program.command('logs'), 'print what a server wrote to stderr, and what became of its connection')
+    .argument('<server>', 'name of the server')
+    .option('-f, --follow', 'print further lines as they come, until you stop it')
+    .action(async (server: string, options: LogsOptions) => {
+      const { showLogs } = await import('../commands/logs.ts');
+      await showLogs(server, options);
+    });
+
+  asking(program.command('top'), 'show servers and tools by how much they are called')
+    .option('--once', 'print it once, also on a terminal')
+    .action(async (options: TopOptions) => {
+      const { showTop } = await import('../commands/top.ts');
+      await showTop(options);
+    });
+}

@@ -1,0 +1,176 @@
+/** Lists, shows and decides calls that wait for approvers. */
+import type { Approval } from '@omnibus/admin-api';
+import { printable } from '@omnibus/protocol';
+import { alignColumns } from '../output/table.ts';
+import { answer, answerEither, answerJson, notice, runCommand } from '../output/outcome.ts';
+import { CommandProblem } from '@omnibus/client';
+import { confirm, isInteractive, type InputOptions } from '../output/terminal.ts';
+import { askAdmin, type AskOptions } from './administer.ts';
+import { askApi, askEither, queryOf } from './api.ts';
+
+export interface ApprovalsOptions extends AskOptions {
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+export interface DecideOptions extends AskOptions, InputOptions {
+  readonly json?: boolean;
+  /** Approves without asking for confirmation. */
+  readonly yes?: boolean;
+  readonly reason?: string;
+}
+
+export function listApprovals({ all = false, json = false, ...who }: ApprovalsOptions): Promise<void> {
+  return runCommand(json, async () => {
+    const found = await read(who, all);
+    const rows = found.map((each) => [
+      each.id,
+      each.state,
+      targetOf(each),
+      whoOf(each),
+      new Date(each.until).toISOString(),
+      each.by ?? '',
+    ]);
+    answerEither(
+      json,
+      found,
+      rows.length === 0
+        ? 'no call waits\n'
+        : `${alignColumns([['ID', 'STATE', 'WHAT', 'WHO', 'UNTIL', 'BY'], ...rows])}\n`,
+    );
+    return 'done';
+  });
+}
+
+export function showApproval(id: string, { json = false, ...who }: ApprovalsOptions): Promise<void> {
+  return runCommand(json, async () => {
+    const found = await one(who, id);
+    answerEither(json, found, `${describe(found)}\n`);
+    return 'done';
+  });
+}
+
+/** Shows the call and decides it; the digest that is sent binds the decision to the call as shown. */
+export function decideApproval(
+  id: string,
+  approve: boolean,
+  { yes = false, reason, json = false, input = true, ...who }: DecideOptions,
+): Promise<void> {
+  return runCommand(json, async () => {
+    const found = await one(who, id);
+    if (!json) notice(`${describe(found)}\n`);
+    if (!yes) await needConsent('Approve this call?', { input });
+    const { digest } = found;
+    const state = approve ? ('approved' as const) : ('refused' as const);
+    await askEither<unknown>(
+      () => askApi(who, 'decide', `/approvals/${encodeURIComponent(id)}`, 'POST', { digest, approve, reason }),
+      () => askAdmin(who, 'POST', '/approvals', { id, digest, approve, reason }),
+    );
+    if (json) answerJson({ id, state });
+    else answer(`${id} is ${state}\n`);
+    return 'done';
+  });
+}
+
+/** @throws {CommandProblem} unless somebody says yes. */
+export async function needConsent(question: string, options: InputOptions): Promise<void> {
+  if (!isInteractive(options))
+    throw new CommandProblem('unanswered', 'nothing was approved, since there is no terminal to ask on', {
+      advice: 'With --yes what is shown is approved without asking.',
+    });
+  if (!(await confirm(question, false))) throw new CommandProblem('interrupted', 'nothing was approved');
+}
+
+/** What is shown of a call; a gateway of 0.2.0 says less. */
+type Shown = Omit<Approval, 'mayDecide'>;
+
+/** Calls, the oldest first. @param isAll those that do not wait any more too. */
+function read(who: AskOptions, isAll: boolean): Promise<readonly Shown[]> {
+  return askEither<readonly Shown[]>(
+    async () => {
+      const found: Shown[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await askApi(
+          who,
+          'approvals',
+          `/approvals${queryOf({ state: isAll ? undefined : 'waiting', cursor })}`,
+        );
+        found.push(...page.approvals);
+        cursor = page.next;
+      } while (cursor !== undefined);
+      return found.toSorted((first, second) => first.at - second.at);
+    },
+    async () => (await readPort(who)).filter(({ state }) => isAll || state === 'waiting'),
+  );
+}
+
+async function readPort(who: AskOptions): Promise<readonly Shown[]> {
+  return JSON.parse((await askAdmin(who, 'GET', '/approvals')).text) as readonly Shown[];
+}
+
+/** @throws {CommandProblem} */
+async function one(who: AskOptions, id: string): Promise<Shown> {
+  const found = await askEither<Shown | undefined>(
+    async () => (await askApi(who, 'approval', `/approvals/${encodeURIComponent(id)}`)).approval,
+    async () => {
+      const listed = (await readPort(who)).find((each) => each.id === id);
+      // Lists have not all of long arguments.
+      return listed?.hidden === undefined
+        ? listed
+        : (JSON.parse((await askAdmin(who, 'GET', `/approvals/${encodeURIComponent(id)}`)).text) as Shown);
+    },
+  );
+  if (found === undefined)
+    throw new CommandProblem('unknown', `no call ${JSON.stringify(id)} waits that you may see`, {
+      advice: '"omnibus approvals list" shows those that do.',
+    });
+  return found;
+}
+
+/** What waits, written as in rules. */
+const targetOf = ({ kind, server, tool }: Shown): string => `${kind === undefined ? '' : `${kind}:`}${server}/${tool}`;
+
+const whoOf = ({ who: [first, ...actors], principal }: Shown): string =>
+  `${first ?? principal}${actors.length === 0 ? '' : ` by ${actors.join(', ')}`}`;
+
+/** The record as lines for a terminal; each value is one line without control characters, since callers chose some of them. */
+function describe(record: Shown): string {
+  const {
+    id,
+    state,
+    server,
+    kind = 'tool',
+    tool,
+    rule,
+    because,
+    until,
+    digest,
+    hidden,
+    arguments: args,
+    tenant,
+    client,
+    approvers,
+    by,
+    reason,
+  } = record;
+  const lines: readonly (readonly [string, string | undefined])[] = [
+    ['call', `${id} (${state}${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`})`],
+    [kind, `${server}/${tool}`],
+    ['who', whoOf(record)],
+    ['tenant', tenant],
+    ['client', client],
+    ['rule', `${rule}${because === undefined ? '' : `: ${because}`}`],
+    ['approvers', approvers?.join(', ')],
+    ['until', new Date(until).toISOString()],
+    ['sha256', digest],
+    [
+      'arguments',
+      `${args}${hidden === undefined ? '' : ` (${hidden} more characters are not shown, so it can only be refused)`}`,
+    ],
+  ];
+  return lines
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name.padEnd(10)} ${printable(value ?? '', Infinity)}`)
+    .join('\n');
+}

@@ -1,0 +1,130 @@
+/** Makes, lists and revokes API keys: lines of a file that the gateway follows. A key is shown once, when it is made. */
+import { resolve } from 'node:path';
+import type { KeyRecord } from '@omnibus/identity';
+import { printable } from '@omnibus/protocol';
+import { addKey, readKeys, revokeKeyIn, UnknownKey } from '@omnibus/admin/keys';
+import { alignColumns } from '../output/table.ts';
+import { type Exit, CommandProblem } from '@omnibus/client';
+import { answer, answerEither, answerJson, notice, runCommand } from '../output/outcome.ts';
+import { needSettings } from './settings.ts';
+
+export interface KeysOptions {
+  readonly config?: string;
+  readonly file?: string;
+  readonly json?: boolean;
+}
+
+export interface CreateOptions extends KeysOptions {
+  readonly subject: string;
+  readonly tenant?: string;
+  readonly group?: readonly string[];
+  readonly endpoint?: readonly string[];
+  readonly tool?: readonly string[];
+  /** A number of days such as `90d`, or a date. */
+  readonly expires?: string;
+  readonly note?: string;
+}
+
+/** Prints the new key on stdout, which carries nothing else, and a message about it on stderr. */
+export function createKey({
+  subject,
+  tenant,
+  group = [],
+  endpoint,
+  tool,
+  expires,
+  note,
+  ...where
+}: CreateOptions): Promise<void> {
+  return inFile(where, async (file): Promise<Exit> => {
+    const { id, key } = await addKey(file, {
+      subject,
+      tenant,
+      groups: group,
+      endpoints: endpoint,
+      tools: tool,
+      expires,
+      note,
+    });
+    if (where.json !== true)
+      notice(
+        `omnibus: key ${id} of ${printable(subject)} was added to ${file}, as a digest. The key itself is shown only now:`,
+      );
+    answerEither(where.json, { id, key, subject, file }, `${key}\n`);
+    return 'done';
+  });
+}
+
+export function listKeys(where: KeysOptions): Promise<void> {
+  return inFile(where, (file) => {
+    const keys = readKeys(file);
+    if (where.json === true) {
+      answerJson(keys.map(({ hash: _digest, ...rest }) => rest));
+      return 'done';
+    }
+    const rows = keys.map((key) => [
+      key.id,
+      printable(key.subject),
+      stateOf(key),
+      key.endpoints?.map((name) => (name === '' ? '/mcp' : name)).join(', ') ?? 'all',
+      key.tools?.map((pattern) => printable(pattern)).join(', ') ?? 'all',
+      key.groups.map((group) => printable(group)).join(', ') || '-',
+      printable(key.tenant ?? '-'),
+      key.created ?? '-',
+      printable(key.note ?? ''),
+    ]);
+    answer(
+      `${alignColumns([['ID', 'SUBJECT', 'STATE', 'ENDPOINTS', 'TOOLS', 'GROUPS', 'TENANT', 'CREATED', 'NOTE'], ...rows])}\n`,
+    );
+    return 'done';
+  });
+}
+
+/** @param given the id of the key, or the whole key. */
+export function revokeKey(given: string, where: KeysOptions): Promise<void> {
+  return inFile(where, async (file): Promise<Exit> => {
+    // Where there is no file, none is made.
+    readKeys(file);
+    const id = await revokeKeyIn(file, given).catch((error: unknown) => {
+      throw error instanceof UnknownKey
+        ? new CommandProblem('unknown', error.message, { advice: '"omnibus keys list" shows their ids.' })
+        : error;
+    });
+    if (where.json === true) answerJson({ id, file, isRevoked: true });
+    else
+      notice(
+        `omnibus: key ${id} is revoked in ${file}; a running gateway refuses it from now on, and ends the streams that were opened with it`,
+      );
+    return 'done';
+  });
+}
+
+function inFile(where: KeysOptions, work: (file: string) => Exit | Promise<Exit>): Promise<void> {
+  return runCommand(where.json, async () => {
+    const file = await findFile(where);
+    try {
+      return await work(file);
+    } catch (error) {
+      throw error instanceof CommandProblem ? error : new CommandProblem('config', (error as Error).message);
+    }
+  });
+}
+
+/** The file of `--file`, else that of the configuration. @throws {CommandProblem} when there is none. */
+async function findFile({ file, config }: KeysOptions): Promise<string> {
+  if (file !== undefined) return resolve(file);
+  const settings = await needSettings(config, {});
+  const { auth } = settings.config;
+  if (auth !== undefined && auth !== 'none' && auth.keys !== undefined)
+    return resolve(settings.baseFolder, auth.keys.file);
+  throw new CommandProblem(
+    'config',
+    `${settings.file} does not name a file of keys: add "auth: { keys: { file: keys.yaml } }", or give --file`,
+  );
+}
+
+function stateOf({ revoked, expires }: KeyRecord): string {
+  if (revoked !== undefined) return `revoked ${revoked}`;
+  if (expires === undefined) return 'good';
+  return Date.parse(expires) <= Date.now() ? `expired ${expires}` : `until ${expires}`;
+}

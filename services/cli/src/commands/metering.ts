@@ -1,0 +1,120 @@
+/** Blocks and unblocks callers, keys, clients, tools and servers at an admin port, and shows blocks and what callers have used. */
+import { blockKinds, printable, type BlockRecord, type UsageRow } from '@omnibus/protocol';
+import { parseDuration } from '@omnibus/config';
+import { alignColumns } from '../output/table.ts';
+import { answerEither, runCommand } from '../output/outcome.ts';
+import { CommandProblem } from '@omnibus/client';
+import { askAdmin, type ActOptions } from './administer.ts';
+
+export interface BlockOptions extends ActOptions {
+  readonly for?: string;
+  readonly because?: string;
+}
+
+export interface UsageOptions extends ActOptions {
+  readonly days: string;
+  readonly by: 'caller' | 'team' | 'tool' | 'tenant' | 'server';
+}
+
+export function block(kind: string, name: string, { for: lasts, because, ...options }: BlockOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    if (!(blockKinds as readonly string[]).includes(kind))
+      throw new CommandProblem('usage', `expected one of ${blockKinds.join(', ')}, not ${JSON.stringify(kind)}`);
+    const forMs = lasts === undefined ? undefined : parseDuration(lasts);
+    if (lasts !== undefined && (forMs === undefined || forMs <= 0))
+      throw new CommandProblem(
+        'usage',
+        `--for: expected a time such as "30m", "1h" or "168h", not ${JSON.stringify(lasts)}`,
+      );
+    const { text } = await askAdmin(options, 'POST', '/blocks', { kind, name, forMs, because }, 'usage');
+    answerEither(options.json, { kind, name, isBlocked: true }, text);
+    return 'done';
+  });
+}
+
+export function unblock(kind: string, name: string, options: ActOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const { text } = await askAdmin(
+      options,
+      'DELETE',
+      `/blocks/${encodeURIComponent(`${kind}:${name}`)}`,
+      undefined,
+      'usage',
+    );
+    answerEither(options.json, { kind, name, isBlocked: false }, text);
+    return 'done';
+  });
+}
+
+export function showBlocks({ json = false, ...options }: ActOptions): Promise<void> {
+  return runCommand(json, async () => {
+    const blocks = JSON.parse((await askAdmin(options, 'GET', '/blocks')).text) as readonly BlockRecord[];
+    const rows = blocks.map(({ kind, name, by, at, until, because, isPause }) => [
+      isPause === true ? 'server (paused)' : kind,
+      printable(name),
+      dateOf(at),
+      until === undefined ? '-' : dateOf(until),
+      printable(by),
+      printable(because ?? ''),
+    ]);
+    answerEither(
+      json,
+      blocks,
+      blocks.length === 0
+        ? 'nothing is blocked\n'
+        : `${alignColumns([['KIND', 'NAME', 'SINCE', 'UNTIL', 'BY', 'BECAUSE'], ...rows])}\n`,
+    );
+    return 'done';
+  });
+}
+
+export function showUsage({ json = false, days, by, ...options }: UsageOptions): Promise<void> {
+  return runCommand(json, async () => {
+    const { text } = await askAdmin(options, 'GET', `/usage?days=${encodeURIComponent(days)}`);
+    const used = JSON.parse(text) as readonly UsageRow[];
+    const sums = summed(used, by);
+    const rows = sums.map(({ name, calls, failed, bytes }) => [
+      printable(name),
+      String(calls),
+      String(failed),
+      String(bytes),
+    ]);
+    answerEither(
+      json,
+      { by, sums, rows: used },
+      rows.length === 0
+        ? 'no known caller has used anything\n'
+        : `${alignColumns([[by.toUpperCase(), 'CALLS', 'FAILED', 'BYTES'], ...rows])}\n`,
+    );
+    return 'done';
+  });
+}
+
+interface Sum {
+  readonly name: string;
+  readonly calls: number;
+  readonly failed: number;
+  readonly bytes: number;
+}
+
+const namesOf: Readonly<Record<UsageOptions['by'], (row: UsageRow) => readonly string[]>> = {
+  caller: ({ caller, tenant }) => [tenant === undefined ? caller : `${caller} (${tenant})`],
+  // A caller in two teams counts in both.
+  team: ({ groups }) => (groups.length === 0 ? ['-'] : groups),
+  tool: ({ server, tool }) => [`${server}/${tool}`],
+  tenant: ({ tenant }) => [tenant ?? '-'],
+  server: ({ server }) => [server],
+};
+
+function summed(rows: readonly UsageRow[], by: UsageOptions['by']): readonly Sum[] {
+  const sums = new Map<string, Sum>();
+  for (const row of rows) {
+    for (const name of namesOf[by](row)) {
+      const { calls = 0, failed = 0, bytes = 0 } = sums.get(name) ?? {};
+      sums.set(name, { name, calls: calls + row.calls, failed: failed + row.failed, bytes: bytes + row.bytes });
+    }
+  }
+  return [...sums.values()].toSorted((a, b) => b.calls - a.calls);
+}
+
+const dateOf = (ms: number): string => new Date(ms).toISOString();

@@ -1,0 +1,100 @@
+/** Lists the sessions of a running gateway, and restarts its connections to servers. */
+import { printable } from '@omnibus/protocol';
+import { parseDuration } from '@omnibus/config';
+import { answerEither, notice, runCommand } from '../output/outcome.ts';
+import { CommandProblem } from '@omnibus/client';
+import { alignColumns } from '../output/table.ts';
+import { askApi, queryOf, type ApiOptions } from './api.ts';
+import { sayMissing } from './calls.ts';
+
+export interface SessionsOptions extends ApiOptions {
+  readonly client?: string;
+  readonly endpoint?: string;
+}
+
+/** Bound on the pages that are read, of 100 sessions each; a gateway with more is asked with a filter. */
+const maxPages = 100;
+
+export function listSessions(options: SessionsOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const { client, endpoint } = options;
+    const ask = (cursor?: string): ReturnType<typeof askApi<'sessions'>> =>
+      askApi(options, 'sessions', `/sessions${queryOf({ client, endpoint, cursor })}`);
+    const first = await ask();
+    const { total, missing } = first;
+    const sessions = [...first.sessions];
+    let { next } = first;
+    for (let page = 1; next !== undefined && page < maxPages; page += 1) {
+      const more = await ask(next);
+      sessions.push(...more.sessions);
+      ({ next } = more);
+    }
+    const rows = sessions.map((each) => [
+      each.key,
+      printable(each.client?.name ?? '-'),
+      each.state,
+      each.revision,
+      each.endpoint === '' ? '/mcp' : `/mcp/${each.endpoint}`,
+      each.principal,
+      each.servers.join(', ') || '-',
+      each.process,
+    ]);
+    answerEither(
+      options.json,
+      { sessions, total, missing },
+      `${alignColumns([['SESSION', 'CLIENT', 'STATE', 'REVISION', 'ENDPOINT', 'CALLER', 'SERVERS', 'PROCESS'], ...rows])}\n`,
+    );
+    if (total > sessions.length) notice(`and ${total - sessions.length} more`);
+    sayMissing(missing);
+    return 'done';
+  });
+}
+
+export interface PauseOptions extends ApiOptions {
+  readonly for?: string;
+  readonly because?: string;
+}
+
+export function pause(server: string, { for: lasts, because, ...options }: PauseOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const forMs = lasts === undefined ? undefined : parseDuration(lasts);
+    if (lasts !== undefined && (forMs === undefined || forMs <= 0))
+      throw new CommandProblem(
+        'usage',
+        `--for: expected a time such as "30m", "1h" or "168h", not ${JSON.stringify(lasts)}`,
+      );
+    const done = await askApi(
+      options,
+      'pause',
+      `/servers/${encodeURIComponent(server)}/pause${queryOf({ forMs, because })}`,
+      'POST',
+    );
+    answerEither(
+      options.json,
+      done,
+      `${printable(server)} is paused${done.until === undefined ? '' : ` until ${done.until}`}: nothing new is sent to it, and what runs there goes on\n`,
+    );
+    return 'done';
+  });
+}
+
+export function resume(server: string, options: ApiOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const done = await askApi(options, 'resume', `/servers/${encodeURIComponent(server)}/resume`, 'POST');
+    answerEither(options.json, done, `${printable(server)} is not paused any more\n`);
+    return 'done';
+  });
+}
+
+export function restart(server: string, options: ApiOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const done = await askApi(options, 'restart', `/servers/${encodeURIComponent(server)}/restart`, 'POST');
+    answerEither(
+      options.json,
+      done,
+      `${printable(server)} is connected to anew${done.of === 1 ? '' : ` by ${done.done} of ${done.of} processes`}\n`,
+    );
+    sayMissing(done.missing);
+    return done.done < done.of ? 'unreachable' : 'done';
+  });
+}

@@ -1,0 +1,224 @@
+/** Adds servers to the configuration and removes them, keeping its layout and comments. A running gateway follows the file. */
+import { dirname, resolve } from 'node:path';
+import {
+  entriesAt,
+  enabledServers,
+  formatOf,
+  formatProblem,
+  loadConfig,
+  removeEntry,
+  setEntry,
+  type LoadedConfig,
+  type LoadResult,
+} from '@omnibus/config';
+import { isObject, isToken } from '@omnibus/protocol';
+import { counted } from '../output/counted.ts';
+import { type Exit, CommandProblem } from '@omnibus/client';
+import { nameChanges } from '../findings/name-changes.ts';
+import { answer, answerJson, notice, runCommand } from '../output/outcome.ts';
+import { confirm, isInteractive, type InputOptions } from '../output/terminal.ts';
+import { changedLines, readText, replaceFile } from '../output/write-file.ts';
+import { agreeToAdded } from '../starts/consent.ts';
+import { startsOf } from '../starts/starts.ts';
+import type { Starting } from '../gateway.ts';
+import { findConfigFile } from './settings.ts';
+
+export interface FileOptions extends InputOptions {
+  readonly config?: string;
+  readonly yes?: boolean;
+  readonly print?: boolean;
+  readonly json?: boolean;
+}
+
+export interface AddServerOptions extends FileOptions, Starting {
+  readonly url?: string;
+  readonly type?: string;
+  readonly header?: readonly string[];
+  readonly env?: readonly string[];
+  readonly cwd?: string;
+  /** False with `--no-try`. */
+  readonly try?: boolean;
+}
+
+const newFile = 'omnibus.yaml';
+
+/** Adds a server after connecting to it once. @param words a program and its arguments, or an address. */
+export function addServer(name: string, words: readonly string[], options: AddServerOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    if (!isToken(name))
+      throw new CommandProblem('usage', `${JSON.stringify(name)} is not a valid name of a server`, {
+        advice: 'Names are 1 to 64 letters, digits, "_" and "-".',
+      });
+    const entry = entryOf(words, options);
+    const file = findConfigFile(options.config) ?? newFile;
+    const before = attempt(file, () => readText(file));
+    const existing = attempt(file, () => entriesAt(before, formatOf(file, before), ['mcpServers']));
+    if (isObject(existing) && Object.hasOwn(existing, name) && options.yes !== true) {
+      if (!isInteractive(options))
+        throw new CommandProblem('usage', `${file} has a server ${name} already`, {
+          advice: 'Replace it with --yes, or choose another name.',
+        });
+      if (!(await confirm(`${file} has a server ${name} already. Replace it?`, false)))
+        throw new CommandProblem('interrupted', `${file} was not changed`);
+    }
+    const after = attempt(file, () => setEntry(before, formatOf(file, before), ['mcpServers'], name, entry));
+    const starts = startsOf(checkText(file, after));
+    for (const risk of starts.find(({ server }) => server === name)?.risks ?? []) notice(`warning: ${name}: ${risk}`);
+    if (options.try !== false) await tryServer(name, file, after, options);
+    return write(
+      { file, before, after, about: { server: name }, last: () => agreeToAdded(file, starts, [name]) },
+      options,
+    );
+  });
+}
+
+export function removeServer(name: string, options: FileOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const file = findConfigFile(options.config);
+    if (file === undefined)
+      throw new CommandProblem('config', 'there is no configuration here', { advice: 'Name it: --config FILE.' });
+    const before = attempt(file, () => readText(file));
+    const servers = attempt(file, () => entriesAt(before, formatOf(file, before), ['mcpServers']));
+    if (!isObject(servers) || !Object.hasOwn(servers, name))
+      throw new CommandProblem('unknown', `${file} has no server ${JSON.stringify(name)}`, {
+        advice: isObject(servers) ? `It has ${Object.keys(servers).join(', ') || 'none'}.` : undefined,
+      });
+    const after = attempt(file, () => removeEntry(before, formatOf(file, before), ['mcpServers'], name));
+    checkText(file, after);
+    return write({ file, before, after, about: { server: name } }, options);
+  });
+}
+
+interface Change {
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+  /** Members of the output with `--json`. */
+  readonly about: object;
+  /** Runs before the file is written. */
+  readonly first?: () => void;
+  /** Done afterwards. */
+  readonly last?: () => void;
+}
+
+/** Shows the changed lines, asks for confirmation on a terminal, and writes the file. @throws {CommandProblem} */
+export async function write({ file, before, after, about, first, last }: Change, options: FileOptions): Promise<Exit> {
+  const lines = changedLines(before, after);
+  if (options.print === true) {
+    if (options.json === true) answerJson({ ...about, file, text: after });
+    else answer(after);
+    return 'done';
+  }
+  if (lines.length > 0) {
+    if (options.json !== true) notice([file, ...lines.map((line) => `  ${line}`)].join('\n'));
+    const changes = namesOf(file, before, after);
+    if (changes !== undefined) notice(`  ${changes}`);
+    if (options.yes !== true && isInteractive(options) && !(await confirm('Write this?', true)))
+      throw new CommandProblem('interrupted', `${file} was not changed`);
+    first?.();
+    attempt(file, () => replaceFile(file, before, after, 0o600));
+    last?.();
+  }
+  if (options.json === true) answerJson({ ...about, file, isChanged: lines.length > 0 });
+  else
+    answer(
+      lines.length > 0
+        ? `${file} is changed; a running gateway follows the change\n`
+        : `${file} has that already, and was not changed\n`,
+    );
+  return 'done';
+}
+
+/** What becomes of the names of tools that clients know already; undefined where they stay. */
+function namesOf(file: string, before: string, after: string): string | undefined {
+  const [old, now] = [before, after].map((text) =>
+    loadConfig({ file, text, env: process.env, readFile: () => '' }),
+  ) as [LoadResult, LoadResult];
+  return 'problems' in old || 'problems' in now ? undefined : nameChanges(old.config, now.config);
+}
+
+/** Checks that the gateway would accept the changed configuration, before it is written. @throws {CommandProblem} */
+export function checkText(file: string, text: string): LoadedConfig {
+  const loaded = loadConfig({ file, text, env: process.env, readFile: () => '' });
+  if ('problems' in loaded)
+    throw new CommandProblem(
+      'config',
+      `${file} would have mistakes after the change:\n${loaded.problems.map(formatProblem).join('\n')}`,
+    );
+  return loaded;
+}
+
+export function attempt<Result>(file: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw new CommandProblem(
+      'config',
+      `${(error as Error).message.includes(file) ? '' : `${file}: `}${(error as Error).message}`,
+    );
+  }
+}
+
+function entryOf(
+  words: readonly string[],
+  { url, type, header = [], env = [], cwd }: AddServerOptions,
+): Record<string, unknown> {
+  const [first] = words;
+  const address =
+    url ?? (words.length === 1 && first !== undefined && /^(https?|wss?):\/\//.test(first) ? first : undefined);
+  if (address === undefined && first === undefined)
+    throw new CommandProblem('usage', 'neither a program nor an address was given', {
+      advice: 'omnibus add NAME -- npx -y PACKAGE, or omnibus add NAME https://HOST/mcp',
+    });
+  const pairs = (lines: readonly string[], sign: ':' | '=', option: string): Record<string, string> =>
+    Object.fromEntries(
+      lines.map((line) => {
+        const at = line.indexOf(sign);
+        if (at < 1)
+          throw new CommandProblem(
+            'usage',
+            `${option}: expected "NAME${sign === ':' ? ': value' : '=value'}", not ${JSON.stringify(line)}`,
+          );
+        return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+      }),
+    );
+  const common = {
+    ...(type === undefined ? {} : { type }),
+    ...(env.length === 0 ? {} : { env: pairs(env, '=', '--env') }),
+    ...(cwd === undefined ? {} : { cwd }),
+  };
+  if (address !== undefined)
+    return { url: address, ...common, ...(header.length === 0 ? {} : { headers: pairs(header, ':', '--header') }) };
+  return { command: first, ...(words.length > 1 ? { args: words.slice(1) } : {}), ...common };
+}
+
+/** Connects to the server once and prints what it offers. @throws {CommandProblem} where it cannot be connected to, unless `--yes` or the user accepts that. */
+async function tryServer(name: string, file: string, text: string, options: AddServerOptions): Promise<void> {
+  const baseFolder = dirname(resolve(file));
+  const loaded = loadConfig({ file, text, env: process.env, readFile: (path) => readText(resolve(baseFolder, path)) });
+  if ('problems' in loaded || !enabledServers(loaded.config).has(name)) return;
+  const server = loaded.config.mcpServers[name];
+  if (server === undefined) return;
+  const { findServers } = await import('./try-servers.ts');
+  if (options.json !== true) notice(`trying ${name} …`);
+  const [record] = await findServers(
+    { ...loaded.config, mcpServers: { [name]: server }, profiles: {} },
+    baseFolder,
+    options.start,
+  );
+  if (record === undefined || record.status === 'up') {
+    if (record !== undefined && options.json !== true)
+      notice(
+        `${name} is up: ${counted(record.lists.tools.length, 'tool')}, ${counted(record.lists.prompts.length, 'prompt')}, ${counted(record.lists.resources.length, 'resource')}`,
+      );
+    return;
+  }
+  const problem = `${name} does not work: ${record.problem ?? 'it does not answer'}`;
+  if (options.yes === true) notice(`omnibus: ${problem}`);
+  else if (!isInteractive(options))
+    throw new CommandProblem('unreachable', problem, {
+      advice: 'Correct it, or add it as it is with --yes or --no-try.',
+    });
+  else if (!(await confirm(`${problem}. Add it all the same?`, false)))
+    throw new CommandProblem('interrupted', `${file} was not changed`);
+}

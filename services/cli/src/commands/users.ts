@@ -1,0 +1,97 @@
+/** Adds, lists and removes users of the gateway's own authorization server. They are entries of a file that the gateway follows. */
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { minPasswordCharacters } from '@omnibus/authorization';
+import { printable } from '@omnibus/protocol';
+import { alignColumns } from '../output/table.ts';
+import { readUsers, removeUserFrom, setUser } from '@omnibus/admin/users';
+import { answerEither, answerJson, notice, runCommand } from '../output/outcome.ts';
+import { CommandProblem } from '@omnibus/client';
+import { needSettings } from './settings.ts';
+
+export interface UsersOptions {
+  readonly config?: string;
+  readonly file?: string;
+  readonly json?: boolean;
+}
+
+export interface AddOptions extends UsersOptions {
+  readonly group?: readonly string[];
+}
+
+/** Adds a user, or changes the password of one who exists. The password is the first line of stdin, or typed on the terminal. */
+export function addUser(name: string, { group = [], ...where }: AddOptions): Promise<void> {
+  return inFile(where, async (file) => {
+    const wasThere = await setUser(file, name, await readPassword(name), group);
+    if (where.json === true) answerJson({ name, file, isNew: !wasThere });
+    else
+      notice(
+        `omnibus: user ${name} ${wasThere ? 'has a new password' : 'was added'} in ${file}, which contains a digest of the password`,
+      );
+  });
+}
+
+export function listUsers(where: UsersOptions): Promise<void> {
+  return inFile(where, (file) => {
+    const users = readUsers(file);
+    answerEither(
+      where.json,
+      users.map(({ password: _digest, passwordSince: _since, id: _id, ...rest }) => rest),
+      `${alignColumns([['NAME', 'GROUPS', 'CREATED'], ...users.map(({ name, groups, created }) => [printable(name), groups.map((group) => printable(group)).join(', ') || '-', created ?? '-'])])}\n`,
+    );
+  });
+}
+
+export function removeUser(name: string, where: UsersOptions): Promise<void> {
+  return inFile(where, async (file) => {
+    if (!readUsers(file).some((user) => user.name === name))
+      throw new CommandProblem('unknown', `${file} has no user ${JSON.stringify(name)}`, {
+        advice: '"omnibus users list" shows them.',
+      });
+    await removeUserFrom(file, name);
+    if (where.json === true) answerJson({ name, file, isRemoved: true });
+    else
+      notice(
+        `omnibus: user ${name} was removed from ${file}; a running gateway ends what that user has allowed and connected to servers; a stopped one of one process does so at its next start`,
+      );
+  });
+}
+
+function inFile(where: UsersOptions, work: (file: string) => void | Promise<void>): Promise<void> {
+  return runCommand(where.json, async () => {
+    const file = await findFile(where);
+    try {
+      await work(file);
+    } catch (error) {
+      throw error instanceof CommandProblem ? error : new CommandProblem('config', (error as Error).message);
+    }
+    return 'done';
+  });
+}
+
+/** Reads the password from stdin; on a terminal it asks for it and does not echo it. */
+async function readPassword(name: string): Promise<string> {
+  const isTyped = process.stdin.isTTY;
+  if (isTyped) process.stderr.write(`Password of ${name}, ${minPasswordCharacters} characters or more: `);
+  const lines = createInterface({ input: process.stdin, terminal: isTyped, historySize: 0 });
+  const [line] = await new Promise<readonly [string]>((done) => {
+    lines.once('line', (text) => done([text]));
+    lines.once('close', () => done(['']));
+  });
+  lines.close();
+  if (isTyped) process.stderr.write('\n');
+  return line;
+}
+
+/** The file of `--file`, else that of the configuration. @throws {CommandProblem} when there is none. */
+async function findFile({ file, config }: UsersOptions): Promise<string> {
+  if (file !== undefined) return resolve(file);
+  const settings = await needSettings(config, {});
+  const { auth } = settings.config;
+  if (auth !== undefined && auth !== 'none' && auth.server?.users !== undefined)
+    return resolve(settings.baseFolder, auth.server.users.file);
+  throw new CommandProblem(
+    'config',
+    `${settings.file} does not name a file of users: add "auth: { server: { users: { file: users.yaml } } }", or give --file`,
+  );
+}

@@ -1,0 +1,4 @@
+export { commandTable } from './command-line/command-table.ts';
+export { createProgram } from './command-line/program.ts';
+export { unknownCommand } from './command-line/unknown-command.ts';
+export type { Gateway, GatewayOptions } from './gateway.ts';

@@ -1,0 +1,160 @@
+/**
+ * Finds who gains and who loses access by a change of the configuration. Both sides decide for every caller that a rule names (`policy-people.ts`) and for everything that
+ * selectors name, at each server. In place of a glob, names are tried that it matches. Where both sides decide alike, the conditions and terms of the rules that decide are compared.
+ */
+import { enabledServers, isForTenant, type Config } from '@omnibus/config';
+import { selectorsOf, type Policy, type RuleSettings, type Target } from '@omnibus/policy';
+import { canonical, namesLike, type Facts } from '@omnibus/protocol';
+import { conditionsOf, termsOf, personOf, targetOf, type Person } from '@omnibus/admin/policy';
+import { peopleOf } from './people.ts';
+
+export interface Change {
+  readonly what: string;
+  readonly was: string;
+  readonly is: string;
+  /** Id of the rule that decides after the change. */
+  readonly rule: string | undefined;
+  /** Left out where neither can be said: the conditions or terms have changed. */
+  readonly gains?: boolean;
+}
+
+export interface Side {
+  readonly config: Config;
+  readonly policy: Policy;
+}
+
+const order = ['hidden', 'deny', 'in part', 'ask', 'redacted', 'allow'];
+/** Things that are tried at most, and names for one glob. */
+const maxThings = 5_000;
+const maxNames = 50;
+
+/** @param names of existing tools and others, as `server/tool`, to be tried besides. @returns the changes for each caller that has some. */
+export function differencesOf(
+  before: Side,
+  after: Side,
+  names: readonly string[],
+): ReadonlyMap<string, readonly Change[]> {
+  const sides = [before, after];
+  const things = thingsOf(sides, names);
+  const found = new Map<string, readonly Change[]>();
+  const general = generalChanges(before.config, after.config);
+  if (general.length > 0) found.set('everybody', general);
+  for (const { label, person, of } of peopleOf(sides.map(({ config }) => config))) {
+    const known = new Set(of.flatMap((each) => (found.get(each) ?? []).map(({ what }) => what)));
+    const changes = things
+      .filter((what) => !known.has(what))
+      .flatMap((what) => changeOf(what, outcomeOf(before, person, what), outcomeOf(after, person, what)));
+    if (changes.length > 0) found.set(label, changes);
+  }
+  return found;
+}
+
+function changeOf(what: string, was: Outcome, is: Outcome): Change[] {
+  if (was.outcome !== is.outcome)
+    return [
+      {
+        what,
+        was: was.outcome,
+        is: is.outcome,
+        rule: is.rule,
+        gains: order.indexOf(is.outcome) > order.indexOf(was.outcome),
+      },
+    ];
+  return was.terms === is.terms
+    ? []
+    : [{ what, was: `${was.outcome}: ${was.terms}`, is: `${is.outcome}: ${is.terms}`, rule: is.rule }];
+}
+
+/** What changes for everybody: whether the rules are enforced, and guardrails. */
+function generalChanges(before: Config, after: Config): readonly Change[] {
+  const [was, is] = [before, after].map(({ access }) => access?.mode ?? 'enforce') as [string, string];
+  const mode = was === is ? [] : [{ what: 'mode', was, is, rule: undefined, gains: is === 'record' }];
+  const [old, now] = [before, after].map(
+    ({ guardrails }) => new Map(guardrails.map((each) => [each.id, canonical(JSON.parse(JSON.stringify(each)))])),
+  ) as [Map<string, string>, Map<string, string>];
+  const guards = [...new Set([...old.keys(), ...now.keys()])].flatMap((id): Change[] => {
+    const what = `guardrail ${id}`;
+    if (!now.has(id)) return [{ what, was: 'looks', is: 'gone', rule: undefined, gains: true }];
+    if (!old.has(id)) return [{ what, was: 'none', is: 'looks', rule: undefined, gains: false }];
+    return old.get(id) === now.get(id) ? [] : [{ what, was: 'looks', is: 'looks otherwise', rule: undefined }];
+  });
+  return [...mode, ...guards];
+}
+
+function thingsOf(sides: readonly Side[], names: readonly string[]): readonly string[] {
+  const selectors = sides.flatMap(({ config }) => (config.access?.rules ?? []).flatMap((rule) => selectorsOf(rule)));
+  const servers = new Set(sides.flatMap(({ config }) => [...enabledServers(config).keys()]));
+  const things = new Set(names);
+  const witnesses = new Set(['something']);
+  for (const { text } of selectors)
+    for (const name of namesLike(text.replace(/^(tool|prompt|resource):/, ''), maxNames))
+      witnesses.add(name.replace(/^[^/]*\/?/, '') || 'something');
+  for (const kind of ['', 'prompt:', 'resource:'])
+    for (const server of servers)
+      for (const name of witnesses) if (things.size < maxThings) things.add(`${kind}${server}/${name}`);
+  return [...things].toSorted();
+}
+
+interface Outcome {
+  readonly outcome: string;
+  readonly rule: string | undefined;
+  /** Conditions and terms on which it depends, in words. */
+  readonly terms: string;
+}
+
+/** The outcome without regard to arguments, time and network: `in part` stands for what is allowed under conditions only. */
+function outcomeOf({ config, policy }: Side, person: Person, what: string): Outcome {
+  const facts = personOf(person);
+  const target = targetOf(what);
+  if (!isForTenant(enabledServers(config).get(target.server)?.tenants, facts?.tenant))
+    return { outcome: 'hidden', rule: undefined, terms: '' };
+  const rights = policy.rightsOf(facts);
+  const { effect, isVisible, rule, redaction } = rights.decide(target, {
+    facts,
+    kind: target.kind,
+    method: '',
+    server: target.server,
+    name: target.name,
+    args: undefined,
+    now: 0,
+    address: undefined,
+  });
+  if (!isVisible) return { outcome: 'hidden', rule, terms: '' };
+  const terms = (isDecided: boolean): string => termsFor({ config, policy }, facts, target, isDecided);
+  if (effect === 'ask') return { outcome: effect, rule, terms: terms(false) };
+  const isConditional = policy.rules.some((each) => each.id === rule && each.condition !== undefined);
+  if (isConditional || redaction === undefined)
+    return { outcome: isConditional ? 'in part' : effect, rule, terms: terms(!isConditional) };
+  return { outcome: 'redacted', rule: redaction.rule, terms: terms(true) };
+}
+
+/** @param isDecided whether it is allowed whatever the conditions are; then only what is redacted matters. */
+function termsFor({ config, policy }: Side, facts: Facts | undefined, target: Target, isDecided: boolean): string {
+  const isAgent = policy.isAgent(facts);
+  const about = new Set(
+    policy.rules
+      .filter(
+        (each) =>
+          (isAgent || !each.isForAgents) &&
+          each.isFor(facts) &&
+          each.covers(target, `${target.server}/${target.name}`) !== 'no',
+      )
+      .map(({ id }) => id),
+  );
+  const words = (config.access?.rules ?? []).flatMap((rule, index) => {
+    const effect = effectOf(rule);
+    if (!about.has(rule.id ?? `#${index + 1}`) || (isDecided && effect !== 'redact')) return [];
+    const conditions = conditionsOf(rule);
+    const believed =
+      rule.only !== undefined && enabledServers(config).get(target.server)?.hints === 'believe'
+        ? ['its server is believed']
+        : [];
+    const said = [...conditions, ...believed, termsOf(rule)].filter((each) => each !== undefined);
+    return said.length === 0 ? [] : [`${effect} (${said.join('; ')})`];
+  });
+  return words.toSorted().join(', ');
+}
+
+function effectOf({ deny, ask, redact }: RuleSettings): string {
+  return deny !== undefined ? 'deny' : ask !== undefined ? 'ask' : redact !== undefined ? 'redact' : 'allow';
+}

@@ -1,0 +1,3 @@
+/** The rules and guardrails of a configuration: compiled, and their mistakes. */
+export { accessProblems, accessWarnings, compileAccess } from './access.ts';
+export { compileGuards } from './guards.ts';
