@@ -14,12 +14,17 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import type { Tap, Tracing, UpstreamLoad } from '@omnibus/telemetry';
+import { CallSignIns } from './call/call-sign-ins.ts';
+import { spansOf } from './call/call-spans.ts';
+import { CallTelling } from './call/call-telling.ts';
 import { Calls, type CallsOptions } from './call/calls.ts';
 import { QuestionRelay } from './call/question-relay.ts';
+import { nullSteps } from './call/result-nulls.ts';
+import { rootsStep } from './call/roots-step.ts';
 import { SchemaChecks } from './call/schema-checks.ts';
 import { signInWith, type SignInDesk } from './call/sign-in.ts';
 import { ServerWords } from './call/server-words.ts';
-import { Tasks } from './call/tasks.ts';
+import { Tasks, taskSteps } from './call/tasks.ts';
 import { CatalogPublisher } from './catalog/publisher.ts';
 import type { ConnectionBudget } from './connection/budget.ts';
 import type { UpstreamConnection } from './connection/connection.ts';
@@ -29,8 +34,8 @@ import { callerIdleMs, type NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
 import { Slumber } from './connection/slumber.ts';
 import type { Definitions } from './catalog/definitions/definitions.ts';
-import { LogLevels } from './subscriptions/log-levels.ts';
-import { ResourceSubscriptions } from './subscriptions/resource-subscriptions.ts';
+import { levelSteps, LogLevels } from './subscriptions/log-levels.ts';
+import { ResourceSubscriptions, subscriptionSteps } from './subscriptions/resource-subscriptions.ts';
 
 export interface AdapterOptions extends ConnectionFactoryOptions, Pick<CallsOptions, 'isWaitedFor'> {
   readonly budget: ConnectionBudget;
@@ -53,6 +58,8 @@ export class Adapter {
   readonly #connection: UpstreamConnection;
   readonly #pool: ConnectionPool;
   readonly calls: Calls;
+  /** The calls whose users have to sign in first; undefined for a server without sign-ins. */
+  readonly signIns: CallSignIns | undefined;
   readonly #subscriptions: ResourceSubscriptions;
   readonly #levels: LogLevels<UpstreamConnection>;
   readonly #tasks = new Tasks();
@@ -127,6 +134,18 @@ export class Adapter {
       hasLogging: () => 'logging' in this.record.capabilities,
       tell: (method, params, connection) => this.#tell(method, params, connection),
     });
+    this.signIns =
+      options.credentials?.users === undefined
+        ? undefined
+        : new CallSignIns({
+            wheel,
+            questions: this.#questions,
+            signIn: signInWith({
+              ...options,
+              isStandIn: (name, principal) => this.#catalog.isStandIn(name, principal),
+              asked: (principal) => this.#catalog.owners?.refused(principal),
+            }),
+          });
     this.calls = new Calls({
       server,
       config,
@@ -134,23 +153,28 @@ export class Adapter {
       log,
       isWaitedFor: options.isWaitedFor,
       meter: metrics.upstream.callMeter(server),
-      tracing: options.tracing,
-      tap: options.tap,
       catalog: this.#catalog,
       questions: this.#questions,
-      tasks: this.#tasks,
-      subscriptions: this.#subscriptions,
-      levels: this.#levels,
-      schemas: this.#schemas,
-      repairs: options.repairs,
       connections: () => this.#pool,
       dropped: () => metrics.dropped('log_storm'),
-      announceTask: (connection, task) => this.#words.announceTask(connection, task),
-      signIn: signInWith({
-        ...options,
-        isStandIn: (name, principal) => this.#catalog.isStandIn(name, principal),
-        asked: (principal) => this.#catalog.owners?.refused(principal),
-      }),
+      steps: [
+        rootsStep({ questions: this.#questions, mustKnow: (context) => this.#pool.mustKnowRoots(context) }),
+        ...(this.signIns === undefined ? [] : [this.signIns]),
+        ...(options.repairs === undefined ? [] : [nullSteps(options.repairs, this.#catalog)]),
+        ...(config.validation === 'off' ? [] : [this.#schemas]),
+        taskSteps({
+          server,
+          tasks: this.#tasks,
+          connections: () => this.#pool,
+          announce: (connection, task) => this.#words.announceTask(connection, task),
+        }),
+        levelSteps(this.#levels),
+        subscriptionSteps(this.#subscriptions),
+      ],
+      watchers: [
+        ...(options.tap === undefined ? [] : [new CallTelling(options.tap, server)]),
+        ...(options.tracing === undefined ? [] : [spansOf(options.tracing, server)]),
+      ],
     });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
@@ -208,7 +232,7 @@ export class Adapter {
 
   /** The extensions of a caller that the server is told of in an older era. Servers with pages declare none; what they list, or list to such a caller, shows them. */
   #extensionsOf({ capabilities }: ExchangeContext, isForced: boolean): JsonObject | undefined {
-    if (capabilities['extensions'] === undefined || this.#options.config.isolation === 'shared') return undefined;
+    if (this.#options.config.isolation === 'shared') return undefined;
     const extensions = extensionsFor(capabilities, this.record.capabilities, false);
     if (Object.keys(extensions).length === 0) return undefined;
     return isForced || this.#catalog.caresFor(capabilities) ? extensions : undefined;
@@ -252,7 +276,7 @@ export class Adapter {
     // What he had opened was opened with something else, or with nothing. To one who has nothing any more the server says so itself.
     if (change === 'new' && users?.areSeveral === true) this.#pool.renewFor(principal, 'its user has signed in');
     if (users?.areSeveral === true) this.#catalog.owners?.changed(principal);
-    this.calls.signIns.changed(principal);
+    this.signIns?.changed(principal);
   }
 
   /** Resolves when its programs have ended. */
@@ -327,7 +351,7 @@ export class Adapter {
     return {
       running: this.calls.running,
       waiting: this.calls.waiting,
-      signIns: this.calls.signIns.waiting,
+      signIns: this.signIns?.waiting ?? 0,
       connections: this.#pool.size,
     };
   }
@@ -346,7 +370,7 @@ export class Adapter {
         return;
       case 'answer':
         this.#questions.answer(command.asker, command.input, command.answer);
-        this.calls.answered(command.asker as ExchangeId, command.input);
+        this.calls.inputAnswered(command.asker as ExchangeId, command.input);
         return;
       case 'input-progress':
         this.#questions.passProgress(command.asker, command.input, command.params);

@@ -11,26 +11,32 @@ import type {
   InputMethod,
   JsonObject,
   JsonRpcId,
+  LogLevel,
   Principal,
   SessionKey,
 } from '@omnibus/protocol';
-import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { PendingReply } from '../connection/pending-reply.ts';
 import type { Progress } from '../connection/progress.ts';
 import type { Question } from '../connection/questions.ts';
-import type { LogLevels } from '../subscriptions/log-levels.ts';
-import type { CallTelling } from './call-telling.ts';
 import { CallWords } from './call-words.ts';
-import type { Call } from './call.ts';
-import type { QuestionRelay } from './question-relay.ts';
+import type { Call, RunningCall } from './call.ts';
+
+/** Asks the clients of calls (`question-relay.ts`). */
+export interface CallQuestions {
+  ask(call: Call, connection: UpstreamConnection, question: Question): void;
+  adopt(call: Call, connection: UpstreamConnection, question: Question): void;
+  withdraw(call: Call, id: JsonRpcId, reason: string): void;
+  askForRound(call: Call, method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void): void;
+}
 
 export interface AttemptPort {
   readonly wheel: DeadlineWheel;
-  readonly catalog: Pick<CatalogPublisher, 'refresh'>;
-  readonly questions: QuestionRelay;
-  readonly levels: Pick<LogLevels, 'least'>;
-  readonly telling: CallTelling;
+  readonly questions: CallQuestions;
+  /** Reads the server's list of tools again. */
+  readonly refreshTools: () => Promise<void>;
+  /** The least severe log messages that the client of a call gets; undefined for all. */
+  least(call: Call): LogLevel | undefined;
   /** A log message of a call is passed to nobody, because there are too many. */
   readonly dropped: () => void;
   /** Whether the call has not ended yet. */
@@ -41,9 +47,11 @@ export interface AttemptPort {
   finish(call: Call, outcome: ExchangeOutcome): void;
 }
 
-export class Attempt implements PendingReply {
+export class Attempt implements PendingReply, RunningCall {
   readonly call: Call;
   readonly connection: UpstreamConnection;
+  readonly method: ExchangeMethod;
+  readonly context: ExchangeContext;
   readonly params: JsonObject;
   /** How often the server has demanded something of the client before. */
   round = 0;
@@ -59,25 +67,20 @@ export class Attempt implements PendingReply {
 
   /** @param end releases the connection. */
   constructor(port: AttemptPort, call: Call, connection: UpstreamConnection, params: JsonObject, end: () => void) {
-    const { client, principal, session, standsAlone } = call.command.context;
+    const { method, context } = call.command;
+    const { client, principal, session, standsAlone } = context;
     const { taskId } = params;
     this.#port = port;
     this.call = call;
     this.connection = connection;
+    this.method = method;
+    this.context = context;
     this.params = params;
     this.end = end;
     this.session = client?.isOne === true ? (client.id as SessionKey) : session;
     this.principal = principal;
     this.listens = !standsAlone;
     this.task = typeof taskId === 'string' ? taskId : undefined;
-  }
-
-  get method(): ExchangeMethod {
-    return this.call.command.method;
-  }
-
-  get context(): ExchangeContext {
-    return this.call.command.context;
   }
 
   get wheel(): DeadlineWheel {
@@ -87,8 +90,7 @@ export class Attempt implements PendingReply {
   send(): void {
     this.#id = this.connection.request(this.method, this.params, this, this.context);
     this.call.running = this;
-    if (this.call.tag !== undefined)
-      this.#port.telling.tell(this.call, 'written', { request: this.#id, round: this.round });
+    for (const watched of this.call.watched) watched.written?.(this.#id, this.round);
   }
 
   cancel(reason: string, isTimeout: boolean): void {
@@ -98,10 +100,8 @@ export class Attempt implements PendingReply {
   // --- what the server says -----------------------------------------------------------------------------------------------
 
   ask(question: Question): void {
-    const { call, connection } = this;
-    this.#port.telling.tell(call, 'server-asked', { asks: question.method });
-    if (question.method === 'roots/list' && call.roots !== undefined) connection.respond(question.id, call.roots);
-    else this.#port.questions.ask(call, connection, question);
+    for (const watched of this.call.watched) watched.asked?.(question.method);
+    this.#port.questions.ask(this.call, this.connection, question);
   }
 
   adopt(question: Question): void {
@@ -114,7 +114,7 @@ export class Attempt implements PendingReply {
 
   progress(progress: Progress): void {
     this.#words.progress(progress);
-    this.#port.telling.progress(this.call, progress);
+    for (const watched of this.call.watched) watched.progressed?.(progress);
   }
 
   log(params: JsonObject): void {
@@ -164,7 +164,7 @@ export class Attempt implements PendingReply {
   }
 
   refreshTools(): Promise<void> {
-    return this.#port.catalog.refresh('tools');
+    return this.#port.refreshTools();
   }
 
   reconnect(problem: string): void {
@@ -173,13 +173,7 @@ export class Attempt implements PendingReply {
 }
 
 /** What the server says about a call goes through these, over all its attempts. */
-export function wordsOf(call: Call, { dropped, levels }: Pick<AttemptPort, 'dropped' | 'levels'>): CallWords {
-  const { context } = call.command;
-  call.words ??= new CallWords({
-    context,
-    reply: call.reply,
-    dropped,
-    least: () => (call.running === undefined ? context.logLevel : levels.least(call.running.connection, context)),
-  });
+export function wordsOf(call: Call, { dropped, least }: Pick<AttemptPort, 'dropped' | 'least'>): CallWords {
+  call.words ??= new CallWords({ context: call.command.context, reply: call.reply, dropped, least: () => least(call) });
   return call.words;
 }

@@ -66,6 +66,8 @@ function open() {
     },
     wheel,
     questions,
+  });
+  signIns.join({
     isOpen: (call) => isOpen.has(call),
     again: (call) => made.push(call),
     end(call, outcome) {
@@ -103,12 +105,11 @@ function open() {
       },
       (event) => events.push(event),
       wheel.schedule(600_000, () => undefined),
-      undefined,
     );
     let hasLeft = false;
     call.place = { leave: () => (hasLeft = true) } as never;
     isOpen.add(call);
-    expect(signIns.takes(call, refused)).toBe(true);
+    expect(signIns.holds(call, refused)).toBe(true);
     await vi.advanceTimersByTimeAsync(0);
     return {
       call,
@@ -136,7 +137,7 @@ function open() {
     signsIn,
     close: (call: Call) => {
       isOpen.delete(call);
-      signIns.forget(call);
+      signIns.forgotten(call);
     },
   };
 }
@@ -241,7 +242,7 @@ it('a call that is for the gateway is answered after the sign-in, and a server t
     signsIn(ann);
     state.wanted.add(ann);
     expect(made).toHaveLength(time);
-    signIns.takes(call, refused);
+    signIns.holds(call, refused);
     await vi.advanceTimersByTimeAsync(0);
   }
   expect(ended.get(call)).toEqual(outcomeOf('the address'));

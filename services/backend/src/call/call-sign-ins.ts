@@ -10,21 +10,16 @@ import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { ExchangeOutcome, InputAnswer, Principal } from '@omnibus/protocol';
 import type { Call } from './call.ts';
 import type { QuestionRelay } from './question-relay.ts';
+import type { CallRun, CallStep } from './steps.ts';
 import { askedToSignIn, type CallSignIn, type SignInAnswer } from './sign-in.ts';
 
 export interface CallSignInsOptions {
   readonly signIn: CallSignIn;
   readonly wheel: DeadlineWheel;
   readonly questions: Pick<QuestionRelay, 'askForRound' | 'rememberElicitations'>;
-  isOpen(call: Call): boolean;
-  /** Makes the call, also where it has given its place back meanwhile. */
-  again(call: Call): void;
-  end(call: Call, outcome: ExchangeOutcome): void;
-  /** Ends a call that met a bug in the gateway. */
-  failed(call: Call, error: unknown): void;
-  /** Tells the session, and the client where it wants progress, that the call goes on. @param step that increases. */
-  report(call: Call, message: string, step: number): void;
 }
+
+type Run = Omit<CallRun, 'finish'>;
 
 type Wait = Extract<SignInAnswer, { readonly kind: 'wait' }>;
 
@@ -50,8 +45,9 @@ const maxWaitingOfOne = 250;
 /** Bound on the sign-ins that one call waits for: a server that demands more after each would have a user sign in for ever. */
 const maxWaits = 3;
 
-export class CallSignIns {
+export class CallSignIns implements CallStep {
   readonly #options: CallSignInsOptions;
+  #run: Run | undefined;
   readonly #waiting = new Map<Call, Waiting>();
   readonly #waits = new WeakMap<Call, number>();
   #isStopped = false;
@@ -60,18 +56,32 @@ export class CallSignIns {
     this.#options = options;
   }
 
+  join(run: Run): void {
+    this.#run = run;
+  }
+
+  get #calls(): Run {
+    if (this.#run === undefined) throw new Error('sign-ins wait for no calls yet');
+    return this.#run;
+  }
+
+  /** The outcome of a call that is for the gateway and for no server. */
+  before({ command }: Call): ExchangeOutcome | undefined {
+    return this.#options.signIn.refusal(command);
+  }
+
   /** Calls that wait. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
   /** @returns false for a call that has ended as `given` says. */
-  takes(call: Call, given: ExchangeOutcome): boolean {
+  holds(call: Call, given: ExchangeOutcome): boolean {
     const asking = askedToSignIn(given, call.command, this.#options.signIn.ask);
     if (asking === undefined) return false;
     asking
-      .then((answer) => (this.#options.isOpen(call) ? this.#go(call, answer, given) : undefined))
-      .catch((error: unknown) => this.#options.failed(call, error));
+      .then((answer) => (this.#calls.isOpen(call) ? this.#go(call, answer, given) : undefined))
+      .catch((error: unknown) => this.#calls.failed(call, error));
     return true;
   }
 
@@ -87,9 +97,9 @@ export class CallSignIns {
           void answer
             .answered(said)
             .then((refusal) =>
-              refusal === undefined ? this.#again(call, answer.done) : this.#options.end(call, refusal),
+              refusal === undefined ? this.#again(call, answer.done) : this.#calls.end(call, refusal),
             )
-            .catch((error: unknown) => this.#options.failed(call, error)),
+            .catch((error: unknown) => this.#calls.failed(call, error)),
       );
     else this.#end(call, answer);
   }
@@ -104,12 +114,12 @@ export class CallSignIns {
   codeWanted(principal: Principal): void {
     for (const { call, wait, given } of [...this.#waiting.values()]) {
       if (call.command.context.principal !== principal || !this.#forget(call)) continue;
-      if (!this.takes(call, given)) this.#again(call, wait.done);
+      if (!this.holds(call, given)) this.#again(call, wait.done);
     }
   }
 
   /** The call has ended. */
-  forget(call: Call): void {
+  forgotten(call: Call): void {
     if (this.#waiting.size > 0) this.#forget(call);
   }
 
@@ -131,7 +141,7 @@ export class CallSignIns {
     if (wait.params === undefined) this.#hold(call, wait, given);
     else
       this.#options.questions.askForRound(call, 'elicitation/create', wait.params, (said) => {
-        if (!this.#options.isOpen(call)) return;
+        if (!this.#calls.isOpen(call)) return;
         if (isAccepted(said) || !this.#isWanted(call)) this.#hold(call, wait, given);
         else this.#end(call, wait.declined);
       });
@@ -174,7 +184,7 @@ export class CallSignIns {
 
   #report(waiting: Waiting, count: number): void {
     waiting.tick = this.#options.wheel.schedule(reportMs, () => this.#report(waiting, count + 1));
-    this.#options.report(waiting.call, waiting.wait.message, count * stepSize);
+    this.#calls.report(waiting.call, waiting.wait.message, count * stepSize);
   }
 
   #isWanted({ command: { context } }: Call): boolean {
@@ -184,15 +194,15 @@ export class CallSignIns {
   /** @param done the answer of a call for which no server has to be called. */
   #again(call: Call, done: ExchangeOutcome | undefined): void {
     this.#forget(call);
-    if (!this.#options.isOpen(call)) return;
-    if (done === undefined) this.#options.again(call);
-    else this.#options.end(call, done);
+    if (!this.#calls.isOpen(call)) return;
+    if (done === undefined) this.#calls.again(call);
+    else this.#calls.end(call, done);
   }
 
   #end(call: Call, outcome: ExchangeOutcome): void {
     this.#forget(call);
     this.#options.questions.rememberElicitations(outcome, call.session);
-    this.#options.end(call, outcome);
+    this.#calls.end(call, outcome);
   }
 
   /** @returns false when it does not wait. */

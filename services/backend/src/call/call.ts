@@ -7,43 +7,50 @@ import type {
   ExchangeId,
   ExchangeOutcome,
   InputAnswer,
-  JsonObject,
   SessionKey,
 } from '@omnibus/protocol';
-import type { CallResult, Span } from '@omnibus/telemetry';
+import type { CallResult } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
+import type { UpstreamConnection } from '../connection/connection.ts';
 import { rootsKey } from '../connection/questions.ts';
-import type { Attempt } from './attempt.ts';
 import type { CallWords } from './call-words.ts';
-import type { AskedCall } from './question-relay.ts';
+import { unwatched, type WatchedCall } from './watched-call.ts';
 
-export class Call extends Link implements AskedCall {
+/** A call's request at the server, or on its way there. */
+export interface RunningCall {
+  readonly connection: UpstreamConnection;
+  /** Cancels the request at the server. @param isTimeout the request ran out of time, which may mean that the server is not well. */
+  cancel(reason: string, isTimeout: boolean): void;
+  /** Releases the connection. */
+  end(): void;
+}
+
+export class Call extends Link {
   readonly command: CallCommand;
   readonly reply: (event: ExchangeEvent) => void;
   readonly arrivedAt = performance.now();
   readonly limit: Deadline;
-  /** Undefined where tracing is off. */
-  readonly span: Span | undefined;
   /** Undefined if the call was refused a place. */
   place: Place | undefined;
   /** The latest attempt; undefined until the first. */
-  running: Attempt | undefined;
+  running: RunningCall | undefined;
   /** The roots of its client, where they had to be asked for. */
   roots: InputAnswer | undefined;
-  /** The tag under which it is watched; undefined while nobody watches it. */
-  tag: string | undefined;
-  /** When its progress was last reported to whoever watches, by `performance.now()`. */
-  toldAt = -Infinity;
+  /** What watches it. */
+  watched = unwatched;
   /** Undefined while its server has said nothing. */
   words: CallWords | undefined;
 
-  constructor(command: CallCommand, reply: (event: ExchangeEvent) => void, limit: Deadline, span: Span | undefined) {
+  constructor(command: CallCommand, reply: (event: ExchangeEvent) => void, limit: Deadline) {
     super();
-    this.span = span;
-    this.tag = command.context.tap;
     this.command = command;
     this.reply = reply;
     this.limit = limit;
+  }
+
+  /** From now on it is watched by this, too. */
+  watch(watched: WatchedCall): void {
+    this.watched = [...this.watched, watched];
   }
 
   get exchange(): ExchangeId {
@@ -73,11 +80,4 @@ export function listedToolOf(
   return method === 'tools/call' && typeof name === 'string' && catalog.tool(name, principal) !== undefined
     ? name
     : undefined;
-}
-
-/** Parameters with the trace context for the server (semantic conventions, MCP: context travels in `params._meta`). */
-export function tracedParams(params: JsonObject, span: Span | undefined): JsonObject {
-  return span === undefined
-    ? params
-    : { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), traceparent: span.traceparent } };
 }

@@ -35,6 +35,8 @@ export interface AskedCall {
   readonly exchange: ExchangeId;
   readonly session: SessionKey;
   readonly reply: (event: ExchangeEvent) => void;
+  /** The roots of its client, if the client has told them already. */
+  readonly roots?: InputAnswer | undefined;
 }
 
 interface OpenQuestion {
@@ -81,6 +83,10 @@ export class QuestionRelay {
 
   /** Asks the client of a call. */
   ask(call: AskedCall, connection: UpstreamConnection, question: Question): void {
+    if (question.method === 'roots/list' && call.roots !== undefined) {
+      connection.respond(question.id, call.roots);
+      return;
+    }
     if (this.#isRefused(question, (answer) => connection.respond(question.id, answer))) return;
     const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params });
     const input = this.#add({

@@ -5,13 +5,13 @@
 import {
   isObject,
   methodRow,
-  type CallCommand,
   type ExchangeMethod,
   type ExchangeOutcome,
   type JsonObject,
   type RepairCounts,
 } from '@omnibus/protocol';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
+import type { CallStep } from './steps.ts';
 
 /** Optional members of results, of blocks of content, of contents and of completions (2025-11-25 and 2026-07-28 schema). */
 const optional: ReadonlySet<string> = new Set([
@@ -113,24 +113,20 @@ function withMember(object: JsonObject, name: string, value: JsonObject): JsonOb
   return object[name] === value ? object : { ...object, [name]: value };
 }
 
-/**
- * What a call is answered, without null members of its result.
- * @param repairs counts them; undefined where nothing is repaired.
- */
-export function repaired(
-  { method, params, context }: CallCommand,
-  given: ExchangeOutcome,
-  repairs: RepairCounts | undefined,
-  catalog: Pick<CatalogPublisher, 'tool'>,
-): ExchangeOutcome {
-  if (repairs === undefined || !mayHoldNulls(given)) return given;
-  return withoutNullMembers(
-    method,
-    given,
-    () => {
-      const schema = catalog.tool(String(params['name']), context.principal)?.['outputSchema'];
-      return isObject(schema) && schema['type'] !== 'object';
-    },
-    (place) => repairs.note('null-member', `result of ${method}: ${place}`),
-  );
+/** Repairs what calls are answered. @param repairs counts the members that were left out. */
+export function nullSteps(repairs: RepairCounts, catalog: Pick<CatalogPublisher, 'tool'>): CallStep {
+  return {
+    outcome: ({ command: { method, params, context } }, given) =>
+      mayHoldNulls(given)
+        ? withoutNullMembers(
+            method,
+            given,
+            () => {
+              const schema = catalog.tool(String(params['name']), context.principal)?.['outputSchema'];
+              return isObject(schema) && schema['type'] !== 'object';
+            },
+            (place) => repairs.note('null-member', `result of ${method}: ${place}`),
+          )
+        : given,
+  };
 }

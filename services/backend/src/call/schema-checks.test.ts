@@ -34,44 +34,44 @@ const result = (more: JsonObject): ExchangeOutcome => ({ kind: 'result', result:
 describe('what goes to a server and comes from it, held against its schemas', () => {
   it('arguments that do not fit are refused as an error of the tool that names the member, where that is enforced', async () => {
     const { made, counted } = await checks('enforce');
-    expect(made.refusal(call({ a: 1, b: 2 }))).toBeUndefined();
-    expect(made.refusal(call({ a: 1, b: 'two' }))).toMatchObject({
+    expect(made.before({ command: call({ a: 1, b: 2 }) })).toBeUndefined();
+    expect(made.before({ command: call({ a: 1, b: 'two' }) })).toMatchObject({
       kind: 'result',
       result: { isError: true, content: [{ text: expect.stringContaining('b must be number') as string }] },
     });
-    expect(made.refusal(call(undefined))).toMatchObject({ result: { isError: true } });
-    expect(made.refusal(call({ anything: true }, 'unknown'))).toBeUndefined();
+    expect(made.before({ command: call(undefined) })).toMatchObject({ result: { isError: true } });
+    expect(made.before({ command: call({ anything: true }, 'unknown') })).toBeUndefined();
     expect(counted).toEqual(['arguments', 'arguments']);
   });
 
   it('by default what does not fit is counted and passed on', async () => {
     const { made, counted } = await checks('warn');
-    expect(made.refusal(call({ a: 'one' }))).toBeUndefined();
+    expect(made.before({ command: call({ a: 'one' }) })).toBeUndefined();
     const bad = result({ structuredContent: { sum: 'three' } });
-    expect(made.checked(call({}), bad)).toBe(bad);
+    expect(made.outcome({ command: call({}) }, bad)).toBe(bad);
     expect(counted).toEqual(['arguments', 'result']);
   });
 
   it('nothing is looked at where it is off', async () => {
     const { made, counted } = await checks('off');
-    expect(made.refusal(call({ a: 'one' }))).toBeUndefined();
+    expect(made.before({ command: call({ a: 'one' }) })).toBeUndefined();
     expect(counted).toEqual([]);
   });
 
   it("a result that is not what the server promised is the server's fault; errors of tools, tasks and questions are not held against it", async () => {
     const { made } = await checks('enforce');
-    expect(made.checked(call({}), result({ structuredContent: { sum: 'three' } }))).toMatchObject({
+    expect(made.outcome({ command: call({}) }, result({ structuredContent: { sum: 'three' } }))).toMatchObject({
       kind: 'fault',
       fault: { reason: 'upstream.invalid' },
     });
-    expect(made.checked(call({}), result({}))).toMatchObject({ kind: 'fault' });
+    expect(made.outcome({ command: call({}) }, result({}))).toMatchObject({ kind: 'fault' });
     for (const fine of [
       result({ structuredContent: { sum: 3 } }),
       result({ isError: true }),
       result({ task: {} }),
       result({ resultType: 'input_required' }),
     ])
-      expect(made.checked(call({}), fine)).toBe(fine);
+      expect(made.outcome({ command: call({}) }, fine)).toBe(fine);
   });
 
   it('answers of clients are held against what was asked', async () => {
@@ -106,16 +106,16 @@ describe('what goes to a server and comes from it, held against its schemas', ()
         context: {},
       }) as unknown as CallCommand;
     const { made } = await checks('enforce');
-    const refusal = made.refusal(ask('greet'));
+    const refusal = made.before({ command: ask('greet') });
     if (problem === undefined) expect(refusal).toBeUndefined();
     else
       expect(refusal).toMatchObject({
         kind: 'fault',
         fault: { reason: 'params.invalid', message: expect.stringContaining(problem) as string },
       });
-    expect(made.refusal(ask('open'))).toBeUndefined();
+    expect(made.before({ command: ask('open') })).toBeUndefined();
     const lenient = await checks('warn');
-    expect(lenient.made.refusal(ask('greet'))).toBeUndefined();
+    expect(lenient.made.before({ command: ask('greet') })).toBeUndefined();
     expect(lenient.counted).toEqual(problem === undefined ? [] : ['arguments']);
   });
 
@@ -170,32 +170,41 @@ describe('what goes to a server and comes from it, held against its schemas', ()
     'answers that come with the next request are held against what was asked: %s',
     async (_what, first, asked, next) => {
       const { made, counted } = await checks('enforce');
-      made.checked(first, {
-        kind: 'result',
-        result: { ...asked, inputRequests: { age: form, roots: { method: 'roots/list' } } },
-      });
+      made.outcome(
+        { command: first },
+        {
+          kind: 'result',
+          result: { ...asked, inputRequests: { age: form, roots: { method: 'roots/list' } } },
+        },
+      );
       const back = (age: unknown): CallCommand =>
         alone(first.method, { ...next, inputResponses: { age: { action: 'accept', content: { age } }, unknown: 7 } });
-      expect(made.refusal(back(36))).toBeUndefined();
-      expect(made.refusal(back('old'))).toMatchObject({
+      expect(made.before({ command: back(36) })).toBeUndefined();
+      expect(made.before({ command: back('old') })).toMatchObject({
         kind: 'fault',
         fault: { reason: 'params.invalid', message: expect.stringContaining('params.inputResponses.age') as string },
       });
       expect(counted).toEqual(['answer']);
       const { made: other } = await checks('enforce');
-      expect(other.refusal(back('old'))).toBeUndefined();
+      expect(other.before({ command: back('old') })).toBeUndefined();
     },
   );
 
   it('answers to a task are held against what it asked, and by default passed on', async () => {
     const { made, counted } = await checks('warn');
-    made.checked(alone('tasks/get', { taskId: 'one' }), {
-      kind: 'result',
-      result: { status: 'input_required', inputRequests: { age: form } },
-    });
+    made.outcome(
+      { command: alone('tasks/get', { taskId: 'one' }) },
+      {
+        kind: 'result',
+        result: { status: 'input_required', inputRequests: { age: form } },
+      },
+    );
     const update = (taskId: string): CallCommand =>
       alone('tasks/update', { taskId, inputResponses: { age: { action: 'accept', content: {} } } });
-    expect([made.refusal(update('one')), made.refusal(update('another'))]).toEqual([undefined, undefined]);
+    expect([made.before({ command: update('one') }), made.before({ command: update('another') })]).toEqual([
+      undefined,
+      undefined,
+    ]);
     expect(counted).toEqual(['answer']);
   });
 
@@ -216,7 +225,7 @@ describe('what goes to a server and comes from it, held against its schemas', ()
       name: 'add',
       inputSchema: { type: 'object', $ref: 'http://127.0.0.1:1/' },
     } as unknown as ToolEntry);
-    expect(made.refusal(call({ a: 'anything' }))).toBeUndefined();
+    expect(made.before({ command: call({ a: 'anything' }) })).toBeUndefined();
     expect(counted).toEqual([]);
   });
 });
@@ -254,14 +263,14 @@ describe('the shapes of results and questions', () => {
     async (method, odd, problem) => {
       const outcome: ExchangeOutcome = { kind: 'result', result: odd };
       const strict = await checks('enforce');
-      expect(strict.made.checked(asked(method), outcome)).toMatchObject({
+      expect(strict.made.outcome({ command: asked(method) }, outcome)).toMatchObject({
         kind: 'fault',
         fault: { reason: 'upstream.invalid', message: expect.stringContaining(problem) as string },
       });
       const lenient = await checks('warn');
-      expect(lenient.made.checked(asked(method), outcome)).toBe(outcome);
+      expect(lenient.made.outcome({ command: asked(method) }, outcome)).toBe(outcome);
       expect([strict.counted, lenient.counted]).toEqual([['result'], ['result']]);
-      expect((await checks('off')).made.checked(asked(method), outcome)).toBe(outcome);
+      expect((await checks('off')).made.outcome({ command: asked(method) }, outcome)).toBe(outcome);
     },
   );
 
@@ -278,7 +287,7 @@ describe('the shapes of results and questions', () => {
   ])('a result of %s like %j passes where shapes are enforced', async (method, fine) => {
     const { made, counted } = await checks('enforce');
     const outcome: ExchangeOutcome = { kind: 'result', result: fine };
-    expect(made.checked(asked(method), outcome)).toBe(outcome);
+    expect(made.outcome({ command: asked(method) }, outcome)).toBe(outcome);
     expect(counted).toEqual([]);
   });
 

@@ -11,7 +11,6 @@ import {
   fault,
   isObject,
   printable,
-  type CallCommand,
   type ExchangeOutcome,
   type InputAnswer,
   type JsonObject,
@@ -24,7 +23,9 @@ import {
 import type { Logger, Metrics, SchemaProblem } from '@omnibus/telemetry';
 import type { compileSchema, CompiledSchema } from '@omnibus/validation';
 import { answerSchemas, promptSchema, WantedAnswers } from './answer-schemas.ts';
+import type { Call } from './call.ts';
 import { questionProblem, resultProblem } from './message-shapes.ts';
+import type { CallStep } from './steps.ts';
 
 /** `warn`: a mismatch is logged and counted, and the value is passed on. */
 export type ValidationMode = 'off' | 'warn' | 'enforce';
@@ -51,7 +52,7 @@ const invalidParams = -32_602;
 /** Bound on odd messages of one server that the operator is told of, each once. */
 const maxTold = 100;
 
-export class SchemaChecks {
+export class SchemaChecks implements CallStep {
   readonly #options: SchemaChecksOptions;
   /** Compiled when first needed; forgotten with the catalogue record of the schema. */
   readonly #known = new WeakMap<object, Known>();
@@ -74,7 +75,7 @@ export class SchemaChecks {
   }
 
   /** @returns the outcome of a call that is not made because of its arguments; for a tool a result with `isError`, which a model can act on. */
-  refusal(command: CallCommand): ExchangeOutcome | undefined {
+  before({ command }: Pick<Call, 'command'>): ExchangeOutcome | undefined {
     if (this.#compile === undefined) return undefined;
     const { method, params } = command;
     for (const { key, method: asked, params: wanted, answer } of this.#wanted.broughtBy(command)) {
@@ -127,7 +128,7 @@ export class SchemaChecks {
   }
 
   /** The server's outcome, or the one that replaces a result that does not match its schema. */
-  checked(command: CallCommand, outcome: ExchangeOutcome): ExchangeOutcome {
+  outcome({ command }: Pick<Call, 'command'>, outcome: ExchangeOutcome): ExchangeOutcome {
     if (this.#compile === undefined || outcome.kind !== 'result') return outcome;
     const { method, params } = command;
     const { result } = outcome;

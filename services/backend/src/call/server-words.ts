@@ -20,7 +20,6 @@ import type { Progress } from '../connection/progress.ts';
 import type { Audience } from '../connection/users.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import type { Tasks } from './tasks.ts';
-import type { ResourceSubscriptions } from '../subscriptions/resource-subscriptions.ts';
 
 export interface ServerWordsOptions {
   readonly bus: Bus;
@@ -30,7 +29,7 @@ export interface ServerWordsOptions {
   readonly catalog: CatalogPublisher;
   readonly questions: QuestionRelay;
   readonly tasks: Tasks;
-  readonly subscriptions: ResourceSubscriptions;
+  readonly subscriptions: { updated(connection: UpstreamConnection, uri: string, more?: JsonObject): void };
   readonly base: () => UpstreamConnection;
 }
 

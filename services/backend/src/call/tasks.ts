@@ -4,17 +4,23 @@
  */
 import {
   anonymous,
+  clientMethods,
   createdTask,
+  fault,
   isEnded,
   isObject,
+  isSessionTaskMethod,
   numberOf,
   type CallCommand,
   type ExchangeContext,
   type ExchangeOutcome,
   type JsonObject,
+  type ServerName,
   type SessionKey,
 } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
+import type { ConnectionPool } from '../connection/pool.ts';
+import type { CallStep } from './steps.ts';
 
 interface Owner {
   readonly taskId: string;
@@ -206,4 +212,45 @@ export class Tasks {
 /** The session that created the task which a request is about. */
 function ownerOf({ taskOwner, session }: ExchangeContext): SessionKey {
   return taskOwner ?? session;
+}
+
+export interface TaskStepsOptions {
+  readonly server: ServerName;
+  readonly tasks: Tasks;
+  readonly connections: () => Pick<ConnectionPool, 'leadingTo' | 'isFor'>;
+  /** Tells a session of its task. */
+  readonly announce: (connection: UpstreamConnection, task: JsonObject) => void;
+}
+
+/** Requests about a task go over the connection over which it was created, and concern its owner alone. */
+export function taskSteps({ server, tasks, connections, announce }: TaskStepsOptions): CallStep {
+  const learn: NonNullable<NonNullable<CallStep['answers']>['tools/call']> = (attempt, outcome, requestId) => {
+    const { connection } = attempt;
+    const { command } = attempt.call;
+    const learned = tasks.learn({ command, connection, requestId }, outcome, (task) => announce(connection, task));
+    if (learned.kind === 'result' && learned.place !== undefined) connection.goesOn(attempt);
+    return learned;
+  };
+  return {
+    place({ command: { params, context } }) {
+      const { taskId } = params;
+      const { taskPlace } = context;
+      if (taskPlace === undefined && typeof taskId !== 'string') return undefined;
+      const made = taskPlace === undefined ? undefined : connections().leadingTo(taskPlace);
+      if (made === undefined && taskPlace?.isProgram === true)
+        return { fault: fault('task.lost', undefined, { server }) };
+      const fixed = made ?? (typeof taskId === 'string' ? tasks.connectionOf(taskId, context) : undefined);
+      return {
+        connection: fixed,
+        refuses: (connection) =>
+          tasks.isAnothers(connection, taskId, context) ||
+          (fixed !== undefined && !connections().isFor(fixed, context.principal))
+            ? fault('task.unknown')
+            : undefined,
+      };
+    },
+    answers: Object.fromEntries(
+      ['tools/call', ...[...clientMethods].filter(isSessionTaskMethod)].map((each) => [each, learn]),
+    ),
+  };
 }

@@ -41,7 +41,8 @@ interface AccountsOptions {
 
 interface AccountObserver {
   credentialsChanged(principal: Principal): Promise<void>;
-  readonly calls: { readonly signIns: { codeWanted(principal: Principal): void } };
+  /** Undefined for a server without sign-ins. */
+  readonly signIns: { codeWanted(principal: Principal): void } | undefined;
 }
 
 interface Users {
@@ -168,7 +169,7 @@ export class Accounts {
       handle: async ({ server, principal }) => {
         const adapter = adapterOf(server);
         if (adapter !== undefined && (await signIns.isCodeWanted(parseServerName(server), principal as Principal)))
-          adapter.calls.signIns.codeWanted(principal as Principal);
+          adapter.signIns?.codeWanted(principal as Principal);
       },
       failed: (error, { server }) =>
         log.error(

@@ -153,9 +153,10 @@ export class ConnectionPool implements Pool {
     const leg = this.#legOf(context);
     const [isOlder, capabilities] = [leg === 'older', askableOver(leg, context)];
     const apart = sharing.apart(context, leg, capabilities);
-    const extensions = servesEverybody(leg)
-      ? undefined
-      : this.#options.extensionsOf(context, isForReading || isOwned || !sharing.needsNoOwn(capabilities));
+    const extensions =
+      servesEverybody(leg) || context.capabilities['extensions'] === undefined
+        ? undefined
+        : this.#options.extensionsOf(context, isForReading || isOwned || !sharing.needsNoOwn(capabilities));
     if (apart !== undefined) return this.#takeApart(apart, context, { isOlder, extensions }, shown);
     if (servesEverybody(leg)) return { connection: base, done: nothing };
     if (sharing.needsNoOwn(capabilities)) {

@@ -15,6 +15,7 @@ import {
   type LogLevel,
   type SessionKey,
 } from '@omnibus/protocol';
+import type { CallRun, CallStep } from '../call/steps.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 
 /** What has to be known of a connection. */
@@ -143,4 +144,29 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
     for (const level of this.#levels.values()) least = Math.min(least, logLevels.indexOf(level));
     return logLevels[least];
   }
+}
+
+/** Calls without a session name their level, and older servers are told it before; a session at the endpoint of a single server sets its level by a call. */
+export function levelSteps(levels: LogLevels<UpstreamConnection>): CallStep {
+  let run: CallRun;
+  return {
+    join(given) {
+      run = given;
+    },
+    prepare: ({ connection, context }) =>
+      context.logLevel === undefined ? undefined : levels.raise(connection, context),
+    least({ running, command: { context } }) {
+      return running === undefined ? context.logLevel : levels.least(running.connection, context);
+    },
+    takes: {
+      'logging/setLevel': (attempt) => {
+        const { call, connection } = attempt;
+        levels
+          .judged(connection, call.command)
+          .finally(() => attempt.end())
+          .then((outcome) => (run.isOpen(call) ? run.finish(call, outcome) : undefined))
+          .catch((error: unknown) => run.failed(call, error));
+      },
+    },
+  };
 }

@@ -5,6 +5,8 @@
 import { subjects, type Bus } from '@omnibus/bus';
 import { backoffMs, type DeadlineWheel } from '@omnibus/lifecycle';
 import type { CallCommand, ExchangeOutcome, JsonObject, ServerName, SessionKey } from '@omnibus/protocol';
+import type { Attempt } from '../call/attempt.ts';
+import type { CallRun, CallStep } from '../call/steps.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import { SharedSubscriptions } from './shared-subscriptions.ts';
 
@@ -236,4 +238,52 @@ export class ResourceSubscriptions {
     this.#subscriptions.set(connection, made);
     return made;
   }
+}
+
+/** Subscribes once at the server, however many sessions subscribe. */
+export function subscriptionSteps(subscriptions: ResourceSubscriptions): CallStep {
+  let run: CallRun;
+  /** Another call has already told the server what this one wanted to tell it. */
+  const joined = ({ call, connection }: Attempt, outcome: ExchangeOutcome | undefined): void => {
+    const isOpen = run.isOpen(call);
+    if (!isOpen || (outcome !== undefined && outcome.kind !== 'result'))
+      subscriptions.refused(call.command, connection);
+    if (!isOpen) return;
+    if (outcome === undefined) run.again(call);
+    else run.finish(call, outcome);
+  };
+  const changed = ({ call, connection }: Attempt, outcome: ExchangeOutcome): void => {
+    if (call.command.method === 'resources/subscribe')
+      subscriptions.told(call.command, connection, run.isOpen(call) ? outcome : undefined);
+    run.finish(call, outcome);
+  };
+  const take = (attempt: Attempt): void => {
+    const { call, connection } = attempt;
+    const settled = subscriptions.settled(call.command, connection);
+    const change = settled === undefined ? subscriptions.change(call.command, connection) : undefined;
+    if (settled !== undefined) attempt.end();
+    const done =
+      settled?.then((outcome) => joined(attempt, outcome)) ??
+      change?.then((outcome) => {
+        attempt.end();
+        changed(attempt, outcome);
+      });
+    if (done === undefined) attempt.send();
+    else done.catch((error: unknown) => run.failed(call, error));
+  };
+  return {
+    join(given) {
+      run = given;
+    },
+    takes: { 'resources/subscribe': take, 'resources/unsubscribe': take },
+    answers: {
+      'resources/subscribe': ({ call, connection }, outcome) => {
+        subscriptions.told(call.command, connection, outcome);
+        return outcome;
+      },
+    },
+    cancels: {
+      'resources/subscribe': ({ command }, connection) => subscriptions.told(command, connection, undefined),
+    },
+  };
 }
