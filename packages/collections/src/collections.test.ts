@@ -1,5 +1,6 @@
 import { array, assert, boolean, nat, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { KeyedLink, KeyedRing } from './keyed-ring.ts';
 import { Link, Ring } from './ring.ts';
 import { SlotTable } from './slot-table.ts';
 
@@ -36,6 +37,51 @@ describe('a ring', () => {
     const member = new Member(1);
     ring.add(member);
     expect([ring.remove(member), ring.remove(member), ring.size]).toEqual([true, false, 0]);
+  });
+});
+
+class Keyed extends KeyedLink {
+  /** How often it was compared with a key. */
+  looks = 0;
+  readonly #key: string;
+
+  constructor(key: string) {
+    super();
+    this.#key = key;
+  }
+
+  get key(): string {
+    this.looks += 1;
+    return this.#key;
+  }
+}
+
+describe('a keyed ring', () => {
+  it('finds what was added and not removed by its key, and keeps the order', () => {
+    assert(
+      property(array(boolean(), { maxLength: 1_000 }), (removals) => {
+        const ring = new KeyedRing<Keyed>();
+        const members = removals.map((_, number) => new Keyed(`w.${number}`));
+        for (const member of members) ring.add(member);
+        members.forEach((member, number) => {
+          if (removals[number] === true) expect(ring.remove(member)).toBe(true);
+        });
+        const kept = members.filter((_, number) => removals[number] !== true);
+        expect(ring.toArray()).toEqual(kept);
+        members.forEach((member, number) =>
+          expect(ring.get(member.key)).toBe(removals[number] === true ? undefined : member),
+        );
+      }),
+    );
+  });
+
+  it('looks at a small part of its members to find one', () => {
+    const ring = new KeyedRing<Keyed>();
+    const members = Array.from({ length: 10_000 }, (_, number) => new Keyed(`worker.${number.toString(36)}`));
+    for (const member of members) ring.add(member);
+    for (const member of members) member.looks = 0;
+    expect(ring.get('worker.none')).toBeUndefined();
+    expect(members.reduce((sum, { looks }) => sum + looks, 0)).toBeLessThan(300);
   });
 });
 

@@ -1,5 +1,5 @@
 /** One call of a session to a server, from its arrival until its final event. */
-import { Link } from '@omnibus/collections';
+import { KeyedLink } from '@omnibus/collections';
 import type { Deadline, Place } from '@omnibus/lifecycle';
 import type {
   CallCommand,
@@ -25,7 +25,7 @@ export interface RunningCall {
   end(): void;
 }
 
-export class Call extends Link {
+export class Call extends KeyedLink {
   readonly command: CallCommand;
   readonly reply: (event: ExchangeEvent) => void;
   readonly arrivedAt = performance.now();
@@ -51,6 +51,10 @@ export class Call extends Link {
   /** From now on it is watched by this, too. */
   watch(watched: WatchedCall): void {
     this.watched = [...this.watched, watched];
+  }
+
+  get key(): ExchangeId {
+    return this.command.exchange;
   }
 
   get exchange(): ExchangeId {

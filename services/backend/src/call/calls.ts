@@ -6,7 +6,7 @@
  *  A1  Every call gets exactly one final event, unless it was cancelled; then none.
  *  A2  A call's place in the bulkhead is given back when the call is forgotten, and its connection when its attempt ends; each once.
  */
-import { Ring } from '@omnibus/collections';
+import { KeyedRing } from '@omnibus/collections';
 import type { ServerConfig } from '@omnibus/config';
 import { Bulkhead, Drain, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -56,7 +56,7 @@ const nothing = (): void => undefined;
 export class Calls implements CallRun, AttemptPort {
   readonly #options: CallsOptions;
   readonly #bulkhead: Bulkhead;
-  readonly #calls = new Ring<Call>();
+  readonly #calls = new KeyedRing<Call>();
   readonly #drain: Drain;
   readonly wheel: DeadlineWheel;
   readonly questions: QuestionRelay;
@@ -156,17 +156,13 @@ export class Calls implements CallRun, AttemptPort {
 
   /** A client has answered a question of a call. The time limit stood still at the session meanwhile, and so it must here. */
   inputAnswered(exchange: ExchangeId, input: InputKey): void {
-    const call = this.#find(exchange);
+    const call = this.#calls.get(exchange);
     call?.limit.extend(call.command.context.maxTimeMs + orphanGraceMs);
     call?.reply({ kind: 'input-answered', input });
   }
 
-  #find(exchange: ExchangeId): Call | undefined {
-    return this.#calls.find(({ command }) => command.exchange === exchange);
-  }
-
   cancel(exchange: ExchangeId, reason: string, isTimeout: boolean): void {
-    const call = this.#find(exchange);
+    const call = this.#calls.get(exchange);
     if (call === undefined) return;
     const { running } = call;
     // The connection comes first: a question that another call takes over has to move there before this call is forgotten.
