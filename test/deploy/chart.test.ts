@@ -110,9 +110,12 @@ if (helm !== undefined)
       expect(numbersOf()).toEqual(all(1_000, 1_000));
       expect(numbersOf('global.podSecurityContext.runAsUser=4711')).toEqual(all(4_711, 1_000));
       expect(numbersOf('global.podSecurityContext.runAsUser=null')).toEqual(all(undefined, 1_000));
-      const { output } = render(helm as string, 'discovery.pods.enabled=true', openShift);
-      expect(output).toContain('runAsNonRoot: true');
-      expect(output).not.toMatch(/runAsUser|fsGroup|runAsGroup/);
+      const removed = ['runAsUser', 'runAsGroup', 'fsGroup'].map((name) => `global.podSecurityContext.${name}=null`);
+      for (const settings of [['discovery.pods.enabled=true', openShift], removed]) {
+        const { output } = render(helm as string, ...settings);
+        expect(output).toContain('runAsNonRoot: true');
+        expect(output).not.toMatch(/runAsUser:|fsGroup:|runAsGroup:/);
+      }
     });
 
     it('leads its Ingress and its route to the path of the public address, and to the documents about it', () => {

@@ -98,7 +98,11 @@ The security of a pod. Its numbers of user and groups are those of `global.podSe
 others (SCC restricted-v2), so there the numbers are left to it. The chart of NATS uses this too.
 */}}
 {{- define "omnibus.podSecurity" -}}
-{{- $numbers := dig "podSecurityContext" dict .Values.global }}
+{{- /* The defaults are here, and not in values.yaml: Helm gives the chart of NATS a default again that `null` has removed. */}}
+{{- $numbers := deepCopy (dig "podSecurityContext" dict .Values.global) }}
+{{- range list "runAsUser" "runAsGroup" "fsGroup" }}
+{{- if not (hasKey $numbers .) }}{{ $_ := set $numbers . 1000 }}{{ else if kindIs "invalid" (index $numbers .) }}{{ $_ := unset $numbers . }}{{ end }}
+{{- end }}
 {{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" }}{{ $numbers = omit $numbers "runAsUser" "runAsGroup" "fsGroup" }}{{ end }}
 {{- merge (dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault")) (deepCopy $numbers) | toYaml }}
 {{- end }}
