@@ -1,5 +1,5 @@
 /**
- * Runs a tutorial as a reader does: it writes the files, executes the commands in their order in an empty folder, and looks for the output that the page shows.
+ * Runs a page as a reader does: it writes the files, executes the commands in their order in an empty folder, and looks for the output that the page shows.
  *
  * - A block of the language `sh` is executed by bash, and has to succeed; with the word `fails` after the language it ends with 1, and with `running` it keeps running.
  * - A block of another language whose first line is a comment `# FILE` is written to that file; so is one with `file=NAME` after the language.
@@ -22,7 +22,7 @@ interface Block {
   readonly line: number;
 }
 
-export interface TutorialOptions {
+export interface PageOptions {
   /** Texts of the page, such as addresses of the reader's provider, and what stands for them in the test. */
   readonly instead?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
@@ -64,8 +64,8 @@ class Command implements Output {
   #status: number | undefined;
 
   constructor(text: string, cwd: string, env: NodeJS.ProcessEnv) {
-    // A group of its own, so that what it started ends with it.
-    this.#child = spawn('bash', ['-euo', 'pipefail', '-c', text], { cwd, env, detached: true });
+    // One pipe for both outputs keeps their order. A group of its own, so that what it started ends with it.
+    this.#child = spawn('bash', ['-euo', 'pipefail', '-c', `exec 2>&1\n${text}`], { cwd, env, detached: true });
     for (const stream of [this.#child.stdout, this.#child.stderr])
       stream?.setEncoding('utf8').on('data', (chunk: string) => {
         this.#text += chunk;
@@ -150,8 +150,8 @@ exec "${node}" "${omnibusProgram}" "$@"`,
   await symlink(node, join(folder, 'node'));
 }
 
-/** Runs a tutorial of `docs/tutorials`. @throws {Error} with the line of the page whose block does not do what the page says. */
-export async function runTutorial(name: string, options: TutorialOptions = {}): Promise<void> {
+/** Runs a page: a tutorial, or another page with commands and their output. `name`: its path in `docs`. @throws {Error} with the line of the page whose block does not do what the page says. */
+export async function runPage(name: string, options: PageOptions = {}): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-tutorial-'));
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(folder, { recursive: true, force: true }));
@@ -179,10 +179,10 @@ export async function runTutorial(name: string, options: TutorialOptions = {}): 
   };
   for (const path of options.links ?? []) await symlink(join(root, path), join(work, path));
   let command: Command | undefined;
-  const page = await readFile(join(root, 'docs/tutorials', `${name}.md`), 'utf8');
+  const page = await readFile(join(root, 'docs', `${name}.md`), 'utf8');
   for (const { language, words, text: raw, line } of blocksOf(page)) {
     const text = put(raw);
-    const at = `docs/tutorials/${name}.md:${line}`;
+    const at = `docs/${name}.md:${line}`;
     const reason = words.map((word) => options.leftOut?.[word]).find((each) => each !== undefined);
     if (reason !== undefined) {
       console.error(`${at}: not executed: ${reason}`);

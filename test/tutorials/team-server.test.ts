@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, it } from 'vitest';
 import { Browser } from '../support/sign-in.ts';
 import { StandIns } from '../support/stand-in.ts';
-import { runTutorial, type Output } from './tutorial.ts';
+import { runPage, type Output } from './page.ts';
 
 let standIns: StandIns;
 
@@ -29,7 +29,7 @@ it('colleagues sign in at a provider and meet three policies, as docs/tutorials/
       idToken: () => ({ sub: 'ann', azp: 'omnibus', typ: 'ID', name: 'Ann', realm_access: { roles } }),
     },
   ];
-  await runTutorial('2-team-server', {
+  await runPage('tutorials/2-team-server', {
     instead: { 'https://keycloak.example.com': `${standIns.url}/keycloak` },
     acts: {
       browser: signIn,
