@@ -49,6 +49,23 @@ const namesOf = (view: View): string[] =>
   (JSON.parse(view.list('tools', undefined) as string) as { tools: { name: string }[] }).tools.map(({ name }) => name);
 
 describe('a view', () => {
+  it('reads the names of a list once, however many unknown names are asked for', () => {
+    let reads = 0;
+    const listed = {
+      ...tool('x'),
+      get name() {
+        reads += 1;
+        return 'get_it';
+      },
+    };
+    const view = new View(definition(['a'], { isOpen: true }), catalog(record('a', { tools: [listed] })));
+    expect(view.unlisted('tools', 'Get-It')).toBeUndefined();
+    const before = reads;
+    expect(view.unlisted('tools', 'one')).toMatchObject({ original: 'one' });
+    expect(view.unlisted('tools', 'GetIt')).toBeUndefined();
+    expect(reads).toBe(before);
+  });
+
   it('prefixes names when the endpoint has several servers, and not when it has one', () => {
     const records = catalog(record('a', { tools: [tool('x')] }), record('b', { tools: [tool('x')] }));
     expect(namesOf(new View(definition(['a', 'b']), records))).toEqual(['a__x', 'b__x']);

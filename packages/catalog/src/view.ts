@@ -204,9 +204,8 @@ export class View {
   unlisted(kind: 'tools' | 'prompts', name: string): Route | undefined {
     const server = this.open;
     if (server === undefined || name.length > maxUnlistedLength) return undefined;
-    const meant = bare(name);
-    const isAlike = this.record(server)?.lists[kind].some((entry) => bare(entry.name) === meant) === true;
-    return isAlike ? undefined : { server, original: name };
+    const listed = this.record(server)?.lists[kind];
+    return listed !== undefined && bareNamesOf(listed).has(bare(name)) ? undefined : { server, original: name };
   }
 
   /** Whether the only server itself answers a list request: it does not declare that list, or it could not be asked for its templates. */
@@ -440,6 +439,15 @@ export class View {
     )
       this.#problems.push({ server, problem });
   }
+}
+
+/** By list, so that a client that asks for one unknown name after the other has each list read once. */
+const bareNames = new WeakMap<readonly { readonly name: string }[], ReadonlySet<string>>();
+
+function bareNamesOf(list: readonly { readonly name: string }[]): ReadonlySet<string> {
+  const known = bareNames.get(list) ?? new Set(list.map((entry) => bare(entry.name)));
+  bareNames.set(list, known);
+  return known;
 }
 
 /** A name without what a server may ignore in it. */
