@@ -4,6 +4,8 @@ import { loadConfig, storeSettingsIn, type ConfigSource, type LoadResult } from 
 import type { Resolved } from './references.ts';
 import type { StoreSettings } from './secrets-schema.ts';
 
+/** Bytes of a configuration. Parsing blocks the process: a thousand servers take half a megabyte, and a file of this size takes seconds. */
+const maxFileBytes = 16 * 1024 * 1024;
 /** Bytes of a file named in `${file:…}`: a secret is small, and a pipe would hold the process up. */
 const maxReferencedBytes = 64 * 1024;
 
@@ -38,6 +40,19 @@ export async function readConfigFile(
 ): Promise<LoadResult> {
   let text: string;
   try {
+    const { size } = statSync(file);
+    if (size > maxFileBytes)
+      return {
+        problems: [
+          {
+            file,
+            line: 1,
+            column: 1,
+            path: '',
+            message: `this file has ${size} bytes, and a configuration at most ${maxFileBytes}: is it the right file?`,
+          },
+        ],
+      };
     text = readFileSync(file, 'utf8');
   } catch (error) {
     return { problems: [{ file, line: 1, column: 1, path: '', message: unreadable(error) }] };
