@@ -12,7 +12,7 @@ import { Gates, type Gate } from './call/gates.ts';
 import type { ResultGate } from './call/result-gate.ts';
 import type { CallTransformer } from './call/transforms.ts';
 import { Watchers, type CallWatcher } from './call/watchers.ts';
-import type { GuestMaker } from './stateful/guests.ts';
+import type { GuestMaker } from './stateful/session-parts.ts';
 
 /** The compiled rules and guardrails of a configuration; each undefined where it has none. */
 export interface Compiled {
@@ -64,7 +64,8 @@ export class Features {
   readonly access: AccessSource;
   readonly resultGates: readonly ResultGate[];
   readonly guests: readonly GuestMaker[];
-  #transforms: readonly CallTransformer[] = [];
+  /** The transforms of features that are on. */
+  readonly transforms: { on: readonly CallTransformer[] } = { on: [] };
 
   constructor(all: readonly SessionFeature[]) {
     this.all = all;
@@ -77,11 +78,6 @@ export class Features {
     this.choose();
   }
 
-  /** The transforms of features that are on. */
-  get transforms(): readonly CallTransformer[] {
-    return this.#transforms;
-  }
-
   /** Calls that wait for people. */
   get waiting(): number {
     return this.all.reduce((sum, { waiting = 0 }) => sum + waiting, 0);
@@ -91,7 +87,7 @@ export class Features {
   choose(): void {
     const on = this.all.filter(({ isOn }) => isOn !== false);
     this.gates.set(on.flatMap(({ gates = [] }) => gates));
-    this.#transforms = on.flatMap(({ transforms = [] }) => transforms);
+    this.transforms.on = on.flatMap(({ transforms = [] }) => transforms);
   }
 
   async start(parts: FeatureStart): Promise<void> {

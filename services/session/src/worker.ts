@@ -185,7 +185,7 @@ export class SessionWorker {
       serversOf: (place) => this.#views.get(place)?.definition.servers ?? [],
       inUse: () =>
         new Set([
-          ...this.#sessions.held.values().map(({ session }) => placeOf(session.caller)),
+          ...this.#sessions.held.values().map(({ session }) => this.#placeOf(session.caller)),
           ...this.#stateless.listenedTo,
         ]),
     });
@@ -210,8 +210,7 @@ export class SessionWorker {
     });
     const callerProblem = this.#callerProblem();
     const factsOf = (caller: Caller): Facts | undefined => Proofs.factsOf(caller, this.#options.proofs);
-    const placeOf = (caller: Caller): Place => this.#placeOf(caller);
-    const used = (caller: Caller): void => this.#interest.use(placeOf(caller));
+    const used = (caller: Caller): void => this.#interest.use(this.#placeOf(caller));
     const config = (): Config => this.#config;
     const frames = new FrameBudget({
       wheel,
@@ -230,16 +229,13 @@ export class SessionWorker {
       frames,
       callerProblem,
       factsOf,
-      placeOf,
+      placeOf: this.#placeOf,
       used,
       gates: features.gates,
-      get transforms() {
-        return features.transforms;
-      },
+      transforms: features.transforms,
       watchers: features.watchers,
       barrier: features.barrier,
       resultGates: features.resultGates,
-      guests: features.guests,
       sessionEnded: (key) => features.sessionEnded(key),
       adapters: this.#watch,
       offers: this.#offers,
@@ -252,13 +248,18 @@ export class SessionWorker {
       nextQuestionId: idSequence<QuestionId>(worker),
       passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
       hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,
-      accessOf: (caller) => features.access.of(caller),
+      accessOf: features.access.of,
       timeLimits: this.#settings.timeLimits,
       whoFor: (server, caller) => (this.#settings.isOwned(server) ? whoOf(factsOf(caller)) : {}),
       view: (caller, declared?: Declared) =>
-        this.#views.get(placeOf(caller), declared, this.#features.access.of(caller)?.sight),
+        this.#views.get(this.#placeOf(caller), declared, this.#features.access.of(caller)?.sight),
       viewAlone: (caller, capabilities) =>
-        this.#views.getAlone(placeOf(caller), capabilities, caller.principal, this.#features.access.of(caller)?.sight),
+        this.#views.getAlone(
+          this.#placeOf(caller),
+          capabilities,
+          caller.principal,
+          this.#features.access.of(caller)?.sight,
+        ),
     };
     const owned = {
       bus,
@@ -271,7 +272,7 @@ export class SessionWorker {
       peers: this.#peers,
       callerProblem,
     };
-    this.#sessions = new Sessions({ ...owned, host, used });
+    this.#sessions = new Sessions({ ...owned, host, used, guests: features.guests });
     this.#opening = new Opening({
       ...owned,
       sessions: this.#sessions,
@@ -322,13 +323,13 @@ export class SessionWorker {
   }
 
   /** The place of a caller. The tenant of a session's caller was found when the session began. */
-  #placeOf(caller: Caller): Place {
+  readonly #placeOf = (caller: Caller): Place => {
     const { endpoint, tenant, facts, proof } = caller;
     return placeAt(
       endpoint,
       facts === undefined && proof === undefined ? tenant : Proofs.factsOf(caller, this.#options.proofs)?.tenant,
     );
-  }
+  };
 
   #callerProblem(): (caller: Caller) => GatewayFault | undefined {
     const {

@@ -28,7 +28,7 @@ export interface Access {
 /** What all callers may do and see. */
 export interface AccessSource {
   /** @returns undefined for a caller who may see and do everything. */
-  of(caller: Caller): Access | undefined;
+  readonly of: (caller: Caller) => Access | undefined;
   /** A server's record with its lists and instructions as guardrails leave them; the same where they have nothing to say. */
   guarded(record: CatalogRecord): CatalogRecord;
   /** Whether these rules differ from those in force. */

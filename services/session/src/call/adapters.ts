@@ -1,7 +1,9 @@
 /** What an exchange needs to know about adapters: where to send, and which are gone. Implemented by `exchange-watch.ts`. */
-import type { Subject } from '@omnibus/bus';
+import type { Bus, Subject } from '@omnibus/bus';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { CallCommand, ExchangeEvent, ExchangeId, ServerName, WorkerId } from '@omnibus/protocol';
-import type { Exchange } from './exchange.ts';
+import type { Metrics } from '@omnibus/telemetry';
+import type { Link } from '@omnibus/collections';
 import type { ExchangeRequest } from './exchange-request.ts';
 
 /** The subject and worker that a call is sent to. */
@@ -24,10 +26,24 @@ export interface Abandoned {
   readonly exchange: ExchangeId;
 }
 
+/** An open exchange, as far as adapters concern it. */
+export interface SentExchange extends Link {
+  readonly id: ExchangeId;
+  readonly server: ServerName;
+  /** How often it was sent. */
+  readonly attempts: number;
+  /** The worker that it was sent to, or that has said that it has it; undefined where NATS chose one. */
+  sentTo: WorkerId | undefined;
+  /** Whether that worker has said that it has it. */
+  isConfirmed: boolean;
+  /** The adapter that had it is gone. */
+  adapterLost(): void;
+}
+
 export interface Adapters {
   /** From now on `adapterLost` is called on the exchange when the worker that has it is gone. */
-  add(exchange: Exchange): void;
-  remove(exchange: Exchange): void;
+  add(exchange: SentExchange): void;
+  remove(exchange: SentExchange): void;
   /**
    * @param affinity the worker of the adapter that keeps state for the caller.
    * @param except a worker that turned out not to be there.
@@ -44,4 +60,12 @@ export interface Adapters {
   isLost(worker: WorkerId): boolean;
   /** Cancels a given-up exchange at the worker that may still work on it, now and when that worker comes back. */
   stopAt(worker: WorkerId, abandoned: Abandoned): void;
+}
+
+/** The part of the host that an exchange needs. */
+export interface ExchangeHost {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly adapters: Adapters;
+  readonly metrics: Pick<Metrics, 'dropped'>;
 }

@@ -6,7 +6,8 @@ import type { Barrier } from './barrier.ts';
 import type { Gates } from './gates.ts';
 import type { CallTransformer } from './transforms.ts';
 import type { Access } from './access.ts';
-import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
+import type { ExchangeHost } from './adapters.ts';
+import type { TimeLimits } from './exchange-request.ts';
 import type { Watchers } from './watchers.ts';
 
 export interface CallHost extends ExchangeHost {
@@ -16,7 +17,7 @@ export interface CallHost extends ExchangeHost {
   /** What decides before a call is sent, in this order. */
   readonly gates: Gates;
   /** What changes messages of calls, in this order. */
-  readonly transforms: readonly CallTransformer[];
+  readonly transforms: { readonly on: readonly CallTransformer[] };
   readonly barrier: Barrier;
   readonly watchers: Watchers;
   readonly sealer: Sealer;

@@ -17,14 +17,14 @@ import type {
 } from '@omnibus/protocol';
 import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { CallHost } from './call-host.ts';
-import type { CallStream, ClientPort, ForwardedCall, Questioner } from './client-port.ts';
+import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { Exchange } from './exchange.ts';
 import type { ExchangeObserver, ExchangeRequest } from './exchange-request.ts';
 import type { KeptAtServers } from './kept-at-servers.ts';
 import { OpenRequest, type OpenRequests } from './open-requests.ts';
 import type { PublicMessages } from './public-messages.ts';
 import type { Destination } from './plan.ts';
-import type { CallTransform } from './transform.ts';
+import { unchanged, type CallTransform, type Questioner } from './transform.ts';
 import { transformOf } from './transforms.ts';
 import type { SendOwn, WatchedCall } from './watchers.ts';
 
@@ -81,7 +81,8 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     this.#to = to;
     this.#ending = ending;
     this.#about = task ?? (tool === undefined ? undefined : to);
-    this.#transform = transformOf(parts.host.transforms, call, to);
+    const { on } = parts.host.transforms;
+    this.#transform = (on.length === 0 ? undefined : transformOf(on, call, to)) ?? unchanged;
     const { host, port } = parts;
     const since = performance.now();
     let { trace } = call.stream;
@@ -100,7 +101,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     if (trace !== undefined) request.context.trace = trace;
     if (tap !== undefined) request.context.tap = tap;
     this.#exchange = new Exchange(host, request, this);
-    this.#asker = this.#transform.asker(this.#exchange);
+    this.#asker = this.#transform === unchanged ? this.#exchange : this.#transform.asker(this.#exchange);
   }
 
   /** Sends it, at once unless a watcher holds it. */
@@ -202,6 +203,11 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   }
 
   settled(given: ExchangeOutcome): void {
+    if (this.#transform === unchanged) this.#end(given);
+    else this.#settledBy(given);
+  }
+
+  #settledBy(given: ExchangeOutcome): void {
     this.#transform.outcome(given, (outcome) => {
       if (!this.#isOver) this.#end(outcome);
     });
@@ -212,7 +218,8 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     const { server, params } = this.#to;
     port.askerEnded(this.#asker, 'the call has ended');
     open.remove(this);
-    kept.noteSubscription(this.#call.method, server, params, outcome, this.#exchange.sentTo);
+    if (typeof params['uri'] === 'string')
+      kept.noteSubscription(this.#call.method, server, params['uri'], outcome, this.#exchange.sentTo);
     if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') host.metrics.upstream.timedOut(server);
     for (const watched of this.#watched) watched.answering?.(outcome);
     this.#ending.settled(outcome);

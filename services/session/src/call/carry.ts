@@ -1,7 +1,7 @@
 /** Carries requests of one client to servers, each as an exchange (`carried-call.ts`), and sends requests of the gateway's own. */
 import { subjects } from '@omnibus/bus';
 import { type ControlCommand, type ExchangeContext, type ExchangeOutcome, type ServerName } from '@omnibus/protocol';
-import { inContext } from '../public-ids/task-ids.ts';
+import { inContext, type TaskAddress } from '../public-ids/task-ids.ts';
 import type { CallHost } from './call-host.ts';
 import { clientOf } from './client-of.ts';
 import { CarriedCall, type CarrierParts } from './carried-call.ts';
@@ -66,7 +66,7 @@ export class Carrier<Stream extends CallStream> {
         params,
         subject,
         limits: this.#limits(call, server, tool),
-        context: { ...this.#context(server, call.progressToken !== undefined), ...inContext(task) },
+        context: this.#context(server, call.progressToken !== undefined, task),
         affinity: this.#kept.affinityTo(server),
         chosen: this.#chosen,
         ...(isRepeatable === undefined ? {} : { isRepeatable }),
@@ -93,7 +93,7 @@ export class Carrier<Stream extends CallStream> {
         params,
         subject,
         limits: this.#host.timeLimits(server, undefined),
-        context: { ...this.#context(server, false), ...inContext(task) },
+        context: this.#context(server, false, task),
         affinity: this.#kept.affinityTo(server),
         chosen: this.#chosen,
         ...(isNotification === undefined ? {} : { isNotification }),
@@ -128,7 +128,11 @@ export class Carrier<Stream extends CallStream> {
     for (const server of this.#kept.contacted) this.#host.bus.publish(subjects.backendControl(server), command);
   }
 
-  #context(server: ServerName, wantsProgress: boolean): Omit<ExchangeContext, 'maxTimeMs'> {
+  #context(
+    server: ServerName,
+    wantsProgress: boolean,
+    task: TaskAddress | undefined,
+  ): Omit<ExchangeContext, 'maxTimeMs'> {
     const { caller, asking, key, standsAlone } = this.#port;
     return {
       principal: caller.principal,
@@ -139,6 +143,7 @@ export class Carrier<Stream extends CallStream> {
       capabilities: this.#port.capabilities(),
       logLevel: this.#port.logLevel(),
       wantsProgress,
+      ...(task === undefined ? {} : inContext(task)),
     };
   }
 

@@ -1,7 +1,6 @@
 /** A client as the code that carries its requests to servers sees it: a session, or one request without a session. */
 import type { View } from '@omnibus/catalog';
 import type {
-  Asker,
   Caller,
   ClientInfo,
   ExchangeEvent,
@@ -9,7 +8,6 @@ import type {
   ExchangeOutcome,
   Facts,
   GatewayFault,
-  InputAnswer,
   InputKey,
   JsonObject,
   JsonRpcId,
@@ -21,6 +19,7 @@ import type {
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { Access } from './access.ts';
 import type { Permission } from './permission.ts';
+import type { Questioner } from './transform.ts';
 
 /** Sink for one request: messages, then at most one answer. */
 export interface CallStream {
@@ -36,13 +35,6 @@ export interface CallStream {
   answerMember(id: JsonRpcId, member: string): void;
   refuse(id: JsonRpcId, gatewayFault: GatewayFault): void;
   leaveUnanswered(): void;
-}
-
-/** The party that waits for a client's answer to a question: a call, the gateway before a call, or a session itself. */
-export interface Questioner {
-  readonly id: Asker;
-  answerInput(input: InputKey, answer: InputAnswer): void;
-  passInputProgress(input: InputKey, params: JsonObject): void;
 }
 
 /** The client on whose behalf requests are forwarded. */

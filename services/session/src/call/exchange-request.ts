@@ -1,6 +1,4 @@
 /** The inputs of an exchange: the request, its time limits, its observer, and the parts of the worker that it uses. */
-import type { Bus } from '@omnibus/bus';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type {
   ExchangeContext,
   ExchangeEvent,
@@ -13,9 +11,7 @@ import type {
   ServerName,
   WorkerId,
 } from '@omnibus/protocol';
-import type { Metrics } from '@omnibus/telemetry';
 import type { TaskAddress } from '../public-ids/task-ids.ts';
-import type { Adapters } from './adapters.ts';
 
 export interface ExchangeObserver {
   progress(event: Extract<ExchangeEvent, { kind: 'progress' }>): void;
@@ -67,14 +63,6 @@ export interface ExchangeRequest {
   readonly isRepeatable?: boolean;
   /** Set for a notification, which the server does not answer. */
   readonly isNotification?: boolean;
-}
-
-/** The part of the host that an exchange needs. */
-export interface ExchangeHost {
-  readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
-  readonly adapters: Adapters;
-  readonly metrics: Pick<Metrics, 'dropped'>;
 }
 
 /** A request that the gateway itself makes on behalf of a client, which receives no message of it. */

@@ -11,8 +11,7 @@ import { Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { BackendPresence, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import type { Abandoned, Adapters, CallTarget } from './adapters.ts';
-import type { Exchange } from './exchange.ts';
+import type { Abandoned, Adapters, CallTarget, SentExchange } from './adapters.ts';
 import type { ExchangeRequest } from './exchange-request.ts';
 
 export interface ExchangeWatchOptions {
@@ -37,9 +36,9 @@ const maxAbandoned = 10_000;
 
 export class ExchangeWatch implements Adapters {
   readonly #options: ExchangeWatchOptions;
-  readonly #open = new Ring<Exchange>();
+  readonly #open = new Ring<SentExchange>();
   readonly #workers: PresenceWatch<BackendPresence>;
-  readonly #inquiry: Inquiry<Exchange, HeldExchanges>;
+  readonly #inquiry: Inquiry<SentExchange, HeldExchanges>;
   /** The worker at which each exchange was given up. */
   readonly #abandoned = new Map<Abandoned, WorkerId>();
   /** The latest sign of each worker that has not left. An exchange for which NATS chose the worker is at one of them. */
@@ -81,7 +80,7 @@ export class ExchangeWatch implements Adapters {
         this.#ask(undefined, () => true);
       },
     });
-    this.#inquiry = new Inquiry<Exchange, HeldExchanges>({
+    this.#inquiry = new Inquiry<SentExchange, HeldExchanges>({
       bus,
       clock: wheel,
       workers: this.#workers,
@@ -127,11 +126,11 @@ export class ExchangeWatch implements Adapters {
     return this.#open.size;
   }
 
-  add(exchange: Exchange): void {
+  add(exchange: SentExchange): void {
     this.#open.add(exchange);
   }
 
-  remove(exchange: Exchange): void {
+  remove(exchange: SentExchange): void {
     this.#open.remove(exchange);
   }
 
@@ -218,10 +217,10 @@ export class ExchangeWatch implements Adapters {
   }
 
   /** Asks workers which exchanges they hold. @param signs of the workers to ask; undefined for all. */
-  #ask(signs: readonly BackendPresence[] | undefined, isAskedFor: (exchange: Exchange) => boolean): void {
+  #ask(signs: readonly BackendPresence[] | undefined, isAskedFor: (exchange: SentExchange) => boolean): void {
     const workers = signs === undefined ? undefined : new Set(signs.map(({ worker }) => worker));
     const servers = signs === undefined ? undefined : new Set(serversOf(signs));
-    const byServer = new Map<ServerName, Exchange[]>();
+    const byServer = new Map<ServerName, SentExchange[]>();
     for (const exchange of this.#open.toArray()) {
       const { sentTo, server } = exchange;
       const isConcerned = sentTo === undefined ? servers?.has(server) !== false : workers?.has(sentTo) !== false;

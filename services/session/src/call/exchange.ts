@@ -26,15 +26,15 @@ import {
   type ServerName,
   type WorkerId,
 } from '@omnibus/protocol';
-import type { CallTarget } from './adapters.ts';
+import type { CallTarget, ExchangeHost, SentExchange } from './adapters.ts';
 import { interrupted, taskLost, timedOut, unavailable } from './exchange-faults.ts';
 import { ExchangeQuestions, maxQuestions } from './exchange-questions.ts';
-import type { ExchangeHost, ExchangeObserver, ExchangeRequest } from './exchange-request.ts';
+import type { ExchangeObserver, ExchangeRequest } from './exchange-request.ts';
 
 /** Attempts at adapters that turn out not to be there, before NATS is left to choose one. */
 const maxMissedTargets = 3;
 
-export class Exchange extends Link {
+export class Exchange extends Link implements SentExchange {
   readonly #host: ExchangeHost;
   readonly #request: ExchangeRequest;
   readonly #observer: ExchangeObserver;

@@ -34,17 +34,17 @@ import type { Plan } from './plan.ts';
 import { route, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
-import { isUnrouted } from './routes/unrouted.ts';
 import { CallTasks } from './tasks.ts';
 
 const methodNotFound = -32_601;
 
 export class Forwarding<Stream extends CallStream> {
   readonly #host: CallHost;
-  readonly #client: RoutedClient & { readonly port: ClientPort<Stream>; readonly linkedResources: LinkedResources };
+  readonly #client: RoutedClient & { readonly port: ClientPort<Stream> };
   readonly kept: KeptAtServers;
   readonly messages: PublicMessages<Stream>;
   readonly carrier: Carrier<Stream>;
+  readonly linkedResources: LinkedResources;
   readonly #sequential: SequentialRequests<Stream>;
   readonly #tasks: CallTasks<Stream>;
   readonly #run: GateRun<Stream>;
@@ -58,6 +58,7 @@ export class Forwarding<Stream extends CallStream> {
       tool: undefined,
     });
     this.#host = host;
+    this.linkedResources = linkedResources;
     this.#client = { tasks, linkedResources, port };
     this.kept = new KeptAtServers(hooks.keptChanged, (server, uri) =>
       host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }),
@@ -73,7 +74,8 @@ export class Forwarding<Stream extends CallStream> {
     );
     this.#tasks = new CallTasks(this.carrier, this.messages, port);
     this.#run = {
-      host,
+      watchers: host.watchers,
+      timeLimits: host.timeLimits,
       port,
       messages: this.messages,
       open: this.carrier.open,
@@ -92,12 +94,7 @@ export class Forwarding<Stream extends CallStream> {
   /** Restores what another worker had noted of servers. Which pages the client shows was not noted: it may show some of every server that it has used. */
   restore(...[contacted, ...rest]: Parameters<KeptAtServers['restore']>): void {
     this.kept.restore(contacted, ...rest);
-    for (const server of contacted) this.#client.linkedResources.showPage(server);
-  }
-
-  /** Whether what a request names is in no list that is known yet. */
-  isUnrouted(method: string, params: JsonObject, view: View): boolean {
-    return isUnrouted(method, params, view, this.#client.linkedResources);
+    for (const server of contacted) this.linkedResources.showPage(server);
   }
 
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
@@ -122,7 +119,7 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   /** Answers the open requests of one stream with a fault of the gateway. */
-  failStream(stream: Stream, gatewayFault: GatewayFault): void {
+  failStream(stream: object, gatewayFault: GatewayFault): void {
     this.carrier.open.failSome((request) => (request.stream === stream ? gatewayFault : undefined));
   }
 
@@ -155,7 +152,7 @@ export class Forwarding<Stream extends CallStream> {
       refuse('params.invalid', problem);
       return;
     }
-    if (this.size >= this.#host.limits.maxInFlightPerSession) {
+    if (this.carrier.open.size >= this.#host.limits.maxInFlightPerSession) {
       refuse('session.busy');
       return;
     }

@@ -2,11 +2,13 @@
  * Decisions before a call is sent, in one order. A gate lets a call pass, changes it, holds it or refuses it. The path of a call knows this interface only; the
  * worker makes the list of gates.
  */
-import type { CallHost } from './call-host.ts';
+import type { ServerName } from '@omnibus/protocol';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import type { OpenRequests } from './open-requests.ts';
 import type { Planned } from './planned-again.ts';
 import type { PublicMessages } from './public-messages.ts';
+import type { TimeLimits } from './exchange-request.ts';
+import type { Watchers } from './watchers.ts';
 
 export interface Gate {
   /**
@@ -19,7 +21,8 @@ export interface Gate {
 
 /** One client's way through the gates. */
 export interface GateRun<Stream extends CallStream> {
-  readonly host: CallHost;
+  readonly watchers: Watchers;
+  readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;
   readonly port: ClientPort<Stream>;
   readonly messages: PublicMessages<Stream>;
   readonly open: OpenRequests;

@@ -1,5 +1,5 @@
 /** The state that servers and their adapters may keep for one client: connections, subscriptions, log levels. It is sent again to adapters that come later. */
-import type { ExchangeMethod, ExchangeOutcome, JsonObject, ServerName, WorkerId } from '@omnibus/protocol';
+import type { ExchangeMethod, ExchangeOutcome, ServerName, WorkerId } from '@omnibus/protocol';
 import { SubscriptionHolders } from './subscription-holders.ts';
 
 /** Subscriptions of one client; beyond that the oldest are forgotten. */
@@ -64,11 +64,11 @@ export class KeptAtServers {
   noteSubscription(
     method: ExchangeMethod,
     server: ServerName,
-    { uri }: JsonObject,
+    uri: string,
     outcome: ExchangeOutcome,
     holder: WorkerId | undefined,
   ): void {
-    if (outcome.kind !== 'result' || typeof uri !== 'string') return;
+    if (outcome.kind !== 'result') return;
     if (method === 'resources/unsubscribe') {
       this.subscriptions = this.#without(server, uri);
       this.holders.forget(server, uri);

@@ -16,27 +16,26 @@ import {
   type ServerNotice,
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
-import type { CallHost } from './call-host.ts';
 import type { ServerAnswer } from '../dialect/dialect.ts';
 import { publicElicitation, publicElicitations } from '../public-ids/elicitation-ids.ts';
 import { mapErrorUri, mapResultUris } from '../public-ids/resource-uris.ts';
 import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
-import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
+import type { CallFollower, CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import type { Destination } from './plan.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
-import type { Requested } from './watchers.ts';
+import type { Requested, Watchers } from './watchers.ts';
 
 export class PublicMessages<Stream extends CallStream> {
   readonly #metrics: Pick<Metrics, 'refused'>;
   readonly #port: ClientPort<Stream>;
   readonly #tasks: TaskIds;
   readonly #linkedResources: LinkedResources;
-  readonly #watchers: CallHost['watchers'];
+  readonly #watchers: Watchers;
   /** Characters of the answer that was written last. */
   lastLength = 0;
 
   constructor(
-    { metrics, watchers }: Pick<CallHost, 'metrics' | 'watchers'>,
+    { metrics, watchers }: { readonly metrics: Pick<Metrics, 'refused'>; readonly watchers: Watchers },
     port: ClientPort<Stream>,
     tasks: TaskIds,
     linkedResources: LinkedResources,
@@ -104,7 +103,7 @@ export class PublicMessages<Stream extends CallStream> {
     gatewayFault: GatewayFault,
   ): void {
     this.answerFault(call.stream, call.id, gatewayFault);
-    tellFollowers(call, { kind: 'fault', fault: gatewayFault }, 0);
+    if (call.followers !== undefined) tellFollowers(call.followers, { kind: 'fault', fault: gatewayFault }, 0);
     this.#watchers.refused(this.#port, requestedBy(call), gatewayFault);
   }
 
@@ -125,7 +124,7 @@ export class PublicMessages<Stream extends CallStream> {
         ? 0
         : this.#answer(call, { ...to, server: to.server }, outcome, more);
     if (outcome.kind === 'fault') this.answerFault(call.stream, call.id, outcome.fault);
-    tellFollowers(call, outcome, size);
+    if (call.followers !== undefined) tellFollowers(call.followers, outcome, size);
   }
 
   /** @returns how much it is, in characters of JSON. */
@@ -150,10 +149,8 @@ export class PublicMessages<Stream extends CallStream> {
         this.#linkedResources.showPage(server);
       const { result, place, tools } = outcome;
       const about = task ?? (tool === undefined || !isTask(result) ? outcome : { place, tool });
-      const published = forWhom(
-        { view, server, method },
-        this.#tasks.of(about).publicResult(method, server, result, tools),
-      );
+      const made = this.#tasks.of(about).publicResult(method, server, result, tools);
+      const published = made['cacheScope'] === 'public' ? forWhom({ view, server, method }, made) : made;
       return this.write(
         stream,
         id,
@@ -191,12 +188,8 @@ export class PublicMessages<Stream extends CallStream> {
   }
 }
 
-function tellFollowers(
-  { followers }: Pick<ForwardedCall<CallStream>, 'followers'>,
-  outcome: ExchangeOutcome,
-  size: number,
-): void {
-  if (followers !== undefined) for (const follower of followers) follower.answered(outcome, size);
+function tellFollowers(followers: readonly CallFollower[], outcome: ExchangeOutcome, size: number): void {
+  for (const follower of followers) follower.answered(outcome, size);
 }
 
 /** A call as watchers see it before it is sent. */
@@ -209,7 +202,7 @@ export function requestedBy(
 }
 
 /**
- * The result of reading a resource. A server does not know who else asks the gateway: where callers have to be known, or have connections of their own to
+ * The result of reading a resource that its server calls public. A server does not know who else asks the gateway: where callers have to be known, or have connections of their own to
  * the server, what it says may be kept for everybody is for the caller alone.
  */
 function forWhom(
@@ -217,8 +210,7 @@ function forWhom(
   result: JsonObject,
 ): JsonObject {
   // Lists come here only where the only server answers them itself.
-  if (result['cacheScope'] !== 'public' || (method !== 'resources/read' && listKindOf(method) === undefined))
-    return result;
+  if (method !== 'resources/read' && listKindOf(method) === undefined) return result;
   const isForAll = view.definition.isForKnown !== true && view.record(server)?.owners === undefined;
   return isForAll ? result : { ...result, cacheScope: 'private' };
 }

@@ -1,13 +1,21 @@
 /** What changes the messages of a call between its server and its client: redaction and guardrails. It keeps their order. */
 import type {
+  Asker,
   ExchangeEvent,
   ExchangeOutcome,
   GatewayFault,
   InputAnswer,
+  InputKey,
   JsonObject,
   ProgressEvent,
 } from '@omnibus/protocol';
-import type { Questioner } from './client-port.ts';
+
+/** The party that waits for a client's answer to a question: a call, the gateway before a call, or a session itself. */
+export interface Questioner {
+  readonly id: Asker;
+  answerInput(input: InputKey, answer: InputAnswer): void;
+  passInputProgress(input: InputKey, params: JsonObject): void;
+}
 
 type Then<Made> = (made: Made) => void;
 type Input = Extract<ExchangeEvent, { kind: 'input' }>;

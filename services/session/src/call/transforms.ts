@@ -1,7 +1,7 @@
 /** The transforms that one call passes, in one. */
 import type { CallStream, ForwardedCall } from './client-port.ts';
 import type { Destination } from './plan.ts';
-import { unchanged, type CallTransform } from './transform.ts';
+import type { CallTransform } from './transform.ts';
 
 /** A call, or a request about a task that is made for one. */
 type TransformedCall = Pick<ForwardedCall<CallStream>, 'method'> &
@@ -13,18 +13,18 @@ export interface CallTransformer {
   of(call: TransformedCall, to: Pick<Destination, 'server' | 'tool' | 'task'>): CallTransform | undefined;
 }
 
-/** @param transformers in the order in which the messages of the server pass them. What the client answers passes them the other way. */
+/** @returns undefined if nothing changes. @param transformers in the order in which the messages of the server pass them. What the client answers passes them the other way. */
 export function transformOf(
   transformers: readonly CallTransformer[],
   call: TransformedCall,
   to: Pick<Destination, 'server' | 'tool' | 'task'>,
-): CallTransform {
+): CallTransform | undefined {
   let made: CallTransform | undefined;
   for (const transformer of transformers) {
     const next = transformer.of(call, to);
     if (next !== undefined) made = made === undefined ? next : inOrder(made, next);
   }
-  return made ?? unchanged;
+  return made;
 }
 
 function inOrder(first: CallTransform, second: CallTransform): CallTransform {

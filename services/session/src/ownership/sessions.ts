@@ -18,6 +18,7 @@ import {
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Session } from '../stateful/session.ts';
 import type { SessionHost } from '../stateful/session-host.ts';
+import type { GuestMaker } from '../stateful/session-parts.ts';
 import { HeldSessions, type HeldSession } from './held-sessions.ts';
 import type { Peers } from './peers.ts';
 import type { SessionRecords } from './records.ts';
@@ -33,6 +34,7 @@ export interface SessionsOptions {
   readonly peers: Peers;
   /** The parts of the worker that sessions use. */
   readonly host: SessionHost;
+  readonly guests: readonly GuestMaker[];
   /** Why the identity of a caller in a command is not proven; undefined where it is. */
   readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
   /** Called when a client uses an endpoint. */
@@ -140,19 +142,25 @@ export class Sessions {
 
   /** Creates the object of a session that is recorded already, or will be next. */
   hold(key: SessionKey, caller: Caller): Session {
-    const { host, records, worker, used } = this.#options;
+    const { host, records, worker, used, guests } = this.#options;
     used(caller);
-    const session: Session = new Session(key, caller, host, {
-      released: (ended) => {
-        records.remove(ended.key);
-        this.held.remove(ended);
-        host.sessionEnded(ended.key);
+    const session: Session = new Session(
+      key,
+      caller,
+      host,
+      {
+        released: (ended) => {
+          records.remove(ended.key);
+          this.held.remove(ended);
+          host.sessionEnded(ended.key);
+        },
+        changed: (changed) => {
+          this.held.weigh(changed);
+          records.save(changed.key, changed.record(worker));
+        },
       },
-      changed: (changed) => {
-        this.held.weigh(changed);
-        records.save(changed.key, changed.record(worker));
-      },
-    });
+      guests,
+    );
     this.held.add(session);
     return session;
   }

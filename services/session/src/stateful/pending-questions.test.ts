@@ -12,7 +12,7 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import { PendingQuestions } from './pending-questions.ts';
-import type { Questioner } from '../call/client-port.ts';
+import type { Questioner } from '../call/transform.ts';
 
 const worker = newWorkerId('session');
 const nextId = idSequence<QuestionId>(worker);

@@ -21,7 +21,7 @@ import {
   type QuestionMethod,
   type ServerName,
 } from '@omnibus/protocol';
-import type { Questioner } from '../call/client-port.ts';
+import type { Questioner } from '../call/transform.ts';
 
 export interface PendingQuestion {
   readonly asker: Questioner;
@@ -117,7 +117,7 @@ export class PendingQuestions {
   }
 
   withdrawAll(asker: Questioner, reason: string): void {
-    this.#takeBack((question) => question.asker === asker, reason);
+    if (this.#open.size > 0) this.#takeBack((question) => question.asker === asker, reason);
   }
 
   #takeBack(concerns: (question: PendingQuestion) => boolean, reason: string): void {

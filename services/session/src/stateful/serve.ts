@@ -14,6 +14,7 @@ import {
   type SessionTaskMethod,
 } from '@omnibus/protocol';
 import { listPage, ownLimitOf } from '../call/routes/list-page.ts';
+import { isUnrouted } from '../call/routes/unrouted.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import type { OfferRequest } from '../views/offers.ts';
 import type { PostStream } from '../streams/post-stream.ts';
@@ -55,7 +56,11 @@ export class Serving {
       return;
     }
     // A client that has kept a list, and asks for none, may name what is found only now.
-    if (forwarding.isUnrouted(method, params ?? {}, view) && this.#isHeld(request, stream, { isNamed: true })) return;
+    if (
+      isUnrouted(method, params ?? {}, view, forwarding.linkedResources) &&
+      this.#isHeld(request, stream, { isNamed: true })
+    )
+      return;
     switch (method) {
       case 'resources/subscribe':
         if (this.#hasRoomFor(params?.['uri'])) forwarding.forward(stream, id, method, params, view);

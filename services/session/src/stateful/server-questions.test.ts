@@ -21,7 +21,7 @@ import {
 } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
 import { legacyDialect } from '../dialect/legacy/dialect.ts';
-import type { Questioner } from '../call/client-port.ts';
+import type { Questioner } from '../call/transform.ts';
 import { Watchers } from '../call/watchers.ts';
 import { ServerQuestions } from './server-questions.ts';
 

@@ -21,7 +21,8 @@ import {
   type SessionRecord,
   type WorkerId,
 } from '@omnibus/protocol';
-import type { CallStream, Questioner } from '../call/client-port.ts';
+import type { CallStream } from '../call/client-port.ts';
+import type { Questioner } from '../call/transform.ts';
 import type { PublicMessages } from '../call/public-messages.ts';
 import type { Requester, WatchedQuestions } from '../call/watchers.ts';
 import type { LegacyDialect } from '../dialect/legacy/dialect.ts';

@@ -16,7 +16,8 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import type { Access } from '../call/access.ts';
-import type { ClientPort, ForwardedCall, Questioner } from '../call/client-port.ts';
+import type { ClientPort, ForwardedCall } from '../call/client-port.ts';
+import type { Questioner } from '../call/transform.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import type { TaskMode } from '../dialect/dialect.ts';
 import type { LegacyDialect } from '../dialect/legacy/dialect.ts';

@@ -3,7 +3,6 @@ import type { View } from '@omnibus/catalog';
 import type { Caller, Declared, LateReply, PostedMessage, QuestionId, SessionKey, WorkerId } from '@omnibus/protocol';
 import type { CallHost } from '../call/call-host.ts';
 import type { StreamHost } from '../streams/stream-host.ts';
-import type { GuestMaker } from './guests.ts';
 import type { Offers } from '../views/offers.ts';
 import type { Place } from '../views/place.ts';
 
@@ -33,7 +32,6 @@ export interface SessionHost extends CallHost, StreamHost {
   readonly view: (caller: Caller, declared?: Declared) => View | undefined;
   readonly placeOf: (caller: Caller) => Place;
   readonly offers: Offers;
-  readonly guests: readonly GuestMaker[];
   /** Called when a session has ended here. */
   readonly sessionEnded: (key: SessionKey) => void;
 }

@@ -3,7 +3,6 @@ import type { Forwarding } from '../call/forward.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionStreams } from '../streams/session-streams.ts';
 import type { OfferWait } from '../views/offer-wait.ts';
-import type { SessionGuest } from './guests.ts';
 import type { ServerQuestions } from './server-questions.ts';
 import type { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
@@ -26,6 +25,16 @@ export interface SessionParts {
   readonly offerWait: OfferWait;
   readonly guests: readonly SessionGuest[];
 }
+
+/** What a feature does in each session, beside the requests of its client. */
+export interface SessionGuest {
+  /** The client has sent something, or opened a stream. */
+  look(): void;
+  /** The session ends at this worker. */
+  close(): void;
+}
+
+export type GuestMaker = (session: Omit<SessionParts, 'guests'>) => SessionGuest;
 
 /** Of a request whose client has disconnected, where there is no room to keep it. */
 export const unkept = fault(

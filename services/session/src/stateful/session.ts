@@ -51,7 +51,7 @@ import { Serving } from './serve.ts';
 import { ServerQuestions } from './server-questions.ts';
 import { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
-import { interrupted, keptOf, unkept, type SessionParts } from './session-parts.ts';
+import { interrupted, keptOf, unkept, type GuestMaker, type SessionParts } from './session-parts.ts';
 import { SessionSight } from './session-sight.ts';
 
 /** Calls by which a session informs its worker. */
@@ -75,11 +75,17 @@ export class Session {
   #lastActivityAt = performance.now();
   #onIdle: (() => void) | undefined;
 
-  constructor(key: SessionKey, caller: Caller, host: SessionHost, hooks: SessionHooks) {
+  constructor(
+    key: SessionKey,
+    caller: Caller,
+    host: SessionHost,
+    hooks: SessionHooks,
+    guests: readonly GuestMaker[] = [],
+  ) {
     this.key = key;
     this.caller = caller;
     this.#hooks = hooks;
-    this.#parts = this.#partsOf(host);
+    this.#parts = this.#partsOf(host, guests);
     this.#serving = new Serving(this.#parts);
     this.#posted = new Posted(this.#parts, this.#serving, () => this.#actor.send({ type: 'client.initialized' }));
     this.#actor = startActor(
@@ -104,7 +110,7 @@ export class Session {
     );
   }
 
-  #partsOf(host: SessionHost): SessionParts {
+  #partsOf(host: SessionHost, guests: readonly GuestMaker[]): SessionParts {
     const { key, caller } = this;
     const dialect = (): LegacyDialect =>
       legacyDialect(this.#actor.getSnapshot().context.revision ?? latestLegacyRevision);
@@ -138,7 +144,7 @@ export class Session {
       told: (server) => forwarding.kept.contacted.add(server),
     });
     const parts = { host, client, sight: new SessionSight(host, client), streams, forwarding, questions, offerWait };
-    return { ...parts, guests: host.guests.map((make) => make(parts)) };
+    return { ...parts, guests: guests.map((make) => make(parts)) };
   }
 
   /** Its state (`machine.ts`). */

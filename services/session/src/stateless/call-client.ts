@@ -22,7 +22,8 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import type { Access } from '../call/access.ts';
-import type { CallStream, ClientPort, Questioner } from '../call/client-port.ts';
+import type { CallStream, ClientPort } from '../call/client-port.ts';
+import type { Questioner } from '../call/transform.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import type { TaskMode } from '../dialect/dialect.ts';
 import { CallDialect, type CallDialectOptions } from '../dialect/modern/call-dialect.ts';

@@ -1,6 +1,6 @@
 /** Questions of servers during one call of a client without a session. They are sent at the end of one round and answered in the next. */
 import { isObject, type InputKey, type InputMethod, type JsonObject } from '@omnibus/protocol';
-import type { Questioner } from '../call/client-port.ts';
+import type { Questioner } from '../call/transform.ts';
 import { inputRequest, responseProblem } from '../dialect/modern/encode.ts';
 
 interface CallQuestion {

@@ -26,7 +26,7 @@ import {
 import type { Barrier } from '../call/barrier.ts';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
-import type { CallScreen } from '../call/transform.ts';
+import { unchanged, type CallScreen } from '../call/transform.ts';
 import { transformOf } from '../call/transforms.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
@@ -199,9 +199,8 @@ export class LegacyTasks {
         },
         settled: (outcome) => {
           this.#host.watchers.taskAnswered(task, method, outcome);
-          const transform = transformOf(this.#host.transforms, { method }, { server, task });
-          if (screen === undefined) transform.outcome(outcome, settled);
-          else screen.outcome(outcome, (made) => transform.outcome(made, settled));
+          const transform = transformOf(this.#host.transforms.on, { method }, { server, task }) ?? unchanged;
+          (screen ?? unchanged).outcome(outcome, (made) => transform.outcome(made, settled));
         },
       },
     );

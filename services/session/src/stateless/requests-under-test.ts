@@ -137,7 +137,7 @@ export class RequestsUnderTest {
       offers: new Offers({ bus, wheel, recordsOf: () => [] }),
       used: () => undefined,
       gates: new Gates([]),
-      transforms: [],
+      transforms: { on: [] },
       barrier: noBarrier,
       resultGates: [],
       watchers: new Watchers([]),

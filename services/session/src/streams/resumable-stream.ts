@@ -206,7 +206,7 @@ export class ResumableStream extends Link {
 
   #release(): void {
     this.#asked = undefined;
-    this.#uncount();
+    if (this.#counted > 0) this.#uncount();
   }
 
   #keep(event: SentEvent): void {

@@ -10,7 +10,7 @@ import {
 } from '@omnibus/protocol';
 import { PostStream, type PostCommand } from './post-stream.ts';
 import { PushStreams } from './push-streams.ts';
-import type { Reply, ResumableStream, StreamKeeper } from './resumable-stream.ts';
+import type { Reply, ResumableStream, StreamKeeper, Asked } from './resumable-stream.ts';
 import { Returning } from './returning.ts';
 import type { StreamHost } from './stream-host.ts';
 import { StreamTable } from './stream-table.ts';
@@ -26,7 +26,7 @@ export class SessionStreams {
     key: SessionKey,
     host: StreamHost,
     heldBefore: () => WorkerId | undefined,
-    unkept: (stream: PostStream) => void,
+    unkept: (asked: Asked) => void,
   ) {
     this.#host = host;
     const { streams } = host;

@@ -1,8 +1,7 @@
 /** The POST streams of one session that a client may resume: the open ones, and for a while those that have ended. */
 import { Ring } from '@omnibus/collections';
 import type { StreamId } from '@omnibus/protocol';
-import type { PostStream } from './post-stream.ts';
-import type { ResumableStream, StreamHome } from './resumable-stream.ts';
+import type { Asked, ResumableStream, StreamHome } from './resumable-stream.ts';
 
 const maxEnded = 32;
 
@@ -10,10 +9,10 @@ export class StreamTable {
   readonly #open = new Ring<ResumableStream>();
   readonly home: StreamHome;
   /** Called when the client of a POST is gone and there is no room for its requests: it has to end them. */
-  readonly unkept: (stream: PostStream) => void;
+  readonly unkept: (asked: Asked) => void;
   #ended: ResumableStream[] = [];
 
-  constructor(home: StreamHome, unkept: (stream: PostStream) => void) {
+  constructor(home: StreamHome, unkept: (asked: Asked) => void) {
     this.home = home;
     this.unkept = unkept;
   }

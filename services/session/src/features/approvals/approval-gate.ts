@@ -54,8 +54,7 @@ function ask<Stream extends CallStream>(
   plan: Asking,
   run: GateRun<Stream>,
 ): void {
-  const { host, port, open, messages } = run;
-  const { watchers } = host;
+  const { port, open, messages, watchers, timeLimits } = run;
   const { permission } = asked;
   const rule = permission?.rule ?? 'default';
   const given = permission?.terms;
@@ -79,7 +78,7 @@ function ask<Stream extends CallStream>(
   // A client has as much time as for questions of servers.
   const terms =
     given.by === 'caller'
-      ? { ...given, expiresMs: Math.min(given.expiresMs, host.timeLimits(server, to.tool).humanMs) }
+      ? { ...given, expiresMs: Math.min(given.expiresMs, timeLimits(server, to.tool).humanMs) }
       : given;
   const waiting = approvals.ask({
     caller: port.asking,

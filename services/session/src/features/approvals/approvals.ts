@@ -27,7 +27,7 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import type { ApprovalOutcome, Metrics } from '@omnibus/telemetry';
-import type { Questioner } from '../../call/client-port.ts';
+import type { Questioner } from '../../call/transform.ts';
 import type { Board } from './board.ts';
 import { formOf, maxShown, shown, verdictOf, type ApprovedKind } from './form.ts';
 

@@ -10,8 +10,9 @@ import type { Deadline } from '@omnibus/lifecycle';
 import { isObject, type ApprovalRecord, type ExchangeId, type InputAnswer } from '@omnibus/protocol';
 import type { ApproverDesk, ApproversClient, FormVerdict } from './approver-desk.ts';
 import { approverForm, takesForms } from './form.ts';
-import type { Questioner } from '../../call/client-port.ts';
+import type { Questioner } from '../../call/transform.ts';
 import type { ServerQuestions } from '../../stateful/server-questions.ts';
+import type { SessionGuest } from '../../stateful/session-parts.ts';
 import type { SessionClient } from '../../stateful/session-client.ts';
 import type { SessionHost } from '../../stateful/session-host.ts';
 import type { SessionStreams } from '../../streams/session-streams.ts';
@@ -34,7 +35,7 @@ interface Shown extends Questioner {
   readonly deadline: Deadline;
 }
 
-export class ApproverForms implements ApproversClient {
+export class ApproverForms implements ApproversClient, SessionGuest {
   readonly #options: ApproverFormsOptions;
   readonly #shown = new Map<string, Shown>();
   /** Ids of waiting calls that were shown here and answered. */

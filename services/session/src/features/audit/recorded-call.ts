@@ -1,5 +1,5 @@
 /** One call on its way, with the audit records of its start, its end, and the questions of its server. */
-import type { AuditEvent } from '@omnibus/audit';
+import type { Audit, AuditEvent } from '@omnibus/audit';
 import {
   errorTable,
   fault,
@@ -13,7 +13,6 @@ import {
 } from '@omnibus/protocol';
 import type { CallScreen } from '../../call/transform.ts';
 import type { QuestionRecords } from './question-records.ts';
-import type { CallRecordsOptions } from './records.ts';
 import { ruleOf } from './rule-of.ts';
 import type { WatchedCall } from '../../call/watchers.ts';
 
@@ -21,7 +20,11 @@ import type { WatchedCall } from '../../call/watchers.ts';
 export type OpenEvent = { -readonly [Member in keyof AuditEvent]: AuditEvent[Member] };
 
 interface RecordedCallOptions {
-  readonly options: Pick<CallRecordsOptions, 'audit' | 'unsafe'>;
+  readonly options: {
+    readonly audit: Audit;
+    /** Called when a call was not sent because its record could not be made safe. */
+    readonly unsafe: () => void;
+  };
   /** Its record, which is written when the call ends; undefined where the audit does not want it. */
   readonly event: OpenEvent | undefined;
   /** The screen of its messages, which knows what guardrails have decided. */

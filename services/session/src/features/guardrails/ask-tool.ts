@@ -12,7 +12,7 @@ import {
   type JsonObject,
 } from '@omnibus/protocol';
 import { Exchange } from '../../call/exchange.ts';
-import type { ExchangeHost } from '../../call/exchange-request.ts';
+import type { ExchangeHost } from '../../call/adapters.ts';
 import { maxAnswerBytes } from './message.ts';
 
 export interface ToolHost extends ExchangeHost {

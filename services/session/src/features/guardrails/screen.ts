@@ -20,8 +20,7 @@ import {
   type ProgressEvent,
 } from '@omnibus/protocol';
 import type { Wanted } from '../../call/permission.ts';
-import type { Questioner } from '../../call/client-port.ts';
-import type { CallScreen } from '../../call/transform.ts';
+import type { CallScreen, Questioner } from '../../call/transform.ts';
 import { builtInVerdict } from './built-in.ts';
 import { InOrder } from './in-order.ts';
 import type { ScreenedMessage, Verdict } from './message.ts';

@@ -47,6 +47,7 @@ export class Limiter {
   readonly #options: LimiterOptions;
   readonly rates: Rates;
   readonly running: Running;
+  hasRules = false;
   #rules: readonly LimitRule[] = [];
   #byId: ReadonlyMap<string, LimitRule> = new Map();
   /** Cache of the rules that apply to a caller, by his facts, an object that each new token replaces. */
@@ -64,10 +65,6 @@ export class Limiter {
     this.running = new Running(options.now);
   }
 
-  get hasRules(): boolean {
-    return this.#rules.length > 0;
-  }
-
   async start(): Promise<void> {
     const { bus, worker, isShared } = this.#options;
     if (isShared)
@@ -79,6 +76,7 @@ export class Limiter {
 
   apply(rules: readonly LimitRule[]): void {
     this.#rules = rules;
+    this.hasRules = rules.length > 0;
     this.#byId = new Map(rules.map((rule) => [rule.id, rule]));
     this.#ofFacts = new WeakMap();
     this.#ofNobody = rules.filter(({ who }) => who(undefined));
@@ -92,7 +90,7 @@ export class Limiter {
 
   /** @returns undefined when no limit applies; a promise only when a part of a quota has to be leased first. */
   begin(request: LimitedRequest): Charge | undefined | GatewayFault | Promise<Charge | GatewayFault> {
-    if (this.#rules.length === 0) return undefined;
+    if (!this.hasRules) return undefined;
     const covering = this.#rulesOf(request.facts).filter(({ covers }) => covers(request));
     const rules =
       request.isFetch === true

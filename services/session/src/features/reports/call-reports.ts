@@ -31,7 +31,7 @@ export class CallReports implements CallWatcher {
   }
 
   sent({ client, call, to, since }: SentCall): WatchedCall {
-    return this.#watched(client, call, to, since, this.#routed(client, call, to));
+    return this.#watched(client, call, to, since, this.tap.isWatched ? this.#routed(client, call, to) : undefined);
   }
 
   #watched(
@@ -41,12 +41,16 @@ export class CallReports implements CallWatcher {
     since: number,
     tag: string | undefined,
   ): WatchedCall {
-    const ended = (outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void =>
+    const ended = (outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void => {
+      const isFailure = outcome !== 'cancelled' && (outcome.kind !== 'result' || outcome.result['isError'] === true);
+      if (tag === undefined && !this.#isLogged && !isFailure) return;
       this.#ended(client, call, to, outcome, {
         tag,
         since,
+        isFailure,
         characters: outcome !== 'cancelled' && outcome.kind === 'fault' ? 0 : characters,
       });
+    };
     return tag === undefined ? { ended } : new TappedCall(this.tap, tag, ended);
   }
 
@@ -57,7 +61,6 @@ export class CallReports implements CallWatcher {
     to: Pick<Destination, 'server' | 'tool' | 'params'>,
   ): string | undefined {
     const { tap } = this;
-    if (!tap.isWatched) return undefined;
     const tag = this.#chosen(port, call, to);
     if (tag !== undefined)
       tap.tell(tag, 'session', 'routed', {
@@ -99,11 +102,15 @@ export class CallReports implements CallWatcher {
     {
       tag,
       since,
+      isFailure,
       characters = 0,
-    }: { readonly tag: string | undefined; readonly since: number; readonly characters?: number | undefined },
+    }: {
+      readonly tag: string | undefined;
+      readonly since: number;
+      readonly isFailure: boolean;
+      readonly characters?: number | undefined;
+    },
   ): void {
-    const isFailure = outcome !== 'cancelled' && (outcome.kind !== 'result' || outcome.result['isError'] === true);
-    if (tag === undefined && !this.#isLogged && !isFailure) return;
     // Where a rule redacts or a guardrail may change the answer, neither payload nor message of the server is shown here.
     const isWhole = call.permission?.screen?.takesOut !== true;
     const { problem, ...words } = wordsOf(outcome);

@@ -94,6 +94,7 @@ export class AccessRules {
   readonly of = (caller: Caller): Access | undefined => {
     const facts = Proofs.factsOf(caller, this.#options.proofs);
     if (facts === undefined && caller.isLimited === true) return withoutFacts;
+    if (facts === undefined && this.#rules === undefined) return undefined;
     // Addresses differ from request to request.
     if (facts === undefined || caller.address !== undefined) return this.#made(caller, facts);
     const known = this.#known.get(facts);
