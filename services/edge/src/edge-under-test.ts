@@ -15,8 +15,10 @@ import {
   type StreamFrame,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
+import { openCallers } from './callers/open-callers.ts';
 import { Edge } from './edge.ts';
 import type { TlsFiles } from '@omnibus/identity';
+import { EdgeRecords } from './requests/records.ts';
 import { RequestMeter } from './requests/request-meter.ts';
 
 export const initialize = {
@@ -61,6 +63,7 @@ export class EdgeUnderTest implements AsyncDisposable {
     const log = createLogger({ level: 'silent', format: 'json' });
     const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
     this.#authenticator = authenticator;
+    const watcher = audit === undefined ? undefined : new EdgeRecords(audit, undefined);
     this.edge = new Edge({
       config,
       bus: this.bus,
@@ -68,9 +71,9 @@ export class EdgeUnderTest implements AsyncDisposable {
       log,
       metrics,
       meter: new RequestMeter(metrics, undefined),
-      authenticator,
+      callers: openCallers({ config, wheel, authenticator, watcher }),
       tls,
-      audit,
+      watcher,
     });
   }
 

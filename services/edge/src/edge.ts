@@ -3,44 +3,39 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Audit } from '@omnibus/audit';
-import { openStreamJournal, type Blocks, type Bus, type Journal } from '@omnibus/bus';
-import { isLoopback, isOfThisMachine, type Config } from '@omnibus/config';
-import { followTls, readTls, type Authenticator, type Facts, type Proofs, type TlsFiles } from '@omnibus/identity';
+import { openStreamJournal, type Bus, type Journal } from '@omnibus/bus';
+import { isLoopback, type Config } from '@omnibus/config';
+import { followTls, readTls, type TlsFiles } from '@omnibus/identity';
 import { listenProblem, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
+  basePathOf,
   idSequence,
   newWorkerId,
+  pathBelow,
   type GatewayFault,
   type StreamEntry,
   type StreamId,
   type WorkerId,
-  basePathOf,
-  pathBelow,
 } from '@omnibus/protocol';
 import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
-import { connectGuest, type Guest, type GuestOptions } from './http/guest.ts';
-import { Boundary } from './requests/boundary.ts';
 import { ByteBudget } from './bounds/byte-budget.ts';
-import { ClientAddresses } from './callers/client-address.ts';
-import { Endpoints } from './requests/endpoints.ts';
-import type { Gate } from './http/arrival.ts';
-import type { Site } from './http/site.ts';
-import { TlsClients } from './http/tls-clients.ts';
-import { Gatekeeper } from './callers/gatekeeper.ts';
-import { Router } from './http/router.ts';
-import { ScopesOfEndpoints } from './callers/endpoint-scopes.ts';
-import { ResourceMetadata, type EndpointScopes } from './callers/resource-metadata.ts';
-import { createClientServer } from './http/server.ts';
 import { maxOpenFiles } from './bounds/open-files.ts';
 import { OpeningRate } from './bounds/opening-rate.ts';
-import { EdgeRecords } from './requests/records.ts';
-import type { RequestMeter } from './requests/request-meter.ts';
-import { Delivery } from './delivery/delivery.ts';
-import { CredentialLifetimes, type Proven } from './callers/credential-lifetimes.ts';
 import { Unread } from './bounds/unread.ts';
+import type { Callers } from './callers/callers.ts';
+import { Delivery } from './delivery/delivery.ts';
+import type { Gate } from './http/arrival.ts';
+import { connectGuest, type Guest, type GuestOptions } from './http/guest.ts';
+import { Router } from './http/router.ts';
+import { createClientServer } from './http/server.ts';
+import type { Site } from './http/site.ts';
+import { loopbackNames } from './http/target.ts';
+import { TlsClients } from './http/tls-clients.ts';
 import { WebSocketIngress } from './http/websocket/ingress.ts';
-import { loopbackNames } from './http/steps/check-host.ts';
+import { Boundary } from './requests/boundary.ts';
+import type { EdgeWatcher } from './requests/edge-watcher.ts';
+import { Endpoints } from './requests/endpoints.ts';
+import type { RequestMeter } from './requests/request-meter.ts';
 
 /** Milliseconds for answers that were written to leave this machine before connections are closed. */
 const flushMs = 50;
@@ -54,16 +49,12 @@ export interface EdgeOptions {
   readonly meter: RequestMeter;
   /** Undefined where clients connect without TLS. */
   readonly tls?: TlsFiles | undefined;
-  /** Undefined where callers are not authenticated. */
-  readonly authenticator?: Authenticator | undefined;
-  /** Undefined where callers are not authenticated, and so cannot be told apart. */
-  readonly blocks?: Blocks | undefined;
+  /** Who sends requests (`openCallers`). */
+  readonly callers: Callers;
   /** Pages besides the endpoints, such as those of the gateway's own authorization server; undefined where there are none. */
   readonly site?: Site | undefined;
-  /** Signs the facts about callers on the bus; undefined in a gateway of one process, where nobody else is on it. */
-  readonly proofs?: Proofs | undefined;
-  /** Undefined where no audit is configured. */
-  readonly audit?: Audit | undefined;
+  /** Undefined if refusals and losses are not on record. */
+  readonly watcher?: EdgeWatcher | undefined;
 }
 
 /** A path at which nothing is served, in place of one that is not below that of the gateway. */
@@ -71,8 +62,6 @@ const nowhere = '/-';
 
 export class Edge {
   readonly #options: EdgeOptions;
-  /** As it is now. */
-  #config: Config;
   readonly #server: Server;
   readonly #delivery: Delivery;
   readonly #router: Router;
@@ -87,17 +76,34 @@ export class Edge {
   /** Connections over TLS, since the server's own list lacks those that are still in their handshake. */
   readonly #sockets = new Set<Socket>();
   readonly #gate: Gate;
-  readonly #gatekeeper: Gatekeeper | undefined;
   #isLeaving = false;
 
   constructor(options: EdgeOptions) {
     this.#options = options;
-    const { config, bus, wheel, log, metrics, meter, authenticator, site } = options;
-    this.#config = config;
+    const { config, bus, wheel, log, meter, watcher } = options;
     const { hostname, port } = new URL(`http://${config.listen}`);
     this.#host = hostname;
     this.#port = Number(port || 80);
     this.#base = basePathOf(config.publicUrl);
+    this.#gate = gateOf(options);
+    this.#delivery = new Delivery({ bus, wheel, log, watcher });
+    this.#endpoints = new Endpoints(config, bus.isShared);
+    this.#router = this.#openRouter(hostname);
+    this.#webSockets = new WebSocketIngress({
+      bus,
+      delivery: this.#delivery,
+      gate: this.#gate,
+      meter,
+      endpoints: this.#endpoints,
+      base: this.#base,
+      requestMs: config.timeouts.request,
+      targetOf: (request) => this.#router.targetOf(request),
+    });
+    this.#server = this.#openServer();
+  }
+
+  #openRouter(hostname: string): Router {
+    const { config } = this.#options;
     const isLocal = isLoopback(hostname);
     const {
       allowedHosts = isLocal
@@ -105,47 +111,14 @@ export class Edge {
         : undefined,
       allowedOrigins,
     } = config.security;
-    const scopes = new ScopesOfEndpoints(() => this.#config);
-    const gate = gateOf(
-      options,
-      scopes,
-      (gatewayFault, path) => this.#gatekeeper?.challenge(gatewayFault, path) ?? 'Bearer realm="omnibus"',
-    );
-    this.#gate = gate;
-    const records =
-      options.audit === undefined
-        ? undefined
-        : new EdgeRecords(options.audit, (request) => gate.addresses.of(request), gate.proofs);
-    this.#delivery = new Delivery({ bus, wheel, log, interrupted: records?.lost });
-    const gatekeeper =
-      authenticator === undefined
-        ? undefined
-        : new Gatekeeper({
-            authenticator,
-            addresses: gate.addresses,
-            blocks: options.blocks,
-            scopes,
-            metadata: metadataOf(config, scopes),
-            refused: records?.strange,
-          });
-    this.#gatekeeper = gatekeeper;
-    authenticator?.onRevoked(() => gate.credentialLifetimes.review());
-    options.blocks?.onChanged(() => gate.credentialLifetimes.review());
-    const endpoints = new Endpoints(config, bus.isShared);
-    this.#endpoints = endpoints;
-    this.#router = new Router({
+    return new Router({
+      ...this.#options,
+      watcher: this.#options.watcher,
+      site: this.#options.site,
       delivery: this.#delivery,
-      bus,
-      wheel,
-      log,
-      metrics,
-      meter,
-      gate,
-      gatekeeper,
-      endpoints,
-      site,
+      gate: this.#gate,
+      endpoints: this.#endpoints,
       base: this.#base,
-      turnedAway: records?.turnedAway,
       allowedHosts:
         allowedHosts === undefined || allowedHosts.includes('*')
           ? undefined
@@ -155,31 +128,24 @@ export class Edge {
       streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
-    this.#webSockets = new WebSocketIngress({
-      bus,
-      delivery: this.#delivery,
-      gate,
-      gatekeeper,
-      meter,
-      endpoints,
-      base: this.#base,
-      requestMs: config.timeouts.request,
-      targetOf: (request) => this.#router.targetOf(request),
-    });
-    this.#server = createClientServer({
+  }
+
+  #openServer(): Server {
+    const { config, metrics, tls, callers } = this.#options;
+    return createClientServer({
       limits: config.limits,
       metrics,
       requestMs: config.timeouts.request,
-      addresses: gate.addresses,
+      addresses: callers.addresses,
       maxFiles: maxOpenFiles(),
-      tls: options.tls === undefined ? undefined : readTls(options.tls),
+      tls: tls === undefined ? undefined : readTls(tls),
       handle: (request, response, waitsForContinue) => {
         if (this.#isLeaving) response.setHeader('connection', 'close');
-        this.#enter(request);
+        if (this.#base !== '') this.#enter(request);
         this.#router.handle(request, response, waitsForContinue);
       },
       handleUpgrade: (request, socket, head) => {
-        this.#enter(request);
+        if (this.#base !== '') this.#enter(request);
         this.#webSockets.handleUpgrade(request, socket, head);
       },
     });
@@ -187,7 +153,6 @@ export class Edge {
 
   /** From here on, the target of a request is as if the gateway stood at the root. */
   #enter(request: IncomingMessage): void {
-    if (this.#base === '') return;
     const { url = '/' } = request;
     const authority = /^https?:\/\/[^/?#]*/i.exec(url)?.[0] ?? '';
     request.url = `${authority}${pathBelow(url.slice(authority.length), this.#base) ?? nowhere}`;
@@ -253,7 +218,6 @@ export class Edge {
         meter,
         delivery: this.#delivery,
         gate: this.#gate,
-        gatekeeper: this.#gatekeeper,
         endpoints: this.#endpoints,
       },
       options,
@@ -262,9 +226,8 @@ export class Edge {
 
   /** Applies a changed configuration. At an edge, only endpoints and rules change without a restart. */
   apply(config: Config): void {
-    this.#config = config;
     this.#endpoints.apply(config);
-    this.#gate.rules.askForNetworks = askForNetworks(config);
+    this.#options.callers.apply(config);
   }
 
   /**
@@ -305,44 +268,13 @@ export class Edge {
   }
 }
 
-/** The protected resource metadata; undefined where no issuer of tokens is configured. */
-function metadataOf({ auth, publicUrl }: Config, scopes: EndpointScopes): ResourceMetadata | undefined {
-  if (auth === undefined || auth === 'none' || publicUrl === undefined) return undefined;
-  const issuers = [...(auth.server === undefined ? [] : [publicUrl]), ...auth.issuers.map(({ issuer }) => issuer)];
-  return issuers.length === 0 ? undefined : new ResourceMetadata({ publicUrl, issuers, scopes });
-}
-
-const askForNetworks = ({ access }: Config): boolean =>
-  access?.rules.some(({ network }) => network !== undefined) === true;
-
-function gateOf(
-  { config, wheel, log, metrics, authenticator, blocks, proofs }: EdgeOptions,
-  scopes: ScopesOfEndpoints,
-  challenge: NonNullable<Gate['challenge']>,
-): Gate {
-  const { listen, limits, security } = config;
-  const ask = async (known: Authenticator, last: Facts, { request, endpoint }: Proven): Promise<Facts | undefined> => {
-    const now = await known.ask(last, request, endpoint);
-    return now === undefined || scopes.problemOf(now, endpoint) !== undefined ? undefined : now;
-  };
+function gateOf({ config: { limits }, log, metrics, callers }: EdgeOptions): Gate {
   return {
     boundary: new Boundary(log, new Faults({ log, metrics })),
-    addresses: new ClientAddresses(security.trustedProxies, isOfThisMachine(listen)),
+    callers,
     rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
     bodies: new ByteBudget({ maxTotal: limits.maxPendingBodyBytes, maxShare: limits.maxPendingBodyBytesPerAddress }),
     unread: new Unread({ maxTotal: limits.maxUnreadBytes, maxShare: limits.maxUnreadBytesPerAddress, metrics }),
-    credentialLifetimes: new CredentialLifetimes({
-      wheel,
-      current: (facts) => {
-        const current = authenticator === undefined ? facts : authenticator.current(facts);
-        return current === undefined || blocks?.callerProblem(current) !== undefined ? undefined : current;
-      },
-      askAbout: (proven) =>
-        authenticator?.mustAsk(proven.facts) === true ? (last) => ask(authenticator, last, proven) : undefined,
-    }),
-    proofs: authenticator === undefined ? undefined : proofs,
-    rules: { askForNetworks: askForNetworks(config) },
-    challenge: authenticator === undefined ? undefined : challenge,
     metrics,
     limits,
   };

@@ -82,7 +82,7 @@ describe('a client that takes nothing is cut off and counted once', () => {
       'of an answer in JSON',
       (response) => {
         response.end(much);
-        unread.wrote(response, address);
+        unread.wrote(response, { address });
         return () => undefined;
       },
     ],
@@ -106,7 +106,7 @@ describe('a client that takes nothing is cut off and counted once', () => {
         socket.on('error', () => undefined);
         socket.once('close', resolve);
         socket.write(much);
-        unread.wrote(socket, address);
+        unread.wrote(socket, { address });
       });
     });
     await ask('connection: upgrade\r\nupgrade: websocket\r\n');

@@ -51,13 +51,13 @@ export class Unread {
     return this.#total;
   }
 
-  /** Has to be called after every write. @param addressOf called only when much is waiting. */
-  wrote(outlet: Outlet, addressOf: () => string): void {
+  /** Has to be called after every write. @param client asked for the key of its address only when much is waiting. */
+  wrote(outlet: Outlet, client: { address(): string }): void {
     const bytes = outlet.writableLength;
     const waiting = this.#waiting.get(outlet);
     if (waiting === undefined && (bytes <= smallBytes || outlet.destroyed)) return;
-    this.#count(waiting ?? this.#begin(outlet, addressOf()), bytes);
-    this.#makeRoom(outlet, waiting?.address ?? addressOf());
+    this.#count(waiting ?? this.#begin(outlet, client.address()), bytes);
+    this.#makeRoom(outlet, waiting?.address ?? client.address());
   }
 
   /** Disconnects a client that does not read. */

@@ -1,6 +1,6 @@
 /** Protected resource metadata, which name the issuers of tokens for an endpoint (RFC 9728). They depend on the configuration only, never on the Host header. */
 import { basePathOf } from '@omnibus/protocol';
-import { findEndpoint } from '../requests/find-endpoint.ts';
+import { findEndpoint } from '../requests/endpoints.ts';
 
 export interface ResourceMetadataOptions {
   /** Base URL, such as `https://mcp.example.com`. */

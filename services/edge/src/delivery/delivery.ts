@@ -10,7 +10,7 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import type { Interrupted } from './in-flight.ts';
+import type { EdgeWatcher } from '../requests/edge-watcher.ts';
 import { openSession } from './open-session.ts';
 import { SessionDelivery } from './session-delivery.ts';
 import { StatelessDelivery } from './stateless-delivery.ts';
@@ -19,8 +19,7 @@ export interface DeliveryOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  /** Called for requests whose worker is gone and whose outcome is unknown. */
-  readonly interrupted?: Interrupted | undefined;
+  readonly watcher?: EdgeWatcher | undefined;
 }
 
 export class Delivery {
@@ -38,7 +37,7 @@ export class Delivery {
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
-    const { bus, wheel, log, interrupted } = options;
+    const { bus, wheel, log, watcher } = options;
     this.#drain = new Drain(wheel);
     const drain = this.#drain;
     this.#workers = new PresenceWatch({
@@ -62,11 +61,11 @@ export class Delivery {
       wheel,
       log,
       drain,
-      interrupted,
+      watcher,
       workers: this.#workers,
       edge: bus.isShared ? this.self : undefined,
     });
-    this.stateless = new StatelessDelivery({ bus, wheel, log, drain, interrupted, workers: this.#workers });
+    this.stateless = new StatelessDelivery({ bus, wheel, log, drain, watcher, workers: this.#workers });
     this.#heartbeat = new Heartbeat({
       bus,
       clock: wheel,

@@ -1,32 +1,59 @@
 import type { PendingRequest, ReplyObserver } from '@omnibus/bus';
-import { Link, type Ring } from '@omnibus/collections';
+import { Link, Ring } from '@omnibus/collections';
+import type { Drain } from '@omnibus/lifecycle';
 import {
   repeatableMethods,
-  type Caller,
   type JsonRpcRequest,
   type PostedMessage,
   type SessionCommand,
-  type SessionKey,
   type StreamFrame,
   type StreamId,
   type WorkerId,
 } from '@omnibus/protocol';
 import type { SessionAddress } from './session-addresses.ts';
 
-/** Called for requests whose worker is gone and whose outcome is unknown. */
-export type Interrupted = (
-  caller: Caller,
-  requests: readonly JsonRpcRequest[],
-  of: { readonly session?: SessionKey; readonly trace?: string | undefined },
-) => void;
+/** The commands that wait for their answers at this edge. Each removal is reported to `Drain`, which waits for the end of all. */
+export class OpenCommands<Member extends Link> extends Ring<Member> {
+  readonly #drain: Drain;
+
+  constructor(drain: Drain) {
+    super();
+    this.#drain = drain;
+  }
+
+  override remove(member: Member): boolean {
+    const wasOpen = super.remove(member);
+    if (wasOpen) this.#drain.ended();
+    return wasOpen;
+  }
+}
+
+export interface OpenTracked {
+  remove(member: Tracked): boolean;
+}
+
+/** What waits for its answer, and the handle that withdraws it. */
+export class Tracked extends Link implements PendingRequest {
+  /** The request on the bus; undefined while no worker has it. */
+  pending: PendingRequest | undefined;
+  readonly #open: OpenTracked;
+
+  constructor(open: OpenTracked) {
+    super();
+    this.#open = open;
+  }
+
+  close(): void {
+    this.#open.remove(this);
+    this.pending?.close();
+  }
+}
 
 /** One command of a session, from its beginning until its last frame, whichever workers have it meanwhile. */
-export class InFlight extends Link {
+export class InFlight extends Tracked {
   readonly address: SessionAddress;
   readonly command: SessionCommand;
   readonly observer: ReplyObserver<StreamFrame>;
-  /** The request on the bus; undefined before it is sent, and while its next owner is searched for. */
-  pending: PendingRequest | undefined;
   /** The worker that has it. */
   sentTo: WorkerId | undefined;
   /** Number of times that it was sent. */
@@ -40,8 +67,13 @@ export class InFlight extends Link {
   /** Sequence number of the last message that was received; undefined before the first. */
   heardUpTo: number | undefined;
 
-  constructor(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>) {
-    super();
+  constructor(
+    open: OpenTracked,
+    address: SessionAddress,
+    command: SessionCommand,
+    observer: ReplyObserver<StreamFrame>,
+  ) {
+    super(open);
     this.address = address;
     this.command = command;
     this.observer = observer;
@@ -104,29 +136,4 @@ export class InFlight extends Link {
 
 function isHarmless(posted: PostedMessage): boolean {
   return posted.kind !== 'request' || repeatableMethods.has(posted.message.method);
-}
-
-/**
- * Adds a command to the open ones and sends it.
- * @returns a handle that withdraws it.
- * @throws what `send` throws; then it is not added.
- */
-export function track<Tracked extends Link & { readonly pending: PendingRequest | undefined }>(
-  open: Ring<Tracked>,
-  tracked: Tracked,
-  send: (tracked: Tracked) => void,
-): PendingRequest {
-  open.add(tracked);
-  try {
-    send(tracked);
-  } catch (error) {
-    open.remove(tracked);
-    throw error;
-  }
-  return {
-    close: () => {
-      open.remove(tracked);
-      tracked.pending?.close();
-    },
-  };
 }

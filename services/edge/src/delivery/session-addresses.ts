@@ -1,4 +1,13 @@
-import { sessionKey, type SessionId, type SessionKey, type WorkerId } from '@omnibus/protocol';
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  fault,
+  isSessionId,
+  sessionKey,
+  type GatewayFault,
+  type SessionId,
+  type SessionKey,
+  type WorkerId,
+} from '@omnibus/protocol';
 
 /** The worker to which commands of a session are sent. */
 export interface SessionAddress {
@@ -25,6 +34,13 @@ export class SessionAddresses {
 
   constructor(max = maxRemembered) {
     this.#max = max;
+  }
+
+  /** The session that the headers of a request name; undefined if they name none, a fault if the id is not one of this gateway. */
+  named(headers: IncomingHttpHeaders): SessionAddress | { readonly fault: GatewayFault } | undefined {
+    const id = headers['mcp-session-id'];
+    if (id === undefined) return undefined;
+    return typeof id === 'string' && isSessionId(id) ? this.of(id) : { fault: fault('session.unknown') };
   }
 
   /** The address of a session id, whether or not there is such a session, which only its owner can say. */

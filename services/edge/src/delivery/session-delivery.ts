@@ -26,8 +26,8 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { InFlight, track, type Interrupted } from './in-flight.ts';
-import { OpenCommands } from './open-commands.ts';
+import type { EdgeWatcher } from '../requests/edge-watcher.ts';
+import { InFlight, OpenCommands } from './in-flight.ts';
 import { OwnerSearch, retryMs, searchMs } from './owner-search.ts';
 import { Probing } from './probing.ts';
 import type { SessionAddress } from './session-addresses.ts';
@@ -41,7 +41,7 @@ export interface SessionDeliveryOptions {
   readonly workers: PresenceWatch<Presence>;
   /** Name by which session workers know this edge; undefined in a gateway of one process, where there is one edge. */
   readonly edge: WorkerId | undefined;
-  readonly interrupted?: Interrupted | undefined;
+  readonly watcher?: EdgeWatcher | undefined;
 }
 
 /** Workers in a row that may answer that they do not hold the session. */
@@ -57,14 +57,14 @@ export class SessionDelivery {
   readonly #open: OpenCommands<InFlight>;
   readonly #owners: OwnerSearch;
   readonly #probing: Probing;
-  readonly #interrupted: Interrupted | undefined;
+  readonly #watcher: EdgeWatcher | undefined;
   #reconnects = 0;
   #reconnectedAt = -Infinity;
 
-  constructor({ bus, wheel, log, drain, workers, edge, interrupted }: SessionDeliveryOptions) {
+  constructor({ bus, wheel, log, drain, workers, edge, watcher }: SessionDeliveryOptions) {
     this.#open = new OpenCommands(drain);
     this.#bus = bus;
-    this.#interrupted = interrupted;
+    this.#watcher = watcher;
     this.#wheel = wheel;
     this.#workers = workers;
     this.#from = edge === undefined ? {} : { edge };
@@ -99,13 +99,19 @@ export class SessionDelivery {
    * @throws {BusError} when the bus cannot carry it.
    */
   request(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    const inFlight = new InFlight(address, command, observer);
-    const tracked = track(this.#open, inFlight, (each) => this.#send(each));
-    if (command.kind !== 'attach') return tracked;
+    const inFlight = new InFlight(this.#open, address, command, observer);
+    this.#open.add(inFlight);
+    try {
+      this.#send(inFlight);
+    } catch (error) {
+      this.#open.remove(inFlight);
+      throw error;
+    }
+    if (command.kind !== 'attach') return inFlight;
     return {
       close: () => {
         const wasOpen = this.#open.has(inFlight);
-        tracked.close();
+        inFlight.close();
         // Also where its reader is gone before it was said to be attached: nobody else knows of it.
         if (wasOpen) this.#tellDetached(inFlight, command);
       },
@@ -301,7 +307,7 @@ export class SessionDelivery {
       address: { key },
     } = inFlight;
     if ('caller' in command)
-      this.#interrupted?.(command.caller, requests, {
+      this.#watcher?.lost?.(command.caller, requests, {
         session: key,
         ...('trace' in command ? { trace: command.trace } : {}),
       });

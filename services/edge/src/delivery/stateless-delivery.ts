@@ -12,7 +12,6 @@ import {
   type PresenceWatch,
   type ReplyObserver,
 } from '@omnibus/bus';
-import { Link } from '@omnibus/collections';
 import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
 import {
   fault,
@@ -26,15 +25,13 @@ import {
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
-import { track, type Interrupted } from './in-flight.ts';
-import { OpenCommands } from './open-commands.ts';
+import type { EdgeWatcher } from '../requests/edge-watcher.ts';
+import { OpenCommands, Tracked, type OpenTracked } from './in-flight.ts';
 import { retryMs } from './owner-search.ts';
 
-class InFlightRequest extends Link {
+class InFlightRequest extends Tracked {
   readonly command: ModernCommand;
   readonly observer: ReplyObserver<StreamFrame>;
-  /** The request on the bus; undefined while no worker has it. */
-  pending: PendingRequest | undefined;
   /** The worker that holds the call it continues, once that is known. */
   holder: WorkerId | undefined;
   /** Workers that did not accept it, because they have left or are about to. */
@@ -43,8 +40,8 @@ class InFlightRequest extends Link {
   sentTo: WorkerId | undefined;
   attempts = 0;
 
-  constructor(command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
-    super();
+  constructor(open: OpenTracked, command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
+    super(open);
     this.command = command;
     this.observer = observer;
   }
@@ -57,7 +54,7 @@ export interface StatelessDeliveryOptions {
   readonly drain: Drain;
   readonly log: Logger;
   readonly workers: PresenceWatch<Presence>;
-  readonly interrupted?: Interrupted | undefined;
+  readonly watcher?: EdgeWatcher | undefined;
 }
 
 /** Times that a request is sent to workers which leave, or name another one as the holder of the call. */
@@ -105,7 +102,15 @@ export class StatelessDelivery {
    * @throws {BusError} when the bus cannot carry it.
    */
   request(command: ModernCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    return track(this.#open, new InFlightRequest(command, observer), (inFlight) => this.#send(inFlight));
+    const inFlight = new InFlightRequest(this.#open, command, observer);
+    this.#open.add(inFlight);
+    try {
+      this.#send(inFlight);
+    } catch (error) {
+      this.#open.remove(inFlight);
+      throw error;
+    }
+    return inFlight;
   }
 
   #send(inFlight: InFlightRequest): void {
@@ -214,7 +219,7 @@ export class StatelessDelivery {
       return;
     }
     this.#refuse(inFlight, 'gateway.interrupted'); // W2
-    this.#options.interrupted?.(caller, [request], { trace });
+    this.#options.watcher?.lost?.(caller, [request], { trace });
   }
 
   #again(inFlight: InFlightRequest): void {

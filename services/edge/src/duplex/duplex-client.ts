@@ -286,8 +286,7 @@ export class DuplexClient {
           request,
           context,
           parameterHeaders: undefined,
-          trace: measured.trace,
-          tap: measured.tap,
+          ...measured.marks,
         },
         {
           reply: (frame) => {
@@ -308,6 +307,7 @@ export class DuplexClient {
 
   #measure(request: JsonRpcRequest): Measured {
     const { meter, carrier } = this.#options;
+    meter.count(request.method);
     return meter.begin(request, this.#caller, carrier);
   }
 
@@ -385,8 +385,7 @@ export class DuplexClient {
       caller: this.#caller,
       stream: nextStreamId(),
       message,
-      ...(measured?.trace === undefined ? {} : { trace: measured.trace }),
-      ...(measured?.tap === undefined ? {} : { tap: measured.tap }),
+      ...measured?.marks,
     } as const;
     this.#send(session, command, message.kind === 'request' ? message.message.id : undefined, measured);
   }

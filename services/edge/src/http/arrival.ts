@@ -5,38 +5,27 @@ import {
   fault,
   httpStatusOf,
   toErrorObject,
-  type Caller,
-  type EndpointName,
   type GatewayFault,
   type JsonRpcId,
   type Limits,
 } from '@omnibus/protocol';
-import type { Facts, Proofs } from '@omnibus/identity';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Boundary } from '../requests/boundary.ts';
 import type { ByteBudget } from '../bounds/byte-budget.ts';
-import type { ClientAddresses } from '../callers/client-address.ts';
 import type { OpeningRate } from '../bounds/opening-rate.ts';
-import type { CredentialLifetimes } from '../callers/credential-lifetimes.ts';
 import type { Unread } from '../bounds/unread.ts';
-import { readTarget } from './steps/read-target.ts';
+import type { Callers, Sender } from '../callers/callers.ts';
+import { readTarget } from './target.ts';
 
 /** The parts that all transports of an edge share, with bounds for clients. */
 export interface Gate {
   readonly boundary: Boundary;
-  readonly addresses: ClientAddresses;
+  readonly callers: Callers;
   /** Limits the rate at which sessions are opened. */
   readonly rate: OpeningRate;
   /** Bounds bodies that are being read or served. */
   readonly bodies: ByteBudget;
   readonly unread: Unread;
-  readonly credentialLifetimes: CredentialLifetimes;
-  /** Undefined where callers are not authenticated, and in a gateway of one process, where nobody else is on the bus. */
-  readonly proofs: Proofs | undefined;
-  /** Whether some rule depends on the network of a client. */
-  readonly rules: { askForNetworks: boolean };
-  /** The `WWW-Authenticate` of a refusal; undefined where callers need not be known. */
-  readonly challenge: ((gatewayFault: GatewayFault, path: string) => string) | undefined;
   readonly metrics: Metrics;
   readonly limits: Limits;
 }
@@ -49,75 +38,47 @@ const revoked = fault('auth.invalid', 'the credential of this request was revoke
 export class Arrival {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  #caller: Caller;
-  #facts: Facts | undefined;
-  #provenAt = 0;
+  /** Set when the request is admitted; what is done with a request before that does not depend on its sender. */
+  sender!: Sender;
   readonly #gate: Gate;
   /** Whether its client waits for `100 Continue` before it sends the body. */
   #waitsForContinue: boolean;
 
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    caller: Caller,
-    gate: Gate,
-    waitsForContinue: boolean,
-  ) {
+  constructor(request: IncomingMessage, response: ServerResponse, gate: Gate, waitsForContinue: boolean) {
     this.request = request;
     this.response = response;
-    this.#caller = caller;
     this.#gate = gate;
     this.#waitsForContinue = waitsForContinue;
   }
 
   /** Address key that its client is counted under. */
-  readonly address = (): string => this.#gate.addresses.of(this.request);
-
-  get caller(): Caller {
-    return this.#caller;
-  }
-
-  /** Notes the proven facts about its sender. */
-  identify(facts: Facts): void {
-    this.#facts = facts;
-    this.#provenAt = this.#gate.credentialLifetimes.reviews;
-    this.#caller = withAddress(knownCaller(facts, this.#caller.endpoint, this.#gate.proofs), this.request, this.#gate);
+  address(): string {
+    return this.#gate.callers.addresses.of(this.request);
   }
 
   /**
-   * @param end called when the facts about the reader of the answer are no longer valid.
-   * @param otherRights called when they permit something else, such as other groups; left out where a later request says so.
+   * @param end called when the sender would not be admitted any more.
+   * @param otherRights called when the sender has other rights, such as other groups; left out where a later request says so.
    */
   whenUnproven(end: () => void, otherRights?: () => void): void {
-    const facts = this.#facts;
-    if (facts === undefined) return;
-    const changed = (_now: Facts, hasOtherRights: boolean): void => {
+    const forget = this.sender.follow((_caller, hasOtherRights) => {
       if (hasOtherRights) otherRights?.();
-    };
-    this.response.once(
-      'close',
-      this.#gate.credentialLifetimes.begin(
-        { facts, request: this.request, endpoint: this.#caller.endpoint, changed },
-        end,
-      ),
-    );
-  }
-
-  /** The caller of a request without a session; an anonymous one has its address, by which shares are counted. */
-  get callerByOrigin(): Caller {
-    if (this.#facts !== undefined) return this.#caller;
-    const { addresses } = this.#gate;
-    const [origin, client] = [addresses.originOf(this.request), addresses.clientOf(this.request)];
-    return {
-      ...this.#caller,
-      ...(origin === undefined ? {} : { origin }),
-      ...(client === undefined ? {} : { client }),
-    };
+    }, end);
+    if (forget !== undefined) this.response.once('close', forget);
   }
 
   /** Runs a part of the work on it; what it throws becomes the answer. */
   run(work: () => void): void {
-    this.#gate.boundary.run((gatewayFault) => this.refuse(gatewayFault), work);
+    try {
+      work();
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  /** Answers after an exception in the work on it. */
+  failed(error: unknown): void {
+    this.#gate.boundary.failed((gatewayFault) => this.refuse(gatewayFault), error);
   }
 
   /** Answers with an error. If the answer has begun already, the connection is broken off instead. */
@@ -142,13 +103,13 @@ export class Arrival {
     this.response
       .writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
       .end(text);
-    this.#gate.unread.wrote(this.response, this.address);
+    this.#gate.unread.wrote(this.response, this);
   }
 
   /** Answers a request whose token does not suffice, so that its client knows which one to ask for. @param text the error as JSON-RPC. */
   challenge(gatewayFault: GatewayFault, text: string): void {
     const target = readTarget(this.request);
-    const challenge = 'fault' in target ? undefined : this.#gate.challenge?.(gatewayFault, target.path);
+    const challenge = 'fault' in target ? undefined : this.#gate.callers.challenge(gatewayFault, target.path);
     this.json(
       httpStatusOf(gatewayFault.reason),
       text,
@@ -197,38 +158,20 @@ export class Arrival {
     request.on('end', () => {
       if (isRefused) return;
       // A body may take as long as its sender likes, within the time limit of a request.
-      if (this.#facts !== undefined && this.#gate.credentialLifetimes.areOver(this.#facts, this.#provenAt)) {
+      if (this.sender.isOver()) {
         this.#gate.metrics.refused(revoked.reason);
         this.challenge(revoked, errorText(undefined, toErrorObject(revoked)));
         return;
       }
       const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
       chunks.length = 0; // An idle connection keeps its last request, with what listens to it.
-      this.run(() => done(body));
+      try {
+        done(body);
+      } catch (error) {
+        this.failed(error);
+      }
     });
   }
-}
-
-/** In a gateway of one process, the last caller that some facts are about, so that requests at one endpoint with the same credential have the same caller. */
-const callers = new WeakMap<Facts, Caller>();
-
-export function knownCaller(facts: Facts, endpoint: EndpointName, proofs: Proofs | undefined): Caller {
-  const { principal } = facts;
-  if (proofs !== undefined) return { principal, endpoint, proof: proofs.of(facts) };
-  const known = callers.get(facts);
-  if (known?.endpoint === endpoint) return known;
-  const caller = { principal, endpoint, facts };
-  callers.set(facts, caller);
-  return caller;
-}
-
-/** The caller, with its network address if a rule depends on that. */
-export function withAddress(
-  caller: Caller,
-  request: IncomingMessage,
-  { addresses, rules }: Pick<Gate, 'addresses' | 'rules'>,
-): Caller {
-  return rules.askForNetworks ? { ...caller, address: addresses.exact(request) } : caller;
 }
 
 /**

@@ -11,18 +11,24 @@ import {
   ownLimitHeader,
   sessionKey,
   withOwnLimit,
+  type Caller,
+  type EndpointName,
+  type GatewayFault,
   type InboxPost,
+  type InboxReply,
+  type SessionId,
+  type SessionKey,
   type StreamId,
 } from '@omnibus/protocol';
-import type { EdgeRecords } from '../requests/records.ts';
+import type { EdgeWatcher } from '../requests/edge-watcher.ts';
 import type { RequestMeter } from '../requests/request-meter.ts';
 import { DuplexClient } from '../duplex/duplex-client.ts';
 import type { Delivery } from '../delivery/delivery.ts';
-import { findEndpoint } from '../requests/find-endpoint.ts';
+import { findEndpoint } from '../requests/endpoints.ts';
 import { parseMessage } from '../requests/parse-message.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, type EventWriterOptions } from './event-writer.ts';
-import { checkBodyHeaders } from './steps/check-body-headers.ts';
+import { checkBodyHeaders } from './media.ts';
 
 export interface EventSourceOptions {
   readonly bus: Bus;
@@ -32,8 +38,7 @@ export interface EventSourceOptions {
   readonly meter: RequestMeter;
   /** The path below which the gateway stands; empty where it stands at the root. */
   readonly base: string;
-  /** Puts a message on record that its stream has not taken; undefined without an audit. */
-  readonly turnedAway?: EdgeRecords['turnedAway'] | undefined;
+  readonly watcher: EdgeWatcher | undefined;
 }
 
 const streamPath = '/sse';
@@ -56,72 +61,80 @@ export class EventSourceEndpoint {
 
   /** Opens a stream. The session begins with the `initialize` that is posted to it. */
   open(arrival: Arrival): void {
-    const { bus, delivery, meter, gate, turnedAway, base } = this.#options;
-    const { response, caller } = arrival;
-    const { metrics, limits } = gate;
+    const { bus, gate } = this.#options;
+    const { response } = arrival;
     const key = newSessionId();
     let client: DuplexClient | undefined;
     let subscription: Subscription | undefined;
     response.once('close', () => {
       subscription?.close();
       if (client === undefined) return;
-      metrics.streams.dec();
+      gate.metrics.streams.dec();
       void client.end();
     });
     bus
       .subscribe(subjects.edgeInbox(sessionKey(key)), (post, reply) => {
-        const isTheirs = post.caller.principal === caller.principal && post.caller.endpoint === caller.endpoint;
-        const unproven = gate.proofs?.problemOf(post.caller, true);
-        if (client === undefined || !isTheirs || unproven !== undefined) {
-          const unknown = fault('session.unknown');
-          if (!isTheirs || unproven !== undefined) turnedAway?.(post, sessionKey(key), unproven ?? unknown);
-          reply({ kind: 'refused', fault: unknown });
-          return;
-        }
-        reply({ kind: 'accepted' });
-        client.comesFrom(post.caller);
-        client.receive(
-          post.kind === 'post'
-            ? { kind: 'single', message: post.message }
-            : { kind: 'batch', messages: post.messages, refusals: post.refusals },
-          post.bytes ?? limits.maxBodyBytes * assumedPart,
-        );
+        const refused = this.#problemOf(post, sessionKey(key), arrival.sender.caller);
+        if (refused === undefined && client !== undefined) this.#take(post, client, reply);
+        else reply({ kind: 'refused', fault: refused ?? fault('session.unknown') });
       })
       .then(
         (opened) =>
           arrival.run(() => {
             subscription = opened;
-            if (response.destroyed) {
-              opened.close();
-              return;
-            }
-            const writer = new EventWriter(arrival, { id: 'sse' as StreamId, isPrimed: false }, this.#writing);
-            metrics.streams.inc();
-            arrival.whenUnproven(() => writer.end());
-            client = new DuplexClient({
-              bus,
-              delivery,
-              limits,
-              caller: arrival.callerByOrigin,
-              meter,
-              carrier: 'http',
-              boundary: gate.boundary,
-              rate: gate.rate,
-              bodies: gate.bodies,
-              address: arrival.address(),
-              write: (text) => writer.message(text, undefined),
-              ended: () => writer.end(),
-            });
-            writer.event(
-              'endpoint',
-              `${base}${postPath}${caller.endpoint === '' ? '' : `/${caller.endpoint}`}?${keyParameter}=${key}`,
-            );
+            if (response.destroyed) opened.close();
+            else client = this.#clientOn(arrival, key);
           }),
-        (error: unknown) =>
-          arrival.run(() => {
-            throw error;
-          }),
+        (error: unknown) => arrival.failed(error),
       );
+  }
+
+  /** Why a stream does not take a message: its sender is not the one that the stream is of, or an edge has not proven the sender. */
+  #problemOf(post: InboxPost, key: SessionKey, owner: Caller): GatewayFault | undefined {
+    const { gate, watcher } = this.#options;
+    const isTheirs = post.caller.principal === owner.principal && post.caller.endpoint === owner.endpoint;
+    const unproven = gate.callers.problemOf(post.caller);
+    if (isTheirs && unproven === undefined) return undefined;
+    const unknown = fault('session.unknown');
+    watcher?.turnedAway?.(post, key, unproven ?? unknown);
+    return unknown;
+  }
+
+  #take(post: InboxPost, client: DuplexClient, reply: (answer: InboxReply) => void): void {
+    reply({ kind: 'accepted' });
+    client.comesFrom(post.caller);
+    client.receive(
+      post.kind === 'post'
+        ? { kind: 'single', message: post.message }
+        : { kind: 'batch', messages: post.messages, refusals: post.refusals },
+      post.bytes ?? this.#options.gate.limits.maxBodyBytes * assumedPart,
+    );
+  }
+
+  /** Begins the stream of a client with the address for its POSTs. */
+  #clientOn(arrival: Arrival, key: SessionId): DuplexClient {
+    const { bus, delivery, meter, gate, base } = this.#options;
+    const { request, sender } = arrival;
+    const { endpoint } = sender.caller;
+    const writer = new EventWriter(arrival, { id: 'sse' as StreamId, isPrimed: false }, this.#writing);
+    gate.metrics.streams.inc();
+    arrival.whenUnproven(() => writer.end());
+    const client = new DuplexClient({
+      bus,
+      delivery,
+      limits: gate.limits,
+      caller: sender.byOrigin(request),
+      meter,
+      carrier: 'http',
+      boundary: gate.boundary,
+      rate: gate.rate,
+      bodies: gate.bodies,
+      address: arrival.address(),
+      write: (text) => writer.message(text, undefined),
+      ended: () => writer.end(),
+    });
+    writer.event('endpoint', `${base}${postPath}${endpoint === '' ? '' : `/${endpoint}`}?${keyParameter}=${key}`);
+    return client;
   }
 
   /** Handles a POST of a message for a stream. */
@@ -136,7 +149,7 @@ export class EventSourceEndpoint {
     }
     arrival.readBody((body) => {
       const {
-        caller,
+        sender: { caller },
         request: { headers },
       } = arrival;
       const parsed = parseMessage(body, limits);
@@ -193,8 +206,8 @@ export class EventSourceEndpoint {
 }
 
 export type EventSourcePath =
-  | { readonly kind: 'stream'; readonly endpoint: string }
-  | { readonly kind: 'post'; readonly endpoint: string; readonly key: string };
+  | { readonly kind: 'stream'; readonly endpoint: EndpointName }
+  | { readonly kind: 'post'; readonly endpoint: EndpointName; readonly key: string };
 
 /** `/sse[/<endpoint>]` and `/messages[/<endpoint>]?sessionId=`; undefined for any other path. */
 export function findEventSource(url: string): EventSourcePath | undefined {

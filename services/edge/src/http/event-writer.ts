@@ -29,20 +29,21 @@ export class EventWriter {
   readonly #response: ServerResponse;
   readonly #stream: EventStream;
   readonly #options: EventWriterOptions;
-  readonly #address: () => string;
+  readonly #client: { address(): string };
   #keepAlive: Deadline;
 
   /**
    * Sends the headers of an event stream.
-   * @param address gives the key that its client is counted under.
+   * @param client whose address its bytes are counted under.
    */
   constructor(
-    { response, address }: { readonly response: ServerResponse; readonly address: () => string },
+    client: { readonly response: ServerResponse; address(): string },
     stream: EventStream,
     options: EventWriterOptions,
   ) {
+    const { response } = client;
     this.#response = response;
-    this.#address = address;
+    this.#client = client;
     this.#stream = stream;
     this.#options = options;
     response.writeHead(200, {
@@ -90,7 +91,7 @@ export class EventWriter {
       return;
     }
     this.#response.write(chunk);
-    unread.wrote(this.#response, this.#address);
+    unread.wrote(this.#response, this.#client);
   }
 
   #scheduleKeepAlive(): Deadline {

@@ -1,14 +1,13 @@
 /** GET and DELETE of an endpoint: opens or resumes a stream of a session, and ends a session. */
-import type { PendingRequest } from '@omnibus/bus';
-import { fault, pushStreamIds } from '@omnibus/protocol';
+import type { BusError, PendingRequest, ReplyObserver } from '@omnibus/bus';
+import { fault, pushStreamIds, type GatewayFault, type StreamFrame, type StreamId } from '@omnibus/protocol';
 import { openerOf } from '../bounds/opening-rate.ts';
 import type { SessionAddress, SessionAddresses } from '../delivery/session-addresses.ts';
 import type { Delivery } from '../delivery/delivery.ts';
 import { hasPrimedStreams, revisionProblem } from '../dialect/legacy/revision.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, readEventId, type EventWriterOptions } from './event-writer.ts';
-import { sessionOf } from './session-of.ts';
-import { readAccept } from './steps/read-accept.ts';
+import { readAccept } from './media.ts';
 
 export interface GetOptions {
   readonly delivery: Delivery;
@@ -40,57 +39,20 @@ export class GetEndpoint {
       arrival.refuse(fault('stream.unknown'));
       return;
     }
-    const { response, caller } = arrival;
-    const {
-      delivery,
-      gate: { metrics, boundary },
-      writing,
-    } = this.#options;
-    const isPrimed = after === undefined && hasPrimedStreams(headers);
+    const { response, sender } = arrival;
+    const { delivery, writing } = this.#options;
     const stream = this.#nextPushId();
-    let writer: EventWriter | undefined;
+    const reading = new StreamReading(arrival, this.#options.gate, {
+      writing,
+      isPrimed: after === undefined && hasPrimedStreams(headers),
+    });
     let pending: PendingRequest | undefined;
     arrival.run(() => {
-      pending = delivery.sessions.request(
-        session,
-        { kind: 'attach', caller, stream, after },
-        {
-          reply: (frame) => {
-            switch (frame.kind) {
-              case 'attached':
-                // The same again, when another worker goes on with the session.
-                if (writer !== undefined) return;
-                writer = new EventWriter(arrival, { id: frame.stream, isPrimed }, writing);
-                metrics.streams.inc();
-                arrival.whenUnproven(() => response.end());
-                response.once('close', () => metrics.streams.dec());
-                return;
-              case 'message':
-                writer?.message(frame.text, frame.sequence);
-                if (frame.last) response.end();
-                return;
-              case 'end':
-              case 'accepted':
-                response.end();
-                return;
-              case 'refused':
-                if (writer === undefined) arrival.refuse(frame.fault);
-                else writer.end();
-                return;
-              case 'moved':
-              case 'probed':
-            }
-          },
-          failed: (error) => {
-            if (writer === undefined) arrival.refuse(boundary.faultOf(error, 'session.unknown'));
-            else writer.end();
-          },
-        },
-      );
+      pending = delivery.sessions.request(session, { kind: 'attach', caller: sender.caller, stream, after }, reading);
     });
     response.once('close', () => {
       pending?.close();
-      if (writer !== undefined)
+      if (reading.hasBegun)
         delivery.sessions.tell(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
     });
   }
@@ -102,7 +64,7 @@ export class GetEndpoint {
     arrival.run(() => {
       const pending = delivery.sessions.request(
         session,
-        { kind: 'delete', caller: arrival.caller },
+        { kind: 'delete', caller: arrival.sender.caller },
         {
           reply: (frame) => {
             pending.close();
@@ -110,7 +72,7 @@ export class GetEndpoint {
               arrival.refuse(frame.fault);
               return;
             }
-            gate.rate.giveBack(openerOf(arrival.caller, arrival.address()));
+            gate.rate.giveBack(openerOf(arrival.sender.caller, arrival.address()));
             arrival.response.writeHead(204).end();
           },
           failed: (error) => arrival.refuse(gate.boundary.faultOf(error, 'session.unknown')),
@@ -121,7 +83,7 @@ export class GetEndpoint {
 
   /** The session that a request names. @returns undefined when the request was refused. */
   #sessionOf(arrival: Arrival, check: () => ReturnType<typeof fault> | undefined): SessionAddress | undefined {
-    const session = sessionOf(arrival.request, this.#options.sessions);
+    const session = this.#options.sessions.named(arrival.request.headers);
     const problem =
       session === undefined
         ? fault('session.missing')
@@ -131,5 +93,70 @@ export class GetEndpoint {
     if (session !== undefined && !('fault' in session) && problem === undefined) return session;
     arrival.refuse(problem ?? fault('session.missing'));
     return undefined;
+  }
+}
+
+interface ReadingOptions {
+  readonly writing: EventWriterOptions;
+  readonly isPrimed: boolean;
+}
+
+/** Writes the frames of a session's stream for the client that reads it. */
+class StreamReading implements ReplyObserver<StreamFrame> {
+  readonly #arrival: Arrival;
+  readonly #gate: Gate;
+  readonly #options: ReadingOptions;
+  #writer: EventWriter | undefined;
+
+  constructor(arrival: Arrival, gate: Gate, options: ReadingOptions) {
+    this.#arrival = arrival;
+    this.#gate = gate;
+    this.#options = options;
+  }
+
+  get hasBegun(): boolean {
+    return this.#writer !== undefined;
+  }
+
+  reply(frame: StreamFrame): void {
+    const { response } = this.#arrival;
+    switch (frame.kind) {
+      case 'attached':
+        // The same again, when another worker goes on with the session.
+        if (this.#writer === undefined) this.#begin(frame.stream);
+        return;
+      case 'message':
+        this.#writer?.message(frame.text, frame.sequence);
+        if (frame.last) response.end();
+        return;
+      case 'end':
+      case 'accepted':
+        response.end();
+        return;
+      case 'refused':
+        this.#fail(frame.fault);
+        return;
+      case 'moved':
+      case 'probed':
+    }
+  }
+
+  failed(error: BusError): void {
+    this.#fail(this.#gate.boundary.faultOf(error, 'session.unknown'));
+  }
+
+  #begin(id: StreamId): void {
+    const { response } = this.#arrival;
+    const { metrics } = this.#gate;
+    const { writing, isPrimed } = this.#options;
+    this.#writer = new EventWriter(this.#arrival, { id, isPrimed }, writing);
+    metrics.streams.inc();
+    this.#arrival.whenUnproven(() => response.end());
+    response.once('close', () => metrics.streams.dec());
+  }
+
+  #fail(gatewayFault: GatewayFault): void {
+    if (this.#writer === undefined) this.#arrival.refuse(gatewayFault);
+    else this.#writer.end();
   }
 }

@@ -1,9 +1,8 @@
 /** A client within the process of an edge, such as the operator's console. It passes the same checks as a client from outside. */
 import type { IncomingMessage } from 'node:http';
-import type { Facts } from '@omnibus/identity';
-import { anonymous, fault, type Caller, type EndpointName, type GatewayFault } from '@omnibus/protocol';
-import type { Gatekeeper } from '../callers/gatekeeper.ts';
-import { knownCaller, withAddress, type Gate } from './arrival.ts';
+import { fault, type EndpointName, type GatewayFault } from '@omnibus/protocol';
+import type { Sender } from '../callers/callers.ts';
+import type { Gate } from './arrival.ts';
 import type { Endpoints } from '../requests/endpoints.ts';
 import { DuplexClient, type DuplexOptions } from '../duplex/duplex-client.ts';
 
@@ -26,50 +25,53 @@ export interface GuestOptions {
 
 interface GuestParts extends Pick<DuplexOptions, 'bus' | 'delivery' | 'meter'> {
   readonly gate: Gate;
-  readonly gatekeeper: Gatekeeper | undefined;
   readonly endpoints: Endpoints;
 }
 
 /** Connects a guest as the caller that its request authenticates. @returns the fault if it is refused. */
-export function connectGuest(
-  { bus, delivery, meter, gate, gatekeeper, endpoints }: GuestParts,
-  { request, endpoint, write, ended }: GuestOptions,
+export async function connectGuest(
+  parts: GuestParts,
+  options: GuestOptions,
 ): Promise<Guest | { readonly fault: GatewayFault }> {
-  const { boundary, rate, limits, addresses, credentialLifetimes, proofs } = gate;
-  const enter = (caller: Caller, facts: Facts | undefined): Guest | { readonly fault: GatewayFault } => {
-    if (!endpoints.has(endpoint) || !endpoints.isFor(endpoint, facts?.tenant))
-      return { fault: fault('http.path_unknown') };
-    const client = new DuplexClient({
-      bus,
-      delivery,
-      limits,
-      meter,
-      boundary,
-      rate,
-      bodies: undefined,
-      caller: withAddress(caller, request, gate),
-      address: addresses.of(request),
-      carrier: 'pipe',
-      write,
-      ended,
-    });
-    const changed = (now: Facts, hasOtherRights: boolean): void =>
-      client.proves(withAddress(knownCaller(now, endpoint, proofs), request, gate), hasOtherRights);
-    const endLifetime =
-      facts === undefined ? undefined : credentialLifetimes.begin({ facts, request, endpoint, changed }, ended);
-    return {
-      receive: (message) => client.receiveBytes(Buffer.from(message)),
-      end() {
-        endLifetime?.();
-        return client.end();
-      },
-    };
-  };
-  if (gatekeeper === undefined) return Promise.resolve(enter({ principal: anonymous, endpoint }, undefined));
-  return new Promise((resolve) => {
-    const work = { run: (part: () => void) => boundary.run((gatewayFault) => resolve({ fault: gatewayFault }), part) };
-    gatekeeper.ask(request, `/mcp${endpoint === '' ? '' : `/${endpoint}`}`, endpoint, work, (verdict) =>
-      resolve('fault' in verdict ? verdict : enter(knownCaller(verdict, endpoint, proofs), verdict)),
-    );
+  const { request, endpoint } = options;
+  const { callers, boundary } = parts.gate;
+  try {
+    const verdict = await callers.admit(request, `/mcp${endpoint === '' ? '' : `/${endpoint}`}`, endpoint);
+    if (request.socket.destroyed) return { fault: fault('request.cancelled') };
+    return 'fault' in verdict ? verdict : enter(parts, options, verdict);
+  } catch (error) {
+    return new Promise((resolve) => boundary.failed((gatewayFault) => resolve({ fault: gatewayFault }), error));
+  }
+}
+
+function enter(
+  { bus, delivery, meter, gate, endpoints }: GuestParts,
+  { request, endpoint, write, ended }: GuestOptions,
+  sender: Sender,
+): Guest | { readonly fault: GatewayFault } {
+  if (!endpoints.has(endpoint) || !endpoints.isFor(endpoint, sender.tenant))
+    return { fault: fault('http.path_unknown') };
+  const { boundary, rate, limits, callers } = gate;
+  const client = new DuplexClient({
+    bus,
+    delivery,
+    limits,
+    meter,
+    boundary,
+    rate,
+    bodies: undefined,
+    caller: sender.caller,
+    address: callers.addresses.of(request),
+    carrier: 'pipe',
+    write,
+    ended,
   });
+  const stopFollowing = sender.follow((caller, hasOtherRights) => client.proves(caller, hasOtherRights), ended);
+  return {
+    receive: (message) => client.receiveBytes(Buffer.from(message)),
+    end() {
+      stopFollowing?.();
+      return client.end();
+    },
+  };
 }

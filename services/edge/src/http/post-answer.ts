@@ -5,6 +5,7 @@
  *
  * States: `waiting` (nothing written), `streaming`, `done`. The choice is made once.
  */
+import type { BusError, PendingRequest, ReplyObserver } from '@omnibus/bus';
 import type { Deadline } from '@omnibus/lifecycle';
 import {
   errorText,
@@ -18,13 +19,19 @@ import {
   type StreamFrame,
   type StreamId,
 } from '@omnibus/protocol';
-import type { Span } from '@omnibus/telemetry';
-import type { Watched } from '../requests/request-meter.ts';
-import type { Arrival } from './arrival.ts';
+import type { Measured } from '../requests/request-meter.ts';
+import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
-import type { Accepted } from './steps/read-accept.ts';
+import type { Accepted } from './media.ts';
 
 export interface PostAnswerOptions extends EventWriterOptions {
+  readonly gate: Gate;
+  /** Called when the answer to requests of a session becomes an event stream. */
+  readonly opened: (session: SessionKey, stream: StreamId, requests: readonly JsonRpcId[]) => void;
+}
+
+/** A POST that is answered. */
+interface Posted {
   readonly accepted: Accepted;
   readonly stream: EventStream;
   /** The id of the only request in the POST, for an error that ends it. */
@@ -33,16 +40,10 @@ export interface PostAnswerOptions extends EventWriterOptions {
   readonly batchIds: readonly JsonRpcId[] | undefined;
   /** Whether there is a request in the POST. */
   readonly asks: boolean;
-  /** Observes the duration; undefined where that is not measured. */
-  readonly timer: { observe(seconds: number): void } | undefined;
-  /** Undefined where tracing is off. */
-  readonly span: Span | undefined;
-  /** Undefined where the request is not watched. */
-  readonly watched: Watched | undefined;
+  /** Observes its request; undefined for a batch, and for a POST without a request. */
+  readonly measured: Measured | undefined;
   /** The session's key; undefined for a request without a session. */
   readonly session: SessionKey | undefined;
-  /** Called when the answer to requests of a session becomes an event stream. */
-  readonly opened: (session: SessionKey, stream: StreamId, requests: readonly JsonRpcId[]) => void;
 }
 
 interface Answer {
@@ -55,23 +56,40 @@ type State =
   | { readonly kind: 'streaming'; readonly writer: EventWriter }
   | { readonly kind: 'done' };
 
-export class PostAnswer {
+export class PostAnswer implements ReplyObserver<StreamFrame> {
+  /** The request on the bus; undefined until it is sent, and if it could not be sent. */
+  pending: PendingRequest | undefined;
   readonly #arrival: Arrival;
+  readonly #posted: Posted;
   readonly #options: PostAnswerOptions;
-  readonly #startedAt = performance.now();
   #state: State;
   #failure: string | undefined;
 
-  constructor(arrival: Arrival, options: PostAnswerOptions) {
+  constructor(arrival: Arrival, options: PostAnswerOptions, posted: Posted) {
     this.#arrival = arrival;
+    this.#posted = posted;
     this.#options = options;
     const timer =
-      options.asks && options.accepted.events ? options.wheel.schedule(streamAfterMs, () => this.#stream()) : undefined;
+      posted.asks && posted.accepted.events ? options.wheel.schedule(streamAfterMs, () => this.#stream()) : undefined;
     this.#state = { kind: 'waiting', timer, answers: [] };
   }
 
+  reply(frame: StreamFrame): void {
+    if (frame.kind === 'refused') this.#options.gate.metrics.refused(frame.fault.reason);
+    if (this.#frame(frame)) this.pending?.close();
+  }
+
+  failed(error: BusError): void {
+    this.fail(
+      this.#options.gate.boundary.faultOf(
+        error,
+        this.#posted.session === undefined ? 'gateway.unavailable' : 'session.unknown',
+      ),
+    );
+  }
+
   /** Handles a frame. @returns true when it was the last one. */
-  frame(frame: StreamFrame): boolean {
+  #frame(frame: StreamFrame): boolean {
     switch (frame.kind) {
       case 'message':
         this.#message(frame);
@@ -93,7 +111,7 @@ export class PostAnswer {
   }
 
   fail(gatewayFault: GatewayFault): void {
-    const text = errorText(this.#options.requestId, toErrorObject(gatewayFault));
+    const text = errorText(this.#posted.requestId, toErrorObject(gatewayFault));
     this.#failure = gatewayFault.reason;
     if (this.#state.kind === 'streaming') {
       this.#state.writer.message(text, undefined);
@@ -102,7 +120,7 @@ export class PostAnswer {
       // What a request is told with 200 is an HTTP error to whoever asked nothing.
       const status = httpStatusOf(gatewayFault.reason);
       if (gatewayFault.reason === 'auth.scope') this.#finish(() => this.#arrival.challenge(gatewayFault, text));
-      else this.#finish(() => this.#arrival.json(this.#options.asks || status >= 400 ? status : 400, text));
+      else this.#finish(() => this.#arrival.json(this.#posted.asks || status >= 400 ? status : 400, text));
     }
   }
 
@@ -120,7 +138,7 @@ export class PostAnswer {
     httpStatus = 200,
     missingScopes,
   }: Extract<StreamFrame, { kind: 'message' }>): void {
-    const { accepted, batchIds } = this.#options;
+    const { accepted, batchIds } = this.#posted;
     // Of a batch, others may have been answered.
     if (missingScopes !== undefined && this.#state.kind === 'waiting' && batchIds === undefined) {
       this.#failure = 'auth.scope';
@@ -131,7 +149,9 @@ export class PostAnswer {
     }
     if (this.#state.kind === 'waiting' && isAnswer && accepted.json) {
       if (batchIds === undefined) {
-        this.#finish(() => this.#arrival.json(httpStatus, text));
+        this.#state.timer?.cancel();
+        this.#arrival.json(httpStatus, text);
+        this.#done();
         return;
       }
       this.#state.answers.push({ text, sequence });
@@ -171,7 +191,7 @@ export class PostAnswer {
    * an id, since nobody needs to resume it. A client that does not accept streams gets an error as JSON, since there has to be some answer.
    */
   #endUnanswered(): void {
-    const { accepted, stream, requestId, batchIds } = this.#options;
+    const { accepted, stream, requestId, batchIds } = this.#posted;
     if (accepted.events) {
       new EventWriter(this.#arrival, { ...stream, isPrimed: false }, this.#options).end();
       return;
@@ -190,11 +210,12 @@ export class PostAnswer {
     if (this.#state.kind === 'streaming') return this.#state.writer;
     const { answers, timer } = this.#state;
     timer?.cancel();
-    const { session, stream, requestId, batchIds, opened } = this.#options;
-    if (session !== undefined) opened(session, stream.id, batchIds ?? (requestId === undefined ? [] : [requestId]));
+    const { session, stream, requestId, batchIds, measured } = this.#posted;
+    if (session !== undefined)
+      this.#options.opened(session, stream.id, batchIds ?? (requestId === undefined ? [] : [requestId]));
     const writer = new EventWriter(this.#arrival, stream, this.#options);
     this.#state = { kind: 'streaming', writer };
-    this.#options.watched?.streams();
+    measured?.streams();
     for (const { text, sequence } of answers) writer.message(text, sequence);
     return writer;
   }
@@ -208,8 +229,6 @@ export class PostAnswer {
 
   #done(): void {
     this.#state = { kind: 'done' };
-    this.#options.timer?.observe((performance.now() - this.#startedAt) / 1_000);
-    this.#options.span?.end(this.#failure);
-    this.#options.watched?.end(this.#failure);
+    this.#posted.measured?.end(this.#failure);
   }
 }

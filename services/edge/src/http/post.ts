@@ -1,24 +1,21 @@
 /** Handles POSTs to an endpoint: one message or a batch, in a session, for a new one, or without a session (2026-07-28). */
-import type { IncomingHttpHeaders } from 'node:http';
-import { subjects, type Bus, type BusError, type Journal, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
+import { subjects, type Bus, type Journal } from '@omnibus/bus';
 import {
   fault,
   newRequestKey,
   ownLimitHeader,
   requestStream,
   withOwnLimit,
-  type GatewayFault,
   type JsonRpcId,
   type JsonRpcRequest,
   type OpenReply,
   type PostedMessage,
   type SessionCommand,
+  type SessionKey,
   type StreamEntry,
-  type StreamFrame,
   type StreamId,
 } from '@omnibus/protocol';
 import { openerOf } from '../bounds/opening-rate.ts';
-import type { Boundary } from '../requests/boundary.ts';
 import { hasPrimedStreams, revisionProblem, sessionHeadersProblem } from '../dialect/legacy/revision.ts';
 import { checkRequest, readParameterHeaders, standsAlone } from '../dialect/modern/check-request.ts';
 import { parseMessage, type ParsedBody } from '../requests/parse-message.ts';
@@ -28,9 +25,7 @@ import type { Delivery } from '../delivery/delivery.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
 import { PostAnswer, type PostAnswerOptions } from './post-answer.ts';
-import { sessionOf } from './session-of.ts';
-import { checkBodyHeaders } from './steps/check-body-headers.ts';
-import { readAccept, type Accepted } from './steps/read-accept.ts';
+import { checkBodyHeaders, readAccept, type Accepted } from './media.ts';
 
 export interface PostOptions {
   readonly bus: Bus;
@@ -42,118 +37,125 @@ export interface PostOptions {
   readonly nextStreamId: () => StreamId;
   /** The journal of streams that clients may resume; undefined where nothing outlives the process. */
   readonly streams: () => Journal<StreamEntry> | undefined;
-  readonly isDraining: () => boolean;
 }
 
 type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
 
 export class PostEndpoint {
   readonly #options: PostOptions;
-  readonly #boundary: Boundary;
-  readonly #answering: EventWriterOptions & Pick<PostAnswerOptions, 'opened'>;
+  readonly #answering: PostAnswerOptions;
+  #isDraining = false;
 
   constructor(options: PostOptions) {
     this.#options = options;
-    this.#boundary = options.gate.boundary;
     const { streams } = options;
     this.#answering = {
       ...options.writing,
+      gate: options.gate,
       opened: (session, stream, requests) =>
         streams()?.append(subjects.stream(session, stream), { kind: 'opened', requests }),
     };
   }
 
-  /** Why a POST is refused before its body is read. */
-  problemOf(headers: IncomingHttpHeaders, accepted: Accepted): GatewayFault | undefined {
-    if (!accepted.json && !accepted.events) return fault('http.not_acceptable');
-    return checkBodyHeaders(headers, this.#options.gate.limits.maxBodyBytes) ?? sessionHeadersProblem(headers);
+  /** Refuses new sessions, and requests without one, from now on. */
+  drain(): void {
+    this.#isDraining = true;
   }
 
   receive(arrival: Arrival): void {
     const { headers } = arrival.request;
+    const { limits } = this.#options.gate;
     const accepted = readAccept(headers.accept);
-    const problem = this.problemOf(headers, accepted);
-    if (problem !== undefined) {
-      arrival.refuse(problem);
-      return;
-    }
-    arrival.readBody((body) => {
-      const parsed = parseMessage(body, this.#options.gate.limits);
-      switch (parsed.kind) {
-        case 'refused':
-          arrival.refuse(parsed.fault, parsed.id);
-          return;
-        case 'single': {
-          const message = withOwnLimit(parsed.message, headers[ownLimitHeader]);
-          if (standsAlone(message, headers)) this.#receiveAlone(arrival, accepted, message);
-          else this.#receiveSingle(arrival, accepted, message);
-          return;
-        }
-        case 'batch':
-          if (parsed.messages.some((message) => standsAlone(message, headers)))
-            arrival.refuse(fault('batch.unsupported'));
-          else
-            this.#receiveBatch(arrival, accepted, {
-              ...parsed,
-              messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])),
-            });
-      }
-    });
+    const problem =
+      !accepted.json && !accepted.events
+        ? fault('http.not_acceptable')
+        : (checkBodyHeaders(headers, limits.maxBodyBytes) ?? sessionHeadersProblem(headers));
+    if (problem !== undefined) arrival.refuse(problem);
+    else arrival.readBody((body) => this.#received(arrival, accepted, body));
   }
 
-  /** Handles a request with its own context (2026-07-28). When the client disconnects, the request ends, since it cannot be resumed. */
+  #received(arrival: Arrival, accepted: Accepted, body: Buffer): void {
+    const { headers } = arrival.request;
+    const parsed = parseMessage(body, this.#options.gate.limits);
+    switch (parsed.kind) {
+      case 'refused':
+        arrival.refuse(parsed.fault, parsed.id);
+        return;
+      case 'single': {
+        const message = withOwnLimit(parsed.message, headers[ownLimitHeader]);
+        if (standsAlone(message, headers)) this.#receiveAlone(arrival, accepted, message);
+        else this.#receiveSingle(arrival, accepted, message);
+        return;
+      }
+      case 'batch':
+        if (parsed.messages.some((message) => standsAlone(message, headers)))
+          arrival.refuse(fault('batch.unsupported'));
+        else
+          this.#receiveBatch(arrival, accepted, {
+            ...parsed,
+            messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])),
+          });
+    }
+  }
+
+  /** Handles a message with its own context (2026-07-28). */
   #receiveAlone(arrival: Arrival, accepted: Accepted, posted: PostedMessage): void {
-    const { request, response, caller } = arrival;
-    if (posted.kind !== 'request') {
-      // The revision has no notifications of clients over HTTP, and no answers; what there is does no harm.
-      if (posted.kind === 'notification') response.writeHead(202, { 'content-length': 0 }).end();
-      else
-        arrival.refuse(
-          fault('message.invalid', 'a client of this revision answers in the parameters of its next request'),
-        );
+    if (posted.kind === 'request') this.#requestAlone(arrival, accepted, posted.message);
+    // The revision has no notifications of clients over HTTP, and no answers; what there is does no harm.
+    else if (posted.kind === 'notification') arrival.response.writeHead(202, { 'content-length': 0 }).end();
+    else
+      arrival.refuse(
+        fault('message.invalid', 'a client of this revision answers in the parameters of its next request'),
+      );
+  }
+
+  #requestAlone(arrival: Arrival, accepted: Accepted, message: JsonRpcRequest): void {
+    const { request, sender } = arrival;
+    const { headers } = request;
+    const { meter, delivery, nextStreamId } = this.#options;
+    meter.count(message.method);
+    const context = checkRequest(message, headers);
+    if ('fault' in context || this.#isDraining) {
+      arrival.refuse('fault' in context ? context.fault : fault('gateway.draining'), message.id);
       return;
     }
-    const { id, method } = posted.message;
-    const { meter, isDraining } = this.#options;
-    const { timer } = meter.count(method);
-    const context = checkRequest(posted.message, request.headers);
-    if ('fault' in context || isDraining()) {
-      arrival.refuse('fault' in context ? context.fault : fault('gateway.draining'), id);
-      return;
-    }
-    const { bus, delivery, nextStreamId } = this.#options;
     const key = newRequestKey();
-    const span = meter.span(posted.message, caller, 'http', request.headers);
-    const watched = meter.watch(posted.message, caller, span?.traceparent);
-    const answer = new PostAnswer(arrival, {
-      ...this.#answering,
+    const measured = meter.begin(message, sender.caller, 'http', headers);
+    const answer = new PostAnswer(arrival, this.#answering, {
       accepted,
       stream: { id: nextStreamId(), isPrimed: false },
-      requestId: id,
+      requestId: message.id,
       batchIds: undefined,
       asks: true,
       session: undefined,
-      timer,
-      span,
-      watched,
+      measured,
     });
     const command = {
       kind: 'request',
       key,
-      caller: arrival.callerByOrigin,
-      request: posted.message,
+      caller: sender.byOrigin(request),
+      request: message,
       context,
-      parameterHeaders: readParameterHeaders(request.headers),
-      trace: span?.traceparent,
-      tap: watched?.tag,
+      parameterHeaders: readParameterHeaders(headers),
+      ...measured.marks,
     } as const;
-    const pending = this.#ask(answer, 'gateway.unavailable', (observer) =>
-      delivery.stateless.request(command, observer),
-    );
+    try {
+      answer.pending = delivery.stateless.request(command, answer);
+    } catch (error) {
+      this.#unsent(answer, error);
+    }
+    this.#endWithClient(arrival, answer, key, message.method);
+  }
+
+  /** When the client disconnects, its request ends, since it cannot be resumed. A subscription also ends with the rights of its sender. */
+  #endWithClient(arrival: Arrival, answer: PostAnswer, key: SessionKey, method: string): void {
+    const { response } = arrival;
+    const { bus } = this.#options;
     const giveUp = (reason: string): void => {
       answer.abandon();
-      pending?.close();
-      if (pending !== undefined && bus.connected) bus.publish(subjects.modernControl, { kind: 'closed', key, reason });
+      answer.pending?.close();
+      if (answer.pending !== undefined && bus.connected)
+        bus.publish(subjects.modernControl, { kind: 'closed', key, reason });
     };
     response.once('close', () => {
       if (!response.writableFinished) giveUp('the client closed the stream');
@@ -171,51 +173,43 @@ export class PostEndpoint {
     );
   }
 
-  #receiveSingle(arrival: Arrival, accepted: Accepted, message: PostedMessage): void {
-    const { request, caller } = arrival;
-    const id = message.kind === 'request' ? message.message.id : undefined;
-    const { meter } = this.#options;
-    const unspoken = revisionProblem(request.headers);
+  #receiveSingle(arrival: Arrival, accepted: Accepted, posted: PostedMessage): void {
+    const {
+      request: { headers },
+      sender: { caller },
+    } = arrival;
+    const message = posted.kind === 'request' ? posted.message : undefined;
+    const unspoken = revisionProblem(headers);
     if (unspoken !== undefined) {
-      arrival.refuse(unspoken, id);
+      arrival.refuse(unspoken, message?.id);
       return;
     }
-    const counted = message.kind === 'request' ? meter.count(message.message.method) : undefined;
-    const session = sessionOf(request, this.#options.sessions);
-    if (session === undefined && message.kind === 'request' && message.message.method === 'initialize') {
-      this.#open(arrival, accepted, message.message);
+    const { meter, sessions } = this.#options;
+    if (message !== undefined) meter.count(message.method);
+    const session = sessions.named(headers);
+    if (session === undefined && message?.method === 'initialize') {
+      this.#open(arrival, accepted, message);
       return;
     }
     if (session === undefined || 'fault' in session) {
-      arrival.refuse(session?.fault ?? fault('session.missing'), id);
+      arrival.refuse(session?.fault ?? fault('session.missing'), message?.id);
       return;
     }
-    const stream = this.#newStream(arrival, id);
-    const span = message.kind === 'request' ? meter.span(message.message, caller, 'http', request.headers) : undefined;
-    const watched = message.kind === 'request' ? meter.watch(message.message, caller, span?.traceparent) : undefined;
-    const answer = new PostAnswer(arrival, {
-      ...this.#answering,
+    const stream = this.#newStream(arrival, message?.id);
+    const measured = message === undefined ? undefined : meter.begin(message, caller, 'http', headers);
+    const answer = new PostAnswer(arrival, this.#answering, {
       accepted,
       stream,
-      requestId: id,
+      requestId: message?.id,
       batchIds: undefined,
-      asks: id !== undefined,
+      asks: message !== undefined,
       session: session.key,
-      timer: counted?.timer,
-      span,
-      watched,
+      measured,
     });
     this.#command(
       arrival,
       session,
-      {
-        kind: 'post',
-        caller,
-        stream: stream.id,
-        message,
-        ...(span === undefined ? {} : { trace: span.traceparent }),
-        ...(watched === undefined ? {} : { tap: watched.tag }),
-      },
+      { kind: 'post', caller, stream: stream.id, message: posted, ...measured?.marks },
       answer,
     );
   }
@@ -225,7 +219,7 @@ export class PostEndpoint {
     accepted: Accepted,
     { messages, refusals }: Extract<ParsedBody, { kind: 'batch' }>,
   ): void {
-    const session = sessionOf(arrival.request, this.#options.sessions);
+    const session = this.#options.sessions.named(arrival.request.headers);
     const problem =
       session === undefined
         ? fault('session.missing')
@@ -244,74 +238,56 @@ export class PostEndpoint {
     }
     const stream = this.#newStream(arrival);
     const asks = requests.length > 0 || (refusals ?? []).length > 0;
-    const answer = new PostAnswer(arrival, {
-      ...this.#answering,
+    const answer = new PostAnswer(arrival, this.#answering, {
       accepted,
       stream,
       requestId: undefined,
       batchIds: requests,
       asks,
       session: session.key,
-      timer: undefined,
-      span: undefined,
-      watched: undefined,
+      measured: undefined,
     });
     this.#command(
       arrival,
       session,
-      { kind: 'batch', caller: arrival.caller, stream: stream.id, messages, refusals },
+      { kind: 'batch', caller: arrival.sender.caller, stream: stream.id, messages, refusals },
       answer,
     );
   }
 
   /** Sends one command to the session's owner and writes the answer. */
   #command({ response }: Arrival, session: SessionAddress, command: PostCommand, answer: PostAnswer): void {
-    const { delivery } = this.#options;
-    const pending = this.#ask(answer, 'session.unknown', (observer) =>
-      delivery.sessions.request(session, command, observer),
-    );
+    const { sessions } = this.#options.delivery;
+    try {
+      answer.pending = sessions.request(session, command, answer);
+    } catch (error) {
+      this.#unsent(answer, error);
+    }
     // Going away does not cancel (transports, Sending Messages): the work goes on, and its answer waits for the client to come back.
     response.once('close', () => {
       if (response.writableFinished) return;
       answer.abandon();
-      pending?.close();
-      if (pending !== undefined)
-        delivery.sessions.tell(session, { kind: 'detach', stream: command.stream, reader: command.stream });
+      answer.pending?.close();
+      if (answer.pending !== undefined)
+        sessions.tell(session, { kind: 'detach', stream: command.stream, reader: command.stream });
     });
   }
 
-  /** Sends a request on the bus. @returns undefined when it could not be sent, which has been answered. */
-  #ask(
-    answer: PostAnswer,
-    whenNobodyListens: 'session.unknown' | 'gateway.unavailable',
-    send: (observer: ReplyObserver<StreamFrame>) => PendingRequest,
-  ): PendingRequest | undefined {
-    const failed = (error: BusError): void => answer.fail(this.#boundary.faultOf(error, whenNobodyListens));
-    let pending: PendingRequest | undefined;
-    this.#boundary.run(
-      (gatewayFault) => answer.fail(gatewayFault),
-      () => {
-        pending = send({
-          reply: (frame) => {
-            if (frame.kind === 'refused') this.#options.gate.metrics.refused(frame.fault.reason);
-            if (answer.frame(frame)) pending?.close();
-          },
-          failed,
-        });
-      },
-    );
-    return pending;
+  /** Answers a request that the bus could not carry. */
+  #unsent(answer: PostAnswer, error: unknown): void {
+    this.#options.gate.boundary.failed((gatewayFault) => answer.fail(gatewayFault), error);
   }
 
   #open(arrival: Arrival, accepted: Accepted, request: JsonRpcRequest): void {
-    const { delivery, gate, isDraining } = this.#options;
-    const opener = openerOf(arrival.caller, arrival.address());
-    const problem = isDraining() ? fault('gateway.draining') : gate.rate.refuses(opener);
+    const { delivery, gate } = this.#options;
+    const { caller } = arrival.sender;
+    const opener = openerOf(caller, arrival.address());
+    const problem = this.#isDraining ? fault('gateway.draining') : gate.rate.refuses(opener);
     if (problem !== undefined) {
       arrival.refuse(problem, request.id);
       return;
     }
-    delivery.open({ kind: 'open', caller: arrival.caller, request }, (reply) =>
+    delivery.open({ kind: 'open', caller, request }, (reply) =>
       arrival.run(() => {
         if (reply.kind !== 'opened') gate.rate.giveBack(opener);
         this.#answerOpen(arrival, accepted, request.id, reply);

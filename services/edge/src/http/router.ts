@@ -1,36 +1,24 @@
 /**
- * The checks of an HTTP request, in order, each cheaper than those after it: target, host, origin, path, authentication, method, media types,
+ * The checks of an HTTP request, in order, each cheaper than those after it: target, host, origin, path, sender, method, media types,
  * codings, declared length, session header, revision header, body size, JSON, envelope; then the bus.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Journal } from '@omnibus/bus';
-import {
-  anonymous,
-  fault,
-  type EndpointName,
-  type GatewayFault,
-  type StreamEntry,
-  type StreamId,
-} from '@omnibus/protocol';
+import { fault, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { Endpoints } from '../requests/endpoints.ts';
+import type { Sender, Verdict } from '../callers/callers.ts';
+import { findEndpoint, type Endpoints } from '../requests/endpoints.ts';
 import { SessionAddresses } from '../delivery/session-addresses.ts';
-import { Arrival, withAddress } from './arrival.ts';
+import { Arrival } from './arrival.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
 import { EventSourceEndpoint, findEventSource, type EventSourceOptions, type EventSourcePath } from './event-source.ts';
 import type { EventWriter, EventWriterOptions } from './event-writer.ts';
-import type { Gatekeeper } from '../callers/gatekeeper.ts';
 import type { Site } from './site.ts';
 import { PostEndpoint } from './post.ts';
 import { GetEndpoint } from './get.ts';
-import { checkHost } from './steps/check-host.ts';
-import { checkOrigin, type OriginRule } from './steps/check-origin.ts';
-import { findEndpoint } from '../requests/find-endpoint.ts';
-import { readTarget, type Target } from './steps/read-target.ts';
+import { checkHost, checkOrigin, readTarget, type OriginRule, type Target } from './target.ts';
 
 export interface RouterOptions extends EventSourceOptions {
-  /** Undefined where callers are not authenticated. */
-  readonly gatekeeper: Gatekeeper | undefined;
   /** Pages besides the endpoints, such as those of the gateway's own authorization server; undefined where there are none. */
   readonly site: Site | undefined;
   readonly log: Logger;
@@ -68,7 +56,7 @@ export class Router {
       open: writers,
     };
     const sessions = new SessionAddresses();
-    this.#posts = new PostEndpoint({ ...options, sessions, writing, isDraining: () => this.#isDraining });
+    this.#posts = new PostEndpoint({ ...options, sessions, writing });
     this.#gets = new GetEndpoint({ ...options, sessions, writing });
     this.#eventSource = new EventSourceEndpoint(options, writing);
     metrics.beforeScrape(() => {
@@ -84,96 +72,100 @@ export class Router {
   /** Refuses new sessions from now on; requests of existing sessions are still served. */
   drain(): void {
     this.#isDraining = true;
+    this.#posts.drain();
   }
 
   /** The target of a request, or why it is refused by its target, Host or Origin. */
   targetOf(request: IncomingMessage): Target | { readonly fault: GatewayFault } {
     const target = readTarget(request);
-    if ('fault' in target) return target;
+    const forbidden = 'fault' in target ? target.fault : this.#problemOf(target, request);
+    return forbidden === undefined ? (target as Target) : { fault: forbidden };
+  }
+
+  #problemOf({ host }: Target, request: IncomingMessage): GatewayFault | undefined {
     const { allowedHosts, origins } = this.#options;
-    const forbidden = checkHost(target.host, allowedHosts) ?? checkOrigin(request, origins);
-    return forbidden === undefined ? target : { fault: forbidden };
+    return (
+      checkHost(host, allowedHosts) ??
+      (request.headers.origin === undefined ? undefined : checkOrigin(request.headers.origin, origins))
+    );
   }
 
   /** Handles a request. @param waitsForContinue whether the client waits for `100 Continue` (RFC 9110, 10.1.1). */
   handle(request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void {
-    const arrivalAt = (endpoint: string): Arrival => {
-      const caller = withAddress(
-        { principal: anonymous, endpoint: endpoint as EndpointName },
-        request,
-        this.#options.gate,
-      );
-      return new Arrival(request, response, caller, this.#options.gate, waitsForContinue);
-    };
-    if (this.#servesSite(request, response, arrivalAt)) return;
-    const target = this.targetOf(request);
-    if ('fault' in target) {
-      arrivalAt('').refuse(target.fault);
-      return;
+    const arrival = new Arrival(request, response, this.#options.gate, waitsForContinue);
+    try {
+      const target = readTarget(request);
+      if ('fault' in target) {
+        arrival.refuse(target.fault);
+        return;
+      }
+      const endpoint = findEndpoint(target.path);
+      const { site } = this.#options;
+      if (endpoint === undefined && site?.handles(target.path) === true) this.#serveSite(site, arrival, target);
+      else this.#receive(arrival, target, endpoint);
+    } catch (error) {
+      arrival.failed(error);
     }
-    allowOrigin(request, response);
-    const endpoint = findEndpoint(target.path);
-    const eventSource = endpoint === undefined ? findEventSource(target.path) : undefined;
-    const name = endpoint ?? eventSource?.endpoint;
-    const arrival = arrivalAt(name ?? '');
-    const document =
-      name === undefined
-        ? this.#options.gatekeeper?.documentAt(target.path, (each) => this.#options.endpoints.has(each))
-        : undefined;
-    if (document !== undefined) arrival.run(() => serveDocument(arrival, document));
-    else if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(this.#noSuchPath);
-    else this.#whenKnown(arrival, target.path, eventSource);
   }
 
   /** Serves a page of the site, to the origins that the site itself allows, and only for an allowed Host. */
-  #servesSite(request: IncomingMessage, response: ServerResponse, arrivalAt: (endpoint: string) => Arrival): boolean {
-    const { site, allowedHosts } = this.#options;
-    if (site === undefined) return false;
-    const target = readTarget(request);
-    if ('fault' in target || !site.handles(target.path)) return false;
-    const forbidden = checkHost(target.host, allowedHosts);
-    const arrival = arrivalAt('');
-    if (forbidden !== undefined) arrival.refuse(forbidden);
-    else arrival.run(() => site.handle(request, response, arrival.address()));
-    return true;
+  #serveSite(site: Site, arrival: Arrival, { host }: Target): void {
+    const forbidden = checkHost(host, this.#options.allowedHosts);
+    if (forbidden === undefined) site.handle(arrival.request, arrival.response, arrival.address());
+    else arrival.refuse(forbidden);
   }
 
-  /** Goes on once the request is authenticated. The preflight request of a browser has no credentials and needs none. */
-  #whenKnown(arrival: Arrival, path: string, eventSource: EventSourcePath | undefined): void {
-    const { gatekeeper } = this.#options;
-    const {
-      request,
-      response,
-      caller: { endpoint },
-    } = arrival;
-    arrival.run(() => {
-      if (gatekeeper === undefined) this.#handleFor(undefined, arrival, eventSource);
-      else if (request.method === 'OPTIONS') this.#handleKnown(arrival, eventSource);
+  /** @param endpoint undefined for a path that is not that of an endpoint. */
+  #receive(arrival: Arrival, target: Target, endpoint: EndpointName | undefined): void {
+    const { request, response } = arrival;
+    const { gate, endpoints } = this.#options;
+    const forbidden = this.#problemOf(target, request);
+    if (forbidden !== undefined) {
+      arrival.refuse(forbidden);
+      return;
+    }
+    if (request.headers.origin !== undefined) allowOrigin(request, response);
+    const { path } = target;
+    const eventSource = endpoint === undefined ? findEventSource(path) : undefined;
+    const name = endpoint ?? eventSource?.endpoint;
+    if (name === undefined) {
+      const document = gate.callers.documentAt(path, (each) => endpoints.has(each));
+      if (document === undefined) arrival.refuse(this.#noSuchPath);
+      else serveDocument(arrival, document);
+    } else if (!endpoints.has(name)) {
+      arrival.refuse(this.#noSuchPath);
+    } else if (request.method === 'OPTIONS') {
+      // The preflight request of a browser has no credentials and needs none.
+      answerPreflight(response);
+    } else {
+      const verdict = gate.callers.admit(request, path, name);
+      if (!(verdict instanceof Promise)) this.#decide(arrival, path, eventSource, verdict);
       else
-        gatekeeper.ask(request, path, endpoint, arrival, (verdict) => {
-          if ('fault' in verdict) {
-            response.setHeader('www-authenticate', gatekeeper.challenge(verdict.fault, path));
-            arrival.refuse(verdict.fault);
-          } else {
-            arrival.identify(verdict);
-            this.#handleFor(verdict.tenant, arrival, eventSource);
-          }
+        void verdict.then((found) => {
+          if (!request.socket.destroyed) arrival.run(() => this.#decide(arrival, path, eventSource, found));
         });
-    });
+    }
   }
 
-  /** Handles a request if its endpoint is for callers of a tenant. */
-  #handleFor(tenant: string | undefined, arrival: Arrival, eventSource: EventSourcePath | undefined): void {
-    if (this.#options.endpoints.isFor(arrival.caller.endpoint, tenant)) this.#handleKnown(arrival, eventSource);
-    else arrival.refuse(this.#noSuchPath);
+  #decide(arrival: Arrival, path: string, eventSource: EventSourcePath | undefined, verdict: Verdict): void {
+    if ('fault' in verdict) {
+      const challenge = this.#options.gate.callers.challenge(verdict.fault, path);
+      if (challenge !== undefined) arrival.response.setHeader('www-authenticate', challenge);
+      arrival.refuse(verdict.fault);
+    } else this.#serve(arrival, eventSource, verdict);
   }
 
-  #handleKnown(arrival: Arrival, eventSource: EventSourcePath | undefined): void {
-    if (eventSource === undefined) this.#handleEndpoint(arrival);
-    else this.#handleEventSource(arrival, eventSource);
-  }
-
-  #handleEndpoint(arrival: Arrival): void {
+  /** Serves a request if its endpoint is for its sender. */
+  #serve(arrival: Arrival, eventSource: EventSourcePath | undefined, sender: Sender): void {
+    if (!this.#options.endpoints.isFor(sender.caller.endpoint, sender.tenant)) {
+      arrival.refuse(this.#noSuchPath);
+      return;
+    }
+    arrival.sender = sender;
+    if (eventSource !== undefined) {
+      this.#serveEventSource(arrival, eventSource);
+      return;
+    }
     switch (arrival.request.method) {
       case 'POST':
         this.#posts.receive(arrival);
@@ -184,22 +176,17 @@ export class Router {
       case 'DELETE':
         this.#gets.delete(arrival);
         return;
-      case 'OPTIONS':
-        answerPreflight(arrival.response);
-        return;
       default:
         arrival.response.setHeader('allow', 'POST, GET, DELETE, OPTIONS');
         arrival.refuse(fault('http.method_not_allowed'));
     }
   }
 
-  /** Handles HTTP+SSE of 2024-11-05, to which newer clients fall back when a POST to its address is refused. */
-  #handleEventSource(arrival: Arrival, path: EventSourcePath): void {
+  /** Serves HTTP+SSE of 2024-11-05, to which newer clients fall back when a POST to its address is refused. */
+  #serveEventSource(arrival: Arrival, path: EventSourcePath): void {
     const { request, response } = arrival;
     const expected = path.kind === 'stream' ? 'GET' : 'POST';
-    if (request.method === 'OPTIONS') {
-      answerPreflight(response);
-    } else if (request.method !== expected) {
+    if (request.method !== expected) {
       response.setHeader('allow', `${expected}, OPTIONS`);
       arrival.refuse(fault('http.method_not_allowed', `this address takes ${expected}`));
     } else if (path.kind === 'post') {

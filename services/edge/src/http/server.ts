@@ -34,16 +34,39 @@ const checkEveryMs = 2_000;
 /** Files that are reserved for the admin port, the bus, and servers. */
 const reservedFiles = 512;
 
-export function createClientServer({
-  limits,
-  requestMs,
-  metrics,
-  addresses,
-  maxFiles,
-  tls,
-  handle,
-  handleUpgrade,
-}: ClientServerOptions): Server {
+export function createClientServer(options: ClientServerOptions): Server {
+  const { limits, metrics, addresses, maxFiles, handle } = options;
+  const server = listenerOf(options);
+  // Their bytes are bounded; beyond a number, Node would drop some without a word.
+  server.maxHeadersCount = 0;
+  server.maxConnections =
+    maxFiles === undefined
+      ? limits.maxConnections
+      : Math.min(limits.maxConnections, Math.max(1, maxFiles - reservedFiles));
+  server.on('drop', () => metrics.connectionRefused('all'));
+  /** The last response of each socket; a raw answer must not be written into it. */
+  const responses = new WeakMap<Duplex, ServerResponse>();
+  const receive = (request: IncomingMessage, response: ServerResponse, waitsForContinue = false): void => {
+    responses.set(request.socket, response);
+    const { upgrade, 'transfer-encoding': coding } = request.headers;
+    // Nothing after such a request can be read on its connection, which its client has to be told: a transfer coding that leaves the end of the body
+    // unknown (RFC 9112, 6.3), or a wish for another protocol, after which Node reads no further request.
+    if (upgrade !== undefined || (coding !== undefined && coding.trim().toLowerCase() !== 'chunked'))
+      response.shouldKeepAlive = false;
+    handle(request, response, waitsForContinue);
+  };
+  server.on('request', receive);
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => receive(request, response, true));
+  answerOthers(server, options, responses);
+  boundShares(server, limits.maxConnectionsPerAddress, addresses, metrics);
+  server.on('connection', (socket: Socket) => {
+    metrics.connections.inc();
+    socket.once('close', () => metrics.connections.dec());
+  });
+  return server;
+}
+
+function listenerOf({ limits, requestMs, tls }: ClientServerOptions): Server {
   const options = {
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: requestMs / 4,
@@ -54,10 +77,17 @@ export function createClientServer({
     shouldUpgradeCallback: ({ method, headers: { upgrade } }: IncomingMessage) =>
       method === 'GET' && upgrade?.toLowerCase() === 'websocket',
   };
-  const server: Server =
-    tls === undefined
-      ? createServer(options)
-      : createSecureServer({ ...options, ...tls, handshakeTimeout: requestMs / 4 });
+  return tls === undefined
+    ? createServer(options)
+    : createSecureServer({ ...options, ...tls, handshakeTimeout: requestMs / 4 });
+}
+
+/** Answers what is no request to an endpoint: expectations, tunnels, upgrades, and input that is not HTTP. */
+function answerOthers(
+  server: Server,
+  { metrics, tls, handleUpgrade }: ClientServerOptions,
+  responses: WeakMap<Duplex, ServerResponse>,
+): void {
   /** Sockets whose TLS handshake failed, on which no HTTP answer is possible. */
   const unsecured = new WeakSet<Duplex>();
   // This event comes before `clientError`.
@@ -66,22 +96,6 @@ export function createClientServer({
       unsecured.add(socket);
       metrics.tlsHandshakesFailed.inc();
     });
-  // Their bytes are bounded; beyond a number, Node would drop some without a word.
-  server.maxHeadersCount = 0;
-  server.maxConnections =
-    maxFiles === undefined
-      ? limits.maxConnections
-      : Math.min(limits.maxConnections, Math.max(1, maxFiles - reservedFiles));
-  server.on('drop', () => metrics.connectionRefused('all'));
-  /** The last response of each socket; a raw answer must not be written into it. */
-  const responses = new WeakMap<Duplex, ServerResponse>();
-  const receive = (request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void => {
-    responses.set(request.socket, response);
-    if (isLastOn(request)) response.shouldKeepAlive = false;
-    handle(request, response, waitsForContinue);
-  };
-  server.on('request', (request, response) => receive(request, response, false));
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => receive(request, response, true));
   const refuse = (socket: Duplex, gatewayFault: GatewayFault, headers: readonly string[] = []): void => {
     metrics.refused(gatewayFault.reason);
     answerRaw(socket, gatewayFault, headers);
@@ -113,21 +127,6 @@ export function createClientServer({
     if (error.code === 'ECONNRESET' || !socket.writable || isAnswering || unsecured.has(socket)) socket.destroy();
     else refuse(socket, faultOf(error));
   });
-  boundShares(server, limits.maxConnectionsPerAddress, addresses, metrics);
-  server.on('connection', (socket: Socket) => {
-    metrics.connections.inc();
-    socket.once('close', () => metrics.connections.dec());
-  });
-  return server;
-}
-
-/**
- * Whether nothing after this request can be read on its connection, which its client has to be told: a transfer coding that leaves the end of the body
- * unknown (RFC 9112, 6.3), or a wish for another protocol, after which Node reads no further request.
- */
-function isLastOn({ headers }: IncomingMessage): boolean {
-  const coding = headers['transfer-encoding'];
-  return headers.upgrade !== undefined || (coding !== undefined && coding.trim().toLowerCase() !== 'chunked');
 }
 
 /** Ignores errors of a broken connection, whose `close` event follows. */

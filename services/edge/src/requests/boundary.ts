@@ -24,7 +24,7 @@ export class Boundary {
     try {
       work();
     } catch (error) {
-      this.#failed(refuse, error);
+      this.failed(refuse, error);
     }
   }
 
@@ -45,7 +45,8 @@ export class Boundary {
     }
   }
 
-  #failed(refuse: Refuse, error: unknown): void {
+  /** Answers after an exception in the work on a message, and logs it. */
+  failed(refuse: Refuse, error: unknown): void {
     if (error instanceof BusError) {
       refuse(this.faultOf(error, 'gateway.unavailable'));
       return;

@@ -1,5 +1,4 @@
 /** Audit records of an edge: refused authentication, messages for streams of others, and requests that were lost with the worker that would have recorded them. */
-import type { IncomingMessage } from 'node:http';
 import type { Audit, AuditEvent } from '@omnibus/audit';
 import { Proofs } from '@omnibus/identity';
 import {
@@ -12,21 +11,20 @@ import {
   type JsonRpcRequest,
   type SessionKey,
 } from '@omnibus/protocol';
+import type { EdgeWatcher } from './edge-watcher.ts';
 
-export class EdgeRecords {
+export class EdgeRecords implements EdgeWatcher {
   readonly #audit: Audit;
-  readonly #addressOf: (request: IncomingMessage) => string;
   readonly #proofs: Proofs | undefined;
 
-  /** @param addressOf gives the address key of a client. @param proofs checks what other edges say of callers. */
-  constructor(audit: Audit, addressOf: (request: IncomingMessage) => string, proofs?: Proofs) {
+  /** @param proofs checks what other edges say of callers; undefined where callers are not authenticated. */
+  constructor(audit: Audit, proofs: Proofs | undefined) {
     this.#audit = audit;
-    this.#addressOf = addressOf;
     this.#proofs = proofs;
   }
 
-  /** Records a message that was posted to the stream of HTTP+SSE of somebody else, or by somebody whom no edge has proven. */
-  readonly turnedAway = ({ caller, ...post }: InboxPost, session: SessionKey, { reason }: GatewayFault): void => {
+  /** Records a message to the stream of another caller, or of a caller that no edge has proven. */
+  turnedAway({ caller, ...post }: InboxPost, session: SessionKey, { reason }: GatewayFault): void {
     const { principal, address, origin, endpoint } = caller;
     const proven = Proofs.factsOf(caller, this.#proofs);
     const who = { ...(proven?.principal === principal ? proven : {}), principal, address: address ?? origin };
@@ -42,26 +40,26 @@ export class EdgeRecords {
       outcome: 'denied',
       reason,
     });
-  };
+  }
 
   /** Records that a request was not authenticated, or not sufficiently. Nothing of its credentials is recorded. */
-  readonly strange = (request: IncomingMessage, endpoint: EndpointName, { reason }: GatewayFault): void => {
+  refused(address: string, endpoint: EndpointName, { reason }: GatewayFault): void {
     this.#audit.record({
       name: 'auth.refused',
       weight: 'refusal',
-      who: { address: this.#addressOf(request) },
+      who: { address },
       endpoint,
       outcome: 'denied',
       reason,
     });
-  };
+  }
 
   /** Records requests whose worker is gone, so that it is not known whether they were executed. */
-  readonly lost = (
+  lost(
     caller: Caller,
     requests: readonly JsonRpcRequest[],
     { session, trace }: { readonly session?: SessionKey; readonly trace?: string | undefined },
-  ): void => {
+  ): void {
     const { facts, principal, address, origin, endpoint } = caller;
     const who: AuditEvent['who'] = { ...facts, principal, address: address ?? origin };
     for (const { id, method, params = {} } of requests) {
@@ -84,5 +82,5 @@ export class EdgeRecords {
         reason: fault('gateway.interrupted').reason,
       });
     }
-  };
+  }
 }

@@ -3,31 +3,36 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { clientMethods, isObject, type Caller, type ErrorReason, type JsonRpcRequest } from '@omnibus/protocol';
 import type { Metrics, Span, Tap, Tracing } from '@omnibus/telemetry';
 
-export interface Counted {
+interface Counted {
   readonly counter: { inc(): void };
   /** Undefined for a stream, which stays open. */
   readonly timer: { observe(seconds: number): void } | undefined;
 }
 
-/** A request whose answer comes on the same connection. */
+/** What travels with a request, so that other processes observe it too: the W3C `traceparent`, and the tag under which it is watched. */
+interface Marks {
+  readonly trace?: string;
+  readonly tap?: string;
+}
+
+/** A request that is observed until its answer. */
 export interface Measured {
-  /** The W3C `traceparent` to pass on; undefined where tracing is off. */
-  readonly trace: string | undefined;
-  /** The tag under which it is watched. */
-  readonly tap: string | undefined;
-  /** @param error why it was refused, in a word of a closed set. */
+  readonly marks: Marks;
+  /** Its answer has become an event stream. */
+  streams(): void;
+  /** Called once. @param error why it was refused, in a word of a closed set. */
   end(error?: string): void;
 }
+
+const noMarks: Marks = {};
 
 /** The transport of the messages (semantic conventions, MCP: `network.transport`, `network.protocol.name`). */
 export type Carrier = 'http' | 'websocket' | 'pipe';
 
-/** A request that is watched. */
-export interface Watched {
+/** A request that operators watch. */
+interface Watched {
   readonly tag: string;
-  /** Its answer has become an event stream. */
   streams(): void;
-  /** @param error why it was refused, in a word of a closed set. */
   end(error?: string): void;
 }
 
@@ -56,21 +61,26 @@ export class RequestMeter {
     this.#metrics.refused(reason);
   }
 
-  /** Counts a request. @returns the timer of its duration. */
-  count(method: string): Counted {
-    const counted = this.#counted.get(method) ?? this.#other;
-    counted.counter.inc();
-    return counted;
+  /** Counts a request. */
+  count(method: string): void {
+    (this.#counted.get(method) ?? this.#other).counter.inc();
+  }
+
+  /** Begins to observe a request that was counted. @param headers of its HTTP request, where the client may give its trace context. */
+  begin(request: JsonRpcRequest, caller: Caller, carrier: Carrier, headers?: IncomingHttpHeaders): Measured {
+    const { timer } = this.#counted.get(request.method) ?? this.#other;
+    const span = this.#tracing === undefined ? undefined : this.#span(request, caller, carrier, headers);
+    const watched = this.#tap?.isWatched === true ? this.#watch(request, caller, span?.traceparent) : undefined;
+    return new MeasuredRequest(timer, span, watched);
   }
 
   /** Starts the span of a request. The trace context of a client is in the parameters (semantic conventions, MCP) or in a header. */
-  span(
+  #span(
     { method, params, id }: JsonRpcRequest,
     { endpoint }: Caller,
     carrier: Carrier,
     headers: IncomingHttpHeaders = {},
   ): Span | undefined {
-    if (this.#tracing === undefined) return undefined;
     const meta = params?.['_meta'];
     const parent = (isObject(meta) ? meta['traceparent'] : undefined) ?? headers['traceparent'];
     const revision = headers['mcp-protocol-version'];
@@ -82,7 +92,7 @@ export class RequestMeter {
         : { 'network.transport': 'tcp', 'network.protocol.name': carrier }),
       ...(revision === undefined ? {} : { 'mcp.protocol.version': String(revision).slice(0, 32) }),
     };
-    return this.#tracing.start(
+    return this.#tracing?.start(
       'server',
       { method: this.#counted.has(method) ? method : 'other', params, attributes },
       parent,
@@ -90,13 +100,13 @@ export class RequestMeter {
   }
 
   /** Decides whether a request is reported to watches of all calls. @param trace its `traceparent`. */
-  watch(
+  #watch(
     { method, params }: JsonRpcRequest,
     { endpoint, principal }: Caller,
     trace: string | undefined,
   ): Watched | undefined {
     const tap = this.#tap;
-    if (tap?.isWatched !== true || method === 'subscriptions/listen') return undefined;
+    if (tap === undefined || method === 'subscriptions/listen') return undefined;
     const tag = tap.chooseAny(trace?.split('-')[1]);
     if (tag === undefined) return undefined;
     const name = params?.['name'] ?? params?.['uri'];
@@ -117,20 +127,35 @@ export class RequestMeter {
         }),
     };
   }
+}
 
-  begin(request: JsonRpcRequest, caller: Caller, carrier: Carrier): Measured {
-    const { timer } = this.count(request.method);
-    const span = this.span(request, caller, carrier);
-    const watched = this.watch(request, caller, span?.traceparent);
-    const startedAt = performance.now();
-    return {
-      trace: span?.traceparent,
-      tap: watched?.tag,
-      end(error) {
-        timer?.observe((performance.now() - startedAt) / 1_000);
-        span?.end(error);
-        watched?.end(error);
-      },
-    };
+class MeasuredRequest implements Measured {
+  readonly marks: Marks;
+  readonly #timer: Counted['timer'];
+  readonly #span: Span | undefined;
+  readonly #watched: Watched | undefined;
+  readonly #startedAt = performance.now();
+
+  constructor(timer: Counted['timer'], span: Span | undefined, watched: Watched | undefined) {
+    this.#timer = timer;
+    this.#span = span;
+    this.#watched = watched;
+    this.marks =
+      span === undefined && watched === undefined
+        ? noMarks
+        : {
+            ...(span === undefined ? {} : { trace: span.traceparent }),
+            ...(watched === undefined ? {} : { tap: watched.tag }),
+          };
+  }
+
+  streams(): void {
+    this.#watched?.streams();
+  }
+
+  end(error?: string): void {
+    this.#timer?.observe((performance.now() - this.#startedAt) / 1_000);
+    this.#span?.end(error);
+    this.#watched?.end(error);
   }
 }

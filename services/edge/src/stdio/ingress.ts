@@ -16,37 +16,9 @@ export interface StdioIngressOptions extends Pick<DuplexOptions, 'bus' | 'delive
 }
 
 /** Serves until the input ends or the output breaks, and then ends the session. What was read before the end of the input is still answered. */
-export async function serveStdioClient({
-  bus,
-  delivery,
-  limits,
-  meter,
-  boundary,
-  endpoint,
-  input,
-  output,
-  ready,
-  drainMs,
-}: StdioIngressOptions): Promise<void> {
-  const client = new DuplexClient({
-    bus,
-    delivery,
-    limits,
-    meter,
-    boundary,
-    carrier: 'pipe',
-    bodies: undefined,
-    rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
-    address: 'stdio',
-    caller: { principal: anonymous, endpoint: endpoint ?? rootEndpoint },
-    write: (text) => {
-      if (output.destroyed) return;
-      // A client that reads nothing any more is as good as gone.
-      if (output.writableLength > limits.maxBufferedBytes) input.destroy();
-      else output.write(`${text}\n`);
-    },
-    ended: () => undefined,
-  });
+export async function serveStdioClient(options: StdioIngressOptions): Promise<void> {
+  const { limits, input, output, ready, drainMs } = options;
+  const client = clientOn(options);
   output.on('error', () => input.destroy());
   const waiting: Buffer[] = [];
   let isReady = false;
@@ -76,6 +48,37 @@ export async function serveStdioClient({
   await ended;
   await Promise.race([client.settled(), over]);
   await client.end();
+}
+
+function clientOn({
+  bus,
+  delivery,
+  limits,
+  meter,
+  boundary,
+  endpoint,
+  input,
+  output,
+}: StdioIngressOptions): DuplexClient {
+  return new DuplexClient({
+    bus,
+    delivery,
+    limits,
+    meter,
+    boundary,
+    carrier: 'pipe',
+    bodies: undefined,
+    rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
+    address: 'stdio',
+    caller: { principal: anonymous, endpoint: endpoint ?? rootEndpoint },
+    write: (text) => {
+      if (output.destroyed) return;
+      // A client that reads nothing any more is as good as gone.
+      if (output.writableLength > limits.maxBufferedBytes) input.destroy();
+      else output.write(`${text}\n`);
+    },
+    ended: () => undefined,
+  });
 }
 
 /** Resolves when nothing can be written any more, at the latest after `limitMs`. */

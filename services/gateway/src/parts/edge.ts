@@ -17,7 +17,7 @@ export const edge: Part<Edge> = {
   name: 'the edge',
   isIn: servesClients,
   async start(host) {
-    const [{ Edge: Clients, RequestMeter }, { openSites }] = await Promise.all([
+    const [{ Edge: Clients, EdgeRecords, openCallers, RequestMeter }, { openSites }] = await Promise.all([
       import('@omnibus/edge'),
       import('@omnibus/connect/sites'),
     ]);
@@ -26,6 +26,9 @@ export const edge: Part<Edge> = {
     const log = host.log.child({ role: 'edge' });
     const [bus, tracing, authenticator] = [host.of(connectedBus), host.of(traces), host.of(callers)];
     const authorization = host.of(ownAuthorization);
+    const proofs = authenticator === undefined ? undefined : host.of(callerProofs);
+    const audit = host.of(auditing);
+    const watcher = audit === undefined ? undefined : new EdgeRecords(audit, proofs);
     const clients = new Clients({
       config,
       bus,
@@ -34,10 +37,8 @@ export const edge: Part<Edge> = {
       metrics,
       meter: new RequestMeter(metrics, tracing, host.of(tapping).tap),
       tls: tlsFilesOf(config, baseFolder),
-      authenticator,
-      blocks: host.of(blocking),
-      proofs: host.of(callerProofs),
-      audit: host.of(auditing),
+      callers: openCallers({ config, wheel, authenticator, blocks: host.of(blocking), proofs, watcher }),
+      watcher,
       site: openSites({ authorization, authenticator, bus, log, base: () => baseOf(host), isForOne }),
     });
     await host.of(tokenExchange).start(authenticator, clients.worker);

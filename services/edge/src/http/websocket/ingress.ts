@@ -4,15 +4,13 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Bus } from '@omnibus/bus';
-import type { Facts } from '@omnibus/identity';
-import { anonymous, fault, type Caller, type GatewayFault } from '@omnibus/protocol';
+import { fault, type GatewayFault } from '@omnibus/protocol';
+import type { Sender, Verdict } from '../../callers/callers.ts';
 import { DuplexClient } from '../../duplex/duplex-client.ts';
-import type { Endpoints } from '../../requests/endpoints.ts';
-import { findEndpoint } from '../../requests/find-endpoint.ts';
-import { knownCaller, withAddress, type Gate } from '../arrival.ts';
-import type { Gatekeeper } from '../../callers/gatekeeper.ts';
+import { findEndpoint, type Endpoints } from '../../requests/endpoints.ts';
+import type { Gate } from '../arrival.ts';
 import { answerRaw } from '../raw-answer.ts';
-import type { Target } from '../steps/read-target.ts';
+import type { Target } from '../target.ts';
 import type { RequestMeter } from '../../requests/request-meter.ts';
 import type { Delivery } from '../../delivery/delivery.ts';
 import { boundFrames } from './frames.ts';
@@ -22,8 +20,6 @@ export interface WebSocketOptions {
   readonly bus: Bus;
   readonly delivery: Delivery;
   readonly gate: Gate;
-  /** Undefined where callers are not authenticated. */
-  readonly gatekeeper: Gatekeeper | undefined;
   readonly meter: RequestMeter;
   readonly endpoints: Endpoints;
   /** Milliseconds in which a message has to arrive completely. */
@@ -72,17 +68,13 @@ export class WebSocketIngress {
   }
 
   /** Handles an upgrade. @param socket must have a listener for errors, since Node removes its own. */
-  readonly handleUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const {
-      gate: { boundary, metrics, proofs },
-      gatekeeper,
+      gate: { boundary, callers },
       endpoints,
       targetOf,
     } = this.#options;
-    const refuse = (gatewayFault: GatewayFault, headers: readonly string[] = []): void => {
-      metrics.refused(gatewayFault.reason);
-      answerRaw(socket, gatewayFault, headers);
-    };
+    const refuse = (gatewayFault: GatewayFault): void => this.#refuse(socket, gatewayFault);
     boundary.run(refuse, () => {
       const target = targetOf(request);
       if ('fault' in target) {
@@ -90,23 +82,28 @@ export class WebSocketIngress {
         return;
       }
       const endpoint = findEndpoint(target.path, path);
-      const serve = (caller: Caller, facts?: Facts): void => {
-        if (endpoints.isFor(caller.endpoint, facts?.tenant))
-          this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, caller, facts));
-        else refuse(this.#noSuchPath);
-      };
       if (endpoint === undefined || !endpoints.has(endpoint)) refuse(this.#noSuchPath);
       else if (this.#isDraining) refuse(fault('gateway.draining'));
-      else if (gatekeeper === undefined)
-        serve(withAddress({ principal: anonymous, endpoint }, request, this.#options.gate));
-      else
-        gatekeeper.ask(request, target.path, endpoint, { run: (part) => boundary.run(refuse, part) }, (verdict) => {
-          if ('fault' in verdict)
-            refuse(verdict.fault, [`www-authenticate: ${gatekeeper.challenge(verdict.fault, target.path)}`]);
-          else serve(withAddress(knownCaller(verdict, endpoint, proofs), request, this.#options.gate), verdict);
-        });
+      else {
+        const decide = (verdict: Verdict): void => {
+          if ('fault' in verdict) this.#refuse(socket, verdict.fault, callers.challenge(verdict.fault, target.path));
+          else if (!endpoints.isFor(endpoint, verdict.tenant)) refuse(this.#noSuchPath);
+          else this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, verdict));
+        };
+        const verdict = callers.admit(request, target.path, endpoint);
+        if (!(verdict instanceof Promise)) decide(verdict);
+        else
+          void verdict.then((found) => {
+            if (!socket.destroyed) boundary.run(refuse, () => decide(found));
+          });
+      }
     });
-  };
+  }
+
+  #refuse(socket: Duplex, gatewayFault: GatewayFault, challenge?: string): void {
+    this.#options.gate.metrics.refused(gatewayFault.reason);
+    answerRaw(socket, gatewayFault, challenge === undefined ? [] : [`www-authenticate: ${challenge}`]);
+  }
 
   /** Refuses new connections from now on, since each is a session. */
   drain(): void {
@@ -118,28 +115,18 @@ export class WebSocketIngress {
     this.#server.close();
   }
 
-  #serve(webSocket: WebSocket, request: IncomingMessage, caller: Caller, facts: Facts | undefined): void {
+  #serve(webSocket: WebSocket, request: IncomingMessage, sender: Sender): void {
     const { bus, delivery, gate, meter, requestMs } = this.#options;
-    const { boundary, rate, limits, metrics, unread } = gate;
+    const { boundary, rate, limits, metrics } = gate;
     const socket: Socket = request.socket;
-    const address = gate.addresses.of(request);
-    // A connection whose other end is gone without a word is found out by asking it.
-    let isAlive = true;
-    const outgoing = new Outgoing(webSocket, {
-      maxWaiting: limits.maxInFlightPerSession,
-      maxBufferedBytes: limits.maxBufferedBytes,
-      cutOff: () => unread.cutOff(socket),
-      wrote: () => unread.wrote(socket, () => address),
-      taken: () => {
-        isAlive = true;
-      },
-    });
-    const origin = facts === undefined ? gate.addresses.originOf(request) : undefined;
+    const address = gate.callers.addresses.of(request);
+    const alive = new Alive(webSocket);
+    const outgoing = this.#outgoing(webSocket, socket, address, alive);
     const client = new DuplexClient({
       bus,
       delivery,
       limits,
-      caller: origin === undefined ? caller : { ...caller, origin },
+      caller: sender.byOrigin(request),
       meter,
       boundary,
       rate,
@@ -150,26 +137,10 @@ export class WebSocketIngress {
       ended: () => webSocket.close(goingAway),
     });
     metrics.streams.inc();
-    const { endpoint } = caller;
-    if (facts !== undefined)
-      webSocket.once(
-        'close',
-        gate.credentialLifetimes.begin(
-          {
-            facts,
-            request,
-            endpoint,
-            changed: (now, hasOtherRights) =>
-              client.proves(withAddress(knownCaller(now, endpoint, gate.proofs), request, gate), hasOtherRights),
-          },
-          () => webSocket.close(policyViolation),
-        ),
-      );
-    const pings = setInterval(() => {
-      if (!isAlive) webSocket.terminate();
-      isAlive = false;
-      webSocket.ping();
-    }, pingMs).unref();
+    const stopFollowing = sender.follow(
+      (caller, hasOtherRights) => client.proves(caller, hasOtherRights),
+      () => webSocket.close(policyViolation),
+    );
     boundFrames(webSocket, socket, {
       lease: gate.bodies.lease(address),
       requestMs,
@@ -177,9 +148,6 @@ export class WebSocketIngress {
         metrics.refused(reason);
         webSocket.terminate();
       },
-    });
-    webSocket.on('pong', () => {
-      isAlive = true;
     });
     webSocket.on('ping', (data: Buffer) => outgoing.pong(data));
     webSocket.on('message', (data: Buffer, isBinary: boolean) => {
@@ -195,9 +163,46 @@ export class WebSocketIngress {
       if (code.startsWith(brokenFrame)) metrics.refused(code === tooLarge ? 'message.too_large' : 'message.invalid');
     });
     webSocket.on('close', () => {
-      clearInterval(pings);
+      stopFollowing?.();
+      alive.stop();
       metrics.streams.dec();
       void client.end();
     });
+  }
+
+  #outgoing(webSocket: WebSocket, socket: Socket, address: string, alive: Alive): Outgoing {
+    const { limits, unread } = this.#options.gate;
+    const client = { address: () => address };
+    return new Outgoing(webSocket, {
+      maxWaiting: limits.maxInFlightPerSession,
+      maxBufferedBytes: limits.maxBufferedBytes,
+      cutOff: () => unread.cutOff(socket),
+      wrote: () => unread.wrote(socket, client),
+      taken: () => alive.seen(),
+    });
+  }
+}
+
+/** Finds a connection whose other end is gone without a word, by asking it. */
+class Alive {
+  #isSeen = true;
+  readonly #pings: NodeJS.Timeout;
+
+  constructor(webSocket: WebSocket) {
+    this.#pings = setInterval(() => {
+      if (!this.#isSeen) webSocket.terminate();
+      this.#isSeen = false;
+      webSocket.ping();
+    }, pingMs).unref();
+    webSocket.on('pong', () => this.seen());
+  }
+
+  /** The other end has answered, or taken bytes. */
+  seen(): void {
+    this.#isSeen = true;
+  }
+
+  stop(): void {
+    clearInterval(this.#pings);
   }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readAccept } from './read-accept.ts';
+import { readAccept } from './media.ts';
 
 it.each([
   [undefined, true, false],

@@ -1,3 +1,7 @@
+/** What a POST says of its body, and of the answers that it takes. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { fault, type GatewayFault } from '@omnibus/protocol';
+
 export interface Accepted {
   readonly json: boolean;
   readonly events: boolean;
@@ -32,8 +36,20 @@ export function readAccept(header: string | undefined): Accepted {
 }
 
 /** Whether a header names JSON; parameters and case do not matter. */
-export function isJsonMediaType(header: string | undefined): boolean {
+function isJsonMediaType(header: string | undefined): boolean {
   if (header === undefined) return false;
   if (header === 'application/json') return true;
   return header.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
+}
+
+/** Refuses a body by its headers, before it is read. @param maxBytes bound of a body. */
+export function checkBodyHeaders(headers: IncomingHttpHeaders, maxBytes: number): GatewayFault | undefined {
+  if (!isJsonMediaType(headers['content-type'])) return fault('http.media_type');
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') return fault('http.content_encoding');
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked')
+    return fault('http.invalid', 'the only transfer coding taken is chunked');
+  if (Number(headers['content-length'] ?? 0) <= maxBytes) return undefined;
+  return fault('message.too_large', `the body is larger than ${maxBytes} bytes`, { maxBytes });
 }
