@@ -102,6 +102,14 @@ describe('a session worker', () => {
     });
   });
 
+  it.each([{ name: 'test' }, {}, { name: '', version: 7 }])(
+    'opens a session for a client that says %j of itself',
+    async (clientInfo) => {
+      const opened = await initialize({ protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
+      expect(opened).toMatchObject({ kind: 'opened' });
+    },
+  );
+
   it('answers each junk payload, whatever it is and wherever it comes in, and serves on', async () => {
     const { session, worker: self } = await open();
     const key = sessionKey(session);
