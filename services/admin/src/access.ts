@@ -4,21 +4,11 @@ import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { Audit } from '@omnibus/audit';
 import type { Config } from '@omnibus/config';
-import { bearerChallenge, type Authenticator, type Facts, type Verdict } from '@omnibus/identity';
+import { bearerChallenge, type Authenticator, type Verdict } from '@omnibus/identity';
 import type { AdminAct, AdminAnswer, Faults, Metrics } from '@omnibus/telemetry';
 import { recordAct } from './act-records.ts';
 import type { Recovery } from './recovery.ts';
-import { mayDo, mayDoForTenant, rolesOf, tenantOf, whoMay, type AdminRole } from './roles.ts';
-
-/** The person who sent a request. */
-export interface Administrator {
-  /** The person's name in logs and in answers. */
-  readonly name: string;
-  readonly roles: readonly AdminRole[];
-  readonly facts: Facts | undefined;
-  /** The only tenant whose state he may see, if he is the administrator of one. */
-  readonly tenant?: string | undefined;
-}
+import { mayDo, mayDoForTenant, rolesOf, tenantOf, whoMay, type Administrator } from './roles.ts';
 
 export interface AdminAccessOptions {
   /** The configuration as it is now. */

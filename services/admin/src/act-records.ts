@@ -1,7 +1,7 @@
 /** Audit records of what administrators do, and of what they are refused. */
 import type { IncomingMessage } from 'node:http';
 import type { Audit, Outcome } from '@omnibus/audit';
-import type { Administrator } from './access.ts';
+import type { Administrator } from './roles.ts';
 
 /** Details of one act for people, without secrets. */
 export type ActDetails = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;

@@ -1,7 +1,7 @@
 /** Who may see and decide a call that waits for approvers. */
 import { approvalObstacle, isNamed, type Approvable } from '@omnibus/identity';
 import type { ApprovalRecord } from '@omnibus/protocol';
-import type { Administrator } from './access.ts';
+import type { Administrator } from './roles.ts';
 
 /** What of a person counts for that. */
 export type Approver = Pick<Administrator, 'roles' | 'facts'>;

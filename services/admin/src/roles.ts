@@ -2,6 +2,16 @@
 import { groupNames, isNamed, type Facts } from '@omnibus/identity';
 import type { AdminAct } from '@omnibus/telemetry';
 
+/** The person who sent a request. */
+export interface Administrator {
+  /** The person's name in logs and in answers. */
+  readonly name: string;
+  readonly roles: readonly AdminRole[];
+  readonly facts: Facts | undefined;
+  /** The only tenant whose state he may see, if he is the administrator of one. */
+  readonly tenant?: string | undefined;
+}
+
 export type AdminRole = 'viewer' | 'operator' | 'auditor' | 'approver' | 'admin';
 
 /** People as the configuration lists them: `group:NAME`, `group:ISSUER|NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */

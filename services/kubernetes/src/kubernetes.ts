@@ -20,11 +20,11 @@ import {
   serviceLabel,
   type Read,
   type ReadOptions,
-  type ServerObject,
 } from './objects.ts';
+import type { ServerObject, ObjectStatus } from './server-object.ts';
 import { readProfile, type ReadProfile } from './profiles.ts';
 import { Secrets, secretId } from './secrets.ts';
-import { comparable, profileStatus, serverStatus, type ObjectStatus } from './status.ts';
+import { comparable, profileStatus, serverStatus } from './status.ts';
 
 /** The servers and profiles that were found, under the names that the gateway gives them. */
 export interface Discovered {

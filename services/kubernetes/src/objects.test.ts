@@ -1,6 +1,7 @@
 /** What is read of an `McpServer` that is to be run. */
 import { expect, it } from 'vitest';
-import { readObject, type Read, type ServerObject } from './objects.ts';
+import { readObject, type Read } from './objects.ts';
+import type { ServerObject } from './server-object.ts';
 import { podObjects, type PodSettings } from './pod-objects.ts';
 
 const pods: PodSettings = {

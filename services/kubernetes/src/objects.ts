@@ -8,7 +8,7 @@ import { forbiddenHost } from '@omnibus/backend/transport';
 import { loadConfig, type ServerConfig } from '@omnibus/config';
 import { hasTemplates, isObject, isToken } from '@omnibus/protocol';
 import { exposedPort, type Pod, type PodSettings } from './pod-objects.ts';
-import type { ObjectStatus } from './status.ts';
+import type { ServerObject } from './server-object.ts';
 
 export const group = 'omnibus.dev';
 export const crdVersion = 'v1alpha1';
@@ -20,21 +20,6 @@ const annotation = {
   type: `${group}/type`,
   description: `${group}/description`,
 };
-
-/** The members of an object that are read. */
-export interface ServerObject {
-  readonly kind: 'McpServer' | 'McpProfile' | 'Service';
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly generation: number;
-  readonly spec: Readonly<Record<string, unknown>>;
-  readonly annotations: Readonly<Record<string, string>>;
-  /** Time of its creation, in ISO 8601. */
-  readonly createdAt: string;
-  /** Its present status; undefined where none was written yet. */
-  readonly status: ObjectStatus | undefined;
-}
 
 /** Members of the spec of an `McpServer` that are taken as they are; they have the names of the configuration file. */
 const fields = [

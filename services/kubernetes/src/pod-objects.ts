@@ -3,7 +3,7 @@
  * only the gateway, a Service, and a Deployment. A program that speaks MCP on stdin and stdout is wrapped by `omnibus expose`, which an init
  * container copies next to it, so that any image can be used as it is.
  */
-import type { ServerObject } from './objects.ts';
+import type { ServerObject } from './server-object.ts';
 
 /** `discovery.kubernetes.pods` of the configuration. */
 export interface PodSettings {

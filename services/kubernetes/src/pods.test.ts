@@ -10,7 +10,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { openClient, type KubernetesClient } from './client.ts';
-import { readObject, type ServerObject } from './objects.ts';
+import { readObject } from './objects.ts';
+import type { ServerObject } from './server-object.ts';
 import type { PodSettings } from './pod-objects.ts';
 import { Pods, type PodTarget } from './pods.ts';
 

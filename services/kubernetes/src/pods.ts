@@ -9,7 +9,7 @@
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger } from '@omnibus/telemetry';
 import { codeOf, messageOf, type KubernetesClient, type PatchKind } from './client.ts';
-import type { ServerObject } from './objects.ts';
+import type { ServerObject } from './server-object.ts';
 import { podObjects, type Pod, type PodObject, type PodSettings } from './pod-objects.ts';
 
 /** An `McpServer` and the pod it asks for. */

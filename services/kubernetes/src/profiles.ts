@@ -4,7 +4,8 @@
  */
 import { loadConfig, type ProfileConfig } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
-import { serverNameOf, type ServerObject } from './objects.ts';
+import { serverNameOf } from './objects.ts';
+import type { ServerObject } from './server-object.ts';
 
 export type ReadProfile =
   /** `missing`: servers it names that are not there. */

@@ -1,26 +1,8 @@
 /** The status of objects, for `kubectl get` and `kubectl wait`. */
 import type { CatalogRecord } from '@omnibus/protocol';
 import type { ReadProfile } from './profiles.ts';
-import type { Read, ServerObject } from './objects.ts';
-
-interface Condition {
-  readonly type: 'Ready' | 'Deployed';
-  readonly status: 'True' | 'False';
-  readonly reason: string;
-  readonly message: string;
-  readonly observedGeneration: number;
-  readonly lastTransitionTime: string;
-}
-
-export interface ObjectStatus {
-  readonly observedGeneration: number;
-  readonly conditions: readonly Condition[];
-  /** Number of tools of an `McpServer`. */
-  readonly tools?: number;
-  readonly revision?: string | null;
-  /** Path of an `McpProfile` that is served. */
-  readonly endpoint?: string | null;
-}
+import type { Read } from './objects.ts';
+import type { Condition, ObjectStatus, ServerObject } from './server-object.ts';
 
 type Said = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 

@@ -1,17 +1,11 @@
 /** Behaviour that both implementations must have; the tests run against each of them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BusError } from '../errors.ts';
-import type { Bus, BusFault, OnFault, ReplyObserver } from '../bus.ts';
+import type { BusFault, OnFault, ReplyObserver } from '../bus.ts';
 import { forEveryone, subject } from '../subject.ts';
+import type { BusUnderTest } from './bus-under-test.ts';
 import { Heard } from './heard.ts';
 import { storesContract } from './stores-contract.ts';
-
-export interface BusUnderTest {
-  /** Two ends of one bus: the same object in one process, two connections over NATS. */
-  readonly near: Bus;
-  readonly far: Bus;
-  [Symbol.asyncDispose](): Promise<void>;
-}
 
 const greetings = subject<{ readonly text: string }, { readonly text: string }>('contract-greetings');
 const notes = subject<{ readonly number: number }>('contract-notes');

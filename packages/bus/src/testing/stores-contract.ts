@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Bucket, BusFault, Journal, JournalDefinition, KeyValueChange } from '../bus.ts';
 import { subject, type Subject } from '../subject.ts';
-import type { BusUnderTest } from './contract.ts';
+import type { BusUnderTest } from './bus-under-test.ts';
 import { Heard } from './heard.ts';
 
 /** @param bus and `faults` of the current test. */

@@ -14,6 +14,7 @@ import { busAddress, examineBus } from '@omnibus/setup/bus';
 import { findSealingKeys } from '@omnibus/setup/sealing-key';
 import type { Starting } from '../gateway.ts';
 import { answer, answerJson, runCommand } from '../output/outcome.ts';
+import type { Finding } from './finding.ts';
 import { identityFindings } from './identity-findings.ts';
 import { serverFindings } from './server-findings.ts';
 import { needSettings, type Overrides } from './settings.ts';
@@ -21,15 +22,6 @@ import { needSettings, type Overrides } from './settings.ts';
 export interface DoctorOptions extends Overrides, Starting {
   readonly config?: string;
   readonly json?: boolean;
-}
-
-export interface Finding {
-  readonly about: string;
-  /** `unchecked`: it could not be checked from here, and may be good or bad. */
-  readonly state: 'good' | 'warning' | 'unchecked' | 'bad';
-  readonly text: string;
-  /** What the operator can do about it. */
-  readonly advice?: string;
 }
 
 const busMs = 5_000;

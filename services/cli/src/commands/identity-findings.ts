@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Config } from '@omnibus/config';
 import { createLogger } from '@omnibus/telemetry';
 import { identityWarnings } from '@omnibus/setup/warnings';
-import type { Finding } from './doctor.ts';
+import type { Finding } from './finding.ts';
 
 /** @param isEdge whether clients connect to the process; another one goes on without, and knows nobody at its admin port. */
 export async function identityFindings(

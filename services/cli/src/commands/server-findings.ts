@@ -8,7 +8,7 @@ import type { StartGateway } from '../gateway.ts';
 import { counted } from '../output/counted.ts';
 import { hideEnvironment } from '../serving/hide-environment.ts';
 import { adviceFor } from '@omnibus/admin';
-import type { Finding } from './doctor.ts';
+import type { Finding } from './finding.ts';
 
 export async function serverFindings(config: Config, baseFolder: string, start: StartGateway): Promise<Finding[]> {
   if (enabledServers(config).size === 0)

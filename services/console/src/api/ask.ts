@@ -1,7 +1,6 @@
 /** Requests to the API of the process that served the page. */
 import { computed, signal } from '@preact/signals';
 import { hideAddress } from '../route.ts';
-import type { Granted } from './sign-in.ts';
 
 /** A refusal of the API, or no answer, with a message for the user. */
 export class ApiProblem extends Error {
@@ -24,6 +23,12 @@ export interface Challenge {
   readonly scope: string | undefined;
   /** The client id that this page has at the issuer; undefined where it registers itself. */
   readonly client: string | undefined;
+}
+
+/** A token, and the way to the next one: undefined once the issuer gives no more. */
+export interface Granted {
+  readonly token: string;
+  readonly renew: () => Promise<Granted | undefined>;
 }
 
 const base = new URL('./api/v1/', document.baseURI);

@@ -4,13 +4,7 @@
  * holds what proves that it was this tab that began; it is removed when the user comes back.
  */
 
-import type { Challenge } from './ask.ts';
-
-/** A token, and the way to the next one: undefined once the issuer gives no more. */
-export interface Granted {
-  readonly token: string;
-  readonly renew: () => Promise<Granted | undefined>;
-}
+import type { Challenge, Granted } from './ask.ts';
 
 /** What is needed for the token request. */
 interface Begun {

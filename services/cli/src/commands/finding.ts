@@ -1,0 +1,9 @@
+/** What `omnibus doctor` has found about one subject. */
+export interface Finding {
+  readonly about: string;
+  /** `unchecked`: it could not be checked from here, and may be good or bad. */
+  readonly state: 'good' | 'warning' | 'unchecked' | 'bad';
+  readonly text: string;
+  /** What the operator can do about it. */
+  readonly advice?: string;
+}
