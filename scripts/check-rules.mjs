@@ -1,6 +1,7 @@
 /** Rules of this project that no linter has, each with the place where it is explained. Prints every violation, and fails when there is one. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { strayImports } from './directions.mjs';
 import { long } from './lanes.mjs';
 import { circlesOf } from './import-circles.mjs';
 import { strayVersions } from './package/versions.mjs';
@@ -125,6 +126,10 @@ for (const file of texts) {
   for (const problem of problems) console.error(`${file}:${problem}`);
 }
 
+for (const problem of strayImports(files)) {
+  violations += 1;
+  console.error(problem);
+}
 /** Bounds on the imports between the top-level parts of a service (`service-arrows.mjs`). */
 const maxArrows = { session: 33, backend: 18, edge: 25 };
 for (const [service, allowed] of Object.entries(maxArrows)) {

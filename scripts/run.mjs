@@ -220,12 +220,11 @@ function buildToRun() {
   else run('tsc', ['-b', '--noCheck', 'services/gateway']);
 }
 
-/** Checks types, lint with layout, the direction of imports, dead code, and rules of the project. */
+/** Checks types, lint with layout, dead code, and rules of the project, the direction of imports among them. */
 function check() {
   build();
   run('oxfmt', ['--check', ...sources]);
   run('oxlint', ['--type-aware', '--deny-warnings', ...sources]);
-  run('turbo', ['boundaries', '--no-color']);
   run('knip', ['--no-progress']);
   run('node', ['scripts/check-rules.mjs']);
 }
