@@ -132,5 +132,14 @@ export const causes = [
   ['browsers', /^test\/console\/|-(browser|pages)\.|^test\/outside\/sign-in\./],
   ['builds, packages, charts', /^test\/(package|deploy|discovery)\//],
   ['faults, generated traffic and schedules', /^test\/(chaos|fuzz|isolation|properties|upgrade|matrix)\//],
+  [
+    'sign-ins, credentials, approvals',
+    /^test\/outside\/(sign-in|credentials|authorization|approvals|identity|caller-headers|secret|recipes|teams)/,
+  ],
+  ['command line', /^test\/e2e\/command/],
+  [
+    'session workers, edges and networks that fail',
+    /^test\/(e2e\/(survival|failure|circuit|reconnect|replicas|resumption)|outside\/sessions)/,
+  ],
   ['other tests of a running gateway', /^/],
 ];

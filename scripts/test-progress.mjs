@@ -1,6 +1,6 @@
 /**
  * A reporter for vitest that prints the running file, the number of remaining files, and at the end the slowest files. With OMNIBUS_WHERE
- * (`npm test -- --where`) it also prints the 40 slowest files and tests, and the causes that the time goes to.
+ * (`npm test -- --where`) it also prints, as tables in Markdown, the causes that the time goes to, and the 40 slowest files and tests.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -67,32 +67,60 @@ export default class TestProgress {
     if (this.#running.size > 0) console.log(`omnibus: not ended: ${[...this.#running].join(', ')}`);
   }
 
+  /** Tables in Markdown, as CONTRIBUTING.md has them. */
   #where() {
-    console.log(`\nslowest files (seconds):`);
-    for (const [file, duration] of first(this.#durations)) console.log(`${seconds(duration)}  ${file}`);
-    console.log(`\nslowest tests (seconds):`);
-    for (const [test, duration] of first(this.#tests)) console.log(`${seconds(duration)}  ${test}`);
-    const sums = new Map(causes.map(([cause]) => [cause, 0]));
+    const sums = new Map(causes.map(([cause]) => [cause, { duration: 0, count: 0 }]));
     for (const [file, duration] of this.#durations) {
-      const [cause] = causes.find(([, pattern]) => pattern.test(file));
-      sums.set(cause, sums.get(cause) + duration);
+      const sum = sums.get(causes.find(([, pattern]) => pattern.test(file))[0]);
+      sum.duration += duration;
+      sum.count += 1;
     }
     const lone = [...this.#alone].reduce((sum, file) => sum + this.#durations.get(file), 0);
     const started = existsSync(starts) ? readFileSync(starts, 'utf8').trim().split('\n').map(Number) : [];
-    console.log(`\nwhere the time of files goes (seconds; files run beside each other):`);
-    for (const [cause, duration] of sums) console.log(`${seconds(duration)}  ${cause}`);
-    console.log(`of this:\n${seconds(lone)}  files that run alone, one after the other`);
-    console.log(
-      `${seconds(started.reduce((sum, each) => sum + each, 0))}  from the start of a process to the first line that its test waits for (${started.length} processes)`,
+    const all = [...this.#durations.values()].reduce((sum, duration) => sum + duration, 0);
+    console.log('\nWhere the time goes. Files run beside each other, so their sum is more than the run takes.\n');
+    table(
+      ['cause', 'files', 'seconds'],
+      [
+        ...[...sums]
+          .filter(([, { count }]) => count > 0)
+          .toSorted(([, one], [, other]) => other.duration - one.duration)
+          .map(([cause, { duration, count }]) => [cause, count, seconds(duration)]),
+        ['**all**', this.#durations.size, seconds(all)],
+        ['of this: files that run alone, one after the other', this.#alone.size, seconds(lone)],
+        [
+          `of this: from the start of a process to the first line that its test waits for (${started.length} processes)`,
+          '',
+          seconds(started.reduce((sum, each) => sum + each, 0)),
+        ],
+      ],
+    );
+    console.log('');
+    table(
+      ['slowest files', 'seconds'],
+      first(this.#durations).map(([file, duration]) => [file, seconds(duration)]),
+    );
+    console.log('');
+    table(
+      ['slowest tests', 'seconds'],
+      first(this.#tests).map(([test, duration]) => [test.replaceAll('|', '\\|'), seconds(duration)]),
     );
   }
+}
+
+/** Prints a table. @param {readonly string[]} head @param {readonly (readonly (string | number)[])[]} rows the last column has numbers */
+function table(head, rows) {
+  const line = (cells) => console.log(`| ${cells.join(' | ')} |`);
+  line(head);
+  line(head.map((_, index) => (index === head.length - 1 ? '---:' : '---')));
+  for (const row of rows) line(row);
 }
 
 const first = (durations) => [...durations].toSorted(([, one], [, other]) => other - one).slice(0, slowest);
 
 const nameOf = (module) => relative(process.cwd(), module.moduleId);
 
-const seconds = (milliseconds) => (milliseconds / 1_000).toFixed(1).padStart(7);
+const seconds = (milliseconds) => (milliseconds / 1_000).toFixed(1);
 
 /** @param {number} milliseconds */
 function minutes(milliseconds) {

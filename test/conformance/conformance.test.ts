@@ -31,7 +31,7 @@ const legs = ['legacy', 'modern'] as const;
 const runs = ['0.1.16', '2025-11-25', '2026-07-28', 'resumed'] as const;
 
 /** The suites mostly wait, so they run in parallel through one gateway, each with its own fixture. */
-describe.each(shapesOfLane)('through the gateway, %s,', (shape) => {
+describe.each(shapesOfLane)('through the gateway, %s,', { concurrent: true, timeout: 180_000 }, (shape) => {
   const stack = new AsyncDisposableStack();
   let gateway: GatewayUnderTest;
 
@@ -77,25 +77,28 @@ describe.each(shapesOfLane)('through the gateway, %s,', (shape) => {
       ).toEqual([]);
   }
 
-  describe.each(legs)('to a %s server,', { concurrent: true, timeout: 180_000 }, (era) => {
-    it('conformance 0.1.16 `server --suite all` passes', async () => {
-      const { status, output, scenarios } = await runSuite(
-        '@modelcontextprotocol/conformance',
-        inFront(era, '0.1.16'),
-        ['--suite', 'all'],
-      );
-      expect(status, output).toBe(0);
-      expect(scenarios.size).toBeGreaterThanOrEqual(30);
-    });
+  it.each(legs)('to a %s server, conformance 0.1.16 `server --suite all` passes', async (era) => {
+    const { status, output, scenarios } = await runSuite('@modelcontextprotocol/conformance', inFront(era, '0.1.16'), [
+      '--suite',
+      'all',
+    ]);
+    expect(status, output).toBe(0);
+    expect(scenarios.size).toBeGreaterThanOrEqual(30);
+  });
 
-    it('conformance 0.2.0-alpha.12 `server --requirements 2025-11-25` passes, session lifecycle included', () =>
+  it.each(legs)(
+    'to a %s server, conformance 0.2.0-alpha.12 `server --requirements 2025-11-25` passes, session lifecycle included',
+    (era) =>
       passes(inFront(era, '2025-11-25'), ['--requirements', '2025-11-25'], 33, [
         'server-session-lifecycle',
         'json-schema-2020-12',
         'server-sse-polling',
-      ]));
+      ]),
+  );
 
-    it('conformance 0.2.0-alpha.12 `server --requirements 2026-07-28` passes, header validation included', () =>
+  it.each(legs)(
+    'to a %s server, conformance 0.2.0-alpha.12 `server --requirements 2026-07-28` passes, header validation included',
+    (era) =>
       passes(
         inFront(era, '2026-07-28'),
         [
@@ -112,8 +115,8 @@ describe.each(shapesOfLane)('through the gateway, %s,', (shape) => {
           'json-schema-2020-12',
           ...(era === 'modern' ? taskScenarios : []),
         ],
-      ));
-  });
+      ),
+  );
 
   it('a stream that the server closes before it answers is resumed without the client noticing', async () => {
     using client = await RawClient.open(inFront('legacy', 'resumed'));
@@ -155,6 +158,8 @@ async function asClient(scenario: string, revision: string): Promise<void> {
     scenario,
     '--spec-version',
     revision,
+    '--timeout',
+    '120000',
     '-o',
     folder,
   ]);
@@ -165,4 +170,4 @@ async function asClient(scenario: string, revision: string): Promise<void> {
   expect(status, run.output()).toBe(0);
 }
 
-it.each(clientScenarios)('as a client, the gateway passes %s at %s', asClient);
+it.concurrent.each(clientScenarios)('as a client, the gateway passes %s at %s', { timeout: 180_000 }, asClient);

@@ -3,7 +3,7 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Heard } from '@omnibus/bus/testing';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { EraServer } from '../matrix/era-server.ts';
 import { EventReader } from '../support/event-reader.ts';
@@ -61,13 +61,13 @@ describe('consent, when the worker that holds the session is replaced', () => {
   let era: EraServer;
   let gateway: GatewayUnderTest;
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     era = await EraServer.start('2025-11-25');
-    gateway = await startGateway('nats', { timeouts: { drain: '6s' }, mcpServers: { era: { url: era.url } } });
+    gateway = await startGateway('nats', { mcpServers: { era: { url: era.url } } });
     await untilListed(gateway.url, 'form');
   });
 
-  afterEach(async () => {
+  afterAll(async () => {
     await gateway[Symbol.asyncDispose]();
     await era[Symbol.asyncDispose]();
   });
@@ -127,8 +127,40 @@ describe('consent, when the worker that holds the session is replaced', () => {
   });
 });
 
+/** Each test has a server of its own, at the endpoint of that server. */
 describe.each(shapes)('clients kept apart, %s', (shape) => {
+  const all = new AsyncDisposableStack();
   let stack: AsyncDisposableStack;
+  let url: string;
+  const notes = new Heard<Note>();
+  const folders: string[] = [];
+
+  beforeAll(async () => {
+    const newFolder = async (name: string): Promise<string> => {
+      const folder = await realpath(await mkdtemp(join(tmpdir(), `omnibus-${name}-`)));
+      all.defer(() => rm(folder, { recursive: true }));
+      return folder;
+    };
+    const journal = join(await newFolder('notes'), 'notes');
+    for (const name of ['public', 'alice', 'bob']) folders.push(await newFolder(name));
+    for (const folder of folders) await writeFile(join(folder, 'file.txt'), `the file in ${folder}`);
+    const asking = all.use(await KeeperHost.start('asking', '2025-11-25', notes.add));
+    const touched = all.use(await KeeperHost.start('touched', '2025-11-25', () => undefined));
+    const era = all.use(await EraServer.start('2025-11-25'));
+    ({ url } = all.use(
+      await startGateway(shape, {
+        mcpServers: {
+          asking: { url: asking.url('http') },
+          files: { command: join(root, 'node_modules/.bin/mcp-server-filesystem'), args: [folders[0]] },
+          pipe: { command: 'node', args: [fixturePath('keeper-stdio'), '2025-11-25', 'pipe', journal] },
+          touched: { url: touched.url('http') },
+          era: { url: era.url },
+        },
+      }),
+    ));
+  });
+
+  afterAll(() => all.disposeAsync());
 
   beforeEach(() => {
     stack = new AsyncDisposableStack();
@@ -136,10 +168,10 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
 
   afterEach(() => stack.disposeAsync());
 
-  async function serve(mcpServers: JsonObject, tool: string): Promise<string> {
-    const { url } = stack.use(await startGateway(shape, { mcpServers }));
-    await untilListed(url, tool);
-    return url;
+  /** The endpoint of a server, once it offers a tool. */
+  async function endpointOf(server: string, tool: string): Promise<string> {
+    await untilListed(`${url}/${server}`, tool);
+    return `${url}/${server}`;
   }
 
   async function open(kind: CallerKind, url: string): Promise<Caller> {
@@ -149,10 +181,8 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
   }
 
   it('what a server asks on its standing stream reaches the session it asks, not the one that happens to have a call in flight', async () => {
-    const notes = new Heard<Note>();
-    const host = stack.use(await KeeperHost.start('web', '2025-11-25', notes.add));
-    const url = await serve({ web: { url: host.url('http') } }, 'later');
-    const [asker, busy] = [await open(formsOnly, url), await open(formsOnly, url)];
+    const endpoint = await endpointOf('asking', 'later');
+    const [asker, busy] = [await open(formsOnly, endpoint), await open(formsOnly, endpoint)];
     const busyId = busy.newId();
     const waiting = busy.request('tools/call', { name: 'wait', arguments: { marker: busy.newMarker() } }, busyId);
     await notes.untilSome(({ kind }) => kind === 'secret');
@@ -167,19 +197,11 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
   });
 
   it('the roots of one client without a session open nothing to another: the official filesystem server', async () => {
-    const folders = await Promise.all(
-      ['public', 'alice', 'bob'].map(async (name) => realpath(await mkdtemp(join(tmpdir(), `omnibus-${name}-`)))),
-    );
-    stack.defer(async () => void (await Promise.all(folders.map((folder) => rm(folder, { recursive: true })))));
     const [open_, alice, bob] = folders as [string, string, string];
-    await Promise.all(folders.map((folder) => writeFile(join(folder, 'file.txt'), `the file in ${folder}`)));
-    const url = await serve(
-      { files: { command: join(root, 'node_modules/.bin/mcp-server-filesystem'), args: [open_] } },
-      'read_text_file',
-    );
+    const endpoint = await endpointOf('files', 'read_text_file');
     /** @returns the text of the answer to a client that has these roots. */
     const read = async (roots: string | undefined, folder: string): Promise<string> => {
-      using client = new ModernClient(url, roots === undefined ? {} : { roots: {} });
+      using client = new ModernClient(endpoint, roots === undefined ? {} : { roots: {} });
       const call = { name: 'read_text_file', arguments: { path: join(folder, 'file.txt') } };
       let answer = await client.request('tools/call', call);
       while (answer.last.result?.['resultType'] === 'input_required') {
@@ -201,13 +223,8 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
   });
 
   it('log messages of two calls in flight at a shared program reach nobody else, and those of a call that is alone reach its client', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'omnibus-notes-'));
-    stack.defer(() => rm(folder, { recursive: true }));
-    const url = await serve(
-      { pipe: { command: 'node', args: [fixturePath('keeper-stdio'), '2025-11-25', 'pipe', join(folder, 'notes')] } },
-      'talk',
-    );
-    const callers = await Promise.all([1, 2, 3].map(() => open(plainKind, url)));
+    const endpoint = await endpointOf('pipe', 'talk');
+    const callers = await Promise.all([1, 2, 3].map(() => open(plainKind, endpoint)));
     const talk = (caller: Caller, marker: string) =>
       caller.request('tools/call', { name: 'talk', arguments: { marker } });
     const [alone] = callers as [Caller];
@@ -222,13 +239,12 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
   });
 
   it('a resource that one session subscribed to is told of to that session', async () => {
-    const host = stack.use(await KeeperHost.start('web', '2025-11-25', () => undefined));
-    const url = await serve({ web: { url: host.url('http') } }, 'touch');
+    const endpoint = await endpointOf('touched', 'touch');
     const callers = await Promise.all(
-      [plainKind, plainKind, askable, { ...plainKind, wire: 'ws' } as const].map((kind) => open(kind, url)),
+      [plainKind, plainKind, askable, { ...plainKind, wire: 'ws' } as const].map((kind) => open(kind, endpoint)),
     );
     const markers = callers.map((caller) => caller.newMarker());
-    const uris = markers.map((marker) => `keeper-web://note/${marker}`);
+    const uris = markers.map((marker) => `keeper-touched://note/${marker}`);
     await Promise.all(
       callers.map((caller, index) => caller.request('resources/subscribe', { uri: uris[index] as string })),
     );
@@ -244,10 +260,9 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
   });
 
   it("a question of one task is answered by whoever holds that task, under no other task's name", async () => {
-    const era = stack.use(await EraServer.start('2025-11-25'));
-    const url = await serve({ era: { url: era.url } }, 'task');
-    using alice = new ModernClient(url, withTasks);
-    using bob = new ModernClient(url, withTasks);
+    const endpoint = await endpointOf('era', 'task');
+    using alice = new ModernClient(endpoint, withTasks);
+    using bob = new ModernClient(endpoint, withTasks);
     const created = await Promise.all(
       [alice, bob].map(async (client) => {
         const { taskId } = (await client.call('task')).last.result as { readonly taskId: string };

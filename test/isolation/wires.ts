@@ -287,7 +287,7 @@ function hearLine(observer: WireObserver, text: string): void {
 }
 
 export function webSocketWire(url: string, observer: WireObserver, headers: Credentials): Wire {
-  const socket = new WebSocket(url.replace(/^http(.*)mcp$/, 'ws$1ws'), 'mcp', { headers });
+  const socket = new WebSocket(url.replace(/^http(.*\/)mcp/, 'ws$1ws'), 'mcp', { headers });
   socket.on('message', (data) => hearLine(observer, String(data as Buffer)));
   const ready = new Promise<void>((resolve, reject) => {
     socket.once('open', () => resolve());

@@ -14,15 +14,18 @@ describe('edges that come and go', () => {
   let gateway: GatewayUnderTest;
   let worker: RunningProcess;
 
+  /** A fraction of the time that an unused session has is the time between two looks for idle ones. */
+  const configOf = (idleSession: string): object => ({
+    timeouts: { idleSession, unusedSession: '20s' },
+    mcpServers: { up: { url: upstream.url } },
+  });
+
   /** Number of streams that were detached before the test. */
   let before: number;
 
   beforeAll(async () => {
     upstream = await Upstream.start({ tools: [tool('echo')] });
-    gateway = await startGateway('nats', {
-      timeouts: { idleSession: '5s' },
-      mcpServers: { up: { url: upstream.url } },
-    });
+    gateway = await startGateway('nats', configOf('1h'));
     worker = gateway.processes.find((part) => part !== gateway.edge && part !== gateway.backend) as RunningProcess;
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('echo'));
@@ -67,17 +70,6 @@ describe('edges that come and go', () => {
     await client.delete();
   });
 
-  it('SIGKILL: a session whose only stream was read at an edge that is gone ends when it is idle', async () => {
-    const { edge, url } = await startEdge();
-    using client = await RawClient.open(gateway.url);
-    await EventReader.open(url, client.session as string);
-    const ready = 'omnibus_sessions{state="ready"}';
-    const others = (await measure(ready)) - 1;
-    await gateway.lose(edge);
-    await expect.poll(() => measure(ready), { interval: 500 }).toBeLessThanOrEqual(others);
-    expect((await client.request('ping')).status).toBe(404);
-  });
-
   it('while an edge is paused, messages go to streams of other edges, and it goes on when it is back', async () => {
     const { edge, url } = await startEdge();
     using client = await RawClient.open(gateway.url);
@@ -113,6 +105,19 @@ describe('edges that come and go', () => {
     for (const reader of readers) reader.break();
     await restarted;
     await expect.poll(async () => (await EventReader.open(gateway.url, client.session as string)).status).toBe(200);
+  });
+
+  it('SIGKILL: a session whose only stream was read at an edge that is gone ends when it is idle', async () => {
+    await gateway.configure(configOf('5s'));
+    await worker.line(/the changed configuration is applied/);
+    const { edge, url } = await startEdge();
+    using client = await RawClient.open(gateway.url);
+    await EventReader.open(url, client.session as string);
+    const ready = 'omnibus_sessions{state="ready"}';
+    const others = (await measure(ready)) - 1;
+    await gateway.lose(edge);
+    await expect.poll(() => measure(ready), { interval: 500 }).toBeLessThanOrEqual(others);
+    expect((await client.request('ping')).status).toBe(404);
   });
 });
 

@@ -22,7 +22,7 @@ describe('questions to clients, with session workers that come and go', () => {
 
   beforeAll(async () => {
     era = await EraServer.start('2025-11-25');
-    gateway = await startGateway('nats', { timeouts: { drain: '6s' }, mcpServers: { era: { url: era.url } } });
+    gateway = await startGateway('nats', { mcpServers: { era: { url: era.url } } });
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('form'));
   });
