@@ -130,13 +130,7 @@ export class SessionWorker {
   }
 
   private constructor(options: SessionWorkerOptions & Opened, sealer: Sealer) {
-    const {
-      bus,
-      wheel,
-      log,
-      metrics,
-      config: { limits },
-    } = options;
+    const { bus, wheel, log, metrics } = options;
     const { worker, stored, streams, made: features } = options;
     this.#features = features;
     this.#worker = worker;
@@ -145,21 +139,8 @@ export class SessionWorker {
     this.#settings = new ServerSettings(options.config);
     this.#views = this.#makeViews();
     this.#offers = new Offers({ bus, wheel, recordsOf: (place) => this.#views.get(place)?.records ?? [] });
-    this.#records = new SessionRecords({
-      records: stored,
-      worker,
-      wheel,
-      log,
-      maxAgeMs: sessionsBucket.maxAgeMs,
-      taken: (key) => this.#sessions.lose(key),
-    });
-    this.#heart = new Heartbeat<Presence>({
-      bus,
-      clock: wheel,
-      subject: subjects.presence,
-      sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects }),
-      returned: () => void this.#sessions.verify(),
-    });
+    this.#records = this.#makeRecords(stored);
+    this.#heart = this.#makeHeart();
     this.#peers = new Peers({ bus, wheel, worker });
     this.#edges = new Edges({
       bus,
@@ -168,99 +149,17 @@ export class SessionWorker {
       sessions: () => this.#sessions.held.sessions(),
       onDetach: (detached) => metrics.streamsDetached.inc(detached),
     });
-    this.#watch = new ExchangeWatch({
-      bus,
-      wheel,
-      log,
-      changed: (servers, hasGap) => this.#adaptersChanged(servers, hasGap),
-      workersChanged: () => this.#views.workersChanged(),
-      reaching: (server, workers) => this.#views.reaching(server, workers),
-      keptFor: (server, context) => this.#settings.keptFor(server, context),
-    });
+    this.#watch = this.#makeWatch();
     const nextExchangeId = idSequence<ExchangeId>(worker);
     this.#nextExchangeId = nextExchangeId;
-    this.#interest = new Interest({
-      bus,
-      wheel,
-      serversOf: (place) => this.#views.get(place)?.definition.servers ?? [],
-      inUse: () =>
-        new Set([
-          ...this.#sessions.held.values().map(({ session }) => this.#placeOf(session.caller)),
-          ...this.#stateless.listenedTo,
-        ]),
-    });
-    this.desk = new Desk({
-      worker,
-      config: () => this.#config,
-      sessions: () => this.#sessions,
-      clients: () => this.#stateless.clients,
-      peers: this.#peers,
-      edges: this.#edges,
-      watch: this.#watch,
-      views: this.#views,
-      offered: (endpoint, capabilities) => {
-        void this.#offers.settling({
-          place: endpoint,
-          declared: declaredBy(capabilities, false),
-          caller: { principal: anonymous, session: newRequestKey(), standsAlone: true, capabilities },
-        });
-        return this.#views.getAlone(endpoint, capabilities, anonymous);
-      },
-      waiting: () => features.waiting,
-    });
+    this.#interest = this.#makeInterest();
+    this.desk = this.#makeDesk();
     const callerProblem = this.#callerProblem();
     const factsOf = (caller: Caller): Facts | undefined => Proofs.factsOf(caller, this.#options.proofs);
     const used = (caller: Caller): void => this.#interest.use(this.#placeOf(caller));
     const config = (): Config => this.#config;
-    const frames = new FrameBudget({
-      wheel,
-      maxBytes: limits.maxKeptBytes,
-      maxBytesPerSession: limits.maxKeptBytesPerSession,
-      onDrop: (bound) => metrics.keptDropped.inc({ bound }),
-    });
-    const host: SessionHost & StatelessHost = {
-      bus,
-      wheel,
-      log,
-      metrics,
-      limits,
-      sealer,
-      streams,
-      frames,
-      callerProblem,
-      factsOf,
-      placeOf: this.#placeOf,
-      used,
-      gates: features.gates,
-      transforms: features.transforms,
-      watchers: features.watchers,
-      barrier: features.barrier,
-      resultGates: features.resultGates,
-      sessionEnded: (key) => features.sessionEnded(key),
-      adapters: this.#watch,
-      offers: this.#offers,
-      isEdgeThere: this.#edges.isThere,
-      sessionWorkers: this.#peers.workers,
-      drainMs: () => this.#config.timeouts.drain,
-      nextExchangeId,
-      isSure: () => this.#heart.isSure,
-      confirm: (key) => this.#sessions.confirm(key),
-      nextQuestionId: idSequence<QuestionId>(worker),
-      passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
-      hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,
-      accessOf: features.access.of,
-      timeLimits: this.#settings.timeLimits,
-      whoFor: (server, caller) => (this.#settings.isOwned(server) ? whoOf(factsOf(caller)) : {}),
-      view: (caller, declared?: Declared) =>
-        this.#views.get(this.#placeOf(caller), declared, this.#features.access.of(caller)?.sight),
-      viewAlone: (caller, capabilities) =>
-        this.#views.getAlone(
-          this.#placeOf(caller),
-          capabilities,
-          caller.principal,
-          this.#features.access.of(caller)?.sight,
-        ),
-    };
+    const frames = this.#makeFrames();
+    const host = this.#makeHost({ sealer, streams, frames, callerProblem, factsOf, used });
     const owned = {
       bus,
       wheel,
@@ -282,6 +181,149 @@ export class SessionWorker {
     });
     this.#adoption = new Adoption({ ...owned, sessions: this.#sessions, hasRoom: () => this.#opening.hasRoom() });
     this.#stateless = new StatelessRequests(host, worker, () => this.#config.timeouts.human);
+    this.#measure(frames);
+  }
+
+  #makeHeart(): Heartbeat<Presence> {
+    const { bus, wheel } = this.#options;
+    return new Heartbeat<Presence>({
+      bus,
+      clock: wheel,
+      subject: subjects.presence,
+      sign: (isLeaving) => ({ worker: this.#worker, isLeaving, reconnects: bus.reconnects }),
+      returned: () => void this.#sessions.verify(),
+    });
+  }
+
+  #makeFrames(): FrameBudget {
+    const {
+      wheel,
+      metrics,
+      config: { limits },
+    } = this.#options;
+    return new FrameBudget({
+      wheel,
+      maxBytes: limits.maxKeptBytes,
+      maxBytesPerSession: limits.maxKeptBytesPerSession,
+      onDrop: (bound) => metrics.keptDropped.inc({ bound }),
+    });
+  }
+
+  #makeWatch(): ExchangeWatch {
+    const { bus, wheel, log } = this.#options;
+    return new ExchangeWatch({
+      bus,
+      wheel,
+      log,
+      changed: (servers, hasGap) => this.#adaptersChanged(servers, hasGap),
+      workersChanged: () => this.#views.workersChanged(),
+      reaching: (server, workers) => this.#views.reaching(server, workers),
+      keptFor: (server, context) => this.#settings.keptFor(server, context),
+    });
+  }
+
+  #makeRecords(stored: KeyValue<SessionRecord>): SessionRecords {
+    const { wheel, log } = this.#options;
+    return new SessionRecords({
+      records: stored,
+      worker: this.#worker,
+      wheel,
+      log,
+      maxAgeMs: sessionsBucket.maxAgeMs,
+      taken: (key) => this.#sessions.lose(key),
+    });
+  }
+
+  #makeInterest(): Interest {
+    const { bus, wheel } = this.#options;
+    return new Interest({
+      bus,
+      wheel,
+      serversOf: (place) => this.#views.get(place)?.definition.servers ?? [],
+      inUse: () =>
+        new Set([
+          ...this.#sessions.held.values().map(({ session }) => this.#placeOf(session.caller)),
+          ...this.#stateless.listenedTo,
+        ]),
+    });
+  }
+
+  #makeDesk(): Desk {
+    return new Desk({
+      worker: this.#worker,
+      config: () => this.#config,
+      sessions: () => this.#sessions,
+      clients: () => this.#stateless.clients,
+      peers: this.#peers,
+      edges: this.#edges,
+      watch: this.#watch,
+      views: this.#views,
+      offered: (endpoint, capabilities) => {
+        void this.#offers.settling({
+          place: endpoint,
+          declared: declaredBy(capabilities, false),
+          caller: { principal: anonymous, session: newRequestKey(), standsAlone: true, capabilities },
+        });
+        return this.#views.getAlone(endpoint, capabilities, anonymous);
+      },
+      waiting: () => this.#features.waiting,
+    });
+  }
+
+  /** What sessions and requests without sessions use of this worker. */
+  #makeHost(
+    given: Pick<SessionHost & StatelessHost, 'sealer' | 'streams' | 'frames' | 'callerProblem' | 'factsOf' | 'used'>,
+  ): SessionHost & StatelessHost {
+    const {
+      bus,
+      wheel,
+      log,
+      metrics,
+      config: { limits },
+    } = this.#options;
+    const features = this.#features;
+    return {
+      ...given,
+      bus,
+      wheel,
+      log,
+      metrics,
+      limits,
+      placeOf: this.#placeOf,
+      gates: features.gates,
+      transforms: features.transforms,
+      watchers: features.watchers,
+      barrier: features.barrier,
+      resultGates: features.resultGates,
+      sessionEnded: (key) => features.sessionEnded(key),
+      adapters: this.#watch,
+      offers: this.#offers,
+      isEdgeThere: this.#edges.isThere,
+      sessionWorkers: this.#peers.workers,
+      drainMs: () => this.#config.timeouts.drain,
+      nextExchangeId: this.#nextExchangeId,
+      isSure: () => this.#heart.isSure,
+      confirm: (key) => this.#sessions.confirm(key),
+      nextQuestionId: idSequence<QuestionId>(this.#worker),
+      passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
+      hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,
+      accessOf: features.access.of,
+      timeLimits: this.#settings.timeLimits,
+      whoFor: (server, caller) => (this.#settings.isOwned(server) ? whoOf(given.factsOf(caller)) : {}),
+      view: (caller, declared?: Declared) =>
+        this.#views.get(this.#placeOf(caller), declared, this.#features.access.of(caller)?.sight),
+      viewAlone: (caller, capabilities) =>
+        this.#views.getAlone(
+          this.#placeOf(caller),
+          capabilities,
+          caller.principal,
+          this.#features.access.of(caller)?.sight,
+        ),
+    };
+  }
+
+  #measure(frames: FrameBudget): void {
+    const { metrics } = this.#options;
     metrics.beforeScrape(() => {
       metrics.sessionsByState(this.desk.counts());
       metrics.parkedCalls.set(this.#stateless.parked);
@@ -363,21 +405,7 @@ export class SessionWorker {
     this.#commands = await bus.subscribe(subjects.session(worker), (message, answer) =>
       this.#sessions.receive(message, answer),
     );
-    // These subscriptions stay until the end: a worker that leaves is still asked what it works on.
-    const { held } = this.#sessions;
-    await bus.subscribe(subjects.sessionStreams(worker), ({ key, streams }, reply) =>
-      reply({ key, streams: held.get(key)?.session.streams.unanswered(streams) ?? [] }),
-    );
-    await bus.subscribe(subjects.sessionLate(worker), ({ key, posted }, reply) =>
-      reply({ outcome: held.get(key)?.session.hearLate(posted) ?? 'gone' }),
-    );
-    await bus.subscribe(subjects.sessionTaken(worker), ({ key }) => this.#records.verify(key));
-    await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
-      if (this.#sessions.find(key) !== undefined) reply({ worker });
-    });
-    await bus.subscribe(subjects.sessionFindAt(worker), ({ key }, reply) =>
-      reply({ isHeld: this.#sessions.find(key) !== undefined }),
-    );
+    await this.#answerWorkers();
     await Promise.all([this.#peers.start(), this.#edges.start()]);
     await this.#features.start({
       adapters: this.#watch,
@@ -393,16 +421,43 @@ export class SessionWorker {
     if (bus.isShared) await this.#watch.start();
     // Signs of life start first, so that whoever learns that this worker holds a session already knows the worker.
     await this.#heart.start();
+    this.#inlets = await this.#openInlets();
+    this.#sessions.sweepLater();
+  }
+
+  /** Answers other workers and edges. These subscriptions stay until the end: a worker that leaves is still asked what it works on. */
+  async #answerWorkers(): Promise<void> {
+    const { bus } = this.#options;
+    const worker = this.#worker;
+    const { held } = this.#sessions;
+    await bus.subscribe(subjects.sessionStreams(worker), ({ key, streams }, reply) =>
+      reply({ key, streams: held.get(key)?.session.streams.unanswered(streams) ?? [] }),
+    );
+    await bus.subscribe(subjects.sessionLate(worker), ({ key, posted }, reply) =>
+      reply({ outcome: held.get(key)?.session.hearLate(posted) ?? 'gone' }),
+    );
+    await bus.subscribe(subjects.sessionTaken(worker), ({ key }) => this.#records.verify(key));
+    await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
+      if (this.#sessions.find(key) !== undefined) reply({ worker });
+    });
+    await bus.subscribe(subjects.sessionFindAt(worker), ({ key }, reply) =>
+      reply({ isHeld: this.#sessions.find(key) !== undefined }),
+    );
+  }
+
+  /** Takes new sessions, and those of workers that are gone. */
+  async #openInlets(): Promise<Subscription[]> {
+    const { bus } = this.#options;
+    const worker = this.#worker;
     const adopt = (command: AdoptCommand, reply: (answer: AdoptReply) => void): Promise<void> =>
       this.#adoption.adopt(command).then(reply);
     const open = (command: OpenCommand, reply: (answer: OpenReply) => void): void => this.#opening.open(command, reply);
-    this.#inlets = [
+    return [
       await bus.subscribe(subjects.sessionAdopt(undefined), adopt, { queue: 'session' }),
       await bus.subscribe(subjects.sessionOpen(undefined), open, { queue: 'session' }),
       await bus.subscribe(subjects.sessionAdopt(worker), adopt),
       await bus.subscribe(subjects.sessionOpen(worker), open),
     ];
-    this.#sessions.sweepLater();
   }
 
   /** Tells adapters again what they have to know of sessions, such as subscriptions and log levels. */

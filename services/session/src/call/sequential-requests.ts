@@ -137,6 +137,34 @@ export class SequentialRequests<Stream extends CallStream> {
     return this.#port.access()?.redacted(wanted, task) ?? task;
   }
 
+  /** The page of one server, with the entries that the client may see. */
+  #listed(
+    call: ForwardedCall<Stream>,
+    server: ServerName,
+    entries: string,
+    outcome: ExchangeOutcome,
+  ): { readonly own: unknown; readonly listed: JsonObject; readonly tools: readonly string[] | undefined } {
+    // A server that fails to list contributes an empty page, so that the lists of the others can be read.
+    const ran = outcome.kind === 'result' ? outcome.tools : undefined;
+    const { nextCursor: own, ...whole }: JsonObject = outcome.kind === 'result' ? outcome.result : { [entries]: [] };
+    const all = whole[entries];
+    const seen = Array.isArray(all)
+      ? all
+          .map((entry, index) => ({ entry: entry as unknown, tool: ran?.[index] ?? '' }))
+          .filter(({ entry, tool }) => mayList(call, server, entry, tool))
+      : undefined;
+    const listed =
+      seen === undefined
+        ? whole
+        : {
+            ...whole,
+            [entries]: seen.map(({ entry, tool }) =>
+              isObject(entry) && call.method === 'tasks/list' ? this.#clean(call, server, tool, entry) : entry,
+            ),
+          };
+    return { own, listed, tools: seen?.map(({ tool }) => tool) };
+  }
+
   /** Answers one page of one server at a time; the gateway's cursor contains the server's own. */
   list(call: ForwardedCall<Stream>, { servers, entries, params: { cursor: sealed, ...params } }: Lists): void {
     const { stream, id } = call;
@@ -170,25 +198,7 @@ export class SequentialRequests<Stream extends CallStream> {
         : { ...call, permission: { effect: 'allow', isVisible: true, isRecorded: false, screen } },
       { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', entries] },
       (outcome) => {
-        // A server that fails to list contributes an empty page, so that the lists of the others can be read.
-        const tools = outcome.kind === 'result' ? outcome.tools : undefined;
-        const { nextCursor: own, ...whole }: JsonObject =
-          outcome.kind === 'result' ? outcome.result : { [entries]: [] };
-        const all = whole[entries];
-        const seen = Array.isArray(all)
-          ? all
-              .map((entry, index) => ({ entry: entry as unknown, tool: tools?.[index] ?? '' }))
-              .filter(({ entry, tool }) => mayList(call, server, entry, tool))
-          : undefined;
-        const listed =
-          seen === undefined
-            ? whole
-            : {
-                ...whole,
-                [entries]: seen.map(({ entry, tool }) =>
-                  isObject(entry) && call.method === 'tasks/list' ? this.#clean(call, server, tool, entry) : entry,
-                ),
-              };
+        const { own, listed, tools } = this.#listed(call, server, entries, outcome);
         const following = servers[index + 1];
         const next =
           typeof own === 'string'
@@ -203,7 +213,7 @@ export class SequentialRequests<Stream extends CallStream> {
             ...outcome,
             kind: 'result',
             result: listed,
-            ...(seen === undefined ? {} : { tools: seen.map(({ tool }) => tool) }),
+            ...(tools === undefined ? {} : { tools }),
           },
           next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) },
         );

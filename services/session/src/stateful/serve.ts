@@ -63,14 +63,7 @@ export class Serving {
       return;
     switch (method) {
       case 'resources/subscribe':
-        if (this.#hasRoomFor(params?.['uri'])) forwarding.forward(stream, id, method, params, view);
-        else
-          this.#refuse(
-            stream,
-            request,
-            'params.invalid',
-            `a session is kept ${host.limits.maxSessionBytesPerSession} bytes of capabilities and subscriptions (limits.maxSessionBytesPerSession); params.uri is too much`,
-          );
+        this.#subscribe(request, stream, view);
         return;
       case 'ping':
         stream.answer(resultText(id, '{}'));
@@ -90,6 +83,19 @@ export class Serving {
           forwarding.forward(stream, id, method, params, view);
         else this.#refuse(stream, request, 'method.unknown', `unknown method ${JSON.stringify(method.slice(0, 100))}`);
     }
+  }
+
+  #subscribe(request: JsonRpcRequest, stream: PostStream, view: View): void {
+    const { id, params } = request;
+    const { host, forwarding } = this.#parts;
+    if (this.#hasRoomFor(params?.['uri'])) forwarding.forward(stream, id, 'resources/subscribe', params, view);
+    else
+      this.#refuse(
+        stream,
+        request,
+        'params.invalid',
+        `a session is kept ${host.limits.maxSessionBytesPerSession} bytes of capabilities and subscriptions (limits.maxSessionBytesPerSession); params.uri is too much`,
+      );
   }
 
   #serveTask(request: JsonRpcRequest, method: SessionTaskMethod, stream: PostStream, view: View): void {

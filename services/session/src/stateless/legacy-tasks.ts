@@ -26,6 +26,7 @@ import {
 import type { Barrier } from '../call/barrier.ts';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
+import type { ExchangeObserver } from '../call/exchange-request.ts';
 import { unchanged, type CallScreen } from '../call/transform.ts';
 import { transformOf } from '../call/transforms.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
@@ -41,6 +42,9 @@ import { nameOf, sizeOf, type Input, type TaskRequest, type TaskWatch } from './
 const askMs = 500;
 /** Keys of an update that are examined: a task cannot have more open questions (`exchange-questions.ts`). */
 const maxKeys = 100;
+
+/** Takes the questions of a task. */
+type AskedOf = Pick<TaskWatch, 'questions'> & { readonly add: (event: Input) => void };
 
 export class LegacyTasks {
   readonly #host: StatelessHost;
@@ -144,7 +148,7 @@ export class LegacyTasks {
     { waiter, task, screen }: TaskRequest,
     method: ExchangeMethod,
     settled: (outcome: ExchangeOutcome) => void,
-    asked?: Pick<TaskWatch, 'questions'> & { readonly add: (event: Input) => void },
+    asked?: AskedOf,
   ): Exchange {
     const { nextExchangeId, timeLimits, whoFor } = this.#host;
     const { server, id } = task;
@@ -171,40 +175,51 @@ export class LegacyTasks {
           wantsProgress: false,
         },
       },
-      {
-        progress: () => undefined,
-        affinity: () => undefined,
-        log: () => undefined,
-        lost: (outcome) => this.#host.metrics.upstream.lost(server, outcome),
-        input: (event) => {
-          if (!isInputMethod(event.method))
-            exchange.answerInput(event.input, {
-              error: { code: -32_601, message: 'a client of this revision cannot be asked that' },
-            });
-          else if (screen === undefined) asked?.add(event);
-          else
-            screen.question(
-              event,
-              (shown) => asked?.add(shown),
-              (answer) => exchange.answerInput(event.input, answer),
-            );
-        },
-        inputWithdrawn: (withdrawn) => {
-          const withdraw = (): void => {
-            for (const [name, question] of asked?.questions ?? [])
-              if (question.input === withdrawn) asked?.questions.delete(name);
-          };
-          if (screen === undefined) withdraw();
-          else screen.after(withdraw);
-        },
-        settled: (outcome) => {
-          this.#host.watchers.taskAnswered(task, method, outcome);
-          const transform = transformOf(this.#host.transforms.on, { method }, { server, task }) ?? unchanged;
-          (screen ?? unchanged).outcome(outcome, (made) => transform.outcome(made, settled));
-        },
-      },
+      this.#observer({ task, screen }, method, settled, () => exchange, asked),
     );
     return exchange.begin();
+  }
+
+  #observer(
+    { task, screen }: Pick<TaskRequest, 'task' | 'screen'>,
+    method: ExchangeMethod,
+    settled: (outcome: ExchangeOutcome) => void,
+    exchange: () => Exchange,
+    asked: AskedOf | undefined,
+  ): ExchangeObserver {
+    const { server } = task;
+    return {
+      progress: () => undefined,
+      affinity: () => undefined,
+      log: () => undefined,
+      lost: (outcome) => this.#host.metrics.upstream.lost(server, outcome),
+      input: (event) => {
+        if (!isInputMethod(event.method))
+          exchange().answerInput(event.input, {
+            error: { code: -32_601, message: 'a client of this revision cannot be asked that' },
+          });
+        else if (screen === undefined) asked?.add(event);
+        else
+          screen.question(
+            event,
+            (shown) => asked?.add(shown),
+            (answer) => exchange().answerInput(event.input, answer),
+          );
+      },
+      inputWithdrawn: (withdrawn) => {
+        const withdraw = (): void => {
+          for (const [name, question] of asked?.questions ?? [])
+            if (question.input === withdrawn) asked?.questions.delete(name);
+        };
+        if (screen === undefined) withdraw();
+        else screen.after(withdraw);
+      },
+      settled: (outcome) => {
+        this.#host.watchers.taskAnswered(task, method, outcome);
+        const transform = transformOf(this.#host.transforms.on, { method }, { server, task }) ?? unchanged;
+        (screen ?? unchanged).outcome(outcome, (made) => transform.outcome(made, settled));
+      },
+    };
   }
 
   #answerState(asking: TaskRequest, outcome: ExchangeOutcome): void {

@@ -85,7 +85,7 @@ export class Returning {
       key,
       posts,
       push,
-      host: { bus, log, metrics, wheel, drainMs, limits, sessionWorkers },
+      host: { bus, metrics, wheel, limits, sessionWorkers },
     } = this.#options;
     const heldBefore = this.#options.heldBefore();
     const lost = await LostStream.find({ bus, wheel, workers: sessionWorkers, journal, key, stream: after.stream });
@@ -107,8 +107,18 @@ export class Returning {
       else reply({ kind: 'refused', fault: fault('stream.unknown') });
       return;
     }
-    posts.add(stream);
     metrics.streamsResumed.inc();
+    this.#follow(lost, stream, heldBefore);
+  }
+
+  /** Passes on what the worker that began a stream still sends on it, until it has ended. */
+  #follow(lost: LostStream, stream: ResumableStream, heldBefore: WorkerId | undefined): void {
+    const {
+      key,
+      posts,
+      host: { log, wheel, drainMs },
+    } = this.#options;
+    posts.add(stream);
     let limit: Deadline | undefined;
     let isGivenUp = false;
     const finish = (): void => {

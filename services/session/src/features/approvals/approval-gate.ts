@@ -6,12 +6,19 @@ import { WaitingRequest } from '../../call/open-requests.ts';
 import { definitionOf, isUnchanged } from '../../call/planned-again.ts';
 import type { Destination, Plan, Search } from '../../call/plan.ts';
 import { requestedBy } from '../../call/public-messages.ts';
-import type { Note } from '../../call/watchers.ts';
-import type { ApprovalNote, Approvals } from './approvals.ts';
+import type { Note, WatchedCall } from '../../call/watchers.ts';
+import type { AskTerms } from '@omnibus/policy';
+import type { ApprovalNote, Approvals, Waiting } from './approvals.ts';
 import { takesForms, type ApprovedKind } from './form.ts';
 
 /** A plan for which a rule demands an approval: with one destination, or a search in which one server needs it. */
 type Asking = Extract<Plan, Destination> | Extract<Plan, Search>;
+
+/** What is approved. */
+type Approved = Pick<Destination, 'server' | 'tool' | 'params'> & {
+  readonly kind: ApprovedKind;
+  readonly name: string;
+};
 
 /** Key of the gateway's own question to the client, of which a call has one at a time. */
 const input = 0;
@@ -65,21 +72,7 @@ function ask<Stream extends CallStream>(
   const to = destinationOf(plan);
   const { server, kind, name, params } = to;
   const beganAt = performance.now();
-  const held = watchers.held({
-    client: port,
-    call: asked,
-    to,
-    since: beganAt,
-    event: 'approval-asked',
-    more: { by: given.by },
-  });
-  const tag = held.find(({ tap }) => tap !== undefined)?.tap;
-  const call = tag === undefined ? asked : { ...asked, tap: tag };
-  // A client has as much time as for questions of servers.
-  const terms =
-    given.by === 'caller'
-      ? { ...given, expiresMs: Math.min(given.expiresMs, timeLimits(server, to.tool).humanMs) }
-      : given;
+  const { call, held } = hold(run, asked, to, beganAt, given);
   const waiting = approvals.ask({
     caller: port.asking,
     facts: port.facts,
@@ -90,7 +83,7 @@ function ask<Stream extends CallStream>(
     definition: definitionOf({ call, plan }),
     rule,
     because: permission?.because,
-    terms,
+    terms: within(given, timeLimits(server, to.tool).humanMs),
     show:
       takesForms(port.capabilities()) && isRound(call.method)
         ? (asker, form) =>
@@ -100,20 +93,7 @@ function ask<Stream extends CallStream>(
       port.inputWithdrawn(asker, input, reason);
       port.askerEnded(asker, reason);
     },
-    note: ({ outcome, id, digest, by, decidedBy }) =>
-      watchers.noted(port, requestedBy(call), {
-        name: `approval.${outcome}`,
-        server,
-        target: kind === 'resource' ? undefined : name,
-        args: params['arguments'] ?? {},
-        outcome: outcomes[outcome],
-        more: {
-          approval: id,
-          approval_digest: digest,
-          approval_by: by,
-          ...(decidedBy === undefined ? {} : { by: decidedBy }),
-        },
-      }),
+    note: (note) => watchers.noted(port, requestedBy(call), noteOf(note, to)),
     settled: (refusal) => {
       open.resume(
         request,
@@ -130,7 +110,54 @@ function ask<Stream extends CallStream>(
     messages.deny(call, waiting);
     return;
   }
-  const request = new WaitingRequest(
+  const request = requestOf(waiting, call, to, held, messages);
+  open.add(request);
+  waiting.begin();
+}
+
+/** A client has as much time as for questions of servers. */
+function within(terms: AskTerms, humanMs: number): AskTerms {
+  return terms.by === 'caller' ? { ...terms, expiresMs: Math.min(terms.expiresMs, humanMs) } : terms;
+}
+
+/** Tells watchers that the call waits. @returns the call, with the tag under which it is watched. */
+function hold<Stream extends CallStream>(
+  { port, watchers }: GateRun<Stream>,
+  asked: ForwardedCall<Stream>,
+  to: Approved,
+  since: number,
+  { by }: AskTerms,
+): { readonly call: ForwardedCall<Stream>; readonly held: readonly WatchedCall[] } {
+  const held = watchers.held({ client: port, call: asked, to, since, event: 'approval-asked', more: { by } });
+  const tag = held.find(({ tap }) => tap !== undefined)?.tap;
+  return { call: tag === undefined ? asked : { ...asked, tap: tag }, held };
+}
+
+function noteOf({ outcome, id, digest, by, decidedBy }: ApprovalNote, { server, kind, name, params }: Approved): Note {
+  return {
+    name: `approval.${outcome}`,
+    server,
+    target: kind === 'resource' ? undefined : name,
+    args: params['arguments'] ?? {},
+    outcome: outcomes[outcome],
+    more: {
+      approval: id,
+      approval_digest: digest,
+      approval_by: by,
+      ...(decidedBy === undefined ? {} : { by: decidedBy }),
+    },
+  };
+}
+
+/** The call among the open requests of its client. */
+function requestOf<Stream extends CallStream>(
+  waiting: Waiting,
+  call: ForwardedCall<Stream>,
+  { server, tool }: Approved,
+  held: readonly WatchedCall[],
+  messages: GateRun<Stream>['messages'],
+): WaitingRequest {
+  return new WaitingRequest(
     call,
     (reason) => {
       waiting.withdraw(reason);
@@ -142,10 +169,8 @@ function ask<Stream extends CallStream>(
       messages.deny(call, gatewayFault);
     },
     server,
-    to.tool,
+    tool,
   );
-  open.add(request);
-  waiting.begin();
 }
 
 /** Plans an approved call again: an approval permits only the call it was given for, and only if the rules still permit that. */
@@ -176,9 +201,7 @@ function isVoid({ permission }: Pick<ForwardedCall<CallStream>, 'permission'>): 
 const isRound = (method: string): boolean => (roundMethods as ReadonlySet<string>).has(method);
 
 /** What is approved of a plan. */
-function destinationOf(
-  plan: Asking,
-): Pick<Destination, 'server' | 'tool' | 'params'> & { readonly kind: ApprovedKind; readonly name: string } {
+function destinationOf(plan: Asking): Approved {
   if (plan.kind === 'search')
     return {
       server: plan.asking ?? (plan.servers[0] as ServerName),
