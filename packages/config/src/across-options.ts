@@ -116,7 +116,10 @@ function* transportMistakes({ command, url, type }: Server): Iterable<Mistake> {
     ];
   const isWebSocket = url !== undefined && /^wss?:/.test(url);
   if (type !== undefined && url !== undefined && isWebSocket !== (type === 'websocket' || type === 'ws'))
-    yield [['type'], `type "${type}" does not go with this "url"`];
+    yield [
+      ['type'],
+      `type "${type}" does not go with this "url": leave out "type", ${isWebSocket ? 'or write an http:// or https:// address' : 'or write a ws:// or wss:// address'}`,
+    ];
   if (isWebSocket && command !== undefined)
     yield [
       ['command'],

@@ -35,10 +35,15 @@ const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
 const urlWords = 'expected an http://, https://, ws:// or wss:// address';
 const serverUrl = z.url({
   protocol: /^(https?|wss?)$/,
-  error: ({ input }) =>
-    typeof input === 'string' && /^[\w.-]+(:\d+)?(\/|$)/.test(input) && /[.:]/.test(input)
+  error: ({ input }) => {
+    if (typeof input !== 'string') return urlWords;
+    const [, port] = /^\w+:\/\/[^/?#@]+:([^/?#:@\]]*)(?=[/?#]|$)/.exec(input) ?? [];
+    if (port !== undefined && !(/^\d+$/.test(port) && Number(port) <= 65_535))
+      return `"${port}" is no port: write a number up to 65535, or leave out ":${port}"`;
+    return /^[\w.-]+(:\d+)?(\/|$)/.test(input) && /[.:]/.test(input)
       ? `${urlWords}: write "${/^(localhost|127\.|\d+\.)/.test(input) ? 'http' : 'https'}://${input}"`
-      : urlWords,
+      : urlWords;
+  },
 });
 const count = (fallback: number) => z.int().positive().default(fallback);
 

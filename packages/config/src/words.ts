@@ -201,6 +201,8 @@ function typeWords(expected: string, got: unknown, path: Path): string {
     return `expected ${wanted}, and there is no value${path.length === 2 && path[0] === 'mcpServers' ? ': write "command" (a program to start) or "url" (a server to connect to) below it, indented' : ''}`;
   if (expected === 'array' && typeof got === 'string')
     return `expected a list${isSecret(path) ? '' : `: ${JSON.stringify(got.trim().split(/\s+/))}`}`;
+  if (Array.isArray(got) && path.length === 0)
+    return 'expected a map, and this is a list: write the servers under mcpServers, with the name of each in front of its options';
   if (Array.isArray(got))
     return last === 'mcpServers' || last === 'profiles'
       ? `expected a map, with the name of each ${last === 'profiles' ? 'profile' : 'server'} in front of its options, and this is a list`
