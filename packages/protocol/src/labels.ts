@@ -31,14 +31,16 @@ const maxDepth = 6;
 /**
  * Takes out what a server claims to be labels of guardrails.
  * @param said the result, the error, or the parameters of a message.
+ * @param depth of this part of a message.
+ * @param isMap whether every member of this part is a message, whatever its name.
  * @returns the same object where there is nothing to take out, as in almost every message.
  */
-export function withoutLabels<Said extends JsonObject | JsonRpcErrorObject>(said: Said): Said {
-  return cleaned(said as JsonObject, 0, false) as Said;
-}
-
-/** @param isMap whether every member is a message, whatever its name. */
-function cleaned(value: JsonObject, depth: number, isMap: boolean): JsonObject {
+export function withoutLabels<Said extends JsonObject | JsonRpcErrorObject>(
+  said: Said,
+  depth = 0,
+  isMap = false,
+): Said {
+  const value = said as JsonObject;
   let made: Record<string, unknown> | undefined;
   for (const name of Object.keys(value)) {
     if (name === labelsKey) {
@@ -49,15 +51,15 @@ function cleaned(value: JsonObject, depth: number, isMap: boolean): JsonObject {
       const after = Array.isArray(before)
         ? items(before, depth + 1)
         : isObject(before)
-          ? cleaned(before, depth + 1, maps.has(name))
+          ? withoutLabels(before, depth + 1, maps.has(name))
           : before;
       if (after !== before) (made ??= { ...value })[name] = after;
     }
   }
-  return made ?? value;
+  return (made ?? value) as Said;
 }
 
 function items(list: readonly unknown[], depth: number): readonly unknown[] {
-  const made = list.map((item) => (isObject(item) ? cleaned(item, depth, false) : item));
+  const made = list.map((item) => (isObject(item) ? withoutLabels(item, depth) : item));
   return made.every((item, index) => item === list[index]) ? list : made;
 }

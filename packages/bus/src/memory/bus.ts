@@ -35,7 +35,21 @@ interface Listeners {
   readonly groups: Map<string, Group>;
 }
 
-type Delivery = () => void;
+/** A message to one handler. */
+interface Message {
+  readonly to: Subject<unknown, unknown>;
+  readonly member: Member;
+  readonly payload: unknown;
+  readonly request: MemoryRequest | undefined;
+}
+
+/** An answer of a handler. */
+interface Answer {
+  readonly request: MemoryRequest;
+  readonly answer: unknown;
+}
+
+type Undelivered = Message | Answer | (() => void);
 
 /** Bound on undelivered messages; beyond it sends are refused, since handlers that send to each other in a circle would never end. */
 const maxUndelivered = 1_000_000;
@@ -49,7 +63,7 @@ export class MemoryBus implements Bus {
   readonly #requests = new Ring<MemoryRequest>();
   readonly #onFault: OnFault;
   /** Messages that were sent and not handled yet; one microtask at a time drains them. */
-  #queue: Delivery[] = [];
+  #queue: Undelivered[] = [];
   #scheduled = false;
   #closed = false;
   #isDraining = false;
@@ -63,7 +77,7 @@ export class MemoryBus implements Bus {
   }
 
   publish<Request>(to: Subject<Request, unknown>, payload: Request): void {
-    this.#assertOpen();
+    if (this.#closed) throw closed();
     const listeners = this.#listeners.get(to.name);
     if (listeners !== undefined) this.#send(to, listeners, payload, undefined);
   }
@@ -73,7 +87,7 @@ export class MemoryBus implements Bus {
     payload: Request,
     observer: ReplyObserver<Reply>,
   ): PendingRequest {
-    this.#assertOpen();
+    if (this.#closed) throw closed();
     const request = new MemoryRequest(this.#requests, observer, this.#onFault);
     const listeners = this.#listeners.get(to.name);
     if (listeners === undefined) {
@@ -89,7 +103,7 @@ export class MemoryBus implements Bus {
     handler: Handler<Request, Reply>,
     options: { readonly queue?: string } = {},
   ): Promise<Subscription> {
-    this.#assertOpen();
+    if (this.#closed) throw closed();
     const listeners = this.#listeners.get(to.name) ?? { everyone: [], groups: new Map<string, Group>() };
     this.#listeners.set(to.name, listeners);
     const member: Member = { handler: handler as Handler<unknown, unknown>, open: true };
@@ -145,12 +159,8 @@ export class MemoryBus implements Bus {
     this.#isDraining = true;
     while (this.#queue.length > 0) await Promise.resolve();
     this.#closed = true;
-    for (const request of this.#requests.toArray()) request.fail(new BusError('closed', 'the bus is closed'));
+    for (const request of this.#requests.toArray()) request.fail(closed());
     this.#listeners.clear();
-  }
-
-  #assertOpen(): void {
-    if (this.#closed) throw new BusError('closed', 'the bus is closed');
   }
 
   #send(
@@ -159,29 +169,26 @@ export class MemoryBus implements Bus {
     payload: unknown,
     request: MemoryRequest | undefined,
   ): void {
-    for (const member of listeners.everyone) this.#deliver(to, member, payload, request);
+    for (const member of listeners.everyone) this.#enqueue({ to, member, payload, request });
     for (const group of listeners.groups.values()) {
       group.next = (group.next + 1) % group.members.length;
-      this.#deliver(to, group.members[group.next] as Member, payload, request);
+      this.#enqueue({ to, member: group.members[group.next] as Member, payload, request });
     }
   }
 
-  #deliver(to: Subject<unknown, unknown>, member: Member, payload: unknown, request: MemoryRequest | undefined): void {
-    const reply = request === undefined ? ignoreReply : this.#replier(request);
-    this.#enqueue(() => {
-      if (!member.open) return;
-      try {
-        const done = member.handler(payload, reply);
-        if (done instanceof Promise) done.catch((error: unknown) => this.#handlerFailed(to, request, error));
-      } catch (error) {
-        this.#handlerFailed(to, request, error);
-      }
-    });
-  }
-
-  /** Makes what a handler replies with. It must not hold the payload, since handlers keep it as long as a stream lasts. */
-  #replier(request: MemoryRequest): (answer: unknown) => void {
-    return (answer) => this.#enqueue(() => request.reply(answer));
+  /** What a handler replies with must not hold the payload, since handlers keep it as long as a stream lasts. */
+  #hand(message: Message): void {
+    const { to, member, request } = message;
+    if (!member.open) return;
+    try {
+      const done = member.handler(
+        message.payload,
+        request === undefined ? ignoreReply : (answer) => this.#enqueue({ request, answer }),
+      );
+      if (done instanceof Promise) done.catch((error: unknown) => this.#handlerFailed(to, request, error));
+    } catch (error) {
+      this.#handlerFailed(to, request, error);
+    }
   }
 
   /** B6. Runs in a further microtask, after the replies that the handler has sent. */
@@ -200,26 +207,29 @@ export class MemoryBus implements Bus {
     );
   }
 
-  #enqueue(delivery: Delivery): void {
+  #enqueue(undelivered: Undelivered): void {
     if (this.#queue.length >= maxUndelivered)
       throw new BusError('overloaded', `${maxUndelivered} messages wait for delivery`);
-    this.#queue.push(delivery);
+    this.#queue.push(undelivered);
     if (this.#scheduled) return;
     this.#scheduled = true;
-    queueMicrotask(() => this.#deliverAll()); // B3
+    queueMicrotask(this.#deliverAll); // B3
   }
 
-  #deliverAll(): void {
+  readonly #deliverAll = (): void => {
     for (let index = 0; index < this.#queue.length; index += 1) {
+      const next = this.#queue[index] as Undelivered;
       try {
-        (this.#queue[index] as Delivery)();
+        if (typeof next === 'function') next();
+        else if ('member' in next) this.#hand(next);
+        else next.request.reply(next.answer);
       } catch (error) {
         this.#onFault({ kind: 'observer', what: 'a watcher of the bus threw', error }); // B6
       }
     }
     this.#queue = [];
     this.#scheduled = false;
-  }
+  };
 
   #unsubscribe(name: string, listeners: Listeners, member: Member): void {
     listeners.everyone = listeners.everyone.filter((other) => other !== member);
@@ -231,6 +241,10 @@ export class MemoryBus implements Bus {
       this.#listeners.delete(name);
     }
   }
+}
+
+function closed(): BusError {
+  return new BusError('closed', 'the bus is closed');
 }
 
 function ignoreReply(): void {

@@ -38,13 +38,13 @@ export function readAccept(header: string | undefined): Accepted {
 /** Whether a header names JSON; parameters and case do not matter. */
 function isJsonMediaType(header: string | undefined): boolean {
   if (header === undefined) return false;
-  if (header === 'application/json') return true;
   return header.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
 }
 
 /** Refuses a body by its headers, before it is read. @param maxBytes bound of a body. */
 export function checkBodyHeaders(headers: IncomingHttpHeaders, maxBytes: number): GatewayFault | undefined {
-  if (!isJsonMediaType(headers['content-type'])) return fault('http.media_type');
+  const type = headers['content-type'];
+  if (type !== 'application/json' && !isJsonMediaType(type)) return fault('http.media_type');
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') return fault('http.content_encoding');
   const coding = headers['transfer-encoding'];

@@ -71,31 +71,30 @@ export class PostEndpoint {
         ? fault('http.not_acceptable')
         : (checkBodyHeaders(headers, limits.maxBodyBytes) ?? sessionHeadersProblem(headers));
     if (problem !== undefined) arrival.refuse(problem);
-    else arrival.readBody((body) => this.#received(arrival, accepted, body));
-  }
-
-  #received(arrival: Arrival, accepted: Accepted, body: Buffer): void {
-    const { headers } = arrival.request;
-    const parsed = parseMessage(body, this.#options.gate.limits);
-    switch (parsed.kind) {
-      case 'refused':
-        arrival.refuse(parsed.fault, parsed.id);
-        return;
-      case 'single': {
-        const message = withOwnLimit(parsed.message, headers[ownLimitHeader]);
-        if (standsAlone(message, headers)) this.#receiveAlone(arrival, accepted, message);
-        else this.#receiveSingle(arrival, accepted, message);
-        return;
-      }
-      case 'batch':
-        if (parsed.messages.some((message) => standsAlone(message, headers)))
-          arrival.refuse(fault('batch.unsupported'));
-        else
-          this.#receiveBatch(arrival, accepted, {
-            ...parsed,
-            messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])),
-          });
-    }
+    else
+      arrival.readBody((body) => {
+        const parsed = parseMessage(body, limits);
+        switch (parsed.kind) {
+          case 'refused':
+            arrival.refuse(parsed.fault, parsed.id);
+            return;
+          case 'single': {
+            const ownLimit = headers[ownLimitHeader];
+            const message = ownLimit === undefined ? parsed.message : withOwnLimit(parsed.message, ownLimit);
+            if (standsAlone(message, headers)) this.#receiveAlone(arrival, accepted, message);
+            else this.#receiveSingle(arrival, accepted, message);
+            return;
+          }
+          case 'batch':
+            if (parsed.messages.some((message) => standsAlone(message, headers)))
+              arrival.refuse(fault('batch.unsupported'));
+            else
+              this.#receiveBatch(arrival, accepted, {
+                ...parsed,
+                messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])),
+              });
+        }
+      });
   }
 
   /** Handles a message with its own context (2026-07-28). */

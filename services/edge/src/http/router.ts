@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Journal } from '@omnibus/bus';
 import { fault, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { Sender, Verdict } from '../callers/callers.ts';
+import type { Verdict } from '../callers/callers.ts';
 import { findEndpoint, type Endpoints } from '../requests/endpoints.ts';
 import { SessionAddresses } from '../delivery/session-addresses.ts';
 import { Arrival } from './arrival.ts';
@@ -139,29 +139,27 @@ export class Router {
       answerPreflight(response);
     } else {
       const verdict = gate.callers.admit(request, path, name);
-      if (!(verdict instanceof Promise)) this.#decide(arrival, path, eventSource, verdict);
+      if (!(verdict instanceof Promise)) this.#serve(arrival, path, eventSource, verdict);
       else
         void verdict.then((found) => {
-          if (!request.socket.destroyed) arrival.run(() => this.#decide(arrival, path, eventSource, found));
+          if (!request.socket.destroyed) arrival.run(() => this.#serve(arrival, path, eventSource, found));
         });
     }
   }
 
-  #decide(arrival: Arrival, path: string, eventSource: EventSourcePath | undefined, verdict: Verdict): void {
+  /** Serves a request if its sender is admitted, and its endpoint is for them. */
+  #serve(arrival: Arrival, path: string, eventSource: EventSourcePath | undefined, verdict: Verdict): void {
     if ('fault' in verdict) {
       const challenge = this.#options.gate.callers.challenge(verdict.fault, path);
       if (challenge !== undefined) arrival.response.setHeader('www-authenticate', challenge);
       arrival.refuse(verdict.fault);
-    } else this.#serve(arrival, eventSource, verdict);
-  }
-
-  /** Serves a request if its endpoint is for its sender. */
-  #serve(arrival: Arrival, eventSource: EventSourcePath | undefined, sender: Sender): void {
-    if (!this.#options.endpoints.isFor(sender.caller.endpoint, sender.tenant)) {
+      return;
+    }
+    if (!this.#options.endpoints.isFor(verdict.caller.endpoint, verdict.tenant)) {
       arrival.refuse(this.#noSuchPath);
       return;
     }
-    arrival.sender = sender;
+    arrival.sender = verdict;
     if (eventSource !== undefined) {
       this.#serveEventSource(arrival, eventSource);
       return;

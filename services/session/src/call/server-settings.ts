@@ -7,14 +7,18 @@ type KeptContext = Pick<ExchangeContext, 'principal' | 'session' | 'standsAlone'
 
 export class ServerSettings {
   #config: Config;
+  /** Servers that are called with each user's own credentials. */
+  #owned: ReadonlySet<string>;
   readonly #limits = new Map<string, TimeLimits>();
 
   constructor(config: Config) {
     this.#config = config;
+    this.#owned = ownedOf(config);
   }
 
   apply(config: Config): void {
     this.#config = config;
+    this.#owned = ownedOf(config);
     this.#limits.clear();
   }
 
@@ -37,10 +41,9 @@ export class ServerSettings {
   };
 
   /** Whether the server is called with each user's own credentials, so that its adapter has to know the caller. */
-  readonly isOwned = (server: ServerName): boolean => {
-    const settings = this.#config.mcpServers[server];
-    return settings !== undefined && isOwned(settings, this.#config);
-  };
+  isOwned(server: ServerName): boolean {
+    return this.#owned.has(server);
+  }
 
   /**
    * A key for the party whose calls all have to go to the same adapter, because that keeps a program or connection for it: the caller, for all of its
@@ -54,8 +57,13 @@ export class ServerSettings {
     const { command, url, isolation } = this.#config.mcpServers[server] ?? {};
     const mayBeAsked = Object.keys(askable).length > 0;
     const isCallers = isolation === 'principal' || (isolation === 'auto' && !mayBeAsked && url === undefined);
-    if ((isCallers || this.isOwned(server)) && principal !== anonymous) return principal;
+    if ((isCallers || this.#owned.has(server)) && principal !== anonymous) return principal;
     const keepsState = command !== undefined || (isolation !== 'shared' && (isolation !== 'auto' || mayBeAsked));
     return !keepsState ? undefined : standsAlone ? client?.id : session;
   }
+}
+
+function ownedOf(config: Config): ReadonlySet<string> {
+  const owned = Object.entries(config.mcpServers).filter(([, settings]) => isOwned(settings, config));
+  return new Set(owned.map(([name]) => name));
 }
