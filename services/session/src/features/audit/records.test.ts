@@ -163,3 +163,36 @@ it.each(revisions.filter((each) => each !== '2024-11-05' && each !== '2025-03-26
     expect(JSON.stringify(audit.events.filter(({ name }) => name === 'mcp.question'))).not.toContain('secret');
   },
 );
+
+it('a call of a page by the name that its server gives a tool is on record as what that tool does', async () => {
+  const audit = new Recording(true);
+  const url = 'http://127.0.0.1:1/mcp';
+  const worker = await WorkerUnderTest.start(
+    ['notes', 'other'],
+    { mcpServers: { notes: { url, definitions: 'pin' }, other: { url } } },
+    audit,
+  );
+  onTestFinished(() => worker.stop());
+  const shown = { _meta: { ui: { resourceUri: 'ui://page' } } };
+  const capabilities = { tools: {}, resources: {} };
+  await worker.put('notes', {
+    capabilities,
+    lists: { ...noLists, tools: tools.map((each) => ({ ...each, ...shown })) },
+  });
+  await worker.put('other', {
+    capabilities,
+    lists: { ...noLists, tools: [{ name: 'x', inputSchema: { type: 'object' } }] },
+  });
+  const client = await worker.open(latestModernRevision, {
+    extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
+  });
+  await client.ask('tools/call', { name: 'look' });
+  await client.ask('tools/call', { name: 'notes__look' });
+  expect(audit.confirmed).toEqual([]);
+  const [byPage, byName] = audit.events;
+  expect(byPage).toMatchObject({ name: 'mcp.call', weight: 'read', server: 'notes', target: 'look' });
+  expect(byPage?.more).toEqual(byName?.more);
+  expect(byPage?.more).toMatchObject({ definition: expect.any(String) as string });
+  await client.ask('tools/call', { name: 'write' });
+  expect(audit.confirmed).toHaveLength(1);
+});

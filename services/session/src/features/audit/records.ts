@@ -110,15 +110,13 @@ export class CallRecords implements CallWatcher {
     { server, tool, task, params }: Destination,
   ): OpenEvent | undefined {
     const { method, params: given } = requested;
-    const weight = weightOf(method, given, view);
+    const called = method === 'tools/call' ? entryOf(view, given, server, tool) : undefined;
+    const weight = weightOf(method, called);
     // A refusal by the server is recorded as its answer, not as a refusal of the gateway.
     if (!this.#options.audit.wants(weight)) return undefined;
     const event = this.#event(kindOf(method), weight, requester, requested);
-    const entry =
-      method === 'tools/call' && typeof given['name'] === 'string' && this.#options.isPinned(server)
-        ? view.tool(given['name'])
-        : undefined;
-    if (entry !== undefined) event.more = { ...event.more, definition: digestOf(entry) };
+    if (called !== undefined && this.#options.isPinned(server))
+      event.more = { ...event.more, definition: digestOf(called) };
     event.server = server;
     event.target = tool ?? (task?.tool || nameOf(params));
     event.args = method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'];
@@ -218,11 +216,22 @@ function kindOf(method: string): 'mcp.list' | 'mcp.read' | 'mcp.call' {
   return method.endsWith('/read') ? 'mcp.read' : 'mcp.call';
 }
 
+/** The definition of the tool that is called. A page of an MCP App calls it by the server's own name, which no list of the client has. */
+function entryOf(
+  view: View,
+  { name }: JsonObject,
+  server: ServerName,
+  tool: string | undefined,
+): JsonObject | undefined {
+  const listed = typeof name === 'string' ? view.tool(name) : undefined;
+  return listed ?? (tool === undefined ? undefined : view.toolOf(server, tool));
+}
+
 /** Whether a request counts as reading or writing. A call of a tool is reading if the tool has the annotation `readOnlyHint`. */
-function weightOf(method: string, { name }: JsonObject, view: View): Weight {
+function weightOf(method: string, called: JsonObject | undefined): Weight {
   if (method !== 'tools/call')
     return listKindOf(method) !== undefined || repeatableMethods.has(method) ? 'read' : 'write';
-  const annotations = typeof name === 'string' ? view.tool(name)?.['annotations'] : undefined;
+  const annotations = called?.['annotations'];
   return isObject(annotations) && annotations['readOnlyHint'] === true ? 'read' : 'write';
 }
 
