@@ -51,12 +51,13 @@ const rules = [
   },
   {
     pattern: /\bfrom '[^']*\/features\//,
-    only: /^services\/session\/src\/(?!features\/|create\.ts$|.*\.test\.ts$)/,
-    message: 'the spine imports no feature: it knows the interfaces in feature.ts and call/; features/index.ts has the list',
+    only: /^services\/(session|backend)\/src\/(?!features\/|create\.ts$|.*(\.test|-under-test)\.ts$)/,
+    message:
+      'the spine imports no feature: it knows the interfaces in feature.ts and call/; features/index.ts has the list',
   },
   {
-    pattern: /\bfrom '\.\.\/(?!guardrails\/)\w+\//,
-    only: /^services\/session\/src\/features\/\w+\/(?!.*\.test\.ts$)/,
+    pattern: /\bfrom '\.\.\/(?!guardrails\/)\w[\w-]*\//,
+    only: /^services\/(session|backend)\/src\/features\/[\w-]+\/(?!.*\.test\.ts$)/,
     message: 'a feature imports no other feature, but rules the guardrails that they give to a permission',
   },
   {
@@ -131,7 +132,7 @@ for (const problem of strayImports(files)) {
   console.error(problem);
 }
 /** Bounds on the imports between the top-level parts of a service (`service-arrows.mjs`). */
-const maxArrows = { session: 33, backend: 18, edge: 25 };
+const maxArrows = { session: 33, backend: 29, edge: 25 };
 for (const [service, allowed] of Object.entries(maxArrows)) {
   const arrows = arrowsOf(service, files);
   if (process.argv.includes('--arrows'))

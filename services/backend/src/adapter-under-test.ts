@@ -32,6 +32,7 @@ import { Adapter, type AdapterOptions } from './adapter.ts';
 import type { ApprovedStore } from './catalog/definitions/approved-store.ts';
 import { Definitions } from './catalog/definitions/definitions.ts';
 import { credentialsOf } from './transport/credentials/server-credentials.ts';
+import { serverFeatures } from './features/index.ts';
 import { ConnectionBudget } from './connection/budget.ts';
 import { ReadingBudget } from './transport/reading-budget.ts';
 import { Agents } from './transport/agents.ts';
@@ -115,7 +116,21 @@ export class AdapterUnderTest implements AsyncDisposable {
         log,
         metrics,
       });
+    const repairs = config.validation === 'enforce' ? undefined : this.repairs;
+    const credentials = credentialsOf({
+      server: this.#name,
+      config,
+      baseFolder: '/',
+      agents: this.#agents,
+      log,
+      metrics,
+      vault: undefined,
+      clientDocument: undefined,
+      isForOne: true,
+      edges: { receiver: new TokenReceiver(), ask: () => Promise.reject(new Error('there is no edge')) },
+    });
     this.adapter = new Adapter({
+      features: (parts) => serverFeatures({ tracing: undefined, credentials, signIns: undefined, repairs }, parts),
       server: this.#name,
       worker: this.#worker,
       config,
@@ -124,27 +139,14 @@ export class AdapterUnderTest implements AsyncDisposable {
       budget: new ConnectionBudget(defaultLimits),
       reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }),
       dispatcher: this.#agents.of(undefined, undefined, config.proxy),
-      signIns: undefined,
       isWaitedFor,
-      credentials: credentialsOf({
-        server: this.#name,
-        config,
-        baseFolder: '/',
-        agents: this.#agents,
-        log,
-        metrics,
-        vault: undefined,
-        clientDocument: undefined,
-        isForOne: true,
-        edges: { receiver: new TokenReceiver(), ask: () => Promise.reject(new Error('there is no edge')) },
-      }),
+      credentials,
       slept: (isAsleep) => this.slept.add(isAsleep),
-      repairs: config.validation === 'enforce' ? undefined : this.repairs,
+      repairs,
       bus: this.bus,
       wheel: this.wheel,
       log,
       metrics,
-      tracing: undefined,
       definitions: this.definitions,
     });
   }

@@ -13,18 +13,11 @@ import {
   type ServerIntroduction,
   type SessionKey,
 } from '@omnibus/protocol';
-import type { Tap, Tracing, UpstreamLoad } from '@omnibus/telemetry';
-import { CallSignIns } from './call/call-sign-ins.ts';
-import { spansOf } from './call/call-spans.ts';
-import { CallTelling } from './call/call-telling.ts';
+import type { UpstreamLoad } from '@omnibus/telemetry';
 import { Calls, type CallsOptions } from './call/calls.ts';
+import { Features, type ServerFeature, type ServerParts } from './feature.ts';
 import { QuestionRelay } from './call/question-relay.ts';
-import { nullSteps } from './call/result-nulls.ts';
-import { rootsStep } from './call/roots-step.ts';
-import { SchemaChecks } from './call/schema-checks.ts';
-import { signInWith, type SignInDesk } from './call/sign-in.ts';
 import { ServerWords } from './call/server-words.ts';
-import { Tasks, taskSteps } from './call/tasks.ts';
 import { CatalogPublisher } from './catalog/publisher.ts';
 import type { ConnectionBudget } from './connection/budget.ts';
 import type { UpstreamConnection } from './connection/connection.ts';
@@ -34,21 +27,16 @@ import { callerIdleMs, type NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
 import { Slumber } from './connection/slumber.ts';
 import type { Definitions } from './catalog/definitions/definitions.ts';
-import { levelSteps, LogLevels } from './subscriptions/log-levels.ts';
-import { ResourceSubscriptions, subscriptionSteps } from './subscriptions/resource-subscriptions.ts';
 
 export interface AdapterOptions extends ConnectionFactoryOptions, Pick<CallsOptions, 'isWaitedFor'> {
   readonly budget: ConnectionBudget;
   readonly bus: Bus;
-  readonly tracing: Tracing | undefined;
-  /** Tells those who watch calls; left out, nobody can. */
-  readonly tap?: Tap | undefined;
+  /** Makes the features of the server. */
+  readonly features: (parts: ServerParts) => readonly ServerFeature[];
   /** Hears when the server is left alone, and when it is called again. */
   readonly slept: (isAsleep: boolean) => void;
   /** Undefined where definitions are not compared with approved ones. */
   readonly definitions?: Definitions | undefined;
-  /** Where users sign in, for a server that is called in the name of each user. */
-  readonly signIns: SignInDesk | undefined;
   /** The adapter of the same server before its configuration was changed: its lists are served until this one has read its own. */
   readonly before?: Adapter;
 }
@@ -58,14 +46,9 @@ export class Adapter {
   readonly #connection: UpstreamConnection;
   readonly #pool: ConnectionPool;
   readonly calls: Calls;
-  /** The calls whose users have to sign in first; undefined for a server without sign-ins. */
-  readonly signIns: CallSignIns | undefined;
-  readonly #subscriptions: ResourceSubscriptions;
-  readonly #levels: LogLevels<UpstreamConnection>;
-  readonly #tasks = new Tasks();
+  readonly #features: Features;
   readonly #questions: QuestionRelay;
   readonly #catalog: CatalogPublisher;
-  readonly #schemas: SchemaChecks;
   readonly #words: ServerWords;
   readonly #slumber: Slumber;
   /** Subscriptions for cancellations and the like. */
@@ -78,22 +61,7 @@ export class Adapter {
   constructor(options: AdapterOptions) {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
-    this.#subscriptions = new ResourceSubscriptions({
-      bus,
-      server,
-      wheel,
-      dropped: () => metrics.dropped('update_storm'),
-      tell: (method, params, connection) => this.#tell(method, params, connection),
-    });
-    this.#schemas = new SchemaChecks({
-      mode: config.validation,
-      server,
-      log,
-      metrics: metrics.upstream,
-      tool: (name, principal) => this.#catalog.tool(name, principal),
-      prompt: (name) => this.#catalog.prompt(name),
-    });
-    this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas, tasks: this.#tasks });
+    this.#questions = new QuestionRelay({ bus, server, wheel });
     const [shownHeaders, owned] = [
       headersOf(server, config),
       options.credentials?.users?.areSeveral === true ? options.credentials.users : undefined,
@@ -118,6 +86,22 @@ export class Adapter {
           ? undefined
           : (principal) => owned?.of(principal).wanted !== undefined,
     });
+    this.#features = new Features(
+      options.features({
+        server,
+        config,
+        bus,
+        wheel,
+        log,
+        metrics,
+        catalog: this.#catalog,
+        questions: this.#questions,
+        pool: () => this.#pool,
+        connections: () => this.#connections,
+        tell: (method, params, connection) => this.#tell(method, params, connection),
+      }),
+    );
+    this.#questions.join(this.#features.checks);
     this.#words = new ServerWords({
       bus,
       server,
@@ -125,27 +109,9 @@ export class Adapter {
       metrics,
       catalog: this.#catalog,
       questions: this.#questions,
-      tasks: this.#tasks,
-      subscriptions: this.#subscriptions,
+      hears: this.#features.hears,
       base: () => this.#connection,
     });
-    this.#levels = new LogLevels({
-      connections: () => this.#connections,
-      hasLogging: () => 'logging' in this.record.capabilities,
-      tell: (method, params, connection) => this.#tell(method, params, connection),
-    });
-    this.signIns =
-      options.credentials?.users === undefined
-        ? undefined
-        : new CallSignIns({
-            wheel,
-            questions: this.#questions,
-            signIn: signInWith({
-              ...options,
-              isStandIn: (name, principal) => this.#catalog.isStandIn(name, principal),
-              asked: (principal) => this.#catalog.owners?.refused(principal),
-            }),
-          });
     this.calls = new Calls({
       server,
       config,
@@ -157,24 +123,8 @@ export class Adapter {
       questions: this.#questions,
       connections: () => this.#pool,
       dropped: () => metrics.dropped('log_storm'),
-      steps: [
-        rootsStep({ questions: this.#questions, mustKnow: (context) => this.#pool.mustKnowRoots(context) }),
-        ...(this.signIns === undefined ? [] : [this.signIns]),
-        ...(options.repairs === undefined ? [] : [nullSteps(options.repairs, this.#catalog)]),
-        ...(config.validation === 'off' ? [] : [this.#schemas]),
-        taskSteps({
-          server,
-          tasks: this.#tasks,
-          connections: () => this.#pool,
-          announce: (connection, task) => this.#words.announceTask(connection, task),
-        }),
-        levelSteps(this.#levels),
-        subscriptionSteps(this.#subscriptions),
-      ],
-      watchers: [
-        ...(options.tap === undefined ? [] : [new CallTelling(options.tap, server)]),
-        ...(options.tracing === undefined ? [] : [spansOf(options.tracing, server)]),
-      ],
+      steps: this.#features.steps,
+      watchers: this.#features.watchers,
     });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
@@ -193,10 +143,10 @@ export class Adapter {
         stammered: (problem) => this.#guard(this.#catalog.stammered(problem)),
         notification: (method, params, audience) => this.#words.hear(this.#connection, method, params, audience),
         askedUnnamed: () => undefined,
-        strayProgress: (progress) => this.#words.hearTaskProgress(this.#connection, progress),
+        strayProgress: (progress) => this.#features.strayProgress(this.#connection, progress),
         missed: () => {
           this.#catalog.missed();
-          this.#subscriptions.missed(this.#connection);
+          this.#features.missed(this.#connection);
         },
       },
       options.before?.gone,
@@ -213,7 +163,7 @@ export class Adapter {
       maxConnections: config.maxConnections,
       budget: options.budget,
       headersFor: shownHeaders,
-      isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#subscriptions.isNeeded(connection),
+      isNeeded: (connection) => this.#features.isNeeded(connection),
       hasOlderLeg: factory.hasOlderLeg,
       namesRequests: () => factory.namesRequests,
       create: (made) => this.#connectAnother(factory, made),
@@ -224,9 +174,7 @@ export class Adapter {
       base: this.#connection,
       changed: options.slept,
       isBusy: () =>
-        this.calls.running + this.calls.waiting + this.#pool.size > 0 ||
-        this.#tasks.areRunningOn(this.#connection) ||
-        this.#subscriptions.isNeeded(this.#connection),
+        this.calls.running + this.calls.waiting + this.#pool.size > 0 || this.#features.isNeeded(this.#connection),
     });
   }
 
@@ -244,8 +192,7 @@ export class Adapter {
     const owner = session === undefined ? undefined : this.#questions.ofSession(session, () => connection);
     const connection: UpstreamConnection = factory.another(made, owner, {
       ready: (introduction) => {
-        this.#levels.send(connection);
-        this.#subscriptions.again(connection);
+        this.#features.opened(connection);
         this.#catalog.offers.opened(connection, introduction);
         changed(true);
       },
@@ -258,10 +205,10 @@ export class Adapter {
       },
       notification: (method, params, audience) => this.#words.hear(connection, method, params, audience),
       askedUnnamed: () => this.#pool.asksUnnamed(),
-      strayProgress: (progress) => this.#words.hearTaskProgress(connection, progress),
+      strayProgress: (progress) => this.#features.strayProgress(connection, progress),
       missed: () => {
         this.#catalog.announcedTo(connection);
-        this.#subscriptions.missed(connection);
+        this.#features.missed(connection);
       },
     });
     this.#catalog.offers.join(connection, made);
@@ -276,7 +223,12 @@ export class Adapter {
     // What he had opened was opened with something else, or with nothing. To one who has nothing any more the server says so itself.
     if (change === 'new' && users?.areSeveral === true) this.#pool.renewFor(principal, 'its user has signed in');
     if (users?.areSeveral === true) this.#catalog.owners?.changed(principal);
-    this.signIns?.changed(principal);
+    this.#features.userChanged(principal);
+  }
+
+  /** A sign-in of a user has to be confirmed with a code. */
+  codeWanted(principal: Principal): void {
+    this.#features.codeWanted(principal);
   }
 
   /** Resolves when its programs have ended. */
@@ -296,7 +248,7 @@ export class Adapter {
   async start(): Promise<void> {
     const { bus, server, before } = this.#options;
     await this.#catalog.open(bus, before?.record);
-    await this.#schemas.start();
+    await this.#features.start();
     // Starts before calls can come, since they wait for the connection (C4).
     this.#connection.start();
     this.#controls = [await bus.subscribe(subjects.backendControl(server), (command) => this.#control(command))];
@@ -351,7 +303,7 @@ export class Adapter {
     return {
       running: this.calls.running,
       waiting: this.calls.waiting,
-      signIns: this.signIns?.waiting ?? 0,
+      signIns: this.#features.waiting,
       connections: this.#pool.size,
     };
   }
@@ -378,18 +330,15 @@ export class Adapter {
       case 'roots-changed':
         for (const connection of this.#pool.of(command.session)) connection.notify('notifications/roots/list_changed');
         return;
-      case 'log-level':
-        this.#levels.set(command.session, command.level);
-        return;
-      case 'unsubscribed':
-        this.#subscriptions.unsubscribed(command.session, command.uri);
-        return;
       case 'session-ended':
         this.forgetSession(command.session);
         return;
       case 'wanted':
         this.#catalog.wanted();
         if (command.caller !== undefined && this.#catalog.offers.want(command.caller)) this.#slumber.used();
+        return;
+      default:
+        this.#features.control(command);
     }
   }
 
@@ -400,16 +349,14 @@ export class Adapter {
   /** Sessions for which something is kept here. */
   get sessions(): readonly SessionKey[] {
     return [
-      ...this.#levels.sessions,
-      ...this.#subscriptions.sessions,
+      ...this.#features.sessions,
       ...this.#pool.sessions,
       ...this.#connections.flatMap(({ listeners }) => [...listeners]),
     ];
   }
 
   forgetSession(session: SessionKey): void {
-    this.#levels.remove(session);
-    this.#subscriptions.forgetSession(session);
+    this.#features.forgetSession(session);
     for (const connection of this.#connections) connection.forgetSession(session);
     this.#pool.endSession(session);
   }
@@ -429,8 +376,7 @@ export class Adapter {
     await this.#catalog.introduce(introduction);
     const { revision, lists } = this.record;
     this.#options.log.info({ revision, tools: lists.tools.length }, 'server is up');
-    this.#levels.send(this.#connection);
-    this.#subscriptions.again(this.#connection);
+    this.#features.opened(this.#connection);
     this.#slumber.begin();
     this.#settled();
   }

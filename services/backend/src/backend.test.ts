@@ -7,7 +7,8 @@ import { approvedBucket, MemoryBus, type Bucket, type Bus, type KeyValue } from 
 import { loadConfig, type Config } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { createLogger, Metrics } from '@omnibus/telemetry';
-import { Backend, type UserOptions } from './backend.ts';
+import type { Backend, UserOptions } from './backend.ts';
+import { createBackend } from './create.ts';
 
 const url = 'http://127.0.0.1:9/mcp';
 const restart = { minDelay: '10s', maxDelay: '50ms' };
@@ -25,7 +26,7 @@ async function backendOf(
 ): Promise<{ readonly backend: Backend; readonly problem: (server: string) => string | undefined }> {
   const baseFolder = mkdtempSync(join(tmpdir(), 'omnibus-backend-'));
   onTestFinished(() => rmSync(baseFolder, { recursive: true }));
-  const backend = new Backend({
+  const backend = createBackend({
     config,
     baseFolder,
     bus,

@@ -15,6 +15,7 @@ import {
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import { Adapter, type AdapterOptions } from './adapter.ts';
+import type { FeatureOptions, ServerFeature, ServerParts } from './feature.ts';
 import {
   AllDefinitions,
   type AllDefinitionsOptions,
@@ -40,6 +41,8 @@ export interface BackendOptions extends Pick<AllDefinitionsOptions, 'definitionC
   readonly users: UserOptions;
   /** Reports calls to watchers; left out where nobody can watch. */
   readonly tap?: Tap | undefined;
+  /** Makes the features of a server. */
+  readonly features: (of: FeatureOptions, parts: ServerParts) => readonly ServerFeature[];
 }
 
 /** The state of one server, other than its lists. */
@@ -270,10 +273,11 @@ export class Backend {
     if (configured === undefined) return;
     this.#retries.get(name)?.cancel();
     this.#retries.delete(name);
-    const { bus, wheel, metrics, tracing, tap, baseFolder, log } = this.#options;
+    const { bus, wheel, metrics, tracing, tap, baseFolder, log, features } = this.#options;
     const server = parseServerName(name);
     const before = this.#served.get(name);
     const { config, credentials, signIns, definitions } = await this.#prepare(server, configured);
+    const repairs = config.validation === 'enforce' ? undefined : this.#means.repairsOf(server);
     const adapter = new Adapter({
       server,
       worker: this.#worker,
@@ -286,15 +290,13 @@ export class Backend {
       bus,
       wheel,
       metrics,
-      tracing,
-      tap,
+      features: (parts) => features({ tracing, tap, credentials, signIns, repairs }, parts),
       log: log.child({ server }),
       definitions,
       credentials,
-      signIns,
       isWaitedFor: bus.isShared ? (command) => this.#leases.isWaitedFor(command) : undefined,
       diary: this.#means.diaryOf(name),
-      repairs: config.validation === 'enforce' ? undefined : this.#means.repairsOf(server),
+      repairs,
       // What it said of itself before is not shown on where nobody can tell to whom it may be shown.
       ...(before === undefined || config !== configured ? {} : { before: before.adapter }),
       slept: (isAsleep) => this.#noteSleep(name, adapter, isAsleep),
@@ -317,7 +319,7 @@ export class Backend {
   async #prepare(
     server: ServerName,
     config: ServerConfig,
-  ): Promise<Pick<AdapterOptions, 'config' | 'credentials' | 'signIns' | 'definitions'>> {
+  ): Promise<Pick<AdapterOptions, 'config' | 'credentials' | 'definitions'> & Pick<FeatureOptions, 'signIns'>> {
     const { log, wheel } = this.#options;
     try {
       return {

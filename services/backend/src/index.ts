@@ -1,2 +1,3 @@
-export { Backend, suspicionsOf } from './backend.ts';
-export type { BackendOptions, ServerDefinitions, ServerLoad, UserOptions } from './backend.ts';
+export { suspicionsOf } from './backend.ts';
+export { createBackend } from './create.ts';
+export type { Backend, BackendOptions, ServerDefinitions, ServerLoad, UserOptions } from './backend.ts';

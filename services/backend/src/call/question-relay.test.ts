@@ -19,7 +19,6 @@ import { UpstreamConnection } from '../connection/connection.ts';
 import { OneStream } from '../connection/one-stream-under-test.ts';
 import { Era } from '../dialect/modern/discovery.ts';
 import { QuestionRelay, type AskedCall } from './question-relay.ts';
-import { SchemaChecks } from './schema-checks.ts';
 
 const server = parseServerName('one');
 const question = {
@@ -36,20 +35,7 @@ async function open(session: SessionKey) {
   const bus = new MemoryBus((problem) => expect.fail(problem.what));
   const notices = new Heard<ServerNotice>();
   await bus.subscribe(subjects.notices, (notice) => notices.add(notice));
-  const relay = new QuestionRelay({
-    bus,
-    server,
-    wheel,
-    schemas: new SchemaChecks({
-      mode: 'off',
-      server,
-      log,
-      metrics: metrics.upstream,
-      tool: () => undefined,
-      prompt: () => undefined,
-    }),
-    tasks: { toolOf: () => undefined },
-  });
+  const relay = new QuestionRelay({ bus, server, wheel });
   const ready = Promise.withResolvers<OneStream>();
   let transport: OneStream;
   const connection: UpstreamConnection = new UpstreamConnection({

@@ -22,13 +22,12 @@ import {
   type InputMethod,
   type JsonObject,
   type JsonRpcId,
+  type QuestionMethod,
   type ServerName,
   type SessionKey,
 } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { QuestionTarget, Question } from '../connection/questions.ts';
-import type { SchemaChecks } from './schema-checks.ts';
-import type { Tasks } from './tasks.ts';
 
 /** A call whose server may ask questions. */
 export interface AskedCall {
@@ -59,8 +58,16 @@ export interface QuestionRelayOptions {
   readonly bus: Bus;
   readonly server: ServerName;
   readonly wheel: DeadlineWheel;
-  readonly schemas: SchemaChecks;
-  readonly tasks: Pick<Tasks, 'toolOf'>;
+}
+
+/** Looks at the server's questions for a feature. Members that it leaves out are not called. */
+export interface QuestionChecks {
+  /** What a server is told instead of asking its client; undefined if it may ask. */
+  questionRefusal?(method: QuestionMethod, params: JsonObject): InputAnswer | undefined;
+  /** The client's answer, or what the server is told instead. */
+  answer?(method: QuestionMethod, params: JsonObject, answer: InputAnswer): InputAnswer;
+  /** The tool that a task runs, by the server's own name; undefined if this feature does not know the task. */
+  toolOf?(connection: UpstreamConnection, task: unknown): string | undefined;
 }
 
 /** Time that a client has to answer a question outside any call. */
@@ -74,11 +81,17 @@ export class QuestionRelay {
   readonly #options: QuestionRelayOptions;
   readonly #open = new Map<InputKey, OpenQuestion>();
   readonly #elicitations = new Map<string, SessionKey>();
+  #checks: readonly QuestionChecks[] = [];
   /** Starts at a random number, so that two replicas of an adapter do not use the same ones. */
   #nextInput = randomInt(2 ** 40);
 
   constructor(options: QuestionRelayOptions) {
     this.#options = options;
+  }
+
+  /** From now on these look at questions, in this order. */
+  join(checks: readonly QuestionChecks[]): void {
+    this.#checks = checks;
   }
 
   /** Asks the client of a call. */
@@ -158,7 +171,7 @@ export class QuestionRelay {
 
   /** The receiver of questions outside any call, as right after the handshake, on a connection that one session has alone. */
   ofSession(session: SessionKey, connection: () => UpstreamConnection): QuestionTarget {
-    const { bus, server, wheel, tasks } = this.#options;
+    const { bus, server, wheel } = this.#options;
     const sessions = [session];
     const limited = (input: () => InputKey): Deadline =>
       wheel.schedule(ownerAnswerMs, () =>
@@ -166,7 +179,7 @@ export class QuestionRelay {
       );
     const publish = (question: Question, input: InputKey, more: { readonly movedFrom?: ExchangeId } = {}): void => {
       const task = relatedTaskOf(question.params);
-      const tool = task === undefined ? undefined : tasks.toolOf(connection(), task);
+      const tool = task === undefined ? undefined : this.#toolOf(connection(), task);
       bus.publish(subjects.notices, {
         kind: 'question',
         server,
@@ -269,13 +282,22 @@ export class QuestionRelay {
   }
 
   #isRefused({ method, params }: Pick<Question, 'method' | 'params'>, respond: (answer: InputAnswer) => void): boolean {
-    const refusal = this.#options.schemas.questionRefusal(method, params);
+    let refusal: InputAnswer | undefined;
+    for (const check of this.#checks) refusal ??= check.questionRefusal?.(method, params);
     if (refusal !== undefined) respond(refusal);
     return refusal !== undefined;
   }
 
   #checked({ method, params }: Pick<Question, 'method' | 'params'>, answer: InputAnswer): InputAnswer {
-    return this.#options.schemas.answer(method, params, answer);
+    let checked = answer;
+    for (const check of this.#checks) checked = check.answer?.(method, params, checked) ?? checked;
+    return checked;
+  }
+
+  #toolOf(connection: UpstreamConnection, task: unknown): string | undefined {
+    let tool: string | undefined;
+    for (const check of this.#checks) tool ??= check.toolOf?.(connection, task);
+    return tool;
   }
 
   #add(open: OpenQuestion): InputKey {

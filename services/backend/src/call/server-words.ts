@@ -8,7 +8,6 @@ import {
   changeKinds,
   changeNotifications,
   isCustomNotification,
-  withoutHopMeta,
   type JsonObject,
   type ServerName,
   type ServerNotice,
@@ -16,10 +15,8 @@ import {
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
-import type { Progress } from '../connection/progress.ts';
 import type { Audience } from '../connection/users.ts';
 import type { QuestionRelay } from './question-relay.ts';
-import type { Tasks } from './tasks.ts';
 
 export interface ServerWordsOptions {
   readonly bus: Bus;
@@ -28,8 +25,8 @@ export interface ServerWordsOptions {
   readonly metrics: Metrics;
   readonly catalog: CatalogPublisher;
   readonly questions: QuestionRelay;
-  readonly tasks: Tasks;
-  readonly subscriptions: { updated(connection: UpstreamConnection, uri: string, more?: JsonObject): void };
+  /** What features hear, by method. */
+  readonly hears: { readonly [method: string]: (connection: UpstreamConnection, params: JsonObject) => void };
   readonly base: () => UpstreamConnection;
 }
 
@@ -51,18 +48,15 @@ export class ServerWords {
 
   /** @param audience the sessions that may hear it. */
   hear(connection: UpstreamConnection, method: string, params: JsonObject | undefined, audience: Audience): void {
-    const { catalog, subscriptions, questions, metrics, base } = this.#options;
+    const { catalog, hears, questions, metrics, base } = this.#options;
     const kind = changeKinds.find((each) => changeNotifications[each] === method);
     if (kind !== undefined) {
       if (connection === base()) catalog.announced(kind);
       else catalog.announcedTo(connection);
-    } else if (method === 'notifications/resources/updated' && typeof params?.['uri'] === 'string') {
-      const { uri: _uri, ...more } = withoutHopMeta(params);
-      subscriptions.updated(connection, params['uri'], ...(Object.keys(more).length === 0 ? [] : [more]));
     } else if (method === 'notifications/message' && params !== undefined) {
       this.#passLog(connection, params, audience);
-    } else if (method === 'notifications/tasks/status' && params !== undefined) {
-      this.announceTask(connection, params);
+    } else if (hears[method] !== undefined && params !== undefined) {
+      hears[method](connection, params);
     } else if (method === 'notifications/elicitation/complete') {
       questions.announceCompletion(params);
     } else if (isCustomNotification(method) && audience.sessions.length > 0) {
@@ -77,38 +71,6 @@ export class ServerWords {
     } else {
       metrics.dropped('notification_unknown');
     }
-  }
-
-  announceTask(connection: UpstreamConnection, task: JsonObject): void {
-    const { bus, server, tasks } = this.#options;
-    const owner = tasks.status(connection, task);
-    if (owner !== undefined)
-      bus.publish(subjects.notices, {
-        kind: 'task-status',
-        server,
-        task,
-        place: connection.run.place,
-        tool: owner.tool,
-        sessions: [owner.session],
-      });
-  }
-
-  /** @returns false when nobody can use it. */
-  hearTaskProgress(connection: UpstreamConnection, { token, ...progress }: Progress): boolean {
-    const { bus, server, tasks } = this.#options;
-    const task = tasks.byToken(connection, token);
-    if (task === undefined) return false;
-    if (task.wantsProgress)
-      bus.publish(subjects.notices, {
-        kind: 'task-progress',
-        server,
-        taskId: task.taskId,
-        place: connection.run.place,
-        tool: task.tool,
-        progress: { kind: 'progress', ...progress },
-        sessions: [task.session],
-      });
-    return true;
   }
 
   #mayTell(connection: UpstreamConnection): boolean {

@@ -88,5 +88,10 @@ export function byMethod<Name extends 'takes' | 'answers' | 'cancels'>(
   steps: readonly CallStep[],
   name: Name,
 ): NonNullable<CallStep[Name]> {
-  return Object.assign({}, ...steps.map((step) => step[name])) as NonNullable<CallStep[Name]>;
+  return merged(steps.map((step) => step[name]));
+}
+
+/** One object with the members of all. It has no prototype, since servers and clients choose names that are looked up in it. */
+export function merged<Members extends object>(all: readonly (Members | undefined)[]): Members {
+  return Object.assign(Object.create(null) as object, ...all) as Members;
 }

@@ -41,8 +41,7 @@ interface AccountsOptions {
 
 interface AccountObserver {
   credentialsChanged(principal: Principal): Promise<void>;
-  /** Undefined for a server without sign-ins. */
-  readonly signIns: { codeWanted(principal: Principal): void } | undefined;
+  codeWanted(principal: Principal): void;
 }
 
 interface Users {
@@ -169,7 +168,7 @@ export class Accounts {
       handle: async ({ server, principal }) => {
         const adapter = adapterOf(server);
         if (adapter !== undefined && (await signIns.isCodeWanted(parseServerName(server), principal as Principal)))
-          adapter.signIns?.codeWanted(principal as Principal);
+          adapter.codeWanted(principal as Principal);
       },
       failed: (error, { server }) =>
         log.error(

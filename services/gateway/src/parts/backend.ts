@@ -13,11 +13,11 @@ export const servers: Part<Backend> = {
   name: 'the servers',
   isIn: (host) => host.has('backend'),
   async start(host) {
-    const { Backend: Servers } = await import('@omnibus/backend');
+    const { createBackend } = await import('@omnibus/backend');
     const { config, wheel, metrics, isForOne } = host;
     const { baseFolder, showPage } = host.options;
     const pages = host.of(signInPages);
-    const backend = new Servers({
+    const backend = createBackend({
       config,
       baseFolder,
       bus: host.of(connectedBus),

@@ -1,6 +1,6 @@
 import { roundMethods, type ExchangeContext } from '@omnibus/protocol';
-import type { CallQuestions } from './attempt.ts';
-import type { CallRun, CallStep } from './steps.ts';
+import type { CallQuestions } from '../../call/attempt.ts';
+import type { CallRun, CallStep } from '../../call/steps.ts';
 
 export interface RootsStepOptions {
   readonly questions: Pick<CallQuestions, 'askForRound'>;

@@ -8,10 +8,11 @@
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { ExchangeOutcome, InputAnswer, Principal } from '@omnibus/protocol';
-import type { Call } from './call.ts';
-import type { QuestionRelay } from './question-relay.ts';
-import type { CallRun, CallStep } from './steps.ts';
-import { askedToSignIn, type CallSignIn, type SignInAnswer } from './sign-in.ts';
+import type { Call } from '../../call/call.ts';
+import type { QuestionRelay } from '../../call/question-relay.ts';
+import type { CallRun, CallStep } from '../../call/steps.ts';
+import type { SignInAnswer } from '../../transport/credentials/sign-in-answer.ts';
+import { askedToSignIn, type CallSignIn } from './sign-in.ts';
 
 export interface CallSignInsOptions {
   readonly signIn: CallSignIn;

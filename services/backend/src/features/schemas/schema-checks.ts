@@ -23,9 +23,9 @@ import {
 import type { Logger, Metrics, SchemaProblem } from '@omnibus/telemetry';
 import type { compileSchema, CompiledSchema } from '@omnibus/validation';
 import { answerSchemas, promptSchema, WantedAnswers } from './answer-schemas.ts';
-import type { Call } from './call.ts';
+import type { Call } from '../../call/call.ts';
 import { questionProblem, resultProblem } from './message-shapes.ts';
-import type { CallStep } from './steps.ts';
+import type { CallStep } from '../../call/steps.ts';
 
 /** `warn`: a mismatch is logged and counted, and the value is passed on. */
 export type ValidationMode = 'off' | 'warn' | 'enforce';

@@ -14,11 +14,11 @@ import {
   type SessionKey,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
-import { Call } from './call.ts';
+import { Call } from '../../call/call.ts';
 import { CallSignIns } from './call-sign-ins.ts';
-import { QuestionRelay } from './question-relay.ts';
-import { SchemaChecks } from './schema-checks.ts';
-import type { SignInAnswer } from './sign-in.ts';
+import { QuestionRelay } from '../../call/question-relay.ts';
+import { SchemaChecks } from '../schemas/schema-checks.ts';
+import type { SignInAnswer } from '../../transport/credentials/sign-in-answer.ts';
 
 const server = parseServerName('one');
 const [ann, ben] = ['p_ann', 'p_ben'] as readonly string[] as readonly [Principal, Principal];
@@ -50,7 +50,8 @@ function open() {
     tool: () => undefined,
     prompt: () => undefined,
   });
-  const questions = new QuestionRelay({ bus, server, wheel, schemas, tasks: { toolOf: () => undefined } });
+  const questions = new QuestionRelay({ bus, server, wheel });
+  questions.join([schemas]);
   const state = { answer: wait(), wanted: new Set([ann, ben]) };
   const [isOpen, made, ended, reports] = [
     new Set<Call>(),

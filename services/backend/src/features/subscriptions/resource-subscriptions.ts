@@ -5,9 +5,9 @@
 import { subjects, type Bus } from '@omnibus/bus';
 import { backoffMs, type DeadlineWheel } from '@omnibus/lifecycle';
 import type { CallCommand, ExchangeOutcome, JsonObject, ServerName, SessionKey } from '@omnibus/protocol';
-import type { Attempt } from '../call/attempt.ts';
-import type { CallRun, CallStep } from '../call/steps.ts';
-import type { UpstreamConnection } from '../connection/connection.ts';
+import type { Attempt } from '../../call/attempt.ts';
+import type { CallRun, CallStep } from '../../call/steps.ts';
+import type { UpstreamConnection } from '../../connection/connection.ts';
 import { SharedSubscriptions } from './shared-subscriptions.ts';
 
 export interface ResourceSubscriptionsOptions {

@@ -1,7 +1,7 @@
 /** The spans of calls to one server, and the trace context for the server (semantic conventions, MCP: context travels in `params._meta`). */
 import type { JsonObject, ServerName } from '@omnibus/protocol';
 import type { Tracing } from '@omnibus/telemetry';
-import type { CallWatcher } from './steps.ts';
+import type { CallWatcher } from '../../call/steps.ts';
 
 export function spansOf(tracing: Tracing, server: ServerName): CallWatcher {
   const attributes = { 'omnibus.server': server };

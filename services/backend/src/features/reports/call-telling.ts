@@ -1,10 +1,10 @@
 /** Reports the calls of one server to users who watch them (`Tap`): calls that have a tag, and, when a watch begins, the calls that run already. */
 import { numberOf, type ExchangeMethod, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { CallResult, Tap } from '@omnibus/telemetry';
-import type { Progress } from '../connection/progress.ts';
-import type { Call } from './call.ts';
-import type { CallWatcher } from './steps.ts';
-import type { WatchedCall } from './watched-call.ts';
+import type { Progress } from '../../connection/progress.ts';
+import type { Call } from '../../call/call.ts';
+import type { CallWatcher } from '../../call/steps.ts';
+import type { WatchedCall } from '../../call/watched-call.ts';
 
 /** Shortest time between two reports of the progress of one call: four a second are enough for a person. */
 const progressMs = 250;

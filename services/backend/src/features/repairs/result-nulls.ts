@@ -10,8 +10,8 @@ import {
   type JsonObject,
   type RepairCounts,
 } from '@omnibus/protocol';
-import type { CatalogPublisher } from '../catalog/publisher.ts';
-import type { CallStep } from './steps.ts';
+import type { CatalogPublisher } from '../../catalog/publisher.ts';
+import type { CallStep } from '../../call/steps.ts';
 
 /** Optional members of results, of blocks of content, of contents and of completions (2025-11-25 and 2026-07-28 schema). */
 const optional: ReadonlySet<string> = new Set([

@@ -15,8 +15,8 @@ import {
   type LogLevel,
   type SessionKey,
 } from '@omnibus/protocol';
-import type { CallRun, CallStep } from '../call/steps.ts';
-import type { UpstreamConnection } from '../connection/connection.ts';
+import type { CallRun, CallStep } from '../../call/steps.ts';
+import type { UpstreamConnection } from '../../connection/connection.ts';
 
 /** What has to be known of a connection. */
 export type LevelledConnection = Pick<UpstreamConnection, 'owner' | 'ask'> & {

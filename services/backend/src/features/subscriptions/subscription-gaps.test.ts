@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { newRequestKey, type ServerNotice } from '@omnibus/protocol';
-import { AdapterUnderTest } from '../adapter-under-test.ts';
+import { AdapterUnderTest } from '../../adapter-under-test.ts';
 
 const capabilities = { resources: { subscribe: true } };
 const [one, two] = ['up://one', 'up://two'];

@@ -18,9 +18,9 @@ import {
   type ServerName,
   type SessionKey,
 } from '@omnibus/protocol';
-import type { UpstreamConnection } from '../connection/connection.ts';
-import type { ConnectionPool } from '../connection/pool.ts';
-import type { CallStep } from './steps.ts';
+import type { UpstreamConnection } from '../../connection/connection.ts';
+import type { ConnectionPool } from '../../connection/pool.ts';
+import type { CallStep } from '../../call/steps.ts';
 
 interface Owner {
   readonly taskId: string;

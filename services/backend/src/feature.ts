@@ -1,0 +1,150 @@
+/**
+ * What one feature adds to the adapter of a server. The adapter gets a list of features, and knows this interface only. Each feature is one folder under
+ * `features/`; `features/index.ts` has the list, whose order is the order of steps and watchers.
+ */
+import type { Bus } from '@omnibus/bus';
+import type { ServerConfig } from '@omnibus/config';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { ControlCommand, JsonObject, Principal, RepairCounts, ServerName, SessionKey } from '@omnibus/protocol';
+import type { Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
+import type { QuestionChecks, QuestionRelay } from './call/question-relay.ts';
+import { merged, type CallStep, type CallWatcher } from './call/steps.ts';
+import type { CatalogPublisher } from './catalog/publisher.ts';
+import type { UpstreamConnection } from './connection/connection.ts';
+import type { ConnectionPool } from './connection/pool.ts';
+import type { Progress } from './connection/progress.ts';
+import type { ServerCredentials } from './transport/credentials/server-credentials.ts';
+import type { SignInDesk } from './transport/credentials/sign-in-answer.ts';
+
+/** What decides which features a server has. */
+export interface FeatureOptions {
+  readonly tracing: Tracing | undefined;
+  /** Reports calls to users who watch them; undefined where none can. */
+  readonly tap?: Tap | undefined;
+  /** The credentials that the server is shown in addition to its configured headers. */
+  readonly credentials: ServerCredentials | undefined;
+  /** Where users sign in, for a server that is called in the name of each user. */
+  readonly signIns: SignInDesk | undefined;
+  /** Counts what is repaired of what the server writes; undefined where nothing is. */
+  readonly repairs: RepairCounts | undefined;
+}
+
+/** The parts of one server's adapter that features use. */
+export interface ServerParts {
+  readonly server: ServerName;
+  readonly config: ServerConfig;
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly catalog: CatalogPublisher;
+  readonly questions: QuestionRelay;
+  /** The connections besides the first; it exists once the features do. */
+  readonly pool: () => ConnectionPool;
+  /** All connections. */
+  readonly connections: () => readonly UpstreamConnection[];
+  /** Sends a request whose answer does not matter. */
+  readonly tell: (method: string, params: JsonObject, connection: UpstreamConnection) => void;
+}
+
+type Heard = (connection: UpstreamConnection, params: JsonObject) => void;
+type Controls = {
+  readonly [Kind in ControlCommand['kind']]?: (command: Extract<ControlCommand, { kind: Kind }>) => void;
+};
+
+/** Members that a feature leaves out are not called. */
+export interface ServerFeature {
+  readonly name: string;
+  readonly step?: CallStep;
+  readonly watcher?: CallWatcher;
+  /** Looks at the server's questions and their answers. */
+  readonly checks?: QuestionChecks;
+  /** Hears notifications of the server by their methods. */
+  readonly hears?: { readonly [method: string]: Heard };
+  /** Hears commands of sessions by their kinds. */
+  readonly controls?: Controls;
+  /** Sessions for which something is kept. */
+  readonly sessions?: Iterable<SessionKey>;
+  /** Calls that wait for people. */
+  readonly waiting?: number;
+  start?(): Promise<void>;
+  /** A connection was opened. */
+  opened?(connection: UpstreamConnection): void;
+  /** The server may have announced something while nobody listened. */
+  missed?(connection: UpstreamConnection): void;
+  /** Whether something still runs over a connection although no call does. */
+  isNeeded?(connection: UpstreamConnection): boolean;
+  /** Hears progress for a request that is not in flight. @returns false if it belongs to nothing of this feature. */
+  strayProgress?(connection: UpstreamConnection, progress: Progress): boolean;
+  forgetSession?(session: SessionKey): void;
+  /** The stored credentials of a user have changed. */
+  userChanged?(principal: Principal): void;
+  /** A sign-in of a user has to be confirmed with a code. */
+  codeWanted?(principal: Principal): void;
+}
+
+/** The features of one adapter. */
+export class Features {
+  readonly all: readonly ServerFeature[];
+  readonly steps: readonly CallStep[];
+  readonly watchers: readonly CallWatcher[];
+  readonly checks: readonly QuestionChecks[];
+  readonly hears: { readonly [method: string]: Heard };
+  readonly #controls: Controls;
+
+  constructor(all: readonly ServerFeature[]) {
+    this.all = all;
+    this.steps = all.flatMap(({ step }) => step ?? []);
+    this.watchers = all.flatMap(({ watcher }) => watcher ?? []);
+    this.checks = all.flatMap(({ checks }) => checks ?? []);
+    this.hears = merged(all.map(({ hears }) => hears));
+    this.#controls = merged(all.map(({ controls }) => controls));
+  }
+
+  /** @returns false for a command that no feature hears. */
+  control<Kind extends ControlCommand['kind']>(command: Extract<ControlCommand, { kind: Kind }>): boolean {
+    const hear = this.#controls[command.kind as Kind] as ((given: typeof command) => void) | undefined;
+    hear?.(command);
+    return hear !== undefined;
+  }
+
+  get sessions(): readonly SessionKey[] {
+    return this.all.flatMap(({ sessions }) => [...(sessions ?? [])]);
+  }
+
+  get waiting(): number {
+    return this.all.reduce((sum, { waiting = 0 }) => sum + waiting, 0);
+  }
+
+  async start(): Promise<void> {
+    for (const feature of this.all) await feature.start?.();
+  }
+
+  opened(connection: UpstreamConnection): void {
+    for (const feature of this.all) feature.opened?.(connection);
+  }
+
+  missed(connection: UpstreamConnection): void {
+    for (const feature of this.all) feature.missed?.(connection);
+  }
+
+  isNeeded(connection: UpstreamConnection): boolean {
+    return this.all.some((feature) => feature.isNeeded?.(connection) === true);
+  }
+
+  strayProgress(connection: UpstreamConnection, progress: Progress): boolean {
+    return this.all.some((feature) => feature.strayProgress?.(connection, progress) === true);
+  }
+
+  forgetSession(session: SessionKey): void {
+    for (const feature of this.all) feature.forgetSession?.(session);
+  }
+
+  userChanged(principal: Principal): void {
+    for (const feature of this.all) feature.userChanged?.(principal);
+  }
+
+  codeWanted(principal: Principal): void {
+    for (const feature of this.all) feature.codeWanted?.(principal);
+  }
+}

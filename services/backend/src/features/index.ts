@@ -1,0 +1,31 @@
+/** The features of the adapter of one server. */
+import type { FeatureOptions, ServerFeature, ServerParts } from '../feature.ts';
+import { logLevels } from './log-levels/feature.ts';
+import { nullSteps } from './repairs/result-nulls.ts';
+import { CallTelling } from './reports/call-telling.ts';
+import { rootsStep } from './roots/feature.ts';
+import { schemas } from './schemas/feature.ts';
+import { signIns } from './sign-in/feature.ts';
+import { subscriptions } from './subscriptions/feature.ts';
+import { tasks } from './tasks/feature.ts';
+import { spansOf } from './traces/feature.ts';
+
+/** The list of features. Its order is that of steps and of watchers. A feature that is off is left out. */
+export function serverFeatures(
+  { tracing, tap, credentials, signIns: desk, repairs }: FeatureOptions,
+  parts: ServerParts,
+): readonly ServerFeature[] {
+  const { server, config, catalog, questions, pool } = parts;
+  const users = credentials?.users;
+  return [
+    { name: 'roots', step: rootsStep({ questions, mustKnow: (context) => pool().mustKnowRoots(context) }) },
+    ...(users === undefined ? [] : [signIns(parts, users, desk)]),
+    ...(repairs === undefined ? [] : [{ name: 'repairs', step: nullSteps(repairs, catalog) }]),
+    ...(config.validation === 'off' ? [] : [schemas(parts)]),
+    tasks(parts),
+    logLevels(parts),
+    subscriptions(parts),
+    ...(tap === undefined ? [] : [{ name: 'reports', watcher: new CallTelling(tap, server) }]),
+    ...(tracing === undefined ? [] : [{ name: 'traces', watcher: spansOf(tracing, server) }]),
+  ];
+}

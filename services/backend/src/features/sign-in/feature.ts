@@ -1,0 +1,33 @@
+import type { ServerFeature, ServerParts } from '../../feature.ts';
+import type { ServerCredentials } from '../../transport/credentials/server-credentials.ts';
+import type { SignInDesk } from '../../transport/credentials/sign-in-answer.ts';
+import { CallSignIns } from './call-sign-ins.ts';
+import { signInWith } from './sign-in.ts';
+
+/** Calls whose users have to sign in first. @param desk undefined for a server where nobody signs in: its users are told why it cannot be called. */
+export function signIns(
+  { server, wheel, questions, catalog }: ServerParts,
+  users: NonNullable<ServerCredentials['users']>,
+  desk: SignInDesk | undefined,
+): ServerFeature {
+  const step = new CallSignIns({
+    wheel,
+    questions,
+    signIn: signInWith({
+      server,
+      signIns: desk,
+      credentials: { users },
+      isStandIn: (name, principal) => catalog.isStandIn(name, principal),
+      asked: (principal) => catalog.owners?.refused(principal),
+    }),
+  });
+  return {
+    name: 'sign-in',
+    step,
+    get waiting() {
+      return step.waiting;
+    },
+    userChanged: (principal) => step.changed(principal),
+    codeWanted: (principal) => step.codeWanted(principal),
+  };
+}
