@@ -18,6 +18,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundle } from './bundle.mjs';
 import { buildConsole, folder as page } from '../../services/console/build.mjs';
+import { copyDocuments } from './documents.mjs';
 import { billOf, noticesOf, packagesOf } from './parts.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -38,6 +39,7 @@ export async function makePackage(destination) {
   mkdirSync(join(folder, 'bin'), { recursive: true });
   const packages = packagesOf([...(await bundle(root, join(folder, 'dist'))), ...(await buildConsole())]);
   cpSync(page, join(folder, 'console'), { recursive: true });
+  copyDocuments(root, folder);
   const isClean = git('status', '--porcelain') === '';
   const write = (file, text) => writeFileSync(join(folder, file), text);
   const json = (value) => `${JSON.stringify(value, null, 2)}\n`;
@@ -52,7 +54,7 @@ export async function makePackage(destination) {
       type: 'module',
       bin,
       engines,
-      files: ['bin', 'console', 'dist', 'LICENSES-OF-OTHERS.md', 'omnibus.schema.json', 'sbom.cdx.json'],
+      files: ['bin', 'console', 'dist', 'docs', 'LICENSES-OF-OTHERS.md', 'omnibus.schema.json', 'sbom.cdx.json'],
       // The commit of the sources, where nothing is uncommitted; npm has this name for it.
       ...(isClean ? { gitHead: git('rev-parse', 'HEAD') } : {}),
     }),

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildConsole, folder as page } from '../../services/console/build.mjs';
 import { bundle } from './bundle.mjs';
+import { copyDocuments } from './documents.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const folder = join(root, 'dist/program');
@@ -17,3 +18,4 @@ for (const file of ['package.json', 'bin/omnibus.js'])
   copyFileSync(join(root, 'services/gateway', file), join(folder, file));
 await buildConsole();
 cpSync(page, join(folder, 'console'), { recursive: true });
+copyDocuments(root, folder);

@@ -80,7 +80,7 @@ if (canBuild)
           'EROFS',
         );
         expect(docker('exec', name, 'node', '-p', 'require("fs").readdirSync("/app").join(" ")').output.trim()).toBe(
-          'LICENSE LICENSES-OF-OTHERS.md README.md bin console dist omnibus.schema.json package.json sbom.cdx.json',
+          'LICENSE LICENSES-OF-OTHERS.md README.md bin console dist docs omnibus.schema.json package.json sbom.cdx.json',
         );
         expect(docker('exec', name, 'node', '/app/bin/omnibus.js', 'status').output).toContain('ready');
         expect(docker('exec', name, 'sh', '-c', 'true').output).toContain('not found');

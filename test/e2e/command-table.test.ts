@@ -83,6 +83,7 @@ const cases: Readonly<Record<string, Case>> = {
   pause: { args: (at) => ['idle', '--for', '1m', '--because', 'tests', ...admin(at)] },
   resume: { args: (at) => ['nothing', ...admin(at)], ends: 'unknown' },
   completion: { args: () => ['fish'] },
+  docs: { args: () => ['timeouts'] },
   'calls list': { args: admin },
   'calls show': { args: (at) => [at.tag, ...admin(at)] },
   // Its address has no endpoint, since that of the call is added.

@@ -1,6 +1,7 @@
-/** Commands that ask the admin port of a running gateway, and shell completion. */
+/** Commands that ask the admin port of a running gateway, shell completion, and the documents. */
 import { Argument, type Command } from 'commander';
 import type { ApiOptions } from '../commands/api.ts';
+import type { DocsOptions } from '../commands/docs.ts';
 import type { PauseOptions, SessionsOptions } from '../commands/running.ts';
 
 export function addRunning(program: Command): void {
@@ -66,5 +67,15 @@ export function addRunning(program: Command): void {
     .action(async (shell: string) => {
       const { printCompletion } = await import('../commands/completion.ts');
       await printCompletion(shell, program);
+    });
+
+  program
+    .command('docs')
+    .description('list the pages of the documents, or print one: omnibus docs timeouts')
+    .argument('[topic]', 'name of the page')
+    .option('--json', 'print JSON')
+    .action(async (topic: string | undefined, options: DocsOptions) => {
+      const { docs } = await import('../commands/docs.ts');
+      await docs(topic, options);
     });
 }

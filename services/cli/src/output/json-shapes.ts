@@ -18,6 +18,8 @@ import { vaultReport } from '@omnibus/admin';
 
 const text = z.string();
 const count = z.int();
+/** A page of the documents. */
+const topic = { topic: text, kind: text, title: text };
 /** Unchanged data of a server or of a user's file. */
 const whole = z.record(z.string(), z.unknown());
 const ms = count.describe('milliseconds since 1970');
@@ -253,6 +255,15 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
     isRefreshed: z.boolean(),
   }),
   token: z.object({ ...gateway, token: text, tokenUntil: text.optional() }),
+  docs: z
+    .object({
+      topics: z.array(z.object(topic)).optional(),
+      topic: text.optional(),
+      kind: text.optional(),
+      title: text.optional(),
+      text: text.optional(),
+    })
+    .describe('topics without TOPIC, else the Markdown of the page'),
 };
 
 /** Shapes of the lines that a command prints while it follows events. */
