@@ -1,6 +1,6 @@
 /**
  * The tasks behind `npm start`, `npm test`, `npm run check` and others. Plain JavaScript for Node 20 and later without dependencies: it installs the
- * dependencies, among them Node 24, and runs everything else with that.
+ * dependencies, among them Node 24, and runs everything else with that. `npm start` takes Node 24 only where the Node of the machine is too old.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readSync, statSync } from 'node:fs';
@@ -12,8 +12,17 @@ import { repeatedly } from './flaky.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const bin = join(root, 'node_modules', '.bin');
-const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}`, TURBO_TELEMETRY_DISABLED: '1' };
+/** Node 24 for `npm start`, where the machine's Node is too old for the gateway. */
+const ownNode = join(root, '.node');
+const nodePackage = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
+const env = {
+  ...process.env,
+  PATH: [bin, join(ownNode, 'node_modules', nodePackage, 'bin'), process.env.PATH].join(delimiter),
+  TURBO_TELEMETRY_DISABLED: '1',
+};
 const [task, ...rest] = process.argv.slice(2);
+/** Options of npm. */
+const quietly = ['--no-audit', '--no-fund', '--loglevel=error'];
 /** Where vitest writes the results of a run. */
 const reportFile = join(root, 'node_modules', '.vitest-report.json');
 
@@ -44,15 +53,12 @@ const quickTests = [
 
 const tasks = {
   async start() {
-    install({ toRun: true });
+    await installToRun();
     buildToRun();
-    // The gateway works without its console, and shows a message there.
-    if (!works('node', ['services/console/build.mjs']))
-      console.error('omnibus: the console cannot be built: node services/console/build.mjs says why');
     const config = rest.some((argument) => /^(-c|--config)/.test(argument))
       ? []
       : ['--config', 'deploy/examples/quickstart.yaml'];
-    process.exitCode = await runInteractive('node', ['services/gateway/dist/main.js', 'serve', ...config, ...rest]);
+    process.exitCode = await runInteractive('node', ['services/gateway/bin/omnibus.js', 'serve', ...config, ...rest]);
   },
   check() {
     install();
@@ -191,22 +197,54 @@ function hasTestTools() {
   return existsSync(join(root, 'node_modules', 'vitest', 'package.json'));
 }
 
-/**
- * Installs the dependencies when they are missing or older than the lock file.
- * @param toRun leaves out the dependencies of tests, unless they were installed before.
- */
-function install({ toRun = false } = {}) {
+/** Whether what is installed is as old as the lock file at most. */
+function isInstalled() {
   const marker = join(root, 'node_modules', '.package-lock.json');
-  const isCurrent = existsSync(marker) && statSync(marker).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs;
-  if (isCurrent && (toRun || hasTestTools())) return;
+  return existsSync(marker) && statSync(marker).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs;
+}
+
+/** Installs all dependencies when they are missing or older than the lock file. */
+function install() {
+  if (isInstalled() && hasTestTools()) return;
   console.error('omnibus: installing dependencies (a minute or so the first time)');
-  run('npm', [
-    'ci',
-    '--no-audit',
-    '--no-fund',
-    '--loglevel=error',
-    ...(toRun && !hasTestTools() ? ['--omit=dev'] : []),
-  ]);
+  run('npm', ['ci', ...quietly]);
+}
+
+/**
+ * Installs what the gateway needs to be bundled and run: no compiler, no tools of tests, and no client of Kubernetes, AWS or tracing, unless the
+ * configuration names one of these. Where everything is installed, it stays.
+ */
+async function installToRun() {
+  if (hasTestTools() || namesLargeParts()) return install();
+  const { devDependencies } = manifestOf('.');
+  const wanted = [];
+  if (!isInstalled()) wanted.push(['ci', '--omit=dev', '--ignore-scripts', ...quietly]);
+  if (!isRecent() && !existsSync(join(ownNode, 'node_modules', nodePackage)))
+    wanted.push(['install', '--no-save', '--prefix', ownNode, ...quietly, `${nodePackage}@${devDependencies.node}`]);
+  if (wanted.length === 0) return;
+  console.error('omnibus: installing what the gateway needs (half a minute or so the first time)');
+  const ends = await Promise.all(wanted.map((words) => runInteractive('npm', words)));
+  const failed = ends.find((end) => end !== 0);
+  if (failed !== undefined) process.exit(failed);
+}
+
+/** Whether the configuration of `npm start -- --config FILE` may need a part that `npm start` does not install. */
+function namesLargeParts() {
+  const at = rest.findIndex((argument) => /^(-c|--config)/.test(argument));
+  if (at === -1) return false;
+  const file = rest[at].includes('=') ? rest[at].slice(rest[at].indexOf('=') + 1) : rest[at + 1];
+  return file !== undefined && existsSync(file) && /\b(kubernetes|tracing|aws)\b/.test(readFileSync(file, 'utf8'));
+}
+
+/** Whether this Node is new enough to run the gateway. */
+function isRecent() {
+  const [major, minor] = manifestOf('services/gateway').engines.node.replace('>=', '').split('.').map(Number);
+  const [own, ownMinor] = process.versions.node.split('.').map(Number);
+  return own > major || (own === major && ownMinor >= minor);
+}
+
+function manifestOf(folder) {
+  return JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
 }
 
 function build() {
@@ -214,10 +252,10 @@ function build() {
   run('node', ['services/console/build.mjs']);
 }
 
-/** Builds without checking types where the dependencies of tests are missing, since some tests are beside their sources. */
+/** Compiles and checks where the compiler is installed. Elsewhere the gateway is bundled when a source is newer than its bundle. */
 function buildToRun() {
-  if (hasTestTools()) build();
-  else run('tsc', ['-b', '--noCheck', 'services/gateway']);
+  if (hasTestTools()) return build();
+  run('node', ['scripts/package/program.mjs', '--if-changed']);
 }
 
 /** Checks types, lint with layout, dead code, and rules of the project, the direction of imports among them. */
@@ -335,10 +373,6 @@ function mayInstall(program, debianPackage) {
 /** Whether a program of that name can be started. Its exit status says nothing: `secret-tool`, for example, has no `--version` and ends with 2. */
 function exists(program) {
   return spawnSync(program, ['--version'], { env, stdio: 'ignore' }).error === undefined;
-}
-
-function works(command, args) {
-  return spawnSync(command, args, { env, stdio: 'ignore' }).status === 0;
 }
 
 function run(command, args) {

@@ -2,6 +2,7 @@
  * Bundles the gateway with everything that it needs at run time into few files: one for each role, and one for each part that is loaded on demand (NATS,
  * Kubernetes, traces, checks of schemas). Unused code is removed; names are kept, for readable stack traces.
  */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 
@@ -26,16 +27,23 @@ const withoutOptional = {
     id === absent ? { code: 'throw new Error("this library is not part of Omnibus");', moduleType: 'js' } : undefined,
 };
 
+/** Libraries of parts that few installations use, and that `npm start` in a clone does not install. */
+const large = ['@kubernetes/client-node', '@opentelemetry/core', '@aws-sdk/credential-provider-node'];
+const ofLargeParts = /^@(kubernetes|opentelemetry|aws-sdk)\//;
+
 /**
  * Writes the bundle into a folder.
  * @param root the checkout, with its dependencies installed.
+ * @param mayLack libraries of large parts that are not installed are looked for when their part is used, instead of being in the bundle.
  * @returns the paths of all modules that are in it, in whole or in part.
  * @throws {Error} when an import is neither a module of Node nor in the bundle.
  */
-export async function bundle(root, folder) {
+export async function bundle(root, folder, { mayLack = false } = {}) {
+  const isLacking = mayLack && large.some((name) => !existsSync(join(root, 'node_modules', name)));
   const build = await rolldown({
     input: { main: join(root, 'services/gateway/src/main.ts') },
     platform: 'node',
+    ...(isLacking ? { external: ofLargeParts } : {}),
     resolve: { conditionNames: ['omnibus-source', 'import', 'node', 'default'] },
     // The oldest version of Node in `engines` of the gateway.
     transform: { target: 'node22' },
@@ -64,7 +72,8 @@ export async function bundle(root, folder) {
   await build.close();
   const foreign = output
     .flatMap(({ imports = [], dynamicImports = [] }) => [...imports, ...dynamicImports])
-    .filter((name) => !output.some(({ fileName }) => fileName === name) && !isOfNode(name));
+    .filter((name) => !output.some(({ fileName }) => fileName === name) && !isOfNode(name))
+    .filter((name) => !(isLacking && ofLargeParts.test(name)));
   if (foreign.length > 0) throw new Error(`the bundle needs ${foreign.join(', ')}, which it does not hold`);
   return output.flatMap(({ modules = {} }) =>
     Object.entries(modules)
