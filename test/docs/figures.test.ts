@@ -40,3 +40,11 @@ it('docs/README.md links to every page of every kind', () => {
   );
   expect(pages.filter((page) => !linked.includes(`(${page})`))).toEqual([]);
 });
+
+it('the README is short: at most 120 lines, five links and one picture', () => {
+  const readme = text('README.md');
+  const links = [...readme.matchAll(/(!?)\[[^\]]+\]\([^)]+\)/g)].map(([, picture]) => picture);
+  expect(readme.split('\n').length).toBeLessThanOrEqual(120);
+  expect(links.filter((picture) => picture === '').length).toBeLessThanOrEqual(5);
+  expect(links.filter((picture) => picture === '!')).toHaveLength(1);
+});

@@ -35,7 +35,8 @@ export function docs(topic: string | undefined, { json }: DocsOptions): Promise<
   return runCommand(json, () => {
     const pages = pagesOf();
     if (topic === undefined) {
-      if (json === true) answerJson({ topics: pages.map(({ markdown: _, ...page }) => page) });
+      if (json === true)
+        answerJson({ topics: pages.map(({ topic: name, kind, title }) => ({ topic: name, kind, title })) });
       else answer(listOf(pages));
       return Promise.resolve('done');
     }
