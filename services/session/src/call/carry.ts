@@ -20,6 +20,8 @@ export class Carrier<Stream extends CallStream> {
   readonly #host: CallHost;
   readonly #port: ClientPort<Stream>;
   readonly #kept: KeptAtServers;
+  /** Undefined for a request without a session, which no other goes with. */
+  readonly #chosen: KeptAtServers['chosen'] | undefined;
 
   constructor(
     host: CallHost,
@@ -32,6 +34,7 @@ export class Carrier<Stream extends CallStream> {
     this.#host = host;
     this.#port = port;
     this.#kept = kept;
+    this.#chosen = port.standsAlone ? undefined : kept.chosen;
     this.#parts = {
       host,
       port,
@@ -72,11 +75,6 @@ export class Carrier<Stream extends CallStream> {
         ...(isRepeatable === undefined ? {} : { isRepeatable }),
       },
     ).begin();
-  }
-
-  /** Undefined for a request without a session, which no other goes with. */
-  get #chosen(): KeptAtServers['chosen'] | undefined {
-    return this.#port.standsAlone ? undefined : this.#kept.chosen;
   }
 
   /** Sends a request of the gateway's own. @param settled called with its outcome, where that matters. */

@@ -17,7 +17,6 @@ import type {
   SessionKey,
 } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
-import type { Access } from './access.ts';
 import type { Permission } from './permission.ts';
 import type { Questioner } from './transform.ts';
 
@@ -57,8 +56,6 @@ export interface ClientPort<Stream extends CallStream> {
   taskMode(): TaskMode;
   /** What it sees now, by its latest request; undefined when the endpoint was removed from the configuration. */
   view(): View | undefined;
-  /** What the rules in force permit it, by the facts of its latest request; undefined where there are no rules. */
-  access(): Access | undefined;
   /** Sends a message that does not belong to an open request. @param text JSON. */
   push(text: string): void;
   /** The token of the progress notification for the client; undefined when it is not to be sent. @param token of the request that began the call. */

@@ -73,7 +73,7 @@ export class Exchange extends Link implements SentExchange {
   begin(): this {
     if (this.isSettled) return this;
     this.#host.adapters.add(this); // E4
-    if (this.#isTaskLost) queueMicrotask(() => this.#endTask());
+    if (this.#request.context.taskPlace !== undefined && this.#isTaskLost) queueMicrotask(() => this.#endTask());
     else this.#sendTo(this.#route());
     return this;
   }

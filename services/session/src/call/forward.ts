@@ -29,7 +29,7 @@ import { KeptAtServers } from './kept-at-servers.ts';
 import type { Planned } from './planned-again.ts';
 import { PublicMessages } from './public-messages.ts';
 import { withoutNullArguments, withoutOwnMeta } from './request-params.ts';
-import { WaitingRequest } from './open-requests.ts';
+import { WaitingRequest, type OpenRequests } from './open-requests.ts';
 import type { Plan } from './plan.ts';
 import { route, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
@@ -38,16 +38,19 @@ import { CallTasks } from './tasks.ts';
 
 const methodNotFound = -32_601;
 
-export class Forwarding<Stream extends CallStream> {
+export class Forwarding<Stream extends CallStream> implements GateRun<Stream> {
   readonly #host: CallHost;
-  readonly #client: RoutedClient & { readonly port: ClientPort<Stream> };
+  readonly #client: RoutedClient & { readonly tasks: TaskIds };
   readonly kept: KeptAtServers;
   readonly messages: PublicMessages<Stream>;
   readonly carrier: Carrier<Stream>;
   readonly linkedResources: LinkedResources;
-  readonly #sequential: SequentialRequests<Stream>;
-  readonly #tasks: CallTasks<Stream>;
-  readonly #run: GateRun<Stream>;
+  #made: SequentialRequests<Stream> | undefined;
+  #following: CallTasks<Stream> | undefined;
+  readonly watchers: GateRun<Stream>['watchers'];
+  readonly timeLimits: GateRun<Stream>['timeLimits'];
+  readonly port: ClientPort<Stream>;
+  readonly open: OpenRequests;
   /** Number of notifications that no adapter has accepted yet. */
   #notified = 0;
 
@@ -65,30 +68,32 @@ export class Forwarding<Stream extends CallStream> {
     );
     this.messages = new PublicMessages(host, port, tasks, linkedResources);
     this.carrier = new Carrier(host, port, this.kept, this.messages, hooks);
-    this.#sequential = new SequentialRequests(
-      { timeLimits: host.timeLimits, isBarred: (server) => this.#isBarred(server) },
+    this.watchers = host.watchers;
+    this.timeLimits = host.timeLimits;
+    this.port = port;
+    this.open = this.carrier.open;
+  }
+
+  /** Made by the first request that needs it: most clients without sessions make one call. */
+  get #sequential(): SequentialRequests<Stream> {
+    this.#made ??= new SequentialRequests(
+      { timeLimits: this.timeLimits, accessOf: this.#host.accessOf, isBarred: (server) => this.#isBarred(server) },
       this.carrier,
       this.messages,
-      tasks,
-      port,
+      this.#client.tasks,
+      this.port,
     );
-    this.#tasks = new CallTasks(this.carrier, this.messages, port);
-    this.#run = {
-      watchers: host.watchers,
-      timeLimits: host.timeLimits,
-      port,
-      messages: this.messages,
-      open: this.carrier.open,
-      again: (call) => this.#again(call),
-      next: (gate, planned) => this.#pass(planned, host.gates.after(gate)),
-      from: (gate, planned) => this.#pass(planned, host.gates.since(gate)),
-      restart: (planned) => this.#pass(planned, host.gates.all),
-    };
+    return this.#made;
+  }
+
+  get #tasks(): CallTasks<Stream> {
+    this.#following ??= new CallTasks(this.carrier, this.messages, this.port);
+    return this.#following;
   }
 
   /** Number of open requests. */
   get size(): number {
-    return this.carrier.open.size;
+    return this.open.size;
   }
 
   /** Restores what another worker had noted of servers. Which pages the client shows was not noted: it may show some of every server that it has used. */
@@ -98,12 +103,12 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
-    return this.carrier.open.cancel(clientId, reason);
+    return this.open.cancel(clientId, reason);
   }
 
   /** Answers all open requests with a fault of the gateway. */
   failAll(gatewayFault: GatewayFault): void {
-    this.carrier.open.failAll(gatewayFault);
+    this.open.failAll(gatewayFault);
   }
 
   /** Holds a request until something is known, and then runs `go`. Meanwhile it is open, and may be cancelled. */
@@ -114,20 +119,20 @@ export class Forwarding<Stream extends CallStream> {
       () => stream.leaveUnanswered(),
       (gatewayFault) => stream.refuse(id, gatewayFault),
     );
-    this.carrier.open.add(waiting);
-    void until.then(() => this.carrier.open.resume(waiting, go));
+    this.open.add(waiting);
+    void until.then(() => this.open.resume(waiting, go));
   }
 
   /** Answers the open requests of one stream with a fault of the gateway. */
   failStream(stream: object, gatewayFault: GatewayFault): void {
-    this.carrier.open.failSome((request) => (request.stream === stream ? gatewayFault : undefined));
+    this.open.failSome((request) => (request.stream === stream ? gatewayFault : undefined));
   }
 
   /** Ends open requests to servers that the client may not reach now. @returns whether the client itself is refused. */
   endBarred(barrier: Barrier): boolean {
-    const { facts } = this.#client.port;
+    const { facts } = this.port;
     const problem = barrier.callerProblem(facts);
-    this.carrier.open.failSome(
+    this.open.failSome(
       ({ server, tool }) =>
         problem ?? (server === undefined ? undefined : barrier.problemOf(facts, server, tool, true)),
     );
@@ -135,12 +140,12 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   cancelAll(reason: string): void {
-    this.carrier.open.cancelAll(reason);
+    this.open.cancelAll(reason);
   }
 
   /** Progress of a task whose call was answered already. */
   taskProgressed(notice: Extract<ServerNotice, { kind: 'task-progress' }>): void {
-    this.#tasks.progressed(notice);
+    this.#following?.progressed(notice);
   }
 
   forward(stream: Stream, id: JsonRpcId, method: ExchangeMethod, params: JsonObject | undefined, view: View): void {
@@ -152,7 +157,7 @@ export class Forwarding<Stream extends CallStream> {
       refuse('params.invalid', problem);
       return;
     }
-    if (this.carrier.open.size >= this.#host.limits.maxInFlightPerSession) {
+    if (this.open.size >= this.#host.limits.maxInFlightPerSession) {
       refuse('session.busy');
       return;
     }
@@ -179,7 +184,7 @@ export class Forwarding<Stream extends CallStream> {
   /** A plan with the decision about it. */
   #plan(method: ExchangeMethod, view: View, given: JsonObject): Plan {
     const plan = route({ method, view }, given, this.#client);
-    const access = this.#client.port.access();
+    const access = this.#host.accessOf(this.port.asking);
     return access === undefined ? plan : access.permitted(plan, { method, view }, given);
   }
 
@@ -191,8 +196,8 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   /** Plans a call that had to wait, by the rules, lists and definitions as they are now. */
-  #again(call: ForwardedCall<Stream>): Planned<Stream> {
-    const view = this.#client.port.view();
+  again(call: ForwardedCall<Stream>): Planned<Stream> {
+    const view = this.port.view();
     const plan: Plan =
       view === undefined
         ? { kind: 'refuse', fault: fault('http.path_unknown', 'this endpoint has left the configuration') }
@@ -202,12 +207,24 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   #isBarred(server: ServerName): boolean {
-    return this.#host.barrier.problemOf(this.#client.port.facts, server, undefined) !== undefined;
+    return this.#host.barrier.problemOf(this.port.facts, server, undefined) !== undefined;
+  }
+
+  next(gate: Gate, planned: Planned<Stream>): void {
+    this.#pass(planned, this.#host.gates.after(gate));
+  }
+
+  from(gate: Gate, planned: Planned<Stream>): void {
+    this.#pass(planned, this.#host.gates.since(gate));
+  }
+
+  restart(planned: Planned<Stream>): void {
+    this.#pass(planned, this.#host.gates.all);
   }
 
   /** Asks these gates, and sends the call if all let it pass. */
   #pass(planned: Planned<Stream>, gates: readonly Gate[]): void {
-    for (const gate of gates) if (gate.takes(planned, this.#run)) return;
+    for (const gate of gates) if (gate.takes(planned, this)) return;
     this.#carryAsPlanned(planned);
   }
 
@@ -260,7 +277,9 @@ export class Forwarding<Stream extends CallStream> {
         { method, server, params: passed, subject: ['notification', method], isNotification: true },
         ({ kind }) => ended(kind === 'result'),
       );
-    const screen = this.#client.port.access()?.screen({ kind: 'server', server, name: method, method }, false);
+    const screen = this.#host
+      .accessOf(this.port.asking)
+      ?.screen({ kind: 'server', server, name: method, method }, false);
     if (screen?.looksAt('requests') !== true) send(withoutOwnMeta(params ?? {}));
     else screen.request(withoutOwnMeta(params ?? {}), (made) => ('fault' in made ? ended(false) : send(made.payload)));
   }

@@ -12,7 +12,7 @@ export class KeptAtServers {
   readonly contacted = new Set<ServerName>();
   /** Resources that the client is subscribed to, by server and the server's own URI. */
   subscriptions: readonly Subscription[] = [];
-  readonly holders = new SubscriptionHolders();
+  #holders: SubscriptionHolders | undefined;
   /** By server, the worker that the last request was sent to. */
   readonly chosen = new Map<ServerName, WorkerId>();
   readonly #affinities = new Map<ServerName, WorkerId>();
@@ -31,6 +31,11 @@ export class KeptAtServers {
     if (this.contacted.has(server)) return;
     this.contacted.add(server);
     this.#changed();
+  }
+
+  get holders(): SubscriptionHolders {
+    this.#holders ??= new SubscriptionHolders();
+    return this.#holders;
   }
 
   /** By server, the worker of the adapter that keeps state. */

@@ -42,6 +42,7 @@ interface Searched {
 
 interface SequentialRequestsOptions {
   readonly timeLimits: CallHost['timeLimits'];
+  readonly accessOf: CallHost['accessOf'];
   readonly isBarred: (server: ServerName) => boolean;
 }
 
@@ -50,14 +51,14 @@ export class SequentialRequests<Stream extends CallStream> {
   readonly #carrier: Carrier<Stream>;
   readonly #messages: PublicMessages<Stream>;
   readonly #tasks: TaskIds;
-  readonly #port: Pick<ClientPort<Stream>, 'dialect' | 'access'>;
+  readonly #port: Pick<ClientPort<Stream>, 'dialect' | 'asking'>;
 
   constructor(
     options: SequentialRequestsOptions,
     carrier: Carrier<Stream>,
     messages: PublicMessages<Stream>,
     tasks: TaskIds,
-    port: Pick<ClientPort<Stream>, 'dialect' | 'access'>,
+    port: Pick<ClientPort<Stream>, 'dialect' | 'asking'>,
   ) {
     this.#options = options;
     this.#carrier = carrier;
@@ -134,7 +135,7 @@ export class SequentialRequests<Stream extends CallStream> {
       tool === ''
         ? { kind: 'server', server, name: method, method, isBegun: true }
         : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
-    return this.#port.access()?.redacted(wanted, task) ?? task;
+    return this.#options.accessOf(this.#port.asking)?.redacted(wanted, task) ?? task;
   }
 
   /** The page of one server, with the entries that the client may see. */
@@ -189,8 +190,8 @@ export class SequentialRequests<Stream extends CallStream> {
       return;
     }
     const { server, cursor } = page;
-    const screen = this.#port
-      .access()
+    const screen = this.#options
+      .accessOf(this.#port.asking)
       ?.screen({ kind: 'server', server, name: call.method, method: call.method }, false);
     this.#carrier.carry(
       screen === undefined

@@ -76,13 +76,13 @@ function deliver(
 
 /** Passes a notice on as access rules and guardrails permit it: those for the tool that a task runs, and otherwise all that apply to the server. */
 function screened(
-  { client, sight, questions }: SessionParts,
+  { host, client, sight, questions }: SessionParts,
   notice: SessionNotice,
   pass: (notice: SessionNotice) => void,
 ): void {
   const { server } = notice;
   const tool = 'tool' in notice ? notice.tool : undefined;
-  const screen = client.access()?.screen(
+  const screen = host.accessOf(client.asking)?.screen(
     tool === undefined
       ? { kind: 'server', server, name: notice.kind, method: notice.kind }
       : {

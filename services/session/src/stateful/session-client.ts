@@ -15,7 +15,6 @@ import {
   type ServerName,
   type SessionKey,
 } from '@omnibus/protocol';
-import type { Access } from '../call/access.ts';
 import type { ClientPort, ForwardedCall } from '../call/client-port.ts';
 import type { Questioner } from '../call/transform.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
@@ -28,7 +27,7 @@ import type { ServerQuestions } from './server-questions.ts';
 import type { SessionHost } from './session-host.ts';
 
 export interface SessionClientOptions {
-  readonly host: Pick<SessionHost, 'accessOf' | 'factsOf' | 'view'>;
+  readonly host: Pick<SessionHost, 'factsOf' | 'view'>;
   readonly key: SessionKey;
   readonly caller: Caller;
   readonly streams: SessionStreams;
@@ -95,10 +94,6 @@ export class SessionClient implements ClientPort<PostStream> {
 
   view(): View | undefined {
     return this.#options.host.view(this.asking, this.declared);
-  }
-
-  access(): Access | undefined {
-    return this.#options.host.accessOf(this.asking);
   }
 
   push(text: string): void {

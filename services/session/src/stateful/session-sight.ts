@@ -5,10 +5,10 @@ import type { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
 
 export class SessionSight {
-  readonly #host: Pick<SessionHost, 'view'>;
+  readonly #host: Pick<SessionHost, 'view' | 'accessOf'>;
   readonly #client: SessionClient;
 
-  constructor(host: Pick<SessionHost, 'view'>, client: SessionClient) {
+  constructor(host: Pick<SessionHost, 'view' | 'accessOf'>, client: SessionClient) {
     this.#host = host;
     this.#client = client;
   }
@@ -39,9 +39,13 @@ export class SessionSight {
     const { asking } = this.#client;
     // With the same facts and under the same rules it sees the same.
     if (caller === asking) return [];
-    const before = this.#client.access();
+    const before = this.#host.accessOf(this.#client.asking);
     this.#client.asking = caller;
-    if (before?.sight === undefined || before.sight === this.#client.access()?.sight || before.lacksFacts === true)
+    if (
+      before?.sight === undefined ||
+      before.sight === this.#host.accessOf(this.#client.asking)?.sight ||
+      before.lacksFacts === true
+    )
       return [];
     const seen = this.#host.view(asking, this.#client.declared);
     return seen === undefined ? [] : (this.view?.changesSince(seen) ?? []);

@@ -21,7 +21,6 @@ import {
   type ServerName,
   type SessionKey,
 } from '@omnibus/protocol';
-import type { Access } from '../call/access.ts';
 import type { CallStream, ClientPort } from '../call/client-port.ts';
 import type { Questioner } from '../call/transform.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
@@ -35,7 +34,7 @@ import type { StatelessHost } from './stateless-host.ts';
 export interface CallClientOptions extends CallDialectOptions {
   /** The request with which the call began. */
   readonly first: PendingReply;
-  readonly host: Pick<StatelessHost, 'accessOf' | 'factsOf' | 'viewAlone'>;
+  readonly host: Pick<StatelessHost, 'factsOf' | 'viewAlone'>;
 }
 
 /** The call, as far as its client needs it. */
@@ -74,10 +73,6 @@ export class CallClient implements ClientPort<CallStream> {
   view(): View | undefined {
     const { caller, context } = this.latest.command;
     return this.#host.viewAlone(caller, context.capabilities);
-  }
-
-  access(): Access | undefined {
-    return this.#host.accessOf(this.latest.command.caller);
   }
 
   get info(): ClientInfo | undefined {
