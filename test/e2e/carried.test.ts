@@ -11,6 +11,7 @@ import { root } from '../support/processes.ts';
 import { SocketClient } from '../support/socket-client.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
 import { Speaker, type SayArguments } from '../support/speaker.ts';
+import { turnable, turnByMinute, turningUntil } from '../support/turned-clock.ts';
 
 const progress = (value: number, more: JsonObject = {}): JsonObject => ({
   method: 'notifications/progress',
@@ -55,11 +56,16 @@ describe('contents of messages', () => {
         }),
       );
     }
-    gateway = await startGateway('embedded', {
-      mcpServers: Object.fromEntries(
-        servers.map((name) => [name, { url: speaker(name).url, timeout: '400ms', maxTime: '5s' }]),
-      ),
-    });
+    // Two turns of the clock are within the limit, three are not.
+    gateway = await startGateway(
+      'embedded',
+      {
+        mcpServers: Object.fromEntries(
+          servers.map((name) => [name, { url: speaker(name).url, timeout: '150s', maxTime: '30m' }]),
+        ),
+      },
+      turnable,
+    );
     client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.length === 4);
     const modern = new ModernClient(gateway.url, {});
@@ -171,11 +177,12 @@ describe('contents of messages', () => {
     });
 
     it('progress extends the time of a call although the client asked for none, and is not sent to the client', async () => {
+      speaker(server).between = () => turnByMinute(gateway.edge);
       const answer = await caller(era).say(server, {
         messages: [1, 2, 3, 4, 5, 6].map((value) => progress(value)),
-        everyMs: 150,
         result: { content: [{ type: 'text', text: 'at last' }] },
       });
+      speaker(server).between = undefined;
       expect(answer.last.result?.['content']).toEqual([{ type: 'text', text: 'at last' }]);
       expect(saidBy('notifications/progress', answer)).toEqual([]);
       expect(metaOf(speaker(server).latest('tools/call'))['progressToken']).toBeTypeOf('number');
@@ -200,9 +207,11 @@ describe('contents of messages', () => {
     );
 
     it("a time limit beyond the server's is cut to it, and one that is no number of milliseconds is refused", async () => {
-      expect(
-        (await caller(era).say(server, { holds: true }, { 'dev.omnibus/timeoutMs': 3_600_000 })).last.error?.data,
-      ).toMatchObject({ reason: 'upstream.timeout', limitMs: 400 });
+      const cut = await turningUntil(
+        gateway.edge,
+        caller(era).say(server, { holds: true }, { 'dev.omnibus/timeoutMs': 3_600_000 }),
+      );
+      expect(cut.last.error?.data).toMatchObject({ reason: 'upstream.timeout', limitMs: 150_000 });
       const bad = [0, -1, 1.5, '100', null, {}].map((limit) =>
         caller(era).say(server, {}, { 'dev.omnibus/timeoutMs': limit }),
       );
@@ -212,7 +221,7 @@ describe('contents of messages', () => {
       for (const answer of await Promise.all([...bad, ...badHeaders]))
         expect(answer.last.error).toMatchObject({ code: -32_602, data: { reason: 'params.invalid' } });
       expect(
-        (await caller(era).say(server, {}, { 'dev.omnibus/timeoutMs': 5_000 }, { 'omnibus-timeout-ms': '3000' })).last
+        (await caller(era).say(server, {}, { 'dev.omnibus/timeoutMs': 50_000 }, { 'omnibus-timeout-ms': '30000' })).last
           .result?.['content'],
       ).toEqual([]);
     });

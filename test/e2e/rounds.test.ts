@@ -8,6 +8,7 @@ import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 import type { RunningProcess } from '../support/processes.ts';
+import { turnable, turnByMinute, turningUntil } from '../support/turned-clock.ts';
 
 const accepted = (answer: string) => ({ action: 'accept', content: { answer } });
 
@@ -171,17 +172,19 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
 
 it("a question that is never answered is answered in the client's place, and its state is invalid afterwards", async () => {
   await using server = await EraServer.start('2025-11-25');
-  await using gateway = await startGateway('embedded', {
-    timeouts: { human: '300ms' },
-    mcpServers: { up: { url: server.url } },
-  });
+  await using gateway = await startGateway(
+    'embedded',
+    { timeouts: { human: '1m' }, mcpServers: { up: { url: server.url } } },
+    turnable,
+  );
   await until(gateway, 'form');
   using client = new ModernClient(gateway.url);
   const { requests, requestState } = required(await client.call('form'));
-  const [answer] = await server.answers.until(1);
+  const [answer] = await turningUntil(gateway.edge, server.answers.until(1));
   expect(answer?.error).toMatchObject({ data: { reason: 'input.timeout' } });
   const [key = ''] = Object.keys(requests);
   // The answer is kept for a moment; after that the state is invalid.
+  await turnByMinute(gateway.edge);
   for (let reason: unknown; reason !== 'state.invalid';)
     reason = (await client.call('form', { requestState, inputResponses: { [key]: accepted('late') } })).last.error
       ?.data?.['reason'];

@@ -109,7 +109,7 @@ it('calls go on, what the ring has no place for is counted, logged and named as 
 
 it('with strict, what is not read-only is refused and not executed as long as nothing can be recorded, and nothing is missing afterwards', async () => {
   {
-    await using gateway = await started({ strict: true, strictWait: '300ms' });
+    await using gateway = await started({ strict: true, strictWait: '3s' });
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('write'));
     expect((await client.callTool('write')).last.result).toBeDefined();

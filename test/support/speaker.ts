@@ -19,10 +19,9 @@ export interface SpeakerOptions {
 
 const modernRevision = '2026-07-28';
 
-/** Arguments of the tool `say`: messages before its result, each with the call's progress token in place of `$token`, and the pause after each. */
+/** Arguments of the tool `say`: messages before its result, each with the call's progress token in place of `$token`. */
 export interface SayArguments extends JsonObject {
   readonly messages?: readonly JsonObject[];
-  readonly everyMs?: number;
   readonly result?: JsonObject;
   /** Whether it never answers. */
   readonly holds?: boolean;
@@ -35,6 +34,8 @@ export class Speaker {
   readonly heard = new Heard<Message>();
   /** Calls whose streams were closed by their reader. */
   readonly closed = new Heard<JsonRpcId>();
+  /** What happens after each message that comes before a result. */
+  between: (() => Promise<void>) | undefined;
   readonly #options: SpeakerOptions;
   readonly #server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -119,13 +120,7 @@ export class Speaker {
   }
 
   async #say(id: JsonRpcId, { arguments: given, _meta }: JsonObject, response: ServerResponse): Promise<void> {
-    const {
-      messages = [],
-      everyMs,
-      result = { content: [] },
-      holds = false,
-      asks,
-    } = (given ?? { holds: true }) as SayArguments;
+    const { messages = [], result = { content: [] }, holds = false, asks } = (given ?? { holds: true }) as SayArguments;
     const token = JSON.stringify((_meta as JsonObject | undefined)?.['progressToken'] ?? null);
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
     response.once('close', () => {
@@ -133,7 +128,7 @@ export class Speaker {
     });
     for (const message of messages) {
       write(response, JSON.parse(JSON.stringify(message).replaceAll('"$token"', token)) as JsonObject);
-      if (everyMs !== undefined) await new Promise((resolve) => setTimeout(resolve, everyMs));
+      await this.between?.();
     }
     if (holds) return;
     const asked =

@@ -1,4 +1,5 @@
 /** Processes of the gateway whose clock a test turns, instead of waiting for a limit. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { fixturePath, type RunningProcess } from './processes.ts';
 
@@ -14,4 +15,22 @@ export async function turnByMinute(process: RunningProcess): Promise<void> {
   turns.set(process, time);
   process.kill('SIGUSR2');
   await process.line(new RegExp(`^turned ${time}$`));
+}
+
+/**
+ * Turns the clock of a process until something happens. One turn may come before the process has read what was sent to it.
+ * @returns what has happened.
+ */
+export async function turningUntil<T>(process: RunningProcess, happens: Promise<T>): Promise<T> {
+  let isPending = true;
+  const ended = (): void => {
+    isPending = false;
+  };
+  happens.then(ended, ended);
+  for (;;) {
+    // The process looks at its clock every 50 ms.
+    await Promise.race([happens, pause(100)]);
+    if (!isPending) return happens;
+    await turnByMinute(process);
+  }
 }
