@@ -66,10 +66,13 @@ describe.each(shapesOfLane)('%s', (shape) => {
     });
     return { status, output: running.output() };
   };
-  const asked = async (as: string, body?: JsonObject): Promise<{ readonly status: number; readonly text: string }> => {
-    const response = await fetch(`http://${admin}/approvals`, {
-      headers: keys.headersOf(as),
-      ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+  const asked = async (
+    as: string,
+    { id, ...body }: JsonObject & { readonly id?: string } = {},
+  ): Promise<{ readonly status: number; readonly text: string }> => {
+    const response = await fetch(`http://${admin}/api/v1/approvals${id === undefined ? '' : `/${id}`}`, {
+      headers: { ...keys.headersOf(as), 'content-type': 'application/json', 'x-omnibus-console': '1' },
+      ...(id === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     });
     return { status: response.status, text: await response.text() };
   };
@@ -197,7 +200,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     const before = calls();
     const waiting = async (count: number): Promise<readonly JsonObject[]> => {
       const read = async (): Promise<readonly JsonObject[]> =>
-        (JSON.parse((await asked('fin')).text) as readonly JsonObject[]).filter(({ state }) => state === 'waiting');
+        (JSON.parse((await asked('fin')).text) as Approvals).approvals.filter(({ state }) => state === 'waiting');
       await expect.poll(read).toHaveLength(count);
       return read();
     };
@@ -209,18 +212,22 @@ describe.each(shapesOfLane)('%s', (shape) => {
     const of = (args: string): { readonly id: string; readonly digest: string } =>
       found.find((each) => each['arguments'] === args) as never;
     const [hers, his] = [of('{"amount":5000}'), of('{"amount":6000}')];
-    const approved = (call: typeof hers): JsonObject => ({ id: call.id, digest: call.digest, approve: true });
+    const approved = (call: typeof hers): JsonObject & { readonly id: string } => ({
+      id: call.id as string,
+      digest: call.digest,
+      approve: true,
+    });
     // Neither a caller with the role who is not listed, nor the caller of the call, nor one without the role may approve.
     expect(await asked('ops', approved(hers))).toMatchObject({
-      status: 422,
+      status: 403,
       text: expect.stringContaining('this is for group:finance') as string,
     });
     expect(await asked('both', approved(his))).toMatchObject({
-      status: 422,
+      status: 403,
       text: expect.stringContaining('nobody approves calls of his own') as string,
     });
     expect(await asked('fin', { ...approved(hers), digest: his.digest })).toMatchObject({
-      status: 422,
+      status: 409,
       text: expect.stringContaining('not the call that was shown') as string,
     });
     expect(await asked('ann')).toMatchObject({ status: 403 });
@@ -239,7 +246,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     });
     expect(calls()).toBe(before + 1);
     expect(await asked('fin', approved(hers))).toMatchObject({
-      status: 422,
+      status: 409,
       text: expect.stringContaining('does not wait any more') as string,
     });
 

@@ -35,7 +35,7 @@ describe.each(shapes)('definitions that are pinned: %s', (shape) => {
       prompts: [{ name: 'greet' }],
       onCall: (call) => call.answer(text('done')),
     });
-    // Commands work over the API of any process, and where it is off at a process that talks to servers.
+    // Commands work over the API of any process, also where the console is off.
     gateway = await startGateway(shape, {
       console: { mode: shape === 'nats' ? 'auto' : 'off' },
       mcpServers: { bank: { url: upstream.url, definitions: 'pin' } },
@@ -114,12 +114,13 @@ describe.each(shapes)('definitions that are pinned: %s', (shape) => {
     expect(await client.untilTools((names) => names.length === 2)).toEqual(['transfer', 'look']);
     expect((await client.callTool('transfer', { bcc: 'me' })).last.result).toMatchObject(text('done'));
     await gateway.edge.line(/"act":"definitions.approve"/);
-    const stale = await fetch(`http://${await gateway.admin(gateway.backend)}/definitions`, {
+    const stale = await fetch(`http://${await gateway.admin(gateway.backend)}/api/v1/definitions/bank`, {
       method: 'POST',
-      body: JSON.stringify({ server: 'bank', approve: ['of yesterday'] }),
+      headers: { 'content-type': 'application/json', 'x-omnibus-console': '1' },
+      body: JSON.stringify({ approve: ['of yesterday'] }),
     });
     expect([stale.status, await stale.text()]).toEqual([
-      422,
+      409,
       expect.stringContaining('look at the difference again') as string,
     ]);
   });
@@ -138,10 +139,6 @@ describe.each(shapes)('definitions that are pinned: %s', (shape) => {
       );
       return { status: response.status, said: await response.json() };
     };
-    if (shape === 'embedded') {
-      expect(await api('/definitions')).toMatchObject({ status: 403, said: { reason: 'mode' } });
-      return;
-    }
     const heldBack = ['tr\u0430nsfer', 'bomb'];
     upstream.tools = [
       riskier,
@@ -155,7 +152,12 @@ describe.each(shapes)('definitions that are pinned: %s', (shape) => {
     const list = (await api('/definitions')).said as Definitions;
     expect(definitions.parse(list)).toEqual(list);
     expect(list.servers).toMatchObject([
-      { server: 'bank', mode: 'pin', held: 3, processes: [expect.stringContaining('backend-')] },
+      {
+        server: 'bank',
+        mode: 'pin',
+        held: 3,
+        processes: [expect.stringMatching(shape === 'nats' ? /^backend-/ : /^all-/)],
+      },
     ]);
     expect(list.servers[0]?.signs).toContainEqual(
       expect.objectContaining({ kind: 'look-alike', name: heldBack[0], other: { server: 'bank', name: 'transfer' } }),

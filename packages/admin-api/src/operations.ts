@@ -54,6 +54,8 @@ export interface Operation {
   readonly type?: string;
   /** HTTP status of an answer without a problem. Default: 200. */
   readonly status?: number;
+  /** Whether the option `console` has to be `full` for this change. Roles decide about the others alone. */
+  readonly followsConsole?: boolean;
   /** False for a change that takes no key with which it may be sent again (`idempotencyHeader`). */
   readonly isRepeatable?: boolean;
 }
@@ -95,12 +97,14 @@ export const operations = {
   restart: {
     method: 'post',
     path: '/servers/{name}/restart',
+    followsConsole: true,
     summary: 'Connects to a server anew, in every process; what is at work there is finished first.',
     answer: restarted,
   },
   pause: {
     method: 'post',
     path: '/servers/{name}/pause',
+    followsConsole: true,
     summary: 'Pauses a server in every process: nothing new is sent to it, and what runs there goes on.',
     answer: paused,
     query: z.object({
@@ -114,7 +118,13 @@ export const operations = {
       because: z.string().max(500).optional().describe('The reason, which callers are told.'),
     }),
   },
-  resume: { method: 'post', path: '/servers/{name}/resume', summary: 'Ends the pause of a server.', answer: paused },
+  resume: {
+    method: 'post',
+    path: '/servers/{name}/resume',
+    followsConsole: true,
+    summary: 'Ends the pause of a server.',
+    answer: paused,
+  },
   catalogue: {
     method: 'get',
     path: '/catalogue',
@@ -135,7 +145,13 @@ export const operations = {
     query: page.extend({ client: z.string().max(200).optional(), endpoint: z.string().max(64).optional() }),
   },
   session: { method: 'get', path: '/sessions/{key}', summary: 'One session.', answer: sessionPage },
-  end: { method: 'delete', path: '/sessions/{key}', summary: 'Ends a session, and what is open in it.', answer: ended },
+  end: {
+    method: 'delete',
+    path: '/sessions/{key}',
+    followsConsole: true,
+    summary: 'Ends a session, and what is open in it.',
+    answer: ended,
+  },
   connect: {
     method: 'get',
     path: '/connect',

@@ -327,7 +327,7 @@ export const shape = z.strictObject({
       'Address and port of the admin port, which serves /metrics, /status, /healthz, /readyz and the acts of administrators (`auth.admin`).',
     ),
   console: consoleSchema.describe(
-    'What of the console and its API (`/api/v1`) is served at the admin port: everything, what changes nothing, or nothing. `auto`: everything where only this machine is listened on, or `auth.admin` says who may do what; else nothing. Or an object with `mode` and more.',
+    'The page at the admin port. `full`: it shows and changes things. `read`: it changes nothing. `off`: there is no page. `auto`: `full` where only this machine is listened on, or `auth.admin` says who may do what; else `off`. The API (`/api/v1`) is always there; restarts and pauses of servers, ends of sessions and tries need `full`. Or an object with `mode` and more.',
   ),
   bus: z
     .string()

@@ -40,7 +40,6 @@ it('who has tried to recover the port without the key has done nothing, is count
       faults,
       audit,
       reload: () => Promise.resolve({ problems: [], later: [] }),
-      running: { sessions: () => undefined, restart: () => Promise.resolve(false) },
     }).find(({ name, method }) => name === 'recovery' && method === 'POST') ?? expect.fail('there is no such act');
   const statusOf = async (proofKey: Buffer): Promise<number> => {
     const question = recovery.question();

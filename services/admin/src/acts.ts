@@ -34,20 +34,11 @@ export interface ActsOptions {
   readonly recovery: Recovery | undefined;
   /** Reads the configuration again. @returns the problems found. */
   readonly reload: () => Promise<Reloaded>;
-  readonly running: RunningParts;
   readonly log: Logger;
   readonly faults: Pick<Faults, 'fromOutside'>;
   readonly metrics: Metrics;
   /** Undefined as long as the process is starting, and where nothing is recorded. */
   readonly audit: () => Audit | undefined;
-}
-
-/** What a process can tell about its sessions and servers, and do with them. */
-export interface RunningParts {
-  /** The first of them, and how many there are; undefined in a process that holds none. */
-  readonly sessions: () => { readonly sessions: readonly object[]; readonly total: number } | undefined;
-  /** Connects to a server anew. @returns false when this process has no such server. */
-  readonly restart: (server: string) => Promise<boolean>;
 }
 
 /** Makes routes from acts: errors are answered with their messages, and successful acts are counted. */
@@ -84,7 +75,7 @@ const newUser = z.strictObject({ name, password: z.string().max(1_000), groups: 
 const proven = z.strictObject({ question: z.string().max(1_000), proof: z.string().max(1_000) });
 
 export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
-  const { config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit } = options;
+  const { config, baseFolder, access, recovery, reload, log, faults, metrics, audit } = options;
   const note = (request: IncomingMessage, act: string, details: ActDetails = {}): void => {
     log.info(
       { act, by: access.of(request).name, address: request.socket.remoteAddress, ...details },
@@ -122,21 +113,6 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
       return problems.length === 0
         ? { status: 200, text: `the configuration was read again, and is in use${rest}\n` }
         : { status: 422, text: `the configuration from before stays:\n${problems.join('\n')}\n` };
-    }),
-    act({ name: 'sessions', method: 'GET', act: 'sessions' }, () => {
-      const held = running.sessions();
-      return held === undefined
-        ? { status: 404, text: 'this process holds no sessions: ask one with the role session\n' }
-        : json(200, held);
-    }),
-    act({ name: 'restart', method: 'POST', act: 'restart', hasRest: true }, async ({ request, rest = '' }) => {
-      if (!(await running.restart(rest)))
-        return {
-          status: 404,
-          text: `this process is connected to no server ${JSON.stringify(rest)}: ask one with the role backend, or see /status\n`,
-        };
-      note(request, 'restart', { server: rest });
-      return { status: 200, text: `${rest} is connected to anew\n` };
     }),
     act({ name: 'keys', method: 'GET', act: 'keys.list' }, () =>
       json(

@@ -8,11 +8,9 @@ import { listenProblem } from '@omnibus/lifecycle';
 import { startAdminServer, type AdminOptions, type AdminServer, type Faults, type Logger } from '@omnibus/telemetry';
 import { AdminAccess } from './access.ts';
 import { recordAct } from './act-records.ts';
-import { adminRoutes, type Reloaded, type RunningParts } from './acts.ts';
+import { adminRoutes, type Reloaded } from './acts.ts';
 import { openAdminApi, type OpenApiOptions } from './api/open-api.ts';
-import { approvalsRoutes } from './approvals.ts';
 import { consoleSite, issuersOf, pageFolder } from './console-site.ts';
-import { definitionsRoutes, type DefinitionsOfProcess } from './definitions.ts';
 import { connectionsRoutes } from './connections.ts';
 import { meteringRoutes, type Kept } from './metering.ts';
 import { Recovery } from './recovery.ts';
@@ -30,13 +28,10 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   /** What is stored on the bus; undefined while the process is starting. */
   readonly kept: () => Kept | undefined;
   readonly sealingKeys: SealingKeys | undefined;
-  /** Undefined in a process without servers. */
-  readonly definitions: () => DefinitionsOfProcess | undefined;
   /** Undefined in a process that serves no clients. */
   readonly edgeBus: () => Bus | undefined;
   /** Reads the configuration again. @returns the problems found. */
   readonly reload: () => Promise<Reloaded>;
-  readonly running: RunningParts;
   readonly log: Logger;
   /** Logs what strangers do: the first time in full, later as a number. */
   readonly faults: Pick<Faults, 'fromOutside'>;
@@ -76,8 +71,6 @@ export async function openAdmin({
   kept,
   sealingKeys,
   reload,
-  running,
-  definitions,
   edgeBus,
   log,
   faults,
@@ -140,20 +133,11 @@ export async function openAdmin({
       guard: access.guard,
       status: (request) => statusFor(status(), config(), access.of(request).tenant),
       routes: [
-        ...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }),
+        ...adminRoutes({ config, baseFolder, access, recovery, reload, log, faults, metrics, audit }),
         ...meteringRoutes({
           access,
           kept,
           hasServer: (name) => enabledServers(config()).has(name),
-          log,
-          metrics,
-          audit,
-        }),
-        ...definitionsRoutes({ access, definitions, log, metrics, audit }),
-        ...approvalsRoutes({
-          access,
-          bus: () => kept()?.bus,
-          holdsCalls: () => running.sessions() !== undefined,
           log,
           metrics,
           audit,

@@ -114,7 +114,7 @@ export function trySite({
   ): Promise<AdminAnswer | undefined> => {
     const isGet = request.method === 'GET';
     refuseForeign(request);
-    refuseByMode(consoleMode(config()), true);
+    refuseByMode(consoleMode(config()));
     const refusal = await access.guard(request, path, 'try');
     if (refusal !== undefined)
       return {

@@ -80,17 +80,24 @@ async function open(
   };
 }
 
-it('where the console is off nothing is answered, and where it may only be read nothing is changed', async () => {
-  const off = await open({ console: 'off' }, ['operator']);
-  expect(await off('/processes')).toMatchObject({
-    status: 403,
-    said: { reason: 'mode', advice: expect.any(String) as string },
-  });
-  server?.close();
-  const read = await open({ console: 'read' }, ['operator']);
-  expect((await read('/processes')).status).toBe(200);
-  expect(await read('/servers/a/restart', 'POST')).toMatchObject({ status: 403, said: { reason: 'mode' } });
-});
+it.each(['off', 'read'])(
+  'with `console: %s` all is answered, and servers and sessions are not acted on',
+  async (mode) => {
+    const ask = await open({ console: mode }, ['operator']);
+    expect((await ask('/processes')).status).toBe(200);
+    for (const [path, method] of [
+      ['/servers/a/restart', 'POST'],
+      ['/servers/a/pause', 'POST'],
+      ['/servers/a/resume', 'POST'],
+      ['/sessions/abcdefabcdef', 'DELETE'],
+    ] as const)
+      expect(await ask(path, method)).toMatchObject({
+        status: 403,
+        said: { reason: 'mode', advice: expect.any(String) as string },
+      });
+    expect((await ask('/definitions/a', 'POST', undefined, '{"approve":["x"]}')).said.reason).not.toBe('mode');
+  },
+);
 
 it('a viewer looks at state, an operator watches calls and acts, and whoever is unknown is asked who it is', async () => {
   const viewer = await open({}, ['viewer']);

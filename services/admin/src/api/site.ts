@@ -114,20 +114,14 @@ export function apiSite(options: ApiSiteOptions): AdminSite {
   };
 }
 
-/** @throws {ApiProblem} when the console is off, or permits reading only. */
-export function refuseByMode(mode: ConsoleMode, isChange: boolean): void {
-  if (mode === 'off')
-    throw new ApiProblem(
-      'mode',
-      'the console is off here',
-      'set `console: full` where only this machine is listened on, or say under auth.admin.roles who may what (docs/reference/config.md)',
-    );
-  if (isChange && mode === 'read')
-    throw new ApiProblem(
-      'mode',
-      'the console may only be looked at here',
-      '`console: full`, where only this machine is listened on or auth.admin.roles says who may what',
-    );
+/** @throws {ApiProblem} for a change that the option `console` does not permit. */
+export function refuseByMode(mode: ConsoleMode): void {
+  if (mode === 'full') return;
+  throw new ApiProblem(
+    'mode',
+    `the option \`console\` permits no such change here: it is ${mode}`,
+    'set `console: full` where only this machine is listened on, or say under auth.admin.roles who may what (docs/reference/config.md)',
+  );
 }
 
 async function serve(
@@ -139,9 +133,10 @@ async function serve(
 ): Promise<void> {
   try {
     const { name, given } = routeOf(request, path);
-    const isChange = operations[name].method !== 'get';
+    const operation: Operation = operations[name];
+    const isChange = operation.method !== 'get';
     refuseForeign(request);
-    refuseByMode(consoleMode(config()), isChange);
+    if (operation.followsConsole === true) refuseByMode(consoleMode(config()));
     const refusal = await access.guard(request, path, acts[name]);
     if (refusal !== undefined) throw refused(refusal);
     const query = queryOf(name, request.url ?? '');

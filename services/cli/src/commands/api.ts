@@ -78,24 +78,6 @@ export async function followApi(
   throw new CommandProblem('unreachable', `${options.admin}: the gateway has ended the stream`);
 }
 
-/**
- * Asks the API, or, where it is off (`console`) or the gateway is older than the operation, the paths of the admin port that are always there.
- * @throws {CommandProblem}
- */
-export async function askEither<Answer>(api: () => Promise<Answer>, port: () => Promise<Answer>): Promise<Answer> {
-  try {
-    return await api();
-  } catch (error) {
-    const isWithout =
-      error instanceof CommandProblem &&
-      (error.reason === 'mode' ||
-        (error.reason === undefined && error.exit === 'other') ||
-        error.message.includes(`there is no ${base}/`));
-    if (!isWithout) throw error;
-    return port();
-  }
-}
-
 async function open(
   options: ApiOptions,
   path: string,

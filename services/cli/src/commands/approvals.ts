@@ -5,8 +5,8 @@ import { alignColumns } from '../output/table.ts';
 import { answer, answerEither, answerJson, notice, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import { confirm, isInteractive, type InputOptions } from '../output/terminal.ts';
-import { askAdmin, type AskOptions } from './administer.ts';
-import { askApi, askEither, queryOf } from './api.ts';
+import type { AskOptions } from './administer.ts';
+import { askApi, queryOf } from './api.ts';
 
 export interface ApprovalsOptions extends AskOptions {
   readonly all?: boolean;
@@ -62,10 +62,7 @@ export function decideApproval(
     if (!yes) await needConsent('Approve this call?', { input });
     const { digest } = found;
     const state = approve ? ('approved' as const) : ('refused' as const);
-    await askEither<unknown>(
-      () => askApi(who, 'decide', `/approvals/${encodeURIComponent(id)}`, 'POST', { digest, approve, reason }),
-      () => askAdmin(who, 'POST', '/approvals', { id, digest, approve, reason }),
-    );
+    await askApi(who, 'decide', `/approvals/${encodeURIComponent(id)}`, 'POST', { digest, approve, reason });
     if (json) answerJson({ id, state });
     else answer(`${id} is ${state}\n`);
     return 'done';
@@ -81,61 +78,36 @@ export async function needConsent(question: string, options: InputOptions): Prom
   if (!(await confirm(question, false))) throw new CommandProblem('interrupted', 'nothing was approved');
 }
 
-/** What is shown of a call; a gateway of 0.2.0 says less. */
-type Shown = Omit<Approval, 'mayDecide'>;
-
 /** Calls, the oldest first. @param isAll those that do not wait any more too. */
-function read(who: AskOptions, isAll: boolean): Promise<readonly Shown[]> {
-  return askEither<readonly Shown[]>(
-    async () => {
-      const found: Shown[] = [];
-      let cursor: string | undefined;
-      do {
-        const page = await askApi(
-          who,
-          'approvals',
-          `/approvals${queryOf({ state: isAll ? undefined : 'waiting', cursor })}`,
-        );
-        found.push(...page.approvals);
-        cursor = page.next;
-      } while (cursor !== undefined);
-      return found.toSorted((first, second) => first.at - second.at);
-    },
-    async () => (await readPort(who)).filter(({ state }) => isAll || state === 'waiting'),
-  );
-}
-
-async function readPort(who: AskOptions): Promise<readonly Shown[]> {
-  return JSON.parse((await askAdmin(who, 'GET', '/approvals')).text) as readonly Shown[];
+async function read(who: AskOptions, isAll: boolean): Promise<readonly Approval[]> {
+  const found: Approval[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await askApi(
+      who,
+      'approvals',
+      `/approvals${queryOf({ state: isAll ? undefined : 'waiting', cursor })}`,
+    );
+    found.push(...page.approvals);
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return found.toSorted((first, second) => first.at - second.at);
 }
 
 /** @throws {CommandProblem} */
-async function one(who: AskOptions, id: string): Promise<Shown> {
-  const found = await askEither<Shown | undefined>(
-    async () => (await askApi(who, 'approval', `/approvals/${encodeURIComponent(id)}`)).approval,
-    async () => {
-      const listed = (await readPort(who)).find((each) => each.id === id);
-      // Lists have not all of long arguments.
-      return listed?.hidden === undefined
-        ? listed
-        : (JSON.parse((await askAdmin(who, 'GET', `/approvals/${encodeURIComponent(id)}`)).text) as Shown);
-    },
-  );
-  if (found === undefined)
-    throw new CommandProblem('unknown', `no call ${JSON.stringify(id)} waits that you may see`, {
-      advice: '"omnibus approvals list" shows those that do.',
-    });
-  return found;
+async function one(who: AskOptions, id: string): Promise<Approval> {
+  return (await askApi(who, 'approval', `/approvals/${encodeURIComponent(id)}`)).approval;
 }
 
 /** What waits, written as in rules. */
-const targetOf = ({ kind, server, tool }: Shown): string => `${kind === undefined ? '' : `${kind}:`}${server}/${tool}`;
+const targetOf = ({ kind, server, tool }: Approval): string =>
+  `${kind === undefined ? '' : `${kind}:`}${server}/${tool}`;
 
-const whoOf = ({ who: [first, ...actors], principal }: Shown): string =>
+const whoOf = ({ who: [first, ...actors], principal }: Approval): string =>
   `${first ?? principal}${actors.length === 0 ? '' : ` by ${actors.join(', ')}`}`;
 
 /** The record as lines for a terminal; each value is one line without control characters, since callers chose some of them. */
-function describe(record: Shown): string {
+function describe(record: Approval): string {
   const {
     id,
     state,

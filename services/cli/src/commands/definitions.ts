@@ -5,8 +5,8 @@ import { alignColumns } from '../output/table.ts';
 import { answer, answerEither, answerJson, notice, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import type { InputOptions } from '../output/terminal.ts';
-import { askAdmin, type AskOptions } from './administer.ts';
-import { askApi, askEither } from './api.ts';
+import type { AskOptions } from './administer.ts';
+import { askApi } from './api.ts';
 import { needConsent } from './approvals.ts';
 
 export interface DefinitionsOptions extends AskOptions {
@@ -19,16 +19,13 @@ export interface ApproveOptions extends AskOptions, InputOptions {
   readonly yes?: boolean;
 }
 
-/** What is shown of a server; a gateway of 0.2.0 says less. */
-type Shown = Pick<ServerDefinitions, 'server' | 'mode' | 'problem' | 'deviations'> & Partial<ServerDefinitions>;
-
 /** Digests in one request, so that its body stays below the 16 KB that the admin port reads. */
 const perRequest = 300;
 
 export function listDefinitions({ json = false, ...who }: DefinitionsOptions): Promise<void> {
   return runCommand(json, async () => {
     const servers = await read(who);
-    const rows = servers.flatMap(({ server, mode, problem, deviations, signs = [] }) => [
+    const rows = servers.flatMap(({ server, mode, problem, deviations, signs }) => [
       ...(deviations.length === 0 && mode !== 'off' ? [[server, mode, '-', '-', problem ?? 'as approved', '']] : []),
       ...deviations.map((each) => [server, mode, each.kind, each.name, stateOf(mode, each), each.risks.join('; ')]),
       ...signs.map(({ name, kind, text }) => [server, mode, 'tools', name, kind, text]),
@@ -79,10 +76,7 @@ export function approveDefinitions(
     const digests = [...new Set(chosen.map(({ digest }) => digest))];
     for (let from = 0; from < digests.length; from += perRequest) {
       const approve = digests.slice(from, from + perRequest);
-      await askEither<unknown>(
-        () => askApi(who, 'approve', `/definitions/${encodeURIComponent(server)}`, 'POST', { approve }),
-        () => askAdmin(who, 'POST', '/definitions', { server, approve }),
-      );
+      await askApi(who, 'approve', `/definitions/${encodeURIComponent(server)}`, 'POST', { approve });
     }
     if (json) answerJson({ server, approved: chosen.length });
     else answer(`${chosen.length} approved\n`);
@@ -91,25 +85,20 @@ export function approveDefinitions(
 }
 
 /** Servers whose definitions are compared, or with something suspicious; the differences of each are in an answer of its own. */
-function read(who: AskOptions): Promise<readonly Shown[]> {
-  return askEither<readonly Shown[]>(
-    async () => {
-      const { servers } = await askApi(who, 'definitions', '/definitions');
-      const shown = servers.filter(({ mode, signs }) => mode !== 'off' || signs.length > 0);
-      return Promise.all(
-        shown.map(async (each) =>
-          each.deviations.length === 0
-            ? each
-            : (await askApi(who, 'serverDefinitions', `/definitions/${encodeURIComponent(each.server)}`)).server,
-        ),
-      );
-    },
-    async () => JSON.parse((await askAdmin(who, 'GET', '/definitions')).text) as readonly Shown[],
+async function read(who: AskOptions): Promise<readonly ServerDefinitions[]> {
+  const { servers } = await askApi(who, 'definitions', '/definitions');
+  const shown = servers.filter(({ mode, signs }) => mode !== 'off' || signs.length > 0);
+  return Promise.all(
+    shown.map(async (each) =>
+      each.deviations.length === 0
+        ? each
+        : (await askApi(who, 'serverDefinitions', `/definitions/${encodeURIComponent(each.server)}`)).server,
+    ),
   );
 }
 
 /** @throws {CommandProblem} */
-async function one(who: AskOptions, server: string): Promise<Shown> {
+async function one(who: AskOptions, server: string): Promise<ServerDefinitions> {
   const servers = await read(who);
   const found = servers.find((each) => each.server === server && each.mode !== 'off');
   if (found === undefined)

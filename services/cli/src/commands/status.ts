@@ -1,11 +1,8 @@
 /** Shows the processes of a running gateway and its servers. */
 import type { Processes, ServerRow, Servers } from '@omnibus/admin-api';
 import { printable, unfitWords, problemWords } from '@omnibus/protocol';
-import type { ProcessStatus } from '@omnibus/admin';
 import { answerEither, runCommand } from '../output/outcome.ts';
-import { CommandProblem } from '@omnibus/client';
 import { fitTable } from '../output/table.ts';
-import { askAdmin } from './administer.ts';
 import { askApi, type ApiOptions } from './api.ts';
 
 type Seen = Pick<Processes, 'processes' | 'missing'> & Pick<Servers, 'servers'>;
@@ -20,76 +17,12 @@ export function status(options: ApiOptions): Promise<void> {
   });
 }
 
-/** Where the console is off, which it is where strangers might reach it, a process still says how it is itself. */
 async function look(options: ApiOptions): Promise<Seen> {
-  try {
-    const [{ processes, missing }, { servers }] = await Promise.all([
-      askApi(options, 'processes', '/processes'),
-      askApi(options, 'servers', '/servers'),
-    ]);
-    return { processes, servers, missing };
-  } catch (error) {
-    if (!(error instanceof CommandProblem) || error.reason !== 'mode') throw error;
-    return ofOne(options.admin, JSON.parse((await askAdmin(options, 'GET', '/status')).text) as ProcessStatus);
-  }
-}
-
-function ofOne(
-  name: string,
-  { role, version, pid, uptimeSeconds, endpoint, problems, bus, sessions, servers = [] }: ProcessStatus,
-): Seen {
-  const row = {
-    process: name,
-    role,
-    version,
-    pid,
-    host: '',
-    startedAt: new Date(Date.now() - uptimeSeconds * 1_000).toISOString(),
-    problems: [...problems],
-    bus,
-    failures: 0,
-    configuration: '',
-    isThis: true,
-  };
-  return {
-    processes: [
-      { ...row, ...(endpoint === undefined ? {} : { endpoint }), ...(sessions === undefined ? {} : { sessions }) },
-    ],
-    missing: [],
-    servers: servers.map(
-      ({
-        server,
-        status: state,
-        isAsleep,
-        problem,
-        revision,
-        tools,
-        prompts,
-        resources,
-        leftOut,
-        unfit,
-        held,
-        wantsSignIn: signIns,
-      }) => {
-        const same = {
-          state: isAsleep === true ? ('asleep' as const) : state,
-          running: 0,
-          waiting: 0,
-          connections: 0,
-          tools,
-          prompts,
-          resources,
-          leftOut,
-          held,
-          ...(unfit === undefined ? {} : { unfit: [...unfit] }),
-          ...(signIns === undefined || signIns === 0 ? {} : { signIns }),
-          ...(problem === undefined ? {} : { problem }),
-          ...(revision === undefined ? {} : { revision }),
-        };
-        return { name: server, transport: 'http' as const, ...same, places: [{ process: name, ...same }] };
-      },
-    ),
-  };
+  const [{ processes, missing }, { servers }] = await Promise.all([
+    askApi(options, 'processes', '/processes'),
+    askApi(options, 'servers', '/servers'),
+  ]);
+  return { processes, servers, missing };
 }
 
 function print({ processes, servers, missing }: Seen): string {

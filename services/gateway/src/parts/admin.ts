@@ -32,15 +32,10 @@ export const admin: Part<OpenedAdmin> = {
       baseFolder,
       sealingKeys,
       reload,
-      definitions: () => host.find(servers),
       edgeBus: () => (host.has('edge') ? host.find(connectedBus) : undefined),
       metrics,
       notReady,
       status: () => statusOf(host),
-      running: {
-        sessions: () => host.find(sessions)?.desk.list(),
-        restart: async (server) => (await host.find(servers)?.restart(server)) ?? false,
-      },
       api: {
         process: self,
         wheel,
