@@ -9,6 +9,8 @@ import type { Person } from './people.ts';
 import { accountClient, connectBack } from './settings.ts';
 import type { Exchange, SessionContext, SiteOptions } from './site-parts.ts';
 
+type Session = Awaited<ReturnType<Provider['Session']['get']>>;
+
 export class Account {
   readonly #options: SiteOptions;
 
@@ -17,12 +19,8 @@ export class Account {
   }
 
   /** @param action the part of the path after `/account/`. @throws {Unwanted} */
-  async serve(
-    { request, response, address }: Exchange,
-    action: string | undefined,
-    query: URLSearchParams,
-  ): Promise<void> {
-    const { people, secrets, publicUrl, records } = this.#options;
+  async serve(exchange: Exchange, action: string | undefined, query: URLSearchParams): Promise<void> {
+    const { request, response } = exchange;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const { session, subject, person } = await this.#found(request, response);
     if (subject === undefined || person === undefined) {
@@ -32,25 +30,30 @@ export class Account {
       else response.writeHead(303, { location: this.signInAddress(), 'cache-control': 'no-store' }).end();
       return;
     }
-    if (isRead && action === undefined) {
-      const { Grant } = this.#options.provider();
-      const kept = await Promise.all(
-        (await people.allowed(subject)).map(async (each) =>
-          (await Grant.find(each.grantId)) === undefined ? [] : [each],
-        ),
-      );
-      sendPage(
-        response,
-        200,
-        accountPage(
-          basePathOf(publicUrl),
-          person.name,
-          secrets.formToken(session.uid),
-          kept.flat().toSorted((a, b) => b.at - a.at),
-        ),
-      );
-      return;
-    }
+    if (isRead && action === undefined) await this.#show(response, session, subject, person);
+    else await this.#act(exchange, action, session, subject);
+  }
+
+  async #show(response: ServerResponse, session: Session, subject: string, person: Person): Promise<void> {
+    const { people, secrets, publicUrl, provider } = this.#options;
+    const { Grant } = provider();
+    const kept = await Promise.all(
+      (await people.allowed(subject)).map(async (each) =>
+        (await Grant.find(each.grantId)) === undefined ? [] : [each],
+      ),
+    );
+    const token = secrets.formToken(session.uid);
+    const allowed = kept.flat().toSorted((a, b) => b.at - a.at);
+    sendPage(response, 200, accountPage(basePathOf(publicUrl), person.name, token, allowed));
+  }
+
+  async #act(
+    { request, response, address }: Exchange,
+    action: string | undefined,
+    session: Session,
+    subject: string,
+  ): Promise<void> {
+    const { people, secrets, publicUrl, records } = this.#options;
     if (action === undefined) throw new NotAllowed('GET, HEAD');
     if (action !== 'revoke' && action !== 'sign-out') throw new Unwanted(404, 'there is no such page');
     if (request.method !== 'POST') throw new NotAllowed('POST');
@@ -72,15 +75,7 @@ export class Account {
       records.consent('withdrawn', { subject, address });
     }
     await session.destroy();
-    response.setHeader(
-      'set-cookie',
-      cookiesOf(request)
-        .filter((name) => name.includes('omnibus-'))
-        .map(
-          (name) =>
-            `${name}=; path=${basePathOf(publicUrl) || '/'}; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly; samesite=lax${publicUrl.startsWith('https:') ? '; secure' : ''}`,
-        ),
-    );
+    response.setHeader('set-cookie', endedCookies(request, publicUrl));
     sendPage(
       response,
       200,
@@ -108,7 +103,7 @@ export class Account {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<{
-    readonly session: Awaited<ReturnType<Provider['Session']['get']>>;
+    readonly session: Session;
     readonly subject: string | undefined;
     readonly person: Person | undefined;
   }> {
@@ -137,6 +132,15 @@ export class Account {
     });
     return `${basePathOf(publicUrl)}/authorize?${query.toString()}`;
   }
+}
+
+/** Headers that remove the cookies of this server from the browser. */
+function endedCookies(request: IncomingMessage, publicUrl: string): string[] {
+  const path = basePathOf(publicUrl) || '/';
+  const secure = publicUrl.startsWith('https:') ? '; secure' : '';
+  return cookiesOf(request)
+    .filter((name) => name.includes('omnibus-'))
+    .map((name) => `${name}=; path=${path}; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly; samesite=lax${secure}`);
 }
 
 function cookiesOf({ headers: { cookie = '' } }: IncomingMessage): string[] {

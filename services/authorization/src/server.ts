@@ -90,7 +90,7 @@ export class AuthorizationServer {
       readonly stores: { readonly short: SealedStore; readonly long: SealedStore; readonly clients: SealedStore };
     },
   ) {
-    const { publicUrl, signIn, log, metrics, refreshGraceMs, serversAt } = options;
+    const { publicUrl, signIn, log, refreshGraceMs, serversAt } = options;
     this.#options = options;
     this.#secrets = secrets;
     this.#revocations = revocations;
@@ -130,34 +130,7 @@ export class AuthorizationServer {
           personOf: (subject, isAsked, signedInAt) => this.#personOf(subject, isAsked, signedInAt),
         }),
       );
-      // The addresses of the server follow from `publicUrl`: the library reads them from headers, which the gateway overwrites in every request.
-      provider.proxy = true;
-      // The library offers to post answers by a page of its own, whose script no policy would permit here (`site.ts`).
-      provider.use(async ({ path, response }, next) => {
-        await next();
-        const { body } = response as { readonly body: unknown };
-        if (isObject(body) && metadataPaths.has(path))
-          Object.assign(body, { response_modes_supported: ['query', 'fragment'] });
-      });
-      provider.on('grant.success', ({ oidc: { params } }) => metrics.callers.tokensIssued(params?.['grant_type']));
-      provider.on('grant.error', (_ctx, { error }) => {
-        if (error !== 'authorization_pending' && error !== 'slow_down') metrics.callers.tokensRefused.inc();
-      });
-      provider.on('registration_create.success', () => metrics.callers.clientsRegistered.inc());
-      // Errors outside the library's own answers; without a listener the library would print them to stderr.
-      (provider as EventEmitter).on('error', (error: Error & { readonly expose?: boolean }) => {
-        if (error.expose !== true)
-          log.error(
-            { error: String(error), stack: error.stack },
-            'the authorization server failed while serving a request',
-          );
-      });
-      provider.on('server_error', (_ctx, error) =>
-        log.error(
-          { error: String(error), stack: error.stack },
-          'the authorization server failed while serving a request',
-        ),
-      );
+      equip(provider, options);
       return provider;
     };
     this.#site = new Site({
@@ -355,4 +328,29 @@ export class AuthorizationServer {
         this.#options.log.warn({ problem: String(error) }, 'the consents of a removed user could not be revoked'),
       );
   }
+}
+
+/** Gives the library's server our answers beside the protocol: metadata, metrics and the log. */
+function equip(provider: Provider, { metrics, log }: Pick<AuthorizationServerOptions, 'metrics' | 'log'>): void {
+  // The addresses of the server follow from `publicUrl`: the library reads them from headers, which the gateway overwrites in every request.
+  provider.proxy = true;
+  // The library offers to post answers by a page of its own, whose script no policy would permit here (`site.ts`).
+  provider.use(async ({ path, response }, next) => {
+    await next();
+    const { body } = response as { readonly body: unknown };
+    if (isObject(body) && metadataPaths.has(path))
+      Object.assign(body, { response_modes_supported: ['query', 'fragment'] });
+  });
+  provider.on('grant.success', ({ oidc: { params } }) => metrics.callers.tokensIssued(params?.['grant_type']));
+  provider.on('grant.error', (_ctx, { error }) => {
+    if (error !== 'authorization_pending' && error !== 'slow_down') metrics.callers.tokensRefused.inc();
+  });
+  provider.on('registration_create.success', () => metrics.callers.clientsRegistered.inc());
+  const failed = (error: Error): void =>
+    log.error({ error: String(error), stack: error.stack }, 'the authorization server failed while serving a request');
+  // Errors outside the library's own answers; without a listener the library would print them to stderr.
+  (provider as EventEmitter).on('error', (error: Error & { readonly expose?: boolean }) => {
+    if (error.expose !== true) failed(error);
+  });
+  provider.on('server_error', (_ctx, error) => failed(error));
 }

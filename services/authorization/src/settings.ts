@@ -61,23 +61,9 @@ export interface Parts {
 const codeSeconds = 60;
 const interactionSeconds = 10 * 60;
 
-export function settingsOf({
-  rules,
-  secrets,
-  keys,
-  people,
-  adapter,
-  policy,
-  errors,
-  documents,
-  audienceOf,
-  personOf,
-}: Parts): Configuration {
-  const { publicUrl, scopes, moreScopes, accessTokenMs, signInMs } = rules;
-  const isHttps = publicUrl.startsWith('https:');
-  const base = basePathOf(publicUrl);
-  const seconds = (ms: number): number => Math.max(1, Math.round(ms / 1_000));
-  const cookie = { httpOnly: true, sameSite: 'lax', signed: true, overwrite: true, secure: isHttps } as const;
+export function settingsOf(parts: Parts): Configuration {
+  const { rules, keys, people, adapter, policy, documents } = parts;
+  const { publicUrl, scopes, moreScopes } = rules;
   return {
     adapter,
     jwks: { keys: keys.map(({ jwk }) => jwk) as NonNullable<Configuration['jwks']>['keys'][number][] },
@@ -102,46 +88,7 @@ export function settingsOf({
     claims: { openid: ['sub', 'name', 'groups'] },
     discovery: { service_documentation: `${publicUrl}/account` } as NonNullable<Configuration['discovery']>,
     pkce: { required: () => true },
-    features: {
-      devInteractions: { enabled: false },
-      userinfo: { enabled: false },
-      pushedAuthorizationRequests: { enabled: false },
-      rpInitiatedLogout: { enabled: false },
-      // Binding tokens to keys is off, since edges would have to check the binding of each request.
-      dPoP: { enabled: false },
-      registration: {
-        enabled: rules.registration !== 'off',
-        issueRegistrationAccessToken: false,
-        ...(rules.registration === 'token' ? { initialAccessToken: rules.registrationToken } : {}),
-      },
-      deviceFlow: deviceFeature(base),
-      revocation: { enabled: true },
-      // The draft is pinned: a newer one could come with a minor version of the library and break clients.
-      clientIdMetadataDocument: {
-        enabled: rules.clientDocuments,
-        ack: 'draft-02',
-        allowFetch: (ctx: KoaContextWithOIDC, id: string) => documents.mayFetch(id, ctx.req, ctx.ip),
-        cacheDuration: { min: 60, max: 3_600 },
-      },
-      resourceIndicators: {
-        enabled: true,
-        // Clients of 2025-03-26 send no resource: they mean the address of all servers.
-        defaultResource: (_ctx, _client, oneOf) =>
-          oneOf === undefined ? `${publicUrl}/mcp` : ([oneOf].flat()[0] as string),
-        useGrantedResource: () => true,
-        getResourceServerInfo(_ctx, resource) {
-          const audience = audienceOf(resource);
-          if (audience === undefined) throw new errors.InvalidTarget('there is no such resource at this gateway');
-          return {
-            scope: [...scopes, ...moreScopes.map(({ name }) => name)].join(' '),
-            audience,
-            accessTokenFormat: 'jwt',
-            accessTokenTTL: seconds(accessTokenMs),
-            jwt: { sign: { alg: 'ES256' } },
-          };
-        },
-      },
-    } as NonNullable<Configuration['features']>,
+    features: featuresOf(parts),
     routes: {
       authorization: '/authorize',
       token: '/token',
@@ -151,41 +98,107 @@ export function settingsOf({
       code_verification: devicePaths.page,
       jwks: '/.well-known/jwks.json',
     },
-    ttl: {
-      AuthorizationCode: codeSeconds,
-      DeviceCode: deviceSeconds,
-      Interaction: interactionSeconds,
-      IdToken: seconds(accessTokenMs),
-      Session: seconds(signInMs),
-      Grant: seconds(signInMs + consentSlackMs(signInMs)),
-      RefreshToken: seconds(signInMs),
-      AccessToken: (ctx, token) => {
-        const endsAt = (ctx.oidc.account as unknown as AccountOf | undefined)?.person.upstream?.endsAt ?? Infinity;
-        return Math.max(
-          1,
-          Math.min(
-            token.resourceServer?.accessTokenTTL ?? seconds(accessTokenMs),
-            Math.floor((endsAt - Date.now()) / 1_000),
-          ),
-        );
-      },
-    },
+    ttl: lifetimesOf(rules),
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token') && client.clientId !== accountClient,
     // Signing out of the account page does not end the access of programs; users withdraw that separately.
     expiresWithSession: () => false,
-    cookies: {
-      keys: [...secrets.cookieKeys],
-      names: {
-        session: `${cookiePrefixOf(publicUrl)}omnibus-session`,
-        interaction: 'omnibus-interaction',
-        resume: 'omnibus-resume',
-      },
-      long: { ...cookie, path: base === '' ? '/' : base },
-      short: cookie,
+    cookies: cookiesOf(parts),
+    interactions: {
+      policy: consentPolicy(policy, people),
+      url: (_ctx, { uid }) => `${basePathOf(publicUrl)}/interaction/${uid}`,
     },
-    interactions: { policy: consentPolicy(policy, people), url: (_ctx, { uid }) => `${base}/interaction/${uid}` },
     loadExistingGrant: (ctx) => existingGrant(ctx),
+    ...accountsOf(parts),
+    fetch: (url, options) => documents.fetch(typeof url === 'string' ? url : new Request(url).url, options),
+    renderError: (ctx, out) => renderError(ctx, out, documents),
+  };
+}
+
+function featuresOf({ rules, errors, documents, audienceOf }: Parts): NonNullable<Configuration['features']> {
+  const { publicUrl, scopes, moreScopes, accessTokenMs } = rules;
+  return {
+    devInteractions: { enabled: false },
+    userinfo: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    rpInitiatedLogout: { enabled: false },
+    // Binding tokens to keys is off, since edges would have to check the binding of each request.
+    dPoP: { enabled: false },
+    registration: {
+      enabled: rules.registration !== 'off',
+      issueRegistrationAccessToken: false,
+      ...(rules.registration === 'token' ? { initialAccessToken: rules.registrationToken } : {}),
+    },
+    deviceFlow: deviceFeature(basePathOf(publicUrl)),
+    revocation: { enabled: true },
+    // The draft is pinned: a newer one could come with a minor version of the library and break clients.
+    clientIdMetadataDocument: {
+      enabled: rules.clientDocuments,
+      ack: 'draft-02',
+      allowFetch: (ctx: KoaContextWithOIDC, id: string) => documents.mayFetch(id, ctx.req, ctx.ip),
+      cacheDuration: { min: 60, max: 3_600 },
+    },
+    resourceIndicators: {
+      enabled: true,
+      // Clients of 2025-03-26 send no resource: they mean the address of all servers.
+      defaultResource: (_ctx, _client, oneOf) =>
+        oneOf === undefined ? `${publicUrl}/mcp` : ([oneOf].flat()[0] as string),
+      useGrantedResource: () => true,
+      getResourceServerInfo(_ctx, resource) {
+        const audience = audienceOf(resource);
+        if (audience === undefined) throw new errors.InvalidTarget('there is no such resource at this gateway');
+        return {
+          scope: [...scopes, ...moreScopes.map(({ name }) => name)].join(' '),
+          audience,
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: seconds(accessTokenMs),
+          jwt: { sign: { alg: 'ES256' } },
+        };
+      },
+    },
+  } as NonNullable<Configuration['features']>;
+}
+
+function seconds(ms: number): number {
+  return Math.max(1, Math.round(ms / 1_000));
+}
+
+function lifetimesOf({ accessTokenMs, signInMs }: Rules): NonNullable<Configuration['ttl']> {
+  return {
+    AuthorizationCode: codeSeconds,
+    DeviceCode: deviceSeconds,
+    Interaction: interactionSeconds,
+    IdToken: seconds(accessTokenMs),
+    Session: seconds(signInMs),
+    Grant: seconds(signInMs + consentSlackMs(signInMs)),
+    RefreshToken: seconds(signInMs),
+    AccessToken: (ctx, token) => {
+      const endsAt = (ctx.oidc.account as unknown as AccountOf | undefined)?.person.upstream?.endsAt ?? Infinity;
+      const lasts = token.resourceServer?.accessTokenTTL ?? seconds(accessTokenMs);
+      return Math.max(1, Math.min(lasts, Math.floor((endsAt - Date.now()) / 1_000)));
+    },
+  };
+}
+
+function cookiesOf({ rules: { publicUrl }, secrets }: Parts): NonNullable<Configuration['cookies']> {
+  const base = basePathOf(publicUrl);
+  const secure = publicUrl.startsWith('https:');
+  const cookie = { httpOnly: true, sameSite: 'lax', signed: true, overwrite: true, secure } as const;
+  return {
+    keys: [...secrets.cookieKeys],
+    names: {
+      session: `${cookiePrefixOf(publicUrl)}omnibus-session`,
+      interaction: 'omnibus-interaction',
+      resume: 'omnibus-resume',
+    },
+    long: { ...cookie, path: base === '' ? '/' : base },
+    short: cookie,
+  };
+}
+
+/** How users are found, and what tokens say about them. */
+function accountsOf({ personOf }: Parts): Pick<Configuration, 'findAccount' | 'extraTokenClaims'> {
+  return {
     async findAccount(ctx, subject, token) {
       // Without a token this is the session of a browser, which lasts no longer than that at the provider.
       const person = await personOf(
@@ -208,32 +221,33 @@ export function settingsOf({
         ...(grantId === undefined ? {} : { grant_id: Revocations.nameOf(grantId) }),
       };
     },
-    fetch: (url, options) => documents.fetch(typeof url === 'string' ? url : new Request(url).url, options),
-    renderError(ctx, out) {
-      const { error, error_description: description = '' } = out as unknown as {
-        readonly error: string;
-        readonly error_description?: string;
-      };
-      const { client_id: client } = ctx.query;
-      const problem = typeof client === 'string' ? documents.problemOf(client, ctx.req) : undefined;
-      const id = printable(String(client)).slice(0, 200);
-      ctx.respond = false;
-      ctx.res.statusCode = ctx.status;
-      sendPage(
-        ctx.res,
-        ctx.status,
-        problem !== undefined
-          ? wordsPage(
-              'This did not work',
-              `The document that describes the program, ${id}, cannot be used: ${problem}.`,
-              beginAgain,
-            )
-          : error === 'invalid_client' && client !== undefined
-            ? unknownClientPage(id)
-            : wordsPage('This did not work', description === '' ? error : `${error}: ${description}`, beginAgain),
-      );
-    },
   };
+}
+
+/** Answers a browser with a page about an error that cannot be sent to the client. */
+function renderError(ctx: KoaContextWithOIDC, out: unknown, documents: ClientDocuments): void {
+  const { error, error_description: description = '' } = out as {
+    readonly error: string;
+    readonly error_description?: string;
+  };
+  const { client_id: client } = ctx.query;
+  const problem = typeof client === 'string' ? documents.problemOf(client, ctx.req) : undefined;
+  const id = printable(String(client)).slice(0, 200);
+  ctx.respond = false;
+  ctx.res.statusCode = ctx.status;
+  sendPage(
+    ctx.res,
+    ctx.status,
+    problem !== undefined
+      ? wordsPage(
+          'This did not work',
+          `The document that describes the program, ${id}, cannot be used: ${problem}.`,
+          beginAgain,
+        )
+      : error === 'invalid_client' && client !== undefined
+        ? unknownClientPage(id)
+        : wordsPage('This did not work', description === '' ? error : `${error}: ${description}`, beginAgain),
+  );
 }
 
 /** A cookie for the whole host can be bound to it; one for a path below it only to https (RFC 6265bis, 4.1.3). */
