@@ -72,19 +72,22 @@ it('while a connection is opened again, its requests are refused with the reason
 });
 
 it.each([
-  ['credentials', true, 0],
-  ['credentials', false, 3],
-  ['address', true, 3],
+  ['credentials', true, ['HTTP 401', 'HTTP 401', 'HTTP 401'], 0],
+  ['credentials', false, ['HTTP 401', 'HTTP 401', 'HTTP 401'], 1],
+  ['address', true, ['refused', 'refused', 'reset'], 2],
 ] as const)(
-  'a server that cannot be used (%s) is warned of at each attempt, unless it only waits for a user who signs in',
-  async (trouble, wantsSignIn, warnings) => {
+  'a server that cannot be used (%s) is warned of once for each problem, unless it only waits for a user who signs in',
+  async (trouble, wantsSignIn, problems, warnings) => {
     const fourth = Promise.withResolvers<void>();
     const log = createLogger({ level: 'silent', format: 'json' });
     const [warn, info] = [vi.spyOn(log, 'warn'), vi.spyOn(log, 'info')];
     const connection = connectionUnderTest(
       (before) => {
         if (before === 3) fourth.resolve();
-        return before < 3 ? Promise.reject(new Troubled(trouble, 'HTTP 401')) : Promise.withResolvers<void>().promise;
+        const problem = problems[before];
+        return problem === undefined
+          ? Promise.withResolvers<void>().promise
+          : Promise.reject(new Troubled(trouble, problem));
       },
       { log, isBase: true, wantsSignIn: () => wantsSignIn },
     );

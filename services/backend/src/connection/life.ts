@@ -64,6 +64,8 @@ export class ConnectionLife {
   /** The dialect of the server's era; until the first handshake, the assumed one. */
   #dialect: ServerDialect = assumedDialect;
   #hasState: boolean | undefined;
+  /** The problem that the log has a warning of, since the connection was last ready: an attempt that fails in the same way adds none. */
+  #warned: string | undefined;
 
   constructor(options: ConnectionOptions, port: LifePort) {
     this.#options = options;
@@ -75,7 +77,10 @@ export class ConnectionLife {
         actions: {
           openTransport: () => this.#openTransport(),
           shakeHands: () => this.#shakeHands(),
-          announceReady: ({ context, event }) => this.#announceReady(context.wasReady, event),
+          announceReady: ({ context, event }) => {
+            this.#warned = undefined;
+            this.#announceReady(context.wasReady, event);
+          },
           announceLost: ({ context, event }) => this.#announceLost(context, event),
           closeTransport: () => this.#closeTransport(),
           scheduleRetry: ({ context }) => this.#scheduleRetry(context),
@@ -305,8 +310,10 @@ export class ConnectionLife {
   #scheduleRetry({ failures, problem, trouble }: ConnectionContext): void {
     const delayMs = backoffMs(failures, this.#options.backoff, Math.random());
     const { log } = this.#options;
-    if (!this.#isWaitingForUser(trouble)) log.warn({ problem, retryInMs: delayMs }, 'server is not available');
-    else
+    if (!this.#isWaitingForUser(trouble)) {
+      log[problem === this.#warned ? 'debug' : 'warn']({ problem, retryInMs: delayMs }, 'server is not available');
+      this.#warned = problem;
+    } else
       log[failures === 1 ? 'info' : 'debug'](
         { problem, retryInMs: delayMs },
         'the server answers no caller without a sign-in, and the gateway waits for a user who signs in',
