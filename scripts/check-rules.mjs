@@ -152,19 +152,9 @@ for (const { files: suites, sources } of long) {
     console.error(`scripts/lanes.mjs: no file begins with ${beginning}`);
   }
 }
-/** Packages in which files still import each other in a circle. The list only gets shorter. */
-const withCircles = ['services/backend'];
-const circling = new Set();
 for (const circle of circlesOf(files.filter((file) => /^(packages|services)\//.test(file)))) {
-  const folder = circle[0].split('/', 2).join('/');
-  circling.add(folder);
-  if (withCircles.includes(folder)) continue;
   violations += 1;
   console.error(`files import each other in a circle: ${circle.join(' -> ')}`);
-}
-for (const folder of withCircles.filter((each) => !circling.has(each))) {
-  violations += 1;
-  console.error(`${folder} has no circle of imports any more: take it off the list in scripts/check-rules.mjs`);
 }
 /** A lock file without an entry for an optional package, such as the binary of another system, makes `npm ci` fail there. */
 const { packages: locked } = JSON.parse(readFileSync('package-lock.json', 'utf8'));

@@ -22,7 +22,7 @@ import { CatalogPublisher } from './catalog/publisher.ts';
 import type { ConnectionBudget } from './connection/budget.ts';
 import type { UpstreamConnection } from './connection/connection.ts';
 import { ConnectionFactory, type ConnectionFactoryOptions } from './connection/factory.ts';
-import { headersOf } from './connection/caller-headers.ts';
+import { callersOf, type ServerCallers } from './connection/server-callers.ts';
 import { callerIdleMs, type NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
 import { Slumber } from './connection/slumber.ts';
@@ -47,6 +47,7 @@ export class Adapter {
   readonly #pool: ConnectionPool;
   readonly calls: Calls;
   readonly #features: Features;
+  readonly #callers: ServerCallers;
   readonly #questions: QuestionRelay;
   readonly #catalog: CatalogPublisher;
   readonly #words: ServerWords;
@@ -62,45 +63,9 @@ export class Adapter {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
     this.#questions = new QuestionRelay({ bus, server, wheel });
-    const [shownHeaders, owned] = [
-      headersOf(server, config),
-      options.credentials?.users?.areSeveral === true ? options.credentials.users : undefined,
-    ];
-    this.#catalog = new CatalogPublisher({
-      server,
-      worker: options.worker,
-      wheel,
-      limits: options.limits,
-      log,
-      metrics,
-      rereadMs: config.rereadLists,
-      repairs: options.repairs,
-      definitions: options.definitions,
-      connection: () => this.#connection,
-      connections: () => this.#pool,
-      wantsSignIn: () => options.credentials?.users?.wantsSignIn === true,
-      isMadeFromCallers: config.credentials?.kind === 'exchange' || config.credentials?.kind === 'enterprise',
-      isToldCallers: shownHeaders !== undefined,
-      ownerWantsSignIn:
-        owned === undefined && shownHeaders === undefined
-          ? undefined
-          : (principal) => owned?.of(principal).wanted !== undefined,
-    });
-    this.#features = new Features(
-      options.features({
-        server,
-        config,
-        bus,
-        wheel,
-        log,
-        metrics,
-        catalog: this.#catalog,
-        questions: this.#questions,
-        pool: () => this.#pool,
-        connections: () => this.#connections,
-        tell: (method, params, connection) => this.#tell(method, params, connection),
-      }),
-    );
+    this.#callers = callersOf(options);
+    this.#catalog = this.#createCatalog();
+    this.#features = this.#createFeatures();
     this.#questions.join(this.#features.checks);
     this.#words = new ServerWords({
       bus,
@@ -133,7 +98,58 @@ export class Adapter {
       options,
       (tool, principal) => this.#catalog.tool(tool, principal)?.inputSchema as JsonObject | undefined,
     );
-    this.#connection = factory.base(
+    this.#connection = this.#createBase(factory);
+    this.#pool = this.#createPool(factory);
+    this.#slumber = new Slumber({
+      wheel,
+      afterMs: config.sleepAfter,
+      base: this.#connection,
+      changed: options.slept,
+      isBusy: () =>
+        this.calls.running + this.calls.waiting + this.#pool.size > 0 || this.#features.isNeeded(this.#connection),
+    });
+  }
+
+  #createCatalog(): CatalogPublisher {
+    const { server, config, worker, wheel, limits, log, metrics, repairs, definitions } = this.#options;
+    return new CatalogPublisher({
+      server,
+      worker,
+      wheel,
+      limits,
+      log,
+      metrics,
+      repairs,
+      definitions,
+      rereadMs: config.rereadLists,
+      connection: () => this.#connection,
+      connections: () => this.#pool,
+      ...this.#callers.catalog,
+    });
+  }
+
+  #createFeatures(): Features {
+    const { server, config, bus, wheel, log, metrics, features } = this.#options;
+    return new Features(
+      features({
+        server,
+        config,
+        bus,
+        wheel,
+        log,
+        metrics,
+        catalog: this.#catalog,
+        questions: this.#questions,
+        pool: () => this.#pool,
+        connections: () => this.#connections,
+        tell: (method, params, connection) => this.#tell(method, params, connection),
+      }),
+    );
+  }
+
+  /** Makes the first connection. */
+  #createBase(factory: ConnectionFactory): UpstreamConnection {
+    return factory.base(
       {
         ready: (introduction) => this.#guard(this.#becomeReady(introduction)),
         lost: (problem, trouble, _isResting, isDoubted) =>
@@ -149,32 +165,26 @@ export class Adapter {
           this.#features.missed(this.#connection);
         },
       },
-      options.before?.gone,
+      this.#options.before?.gone,
     );
-    this.#pool = new ConnectionPool({
+  }
+
+  #createPool(factory: ConnectionFactory): ConnectionPool {
+    const { config, wheel, budget } = this.#options;
+    return new ConnectionPool({
+      ...this.#callers.pool,
       isolation: config.isolation,
-      isOwned: owned !== undefined || shownHeaders !== undefined,
-      met: owned?.met === undefined ? undefined : (context) => owned.met?.(context),
       extensionsOf: (context, isForced) => this.#extensionsOf(context, isForced),
       isProgram: config.url === undefined,
       base: this.#connection,
       wheel,
       idleMs: Math.min(callerIdleMs, config.sleepAfter || callerIdleMs),
       maxConnections: config.maxConnections,
-      budget: options.budget,
-      headersFor: shownHeaders,
+      budget,
       isNeeded: (connection) => this.#features.isNeeded(connection),
       hasOlderLeg: factory.hasOlderLeg,
       namesRequests: () => factory.namesRequests,
       create: (made) => this.#connectAnother(factory, made),
-    });
-    this.#slumber = new Slumber({
-      wheel,
-      afterMs: config.sleepAfter,
-      base: this.#connection,
-      changed: options.slept,
-      isBusy: () =>
-        this.calls.running + this.calls.waiting + this.#pool.size > 0 || this.#features.isNeeded(this.#connection),
     });
   }
 
@@ -217,12 +227,11 @@ export class Adapter {
 
   /** The stored credentials of a user have changed. */
   async credentialsChanged(principal: Principal): Promise<void> {
-    const users = this.#options.credentials?.users;
-    const change = await users?.changed(principal);
-    if (change === 'new' && users?.areSeveral === false) this.#connection.reconnect('a user has signed in', true);
-    // What he had opened was opened with something else, or with nothing. To one who has nothing any more the server says so itself.
-    if (change === 'new' && users?.areSeveral === true) this.#pool.renewFor(principal, 'its user has signed in');
-    if (users?.areSeveral === true) this.#catalog.owners?.changed(principal);
+    const changed = await this.#callers.changed(principal);
+    if (changed === 'shared') this.#connection.reconnect('a user has signed in', true);
+    // What the user had opened was opened with something else, or with nothing. To a user who has nothing any more the server says so itself.
+    if (changed === 'own') this.#pool.renewFor(principal, 'its user has signed in');
+    if (this.#callers.areSeveral) this.#catalog.owners?.changed(principal);
     this.#features.userChanged(principal);
   }
 

@@ -107,7 +107,11 @@ export class UpstreamConnection {
       users: this.#users,
       keepsOrder: () => this.#life.transport?.keepsOrder === true,
     });
-    this.#life = new ConnectionLife(options, {
+    this.#life = this.#createLife();
+  }
+
+  #createLife(): ConnectionLife {
+    return new ConnectionLife(this.#options, {
       questions: this.#questions,
       observer: (isCurrent) => this.#observer(isCurrent),
       greet: (dialect, method, params, limitMs) => this.ask(method, params, limitMs, plainRequest, dialect),

@@ -81,10 +81,8 @@ export class HttpSseTransport implements Transport {
           },
           otherEvent: (name, data) => {
             if (name !== 'endpoint' || this.#endpoint !== undefined) return;
-            const base = this.#stream?.address ?? this.#url;
-            const endpoint = URL.canParse(data, base.href) ? new URL(data, base) : undefined;
-            // Our credentials are sent to the named address, so it must be of the same origin.
-            if (endpoint?.origin !== this.#url.origin) {
+            const endpoint = this.#endpointIn(data);
+            if (endpoint === undefined) {
               const problem = `the server named an address of another origin to post to: ${printable(data, 200)}`;
               fail(problem, 'speech', new UnusableStream(problem));
               return;
@@ -113,6 +111,13 @@ export class HttpSseTransport implements Transport {
       );
       this.#dispatch('GET', this.#url, undefined, this.#stream);
     });
+  }
+
+  /** @returns undefined for an address of another origin, since our credentials would be sent there. */
+  #endpointIn(data: string): URL | undefined {
+    const base = this.#stream?.address ?? this.#url;
+    const endpoint = URL.canParse(data, base.href) ? new URL(data, base) : undefined;
+    return endpoint?.origin === this.#url.origin ? endpoint : undefined;
   }
 
   request(message: JsonRpcRequest): void {

@@ -2,12 +2,11 @@
 import { insufficientScope } from '@omnibus/credentials';
 import { maxRedirects, printable, redirectOf } from '@omnibus/protocol';
 import type { EndedResponse } from './response-reader.ts';
+import { noCredentials } from './trouble.ts';
 
 const maxMediaType = 60;
 /** Scopes as they may be (RFC 6749, 3.3), and not too many. */
 const scopes = /^[\x20\x21\x23-\x5B\x5D-\x7E]{1,200}$/;
-/** The error code for missing credentials; nothing was sent to the server then. */
-export const noCredentials = 'OMNIBUS_NO_CREDENTIALS';
 
 /**
  * Describes a refusal without a JSON-RPC body. The body is not quoted, since it may repeat our credentials, or come from a place that the client must not

@@ -11,12 +11,12 @@ import { proxyRefused } from '@omnibus/lifecycle';
 import { insufficientScope, readChallenge, type Challenge } from '@omnibus/credentials';
 import type { JsonRpcId } from '@omnibus/protocol';
 import { addressRefused } from './address-rule.ts';
-import { noCredentials } from './problems.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import { Reading, type ReadingShare } from './reading-budget.ts';
 import type { RedirectHandler } from './redirect-follower.ts';
 import { isEventId } from './server-words.ts';
 import type { UnusableQuestion } from './transport.ts';
+import { noCredentials } from './trouble.ts';
 import { canUnpack, Unpacker } from './unpacker.ts';
 
 type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;

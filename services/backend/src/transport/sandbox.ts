@@ -69,16 +69,8 @@ export function sandboxed({ command, args }: Launch, sandbox: Sandbox, path: str
     );
   const program = findProgram(command, path, cwd);
   if (program === undefined) throw new Error('there is no such program on the PATH');
-  for (const [option, places] of [
-    ['read', sandbox.read],
-    ['write', sandbox.write],
-    ['home', sandbox.home === undefined ? [] : [sandbox.home]],
-    ['cwd', sandbox.cwd === undefined ? [] : [sandbox.cwd]],
-  ] as const) {
-    const missing = places.find((place) => !existsSync(place));
-    if (missing !== undefined)
-      throw new Error(`${JSON.stringify(missing)} is not there, which its sandbox names under \`${option}\``);
-  }
+  const problem = missingPlace(sandbox);
+  if (problem !== undefined) throw new Error(problem);
   const bind = (kind: '--ro-bind' | '--ro-bind-try' | '--bind', places: readonly string[]): string[] =>
     places.flatMap((place) => [kind, place, place]);
   return {
@@ -122,6 +114,21 @@ export function sandboxed({ command, args }: Launch, sandbox: Sandbox, path: str
       ...args,
     ],
   };
+}
+
+/** @returns which configured folder does not exist, in words. */
+function missingPlace(sandbox: Sandbox): string | undefined {
+  for (const [option, places] of [
+    ['read', sandbox.read],
+    ['write', sandbox.write],
+    ['home', sandbox.home === undefined ? [] : [sandbox.home]],
+    ['cwd', sandbox.cwd === undefined ? [] : [sandbox.cwd]],
+  ] as const) {
+    const missing = places.find((place) => !existsSync(place));
+    if (missing !== undefined)
+      return `${JSON.stringify(missing)} is not there, which its sandbox names under \`${option}\``;
+  }
+  return undefined;
 }
 
 /**

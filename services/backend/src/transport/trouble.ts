@@ -1,5 +1,8 @@
 import type { GatewayFault, ServerTrouble } from '@omnibus/protocol';
 
+/** The error code for missing credentials; nothing was sent to the server then. */
+export const noCredentials = 'OMNIBUS_NO_CREDENTIALS';
+
 /** Why a connection could not be opened, with the kind of the problem: code decides by the kind, never by the text. */
 export class Troubled extends Error {
   readonly trouble: ServerTrouble;

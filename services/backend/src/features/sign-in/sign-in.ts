@@ -45,32 +45,25 @@ interface SignInOptions {
     | undefined;
 }
 
+/** Whether the tool that stands for a sign-in is called instead of another one. A client may send this key too: with a call of anything else it means nothing. */
+function isInsteadOf({ params: { name, _meta: meta } }: CallCommand): boolean {
+  return name === signInName && isObject(meta) && meta[insteadOfKey] !== undefined;
+}
+
+/** What the tool that stands for a sign-in answers to a user who is signed in. */
+function answerOf(server: ServerName, isInstead: boolean): ExchangeOutcome {
+  const text = isInstead
+    ? `You are signed in to "${server}" now. The tool was not called before that: call it again.`
+    : `You are signed in to "${server}".`;
+  return { kind: 'result', result: { content: [{ type: 'text', text }], isError: isInstead } };
+}
+
 export function signInWith({ server, signIns, isStandIn, asked, credentials }: SignInOptions): CallSignIn {
   const wantedBy = (principal: Principal): Challenge | undefined => credentials?.users?.of(principal).wanted;
-  // A client may send this key too: with a call of anything else it means nothing.
-  const isInsteadOf = ({ params: { name, _meta: meta } }: CallCommand): boolean =>
-    name === signInName && isObject(meta) && meta[insteadOfKey] !== undefined;
   const isForStandIn = (command: CallCommand): boolean =>
     command.method === 'tools/call' &&
     (isInsteadOf(command) || isStandIn(command.params['name'], command.context.principal));
-  const signedIn = (command: CallCommand): ExchangeOutcome =>
-    isInsteadOf(command)
-      ? {
-          kind: 'result',
-          result: {
-            content: [
-              {
-                type: 'text',
-                text: `You are signed in to "${server}" now. The tool was not called before that: call it again.`,
-              },
-            ],
-            isError: true,
-          },
-        }
-      : {
-          kind: 'result',
-          result: { content: [{ type: 'text', text: `You are signed in to "${server}".` }], isError: false },
-        };
+  const signedIn = (command: CallCommand): ExchangeOutcome => answerOf(server, isInsteadOf(command));
   /** A user to whom the server shows too little, although the issuer was asked for it: signing in once more would not change that. */
   const lackOf = (principal: Principal): ExchangeOutcome | undefined => {
     const lacking = credentials?.users?.of(principal).lacking;

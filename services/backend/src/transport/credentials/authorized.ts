@@ -11,7 +11,7 @@ import {
 } from '@omnibus/credentials';
 import type { Dispatcher } from 'undici';
 import { addressOf } from '../http-options.ts';
-import { noCredentials } from '../problems.ts';
+import { noCredentials } from '../trouble.ts';
 
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;

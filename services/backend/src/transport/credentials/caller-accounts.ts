@@ -20,7 +20,7 @@ import type {
   ServerName,
   WorkerId,
 } from '@omnibus/protocol';
-import type { UserAccounts } from './server-credentials.ts';
+import type { UserAccounts } from './user-accounts.ts';
 
 /** Asks an edge. @throws {CredentialProblem} when it does not answer. */
 export type AskEdge = (edge: WorkerId, ask: CallerTokenAsk) => Promise<CallerTokenReply>;

@@ -6,7 +6,6 @@ import {
   NoCredentials,
   UserTokens,
   WorkloadTokens,
-  type Challenge,
   type ClientIdentity,
   type Fetch,
   type HeaderSource,
@@ -15,7 +14,7 @@ import {
   type TokenReceiver,
   type Vault,
 } from '@omnibus/credentials';
-import { anonymous, type ExchangeContext, type Principal, type ServerName } from '@omnibus/protocol';
+import { anonymous, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../agents.ts';
 import { ServerTls } from '../server-tls.ts';
@@ -23,6 +22,7 @@ import { readAssertion } from './assertion-file.ts';
 import { AwsSignatures } from './aws.ts';
 import { CallerAccounts, type AskEdge } from './caller-accounts.ts';
 import { issuersOf, outbound } from './outbound.ts';
+import type { UserAccounts } from './user-accounts.ts';
 
 export interface CredentialsOptions {
   readonly server: ServerName;
@@ -53,22 +53,6 @@ export interface ServerCredentials {
   readonly base: HeaderSource;
   /** The credentials of users, each in his own name. */
   readonly users?: UserAccounts;
-}
-
-/** The credentials of each user of a server. */
-export interface UserAccounts {
-  /** The credentials of shared connections. */
-  readonly base: HeaderSource;
-  /** Whether each user has his own connections and lists. */
-  readonly areSeveral: boolean;
-  /** Whether the server demands credentials over the shared connection. */
-  readonly wantsSignIn: boolean;
-  /** The credentials of one user; `wanted` is set while there are none that the server accepts. */
-  of(principal: Principal): HeaderSource & { readonly wanted: Challenge | undefined };
-  /** Called when what is stored for a user has changed. */
-  changed(principal: Principal): Promise<'new' | 'gone' | 'same'>;
-  /** Called with each call, and with each reading of a user's lists. */
-  met?(context: Pick<ExchangeContext, 'principal' | 'who'>): void;
 }
 
 /** @returns undefined for a server that gets only its configured `headers`. */
