@@ -22,8 +22,7 @@ const kinds = [
 ];
 
 /** The title of a page: its first heading. */
-const titleOf = (file) =>
-  /^# (.+)$/m.exec(readFileSync(file, 'utf8'))?.[1].replaceAll('`', '') ?? relative(docs, file);
+const titleOf = (file) => /^# (.+)$/m.exec(readFileSync(file, 'utf8'))?.[1].replaceAll('`', '') ?? relative(docs, file);
 
 const sidebar = kinds.map(({ folder, ...group }) => {
   const pages = readdirSync(join(docs, folder))

@@ -73,15 +73,17 @@ export class RecentClients {
 
   list(now: number): readonly RecentClient[] {
     this.#forget(now);
-    return [...this.#clients.values()].flat().map(({ caller: { endpoint, principal }, info, declared, requests, at }) => ({
-      ...(info === undefined ? {} : { client: info }),
-      revision: latestModernRevision,
-      endpoint,
-      principal,
-      declared,
-      requests,
-      idleMs: Math.round(now - at),
-    }));
+    return [...this.#clients.values()]
+      .flat()
+      .map(({ caller: { endpoint, principal }, info, declared, requests, at }) => ({
+        ...(info === undefined ? {} : { client: info }),
+        revision: latestModernRevision,
+        endpoint,
+        principal,
+        declared,
+        requests,
+        idleMs: Math.round(now - at),
+      }));
   }
 
   #forget(now: number): void {
