@@ -7,6 +7,7 @@ import { existsSync, readFileSync, readSync, statSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startDockerEngine } from './docker-engine.mjs';
+import { whenOrphaned } from './orphaned.mjs';
 import { changedSince, long, longOf } from './lanes.mjs';
 import { repeatedly } from './flaky.mjs';
 
@@ -386,6 +387,7 @@ function runInteractive(command, args) {
   const child = spawn(command, args, { cwd: root, env, stdio: 'inherit' });
   process.on('SIGINT', () => undefined);
   process.on('SIGTERM', () => child.kill('SIGTERM'));
+  if (env.npm_lifecycle_event !== undefined) whenOrphaned(() => child.kill('SIGTERM'));
   return new Promise((resolve) => {
     child.on('exit', (code, signal) => resolve(signal === null ? code : 1));
   });
