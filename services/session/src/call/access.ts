@@ -4,7 +4,7 @@ import type { Config } from '@omnibus/config';
 import type { Policy } from '@omnibus/policy';
 import { fault, type Caller, type CatalogRecord, type GatewayFault, type JsonObject } from '@omnibus/protocol';
 import type { TaskAddress } from '../public-ids/task-ids.ts';
-import type { Permission, Wanted } from './permission.ts';
+import type { Decided, Wanted } from './permission.ts';
 import type { Plan } from './plan.ts';
 import type { CallScreen } from './transform.ts';
 
@@ -18,7 +18,7 @@ export interface Access {
   /** Decides about a request concerning a task for which no plan is made. @returns the refusal, if any, and the decision. */
   ofTask(task: TaskAddress, request: AskedRequest): TaskPermission;
   /** Decides about a request; logs and counts a refusal. */
-  decide(wanted: Wanted): Permission;
+  decide(wanted: Wanted): Decided;
   /** The screen for messages of a server about something, other than answers to requests. @param isRedacted false for lists, which rules do not redact. */
   screen(wanted: Wanted, isRedacted?: boolean): CallScreen | undefined;
   /** A part of a result, redacted as the rules require; guardrails are not applied to it. */
@@ -47,9 +47,8 @@ export interface AskedRequest {
   readonly view: View;
 }
 
-export interface TaskPermission {
+export interface TaskPermission extends Partial<Decided> {
   readonly refusal?: GatewayFault;
-  readonly permission?: Permission;
 }
 
 /** The refusal of a request whose token lacks a scope. @param requiredScopes all that the request needs. */

@@ -18,7 +18,7 @@ import type {
 } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { Permission } from './permission.ts';
-import type { Questioner } from './transform.ts';
+import type { CallScreen, Questioner } from './transform.ts';
 
 /** Sink for one request: messages, then at most one answer. */
 export interface CallStream {
@@ -89,6 +89,8 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly own: OwnLimit | undefined;
   /** The decision of the access rules; undefined where there are none. */
   readonly permission: Permission | undefined;
+  /** Redacts and guards its messages; left out where nothing has to be looked for in them. */
+  readonly screen?: CallScreen | undefined;
   /** The tag under which it is watched since it waits for an approval; left out where it does not wait, or is not watched. */
   readonly tap?: string;
 }

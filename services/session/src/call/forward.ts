@@ -177,6 +177,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream> {
       progressToken: isJsonRpcId(progressToken) ? progressToken : undefined,
       own: limitMs === undefined ? undefined : { limitMs, beganAt: performance.now() },
       permission: plan.permission,
+      screen: plan.screen,
     };
     this.#pass({ call, plan }, this.#host.gates.all);
   }
@@ -202,8 +203,8 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream> {
       view === undefined
         ? { kind: 'refuse', fault: fault('http.path_unknown', 'this endpoint has left the configuration') }
         : this.#plan(call.method, view, call.given);
-    plan.permission?.screen?.goesOnFrom(call.permission?.screen);
-    return { call: { ...call, view: view ?? call.view, permission: plan.permission }, plan };
+    plan.screen?.goesOnFrom(call.screen);
+    return { call: { ...call, view: view ?? call.view, permission: plan.permission, screen: plan.screen }, plan };
   }
 
   #isBarred(server: ServerName): boolean {

@@ -19,12 +19,17 @@ export interface Wanted {
 
 /** The decision of the rules about one request, which its record names too. */
 export interface Permission extends Omit<Decision, 'redaction'> {
-  /** Redacts and guards the messages of the request; undefined where nothing has to be looked for in them. */
-  readonly screen?: CallScreen | undefined;
   /** Whether decisions are only recorded and nothing is refused (`access.mode: record`). */
   readonly isRecorded: boolean;
   /** The version of the rules that decided. */
   readonly policy?: string | undefined;
   /** All scopes that the request needs, where it is refused since its token lacks one. */
   readonly missingScopes?: readonly string[] | undefined;
+}
+
+/** What becomes of a request. */
+export interface Decided {
+  readonly permission: Permission;
+  /** Redacts and guards the messages of the request; undefined where nothing has to be looked for in them. */
+  readonly screen?: CallScreen | undefined;
 }

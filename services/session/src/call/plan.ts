@@ -2,7 +2,7 @@
 import type { GatewayFault, JsonObject, ServerName } from '@omnibus/protocol';
 import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { Topic } from './exchange-request.ts';
-import type { Permission } from './permission.ts';
+import type { Decided } from './permission.ts';
 
 /** The server that a request goes to, and its parameters there. */
 export interface Destination {
@@ -31,8 +31,8 @@ export interface Search {
   readonly servers: readonly ServerName[];
   readonly uri: string;
   readonly params: JsonObject;
-  /** By server, the permission whose screen redacts or guards its messages; left out where none does. */
-  readonly screened?: ReadonlyMap<ServerName, Permission>;
+  /** By server, the decision whose screen redacts or guards its messages; left out where none does. */
+  readonly screened?: ReadonlyMap<ServerName, Decided>;
   /** The server of which the URI is read only after an approval. */
   readonly asking?: ServerName;
 }
@@ -54,4 +54,5 @@ export type Plan = (
   | (Search & { readonly kind: 'search' })
   | (Lists & { readonly kind: 'list' })
   | { readonly kind: 'refuse'; readonly fault: GatewayFault }
-) & { /** The decision of the access rules; left out where there are none. */ readonly permission?: Permission };
+) &
+  Partial<Decided>;

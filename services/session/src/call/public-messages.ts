@@ -99,7 +99,7 @@ export class PublicMessages<Stream extends CallStream> {
   /** Answers a request with a fault before any server is asked. */
   deny(
     call: Pick<ForwardedCall<Stream>, 'stream' | 'id' | 'method' | 'given' | 'followers'> &
-      Partial<Pick<ForwardedCall<Stream>, 'permission'>>,
+      Partial<Pick<ForwardedCall<Stream>, 'permission' | 'screen'>>,
     gatewayFault: GatewayFault,
   ): void {
     this.answerFault(call.stream, call.id, gatewayFault);
@@ -195,7 +195,7 @@ function tellFollowers(followers: readonly CallFollower[], outcome: ExchangeOutc
 /** A call as watchers see it before it is sent. */
 export function requestedBy(
   call: Pick<ForwardedCall<CallStream>, 'stream' | 'id' | 'method' | 'given'> &
-    Partial<Pick<ForwardedCall<CallStream>, 'permission' | 'tap'>>,
+    Partial<Pick<ForwardedCall<CallStream>, 'permission' | 'tap' | 'screen'>>,
 ): Requested {
   const { id, method, given, stream, permission } = call;
   return { id, method, params: given, trace: stream.trace, permission, call };

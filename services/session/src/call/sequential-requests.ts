@@ -10,7 +10,8 @@ import {
   type ServerName,
 } from '@omnibus/protocol';
 import type { TaskIds } from '../public-ids/task-ids.ts';
-import type { Permission, Wanted } from './permission.ts';
+import type { Wanted } from './permission.ts';
+import type { CallScreen } from './transform.ts';
 import type { CallHost } from './call-host.ts';
 import type { Carrier } from './carry.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
@@ -78,9 +79,9 @@ export class SequentialRequests<Stream extends CallStream> {
       return;
     }
     const endsAt = before?.endsAt ?? performance.now() + this.#options.timeLimits(server, undefined).callMs;
-    const permission = screened?.get(server);
-    const asked = permission === undefined ? call : { ...call, permission };
-    this.#send(asked, permission, { server, params, subject: ['resource', uri] }, (outcome) => {
+    const decided = screened?.get(server);
+    const asked = decided === undefined ? call : { ...call, ...decided };
+    this.#send(asked, decided?.screen, { server, params, subject: ['resource', uri] }, (outcome) => {
       const isKnown =
         outcome.kind === 'result' || (outcome.kind === 'error' && outcome.error.code === urlElicitationRequired);
       if (isKnown || call.view.definition.servers.length === 1) {
@@ -115,11 +116,10 @@ export class SequentialRequests<Stream extends CallStream> {
   /** Sends a request after its guardrails have passed it, or settles it with their refusal. */
   #send(
     call: ForwardedCall<Stream>,
-    permission: Permission | undefined,
+    screen: CallScreen | undefined,
     to: Destination,
     settled: (outcome: ExchangeOutcome) => void,
   ): void {
-    const { screen } = permission ?? {};
     if (screen?.looksAt('requests') !== true) this.#carrier.carry(call, to, settled);
     else
       screenFirst(this.#carrier.open, call, screen, to.params, (made) =>
@@ -194,9 +194,7 @@ export class SequentialRequests<Stream extends CallStream> {
       .accessOf(this.#port.asking)
       ?.screen({ kind: 'server', server, name: call.method, method: call.method }, false);
     this.#carrier.carry(
-      screen === undefined
-        ? call
-        : { ...call, permission: { effect: 'allow', isVisible: true, isRecorded: false, screen } },
+      screen === undefined ? call : { ...call, screen },
       { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', entries] },
       (outcome) => {
         const { own, listed, tools } = this.#listed(call, server, entries, outcome);

@@ -4,8 +4,7 @@ import type { Destination } from './plan.ts';
 import type { CallTransform } from './transform.ts';
 
 /** A call, or a request about a task that is made for one. */
-type TransformedCall = Pick<ForwardedCall<CallStream>, 'method'> &
-  Partial<Pick<ForwardedCall<CallStream>, 'permission'>>;
+type TransformedCall = Pick<ForwardedCall<CallStream>, 'method'> & Partial<Pick<ForwardedCall<CallStream>, 'screen'>>;
 
 /** Makes the transforms of calls. */
 export interface CallTransformer {

@@ -43,9 +43,9 @@ export interface Requested {
   readonly params: JsonObject;
   readonly trace: string | undefined;
   /** The decision of the access rules; undefined where there are none. */
-  readonly permission?: Pick<Permission, 'rule' | 'policy' | 'screen'> | undefined;
+  readonly permission?: Pick<Permission, 'rule' | 'policy'> | undefined;
   /** The call that the request became; undefined if it was refused before, or is answered by the gateway. */
-  readonly call?: Pick<ForwardedCall<CallStream>, 'stream' | 'tap'> | undefined;
+  readonly call?: Pick<ForwardedCall<CallStream>, 'stream' | 'tap' | 'screen'> | undefined;
 }
 
 /** What a client sends within a session, or to open one. */

@@ -32,12 +32,13 @@ export function listenedResources(
     if (uriFault(view, linkedResources, uri) !== undefined) continue;
     const route = resourceRoute(view, linkedResources, uri);
     if (route === undefined || 'rivals' in route) continue;
-    const permission = access?.decide({
+    const decided = access?.decide({
       kind: 'resource',
       server: route.server,
       name: route.original,
       method: 'resources/subscribe',
     });
+    const permission = decided?.permission;
     for (const scope of permission?.missingScopes ?? []) scopes.add(scope);
     if (permission === undefined || permission.effect === 'allow' || permission.isRecorded) routes.set(uri, route);
   }

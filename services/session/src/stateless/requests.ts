@@ -351,7 +351,7 @@ export class StatelessRequests {
     else if (serverFeatures(view, task.server).hasExtensionTasks) this.#calls.start(waiter, view, method);
     else {
       const {
-        permission,
+        screen,
         refusal = this.#host.barrier.problemOf(this.#host.factsOf(caller), task.server, task.tool, true),
       }: TaskPermission = this.#host.accessOf(caller)?.ofTask(task, { method, view }) ?? {};
       if (refusal !== undefined) {
@@ -361,8 +361,7 @@ export class StatelessRequests {
       fetchWithin(this.#host, waiter, method, task, {
         serve: (counted) => {
           const full = this.#running.take(caller);
-          if (full === undefined)
-            this.#tasks.serve(counted, method, task, permission?.screen, () => this.#running.leave(caller));
+          if (full === undefined) this.#tasks.serve(counted, method, task, screen, () => this.#running.leave(caller));
           else this.#refuse(counted, 'request.limit', full);
         },
         refuse: (refused) => this.#deny(waiter, refused),

@@ -48,7 +48,7 @@ export class CallRecords implements CallWatcher {
       outcome: 'denied',
       reason,
       ...ruleOf(data),
-      ...noted(requested.permission?.screen),
+      ...noted(requested.call?.screen),
     });
   }
 
@@ -96,7 +96,7 @@ export class CallRecords implements CallWatcher {
     return new RecordedCall({
       options: this.#options,
       event,
-      screen: call.permission?.screen,
+      screen: call.screen,
       since,
       questions: () => this.questions(client, to.server, trace),
     });

@@ -10,7 +10,7 @@ export function guardrails(compiled: Compiled): SessionFeature {
       return isOn;
     },
     gates: [guardrailGate],
-    transforms: [{ of: ({ permission }) => permission?.screen }],
+    transforms: [{ of: ({ screen }) => screen }],
     apply: (_config, next) => {
       isOn = hasScreens(next);
     },

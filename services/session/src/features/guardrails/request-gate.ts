@@ -6,7 +6,7 @@ import { screenFirst } from '../../call/screen-first.ts';
 
 export const guardrailGate: Gate = {
   takes({ call, plan }, run) {
-    const screen = call.permission?.screen;
+    const { screen } = call;
     if (screen?.looksAt('requests') !== true || !('params' in plan) || plan.kind === 'search') return false;
     // What the endpoint fixes is the operator's own; guardrails neither look at it nor show it.
     const { arguments: _fixed, ...rest } = plan.params;
@@ -17,14 +17,13 @@ export const guardrailGate: Gate = {
       else if (!isChanged && !hasWaited) run.next(guardrailGate, { call, plan });
       else {
         const next = run.again(isChanged ? { ...call, given: withChanges(call.given, given, made.payload) } : call);
-        const { permission } = next.call;
         // Other guardrails may be for another server.
         if (hasWaited && next.plan.kind !== 'refuse' && !isSamePlace(next.plan, plan)) run.from(guardrailGate, next);
         else
           run.next(
             guardrailGate,
-            next.plan.kind === 'refuse' && permission !== undefined
-              ? { ...next, call: { ...next.call, permission: { ...permission, screen } } }
+            next.plan.kind === 'refuse' && next.call.permission !== undefined
+              ? { ...next, call: { ...next.call, screen } }
               : next,
           );
       }

@@ -15,7 +15,7 @@ export interface CallReportOptions {
 }
 
 type ReportedCall = Pick<ForwardedCall<CallStream>, 'method' | 'given' | 'stream'> &
-  Partial<Pick<ForwardedCall<CallStream>, 'permission' | 'tap'>>;
+  Partial<Pick<ForwardedCall<CallStream>, 'screen' | 'tap'>>;
 
 const maxProblem = 300;
 
@@ -112,7 +112,7 @@ export class CallReports implements CallWatcher {
     },
   ): void {
     // Where a rule redacts or a guardrail may change the answer, neither payload nor message of the server is shown here.
-    const isWhole = call.permission?.screen?.takesOut !== true;
+    const isWhole = call.screen?.takesOut !== true;
     const { problem, ...words } = wordsOf(outcome);
     const said = {
       ...words,

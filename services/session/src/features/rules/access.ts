@@ -11,7 +11,7 @@ import type { Logger, Metrics } from '@omnibus/telemetry';
 import { shareOf } from '../../call/client-of.ts';
 import type { CredentialLimits } from './credential-limits.ts';
 import type { Access } from '../../call/access.ts';
-import type { Permission, Wanted } from '../../call/permission.ts';
+import type { Decided, Wanted } from '../../call/permission.ts';
 import { FewLines } from './few-lines.ts';
 import { deciding } from './permission.ts';
 import { guardedRecord } from '../guardrails/lists.ts';
@@ -26,7 +26,7 @@ interface Rules {
   /** Servers whose tool annotations are trusted (`hints: believe`). */
   readonly believed: ReadonlySet<string>;
   /** What follows from decisions that depend on no circumstances, where nothing looks at the messages. */
-  readonly permissions: WeakMap<Decision, Permission>;
+  readonly permissions: WeakMap<Decision, Decided>;
   /** Name of this state of the rules; equal in every process that has the same rules. */
   readonly name: string;
 }
@@ -131,7 +131,10 @@ export class AccessRules {
       const screen = (wanted: Wanted): Screen | undefined => this.#screen(rules, wanted, asking, undefined);
       return deciding({
         sight: undefined,
-        decide: (wanted) => ({ effect: 'allow', isVisible: true, isRecorded: false, screen: screen(wanted) }),
+        decide: (wanted) => ({
+          permission: { effect: 'allow', isVisible: true, isRecorded: false },
+          screen: screen(wanted),
+        }),
         screen,
         redacted: (_wanted, part) => part,
       });
@@ -230,7 +233,7 @@ export class AccessRules {
     rights: Rights,
     wanted: Wanted,
     asking: Asking,
-  ): Permission {
+  ): Decided {
     const { policy, isRecording, believed, permissions } = rules;
     const target = targetOf(wanted, believed);
     const fixed = rights.fixed(target);
@@ -244,14 +247,8 @@ export class AccessRules {
       this.#tell({ ...decision, rule: redaction.rule }, true, wanted, asking.caller);
     const isRefused = decision.effect === 'deny' && !isRecording;
     const screen = isRefused ? undefined : this.#screen(rules, wanted, asking, isRecording ? undefined : redaction);
-    const permission = {
-      effect,
-      rule,
-      because,
-      terms,
-      isVisible,
-      isRecorded: isRecording,
-      policy: policy?.version,
+    const decided: Decided = {
+      permission: { effect, rule, because, terms, isVisible, isRecorded: isRecording, policy: policy?.version },
       screen,
     };
     if (
@@ -260,8 +257,8 @@ export class AccessRules {
       redaction === undefined &&
       rules.guardrails === undefined
     )
-      permissions.set(decision, permission);
-    return permission;
+      permissions.set(decision, decided);
+    return decided;
   }
 
   #tell(
@@ -306,7 +303,7 @@ const words = {
 const withoutFacts: Access = deciding({
   lacksFacts: true,
   sight: { name: 'unheard', sees: () => false, seesServer: () => false, mayEverythingOf: () => false },
-  decide: () => ({ effect: 'deny', isVisible: false, isRecorded: false }),
+  decide: () => ({ permission: { effect: 'deny', isVisible: false, isRecorded: false } }),
   screen: () => undefined,
   redacted: (_wanted, part) => part,
 });

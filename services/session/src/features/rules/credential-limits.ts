@@ -8,7 +8,7 @@ import { rightsToOnly, WantedScopes, type Rights } from '@omnibus/policy';
 import type { EndpointName, Facts } from '@omnibus/protocol';
 import type { Access } from '../../call/access.ts';
 import { deciding } from './permission.ts';
-import type { Wanted } from '../../call/permission.ts';
+import type { Decided, Wanted } from '../../call/permission.ts';
 
 /** Bound on kept `Rights` of keys: one for each set of patterns in use. */
 const maxRights = 1_000;
@@ -46,14 +46,25 @@ export class CredentialLimits {
         const { kind, server, name } = wanted;
         if (only?.sees({ kind, server, name }) === false) {
           refused(wanted);
-          return { effect: 'deny', isVisible: false, isRecorded: false };
+          return { permission: { effect: 'deny', isVisible: false, isRecorded: false } };
         }
-        const permission = ruled?.decide(wanted) ?? { effect: 'allow', isVisible: true, isRecorded: false };
-        if (permission.effect === 'deny' && !permission.isRecorded) return permission;
+        const decided: Decided = ruled?.decide(wanted) ?? {
+          permission: { effect: 'allow', isVisible: true, isRecorded: false },
+        };
+        const { permission } = decided;
+        if (permission.effect === 'deny' && !permission.isRecorded) return decided;
         const missingScopes = this.#scopes.missing(facts, endpoint, { kind, server, name });
         return missingScopes === undefined
-          ? permission
-          : { effect: 'deny', isVisible: true, isRecorded: false, policy: permission.policy, missingScopes };
+          ? decided
+          : {
+              permission: {
+                effect: 'deny',
+                isVisible: true,
+                isRecorded: false,
+                policy: permission.policy,
+                missingScopes,
+              },
+            };
       },
       screen: (wanted, isRedacted) => ruled?.screen(wanted, isRedacted),
       redacted: (wanted, part) => ruled?.redacted(wanted, part) ?? part,

@@ -4,7 +4,7 @@
  */
 import { fault, methodRow, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { View } from '@omnibus/catalog';
-import type { Permission, Wanted } from '../../call/permission.ts';
+import type { Decided, Permission, Wanted } from '../../call/permission.ts';
 import { withoutScopes, type Access, type AskedRequest, type TaskPermission } from '../../call/access.ts';
 import type { CallScreen } from '../../call/transform.ts';
 import type { TaskAddress } from '../../public-ids/task-ids.ts';
@@ -29,7 +29,7 @@ function permitted(plan: Plan, { method, view }: AskedRequest, given: JsonObject
     case 'refuse': {
       // The name is unknown to this caller. If something of that name is hidden from it by a rule, the record says so.
       const hidden = hiddenBy(method, view, given);
-      return hidden === undefined ? plan : { ...plan, permission: access.decide(hidden) };
+      return hidden === undefined ? plan : { ...plan, permission: access.decide(hidden).permission };
     }
     case 'search':
       return searchPlan(plan, method, view, access);
@@ -41,8 +41,9 @@ function permitted(plan: Plan, { method, view }: AskedRequest, given: JsonObject
         return 'task' in plan && plan.task !== undefined
           ? { ...plan, ...screeningTask(plan.task, method, access) }
           : plan;
-      const permission = access.decide(wanted);
-      if (permission.effect !== 'deny' || permission.isRecorded) return { ...plan, permission };
+      const decided = access.decide(wanted);
+      const { permission } = decided;
+      if (permission.effect !== 'deny' || permission.isRecorded) return { ...plan, ...decided };
       return {
         kind: 'refuse',
         fault: permission.isVisible
@@ -101,19 +102,16 @@ function wantedOfTask({ server, tool }: TaskAddress, method: string, view: View)
 function taskPermission(task: TaskAddress, { method, view }: AskedRequest, access: Access): TaskPermission {
   const wanted = wantedOfTask(task, method, view);
   if (wanted === undefined) return screeningTask(task, method, access);
-  const permission = access.decide(wanted);
-  if (permission.effect !== 'deny' || permission.isRecorded) return { permission };
+  const decided = access.decide(wanted);
+  const { permission } = decided;
+  if (permission.effect !== 'deny' || permission.isRecorded) return decided;
   return { permission, refusal: permission.isVisible ? deniedBy(permission) : fault('task.unknown') };
 }
 
-/** A permission that redacts and guards by any rule or guardrail for the server, for a task whose id does not name its tool. */
-function screeningTask({ server }: TaskAddress, method: string, access: Access): { readonly permission?: Permission } {
-  return screening(access.screen({ kind: 'server', server, name: method, method, isBegun: true }));
-}
-
-/** A permission that only carries a screen; empty without one. */
-function screening(screen: CallScreen | undefined): { readonly permission?: Permission } {
-  return screen === undefined ? {} : { permission: { effect: 'allow', isVisible: true, isRecorded: false, screen } };
+/** The screen by any rule or guardrail for the server, for a task whose id does not name its tool. */
+function screeningTask({ server }: TaskAddress, method: string, access: Access): { readonly screen?: CallScreen } {
+  const screen = access.screen({ kind: 'server', server, name: method, method, isBegun: true });
+  return screen === undefined ? {} : { screen };
 }
 
 const isAboutTask = (plan: Plan): boolean => 'task' in plan && plan.task !== undefined;
@@ -144,10 +142,11 @@ function searchPlan(
   const { servers, uri } = plan;
   let refusal: Permission | undefined;
   let asking: { readonly server: ServerName; readonly permission: Permission } | undefined;
-  const screened = new Map<ServerName, Permission>();
+  const screened = new Map<ServerName, Decided>();
   const open = servers.filter((server) => {
-    const permission = access.decide({ kind: 'resource', server, name: uri, method });
-    if (permission.screen !== undefined) screened.set(server, permission);
+    const decided = access.decide({ kind: 'resource', server, name: uri, method });
+    const { permission } = decided;
+    if (decided.screen !== undefined) screened.set(server, decided);
     if (permission.effect === 'ask' && !permission.isRecorded) {
       if (asking !== undefined) return false;
       asking = { server, permission };
@@ -156,23 +155,18 @@ function searchPlan(
     if (refusal === undefined || permission.isVisible) refusal = permission;
     return false;
   });
-  const asks = searchAsks(asking);
   if (open.length > 0 || refusal === undefined)
-    return { ...plan, servers: open, ...(screened.size === 0 ? {} : { screened }), ...asks };
+    return {
+      ...plan,
+      servers: open,
+      ...(screened.size === 0 ? {} : { screened }),
+      ...(asking === undefined ? {} : { asking: asking.server, permission: asking.permission }),
+    };
   return {
     kind: 'refuse',
     fault: refusal.isVisible ? deniedBy(refusal) : unknownResource(view, uri),
     permission: refusal,
   };
-}
-
-/** The screen of that server is not that of others, and stands among those of the search. */
-function searchAsks(
-  asking: { readonly server: ServerName; readonly permission: Permission } | undefined,
-): Pick<Extract<Plan, { readonly kind: 'search' }>, 'asking' | 'permission'> {
-  if (asking === undefined) return {};
-  const { screen: _screen, ...permission } = asking.permission;
-  return { asking: asking.server, permission };
 }
 
 function unknown({ kind, server }: Wanted, view: View, given: JsonObject): GatewayFault {
