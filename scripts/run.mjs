@@ -153,6 +153,10 @@ const tasks = {
     install();
     run('node', ['scripts/package/pack.mjs', ...rest]);
   },
+  publish() {
+    install();
+    run('node', ['scripts/package/publish.mjs', ...rest]);
+  },
   release() {
     install();
     run('node', ['scripts/package/release.mjs', ...rest]);

@@ -19,6 +19,7 @@ import { fileURLToPath } from 'node:url';
 import { bundle } from './bundle.mjs';
 import { buildConsole, folder as page } from '../../services/console/build.mjs';
 import { copyDocuments } from './documents.mjs';
+import { packageMetadata } from './metadata.mjs';
 import { billOf, noticesOf, packagesOf } from './parts.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -50,6 +51,7 @@ export async function makePackage(destination) {
       version,
       description,
       license,
+      ...packageMetadata(root),
       keywords,
       type: 'module',
       bin,

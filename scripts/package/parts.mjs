@@ -61,7 +61,7 @@ export function noticesOf(packages) {
  */
 export function billOf(root, packages, { name, version, date }) {
   const all = JSON.parse(
-    execFileSync('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], {
+    execFileSync('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--include=dev'], {
       cwd: root,
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
