@@ -178,6 +178,7 @@ export function createProgram(start: StartGateway): Command {
   addUsers(program);
   addAudit(program);
   addLogin(program);
+  for (const command of program.commands) pointToOwnHelp(command, 'omnibus');
   return program;
 }
 
@@ -393,4 +394,11 @@ function addLogin(program: Command): void {
       await printToken(url, options);
     },
   );
+}
+
+/** A mistake in the options of a command is answered with the help of that command. */
+function pointToOwnHelp(command: Command, above: string): void {
+  const words = `${above} ${command.name()}`;
+  command.showHelpAfterError(`(${words} --help lists its ${command.commands.length > 0 ? 'commands' : 'options'})`);
+  for (const each of command.commands) pointToOwnHelp(each, words);
 }
