@@ -181,3 +181,16 @@ it('a worker that was cut off while a record became safe looks whether it still 
   expect((await second).error).toBeUndefined();
   expect(calls()).toEqual(['kept']);
 });
+
+it('a client that calls before it confirms the handshake is asked what its server asks during the call', async () => {
+  const client = await test.openUnconfirmed(latestLegacyRevision, { sampling: {} });
+  const ended = Promise.withResolvers<void>();
+  test.takes = (reply) => {
+    reply({ kind: 'input', input: 1, method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } });
+    void ended.promise.then(() => reply({ kind: 'result', result: { content: [] } }));
+  };
+  const answer = client.ask('tools/call', { name: 'plain', tag: 'early' });
+  expect((await client.asked.until(1))[0]).toMatchObject({ method: 'sampling/createMessage' });
+  ended.resolve();
+  expect((await answer).error).toBeUndefined();
+});

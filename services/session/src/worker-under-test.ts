@@ -199,6 +199,11 @@ export class WorkerUnderTest {
     );
   }
 
+  /** A client with a session that does not say `notifications/initialized`. */
+  openUnconfirmed(revision: Revision, capabilities: JsonObject): Promise<ClientUnderTest> {
+    return this.turning(this.#openSession(revision, capabilities, caller, false));
+  }
+
   /** Turns the clock of the worker's deadlines until something has happened that waits for one of them. */
   async turning<T>(awaited: Promise<T>): Promise<T> {
     const state = { isPending: true };
@@ -287,7 +292,12 @@ export class WorkerUnderTest {
     };
   }
 
-  async #openSession(revision: Revision, capabilities: JsonObject, given: Caller): Promise<ClientUnderTest> {
+  async #openSession(
+    revision: Revision,
+    capabilities: JsonObject,
+    given: Caller,
+    isConfirmed = true,
+  ): Promise<ClientUnderTest> {
     let by = given;
     const opened = await first(this.bus, subjects.sessionOpen(undefined), {
       kind: 'open',
@@ -306,20 +316,21 @@ export class WorkerUnderTest {
     const hear = (frame: StreamFrame): void => {
       if (frame.kind === 'message') pushed.add(JSON.parse(frame.text) as Message);
     };
-    this.#command(
-      opened.worker,
-      key,
-      {
-        kind: 'post',
-        caller: by,
-        stream: this.#stream(),
-        message: {
-          kind: 'notification',
-          message: { jsonrpc: '2.0', method: 'notifications/initialized' } satisfies JsonRpcNotification,
+    if (isConfirmed)
+      this.#command(
+        opened.worker,
+        key,
+        {
+          kind: 'post',
+          caller: by,
+          stream: this.#stream(),
+          message: {
+            kind: 'notification',
+            message: { jsonrpc: '2.0', method: 'notifications/initialized' } satisfies JsonRpcNotification,
+          },
         },
-      },
-      () => undefined,
-    );
+        () => undefined,
+      );
     this.#command(opened.worker, key, { kind: 'attach', caller: by, stream: this.#stream(), after: undefined }, hear);
     const ask = (method: string, params: JsonObject = {}): Promise<Message> =>
       new Promise((resolve) => {
