@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { root } from '../support/processes.ts';
+import { processExample, sections } from './config-examples.ts';
 import { generateDocuments } from './generate.ts';
 
 it('the generated documents are those of the source; `npm run docs` writes them', async () => {
@@ -37,6 +38,16 @@ it('the chart takes the options of clients that a server in the configuration ma
     additionalProperties: false,
   });
 });
+
+it.each(Object.entries({ process: { example: processExample }, ...sections }))(
+  'the example of the section %s of docs/reference/config.md is a good configuration',
+  async (_, { example }) => {
+    const { loadConfig } = await import('@omnibus/config');
+    const text = /^mcpServers:/m.test(example) ? example : `${example}\nmcpServers: {}\n`;
+    const env = { SEARCH_TOKEN: 'secret' };
+    expect(loadConfig({ file: 'omnibus.yaml', text, env, readFile: () => '' })).not.toHaveProperty('problems');
+  },
+);
 
 /** Pages of a folder, and of the folders in it if `options` says so. */
 const pages = (folder: string, options: { readonly recursive?: boolean } = {}): readonly string[] =>

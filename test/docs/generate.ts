@@ -13,6 +13,7 @@ import { Metrics } from '@omnibus/telemetry';
 import { stringify } from 'yaml';
 import { root } from '../support/processes.ts';
 import { allDifferences } from '../direct/differences.ts';
+import { processExample, sections } from './config-examples.ts';
 
 const generated = (source: string): string => `<!-- Generated from ${source} by \`npm run docs\`. -->\n\n`;
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
@@ -284,8 +285,29 @@ that did not change. \`omnibus check FILE\` lists everything that is wrong with 
 
 "Secret" marks an option whose value is never shown in messages or logs; "a running gateway follows changes" marks those that take effect without a restart.
 
-${table(['option', 'takes', 'default', 'meaning'], options(configJsonSchema(), ''))}
-`;
+## This process
+
+Addresses, the page, names, logs.
+
+\`\`\`yaml
+${processExample}
+\`\`\`
+
+${tableOf((name) => !Object.hasOwn(sections, name))}
+
+${Object.entries(sections)
+  .map(
+    ([option, { title, text, example }]) =>
+      `## ${title}\n\n${text}\n\n\`\`\`yaml\n${example}\n\`\`\`\n\n${tableOf((name) => name === option)}\n`,
+  )
+  .join('\n')}`;
+}
+
+/** The options below the top-level options of a section. */
+function tableOf(isWanted: (name: string) => boolean): string {
+  const { properties = {} } = configJsonSchema() as Schema;
+  const wanted = Object.fromEntries(Object.entries(properties).filter(([name]) => isWanted(name)));
+  return table(['option', 'takes', 'default', 'meaning'], options({ properties: wanted }, ''));
 }
 
 function options(schema: Schema, prefix: string): string[][] {
