@@ -1,6 +1,6 @@
 /** The status of a process at its admin port, and the part of it that an administrator of one tenant sees. */
 import { serversFor, type Config, type Role } from '@omnibus/config';
-import type { RepairRow, UnfitEntry } from '@omnibus/protocol';
+import type { ListKind, RepairRow, UnfitEntry } from '@omnibus/protocol';
 
 /** The status of one process, as `/status` answers it. */
 export interface ProcessStatus {
@@ -23,7 +23,10 @@ export interface ProcessStatus {
     readonly status: 'up' | 'down';
     /** Whether it is asleep: disconnected after a time without calls, and connected again by the next call. */
     readonly isAsleep?: true;
+    /** Why it is down, or why the lists under `unread` could not be read while it is up. */
     readonly problem: string | undefined;
+    /** Lists of a server that is up which could not be read, or not yet to their end; left out where there is none. */
+    readonly unread?: readonly ListKind[];
     /** How many users who came have yet to sign in before the server shows them anything, or cannot be called for. */
     readonly wantsSignIn?: number;
     /** How many users have connected it with what a missing key of the vault encrypts. */

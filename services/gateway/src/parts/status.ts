@@ -34,7 +34,18 @@ function serversOf(host: PartHost): ProcessStatus['servers'] {
   const backend = host.find(servers);
   return backend?.loads.map(
     ({
-      record: { server, status, problem, revision, lists, leftOut = 0, unfit = [], held = [], wantsSignIn },
+      record: {
+        server,
+        status,
+        problem,
+        revision,
+        lists,
+        unread = [],
+        leftOut = 0,
+        unfit = [],
+        held = [],
+        wantsSignIn,
+      },
       repairs,
     }) => ({
       server,
@@ -42,6 +53,7 @@ function serversOf(host: PartHost): ProcessStatus['servers'] {
       ...unreadableAt(host, server),
       ...(backend.sleeping.has(server) ? { isAsleep: true as const } : {}),
       problem,
+      ...(unread.length === 0 ? {} : { unread }),
       leftOut,
       ...(unfit.length === 0 ? {} : { unfit }),
       ...(repairs.length === 0 ? {} : { repairs }),
