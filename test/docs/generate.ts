@@ -5,7 +5,7 @@ import { openApi } from '@omnibus/admin-api';
 import { natsUserNames, permissionsOf, setUpPermissions, subjectTable } from '@omnibus/bus';
 import { configJsonSchema, ignoredServerKeys } from '@omnibus/config';
 import { alertRules, alerts, dashboards, grafanaModel, runbookOf, valuesSchema } from '@omnibus/deploy';
-import { commandTable, createProgram } from '@omnibus/cli';
+import { commandTable, createProgram, groups } from '@omnibus/cli';
 import { jsonShapes, shapeText } from '@omnibus/cli/json-shapes';
 import { exits } from '@omnibus/client';
 import { errorTable, version } from '@omnibus/protocol';
@@ -85,25 +85,31 @@ ${table(['reason', 'code', 'HTTP', 'retry', 'meaning'], rows)}
 
 function commands(): string {
   const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
-  const sections = commandTable(createProgram(() => Promise.reject(new Error('no command runs here')))).map(
-    ({ words, description, usage, options, args }) => {
-      const rows = [
-        ...args.map(({ name, isRequired, isMany, description: text }) => [
-          `\`${isRequired ? `<${name}>` : `[${name}]`}${isMany ? '...' : ''}\``,
-          cell(text),
-          '',
-        ]),
-        ...options.map(({ flags, choices, description: text, fallback }) => [
-          `\`${flags}\``,
-          cell(choices.length === 0 ? text : `${text}: ${choices.join(', ')}`),
-          fallback === undefined || typeof fallback === 'boolean'
-            ? ''
-            : `\`${Array.isArray(fallback) ? fallback.join(', ') : typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}\``,
-        ]),
-      ];
-      return `## ${words.join(' ')}\n\n${description[0]?.toUpperCase() ?? ''}${cell(description.slice(1))}.\n\n\`\`\`\n${usage}\n\`\`\`\n${rows.length === 0 ? '' : `\n${table(['argument, option', 'meaning', 'default'], rows)}\n`}${jsonOf(words.join(' '))}`;
-    },
-  );
+  const rowsOfAll = commandTable(createProgram(() => Promise.reject(new Error('no command runs here'))));
+  const section = ({ words, description, usage, options, args }: (typeof rowsOfAll)[number]): string => {
+    const rows = [
+      ...args.map(({ name, isRequired, isMany, description: text }) => [
+        `\`${isRequired ? `<${name}>` : `[${name}]`}${isMany ? '...' : ''}\``,
+        cell(text),
+        '',
+      ]),
+      ...options.map(({ flags, choices, description: text, fallback }) => [
+        `\`${flags}\``,
+        cell(choices.length === 0 ? text : `${text}: ${choices.join(', ')}`),
+        fallback === undefined || typeof fallback === 'boolean'
+          ? ''
+          : `\`${Array.isArray(fallback) ? fallback.join(', ') : typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}\``,
+      ]),
+    ];
+    return `### ${words.join(' ')}\n\n${description[0]?.toUpperCase() ?? ''}${cell(description.slice(1))}.\n\n\`\`\`\n${usage}\n\`\`\`\n${rows.length === 0 ? '' : `\n${table(['argument, option', 'meaning', 'default'], rows)}\n`}${jsonOf(words.join(' '))}`;
+  };
+  const sections = groups.map(({ title, commands: inGroup }) => {
+    const examples = Object.values(inGroup).flatMap((each) => each.examples);
+    const width = Math.max(...examples.map(([words]) => words.length));
+    const lines = examples.map(([words, does]) => `omnibus ${words.padEnd(Math.min(width, 64))}  # ${does}`);
+    const parts = rowsOfAll.filter(({ words: [first] }) => first !== undefined && first in inGroup).map(section);
+    return `## ${title}\n\n\`\`\`sh\n${lines.join('\n')}\n\`\`\`\n\n${parts.join('\n')}`;
+  });
   return `# Commands
 
 ${generated('services/cli/src/command-line')}Commands print their answer on stdout, and progress, notices and questions on stderr. On a terminal, lists are cut to its width, and names are highlighted unless \`NO_COLOR\` is set; in

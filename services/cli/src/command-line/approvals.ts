@@ -1,6 +1,7 @@
 /** The commands about calls that wait for approvers. */
 import type { Command } from 'commander';
 import type { ApprovalsOptions, DecideOptions } from '../commands/approvals.ts';
+import { shared } from './shared-options.ts';
 
 export function addApprovals(program: Command): void {
   const approvals = program.command('approvals').description('calls that wait for approvers (docs/how-to/policy.md)');
@@ -8,17 +9,13 @@ export function addApprovals(program: Command): void {
     approvals
       .command(words)
       .description(description)
-      .option(
-        '-a, --admin <host:port>',
-        'the admin address of a process, https://host:port where it speaks TLS',
-        '127.0.0.1:7301',
-      )
+      .option(...shared.admin)
       .option(
         '--signed-in <url>',
         'as whoever is signed in to the gateway at this address (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN',
       )
       .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)')
-      .option('--json', 'print JSON');
+      .option(...shared.json);
 
   command('list', 'show calls that wait')
     .option('--all', 'and those of the last day that do not wait any more')
@@ -37,7 +34,7 @@ export function addApprovals(program: Command): void {
   command('approve', 'show a call, and approve it when you say so: it is made once, as it is shown')
     .argument('<id>', 'as list shows it')
     .option('-y, --yes', 'approve what is shown without being asked')
-    .option('--no-input', 'never ask, even on a terminal')
+    .option(...shared.noInput)
     .action(async (id: string, options: DecideOptions) => {
       const { decideApproval } = await import('../commands/approvals.ts');
       await decideApproval(id, true, options);

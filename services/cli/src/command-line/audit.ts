@@ -1,6 +1,7 @@
 /** The commands that read audit records. */
 import type { Command } from 'commander';
 import type { SearchOptions, VerifyOptions } from '../commands/audit.ts';
+import { shared } from './shared-options.ts';
 
 export function addAudit(program: Command): void {
   const audit = program.command('audit').description('verify and search audit records (docs/how-to/audit.md)');
@@ -14,7 +15,7 @@ export function addAudit(program: Command): void {
         '--bus [role]',
         'read the records in NATS instead of files; with the role whose NATS user the configuration names',
       )
-      .option('--json', 'print JSON');
+      .option(...shared.json);
 
   command('verify', 'check whether records were changed, and whether any are missing')
     .option(

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { ConnectionsOptions } from '../commands/connections.ts';
 import type { SignInForOptions } from '../commands/sign-in.ts';
 import type { Given, StartGateway } from '../gateway.ts';
+import { shared } from './shared-options.ts';
 
 export function addConnections(program: Command, start: StartGateway): void {
   program
@@ -10,20 +11,14 @@ export function addConnections(program: Command, start: StartGateway): void {
     .description('sign in for a server behind a gateway, with your browser, so that it is called in your name')
     .argument('<server>', 'name of the server')
     .option('-u, --url <url>', 'the gateway (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
-    .option(
-      '-H, --header <line...>',
-      'an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)',
-    )
-    .option(
-      '--tokens <file>',
-      'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
-    )
+    .option(...shared.header)
+    .option(...shared.tokens)
     .option('--answer <pair...>', 'code=CODE, the code that the page shows at the end, where it shows one')
-    .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
+    .option(...shared.timeout)
     .option('--no-browser', 'print the address instead of opening a browser')
-    .option('--no-input', 'never ask, even on a terminal')
-    .option('-q, --quiet', 'print the answer only')
-    .option('--json', 'print JSON')
+    .option(...shared.noInput)
+    .option(...shared.quiet)
+    .option(...shared.json)
     .action(async (server: string, options: Given<SignInForOptions>) => {
       const { signInFor } = await import('../commands/sign-in.ts');
       await signInFor(server, { ...options, start });
@@ -40,10 +35,7 @@ export function addConnections(program: Command, start: StartGateway): void {
         '-u, --url <url>',
         'the gateway at which you connected (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)',
       )
-      .option(
-        '-H, --header <line...>',
-        'an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)',
-      )
+      .option(...shared.header)
       .option(
         '-a, --admin <host:port>',
         'ask for the connections of all users at the admin address of a process that serves clients, https://host:port where it speaks TLS',
@@ -52,11 +44,8 @@ export function addConnections(program: Command, start: StartGateway): void {
         '--signed-in <url>',
         'with --admin: send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
       )
-      .option(
-        '--tokens <file>',
-        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
-      )
-      .option('--json', 'print JSON');
+      .option(...shared.tokens)
+      .option(...shared.json);
 
   command('list', 'list what you have connected, or with --admin what all users have').action(
     async (options: ConnectionsOptions) => {

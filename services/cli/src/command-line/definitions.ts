@@ -1,6 +1,7 @@
 /** The commands that compare definitions of servers with those that were approved. */
 import type { Command } from 'commander';
 import type { ApproveOptions, DefinitionsOptions } from '../commands/definitions.ts';
+import { shared } from './shared-options.ts';
 
 export function addDefinitions(program: Command): void {
   const definitions = program
@@ -10,20 +11,10 @@ export function addDefinitions(program: Command): void {
     definitions
       .command(words)
       .description(description)
-      .option(
-        '-a, --admin <host:port>',
-        'the admin address of a process, https://host:port where it speaks TLS',
-        '127.0.0.1:7301',
-      )
-      .option(
-        '--signed-in <url>',
-        'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
-      )
-      .option(
-        '--tokens <file>',
-        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
-      )
-      .option('--json', 'print JSON');
+      .option(...shared.admin)
+      .option(...shared.signedIn)
+      .option(...shared.tokens)
+      .option(...shared.json);
 
   command('status', 'list what differs from what was approved').action(async (options: DefinitionsOptions) => {
     const { listDefinitions } = await import('../commands/definitions.ts');
@@ -48,7 +39,7 @@ export function addDefinitions(program: Command): void {
       'tools, prompts and resource templates by the server\'s own names, or "instructions" (default: all)',
     )
     .option('-y, --yes', 'approve what is shown without asking')
-    .option('--no-input', 'never ask, even on a terminal')
+    .option(...shared.noInput)
     .action(async (server: string, names: readonly string[], options: ApproveOptions) => {
       const { approveDefinitions } = await import('../commands/definitions.ts');
       await approveDefinitions(server, names, options);

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { ConnectOptions } from '../commands/connect.ts';
 import type { AddServerOptions, FileOptions } from '../commands/servers.ts';
 import type { Given, StartGateway } from '../gateway.ts';
+import { shared } from './shared-options.ts';
 
 export function addFiles(program: Command, start: StartGateway): void {
   const command = (words: string, description: string): Command =>
@@ -15,8 +16,8 @@ export function addFiles(program: Command, start: StartGateway): void {
       )
       .option('-y, --yes', 'change the file without asking')
       .option('--print', 'print the changed file, and change nothing')
-      .option('--no-input', 'never ask, even on a terminal')
-      .option('--json', 'print JSON');
+      .option(...shared.noInput)
+      .option(...shared.json);
 
   command('add', 'add a server to the configuration, after connecting to it once')
     .argument('<name>', 'name of the server')
@@ -59,7 +60,7 @@ export function addFiles(program: Command, start: StartGateway): void {
   program
     .command('clients')
     .description('list the MCP clients whose files are known, and where these are')
-    .option('--json', 'print JSON')
+    .option(...shared.json)
     .action(async (options: { readonly json?: boolean }) => {
       const { listClients } = await import('../commands/connect.ts');
       await listClients(options);
@@ -75,12 +76,12 @@ export function addFiles(program: Command, start: StartGateway): void {
       .option('-f, --file <file>', 'path of the file of the client')
       .option('-y, --yes', 'change the file without asking')
       .option('--print', 'print the changed file, and change nothing')
-      .option('--no-input', 'never ask, even on a terminal')
-      .option('--json', 'print JSON');
+      .option(...shared.noInput)
+      .option(...shared.json);
 
   ofClient('connect', 'write the gateway into the file of an MCP client; a copy of the file is kept')
     .option('-u, --url <url>', 'address of the gateway', 'http://127.0.0.1:7300/mcp')
-    .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
+    .option(...shared.endpoint)
     .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value"')
     .option('--replace', 'remove the servers from that file that omnibus.yaml in this folder has too')
     .action(async (client: string, options: ConnectOptions) => {

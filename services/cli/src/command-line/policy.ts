@@ -1,6 +1,7 @@
 /** The commands that test access rules before they are used. */
 import type { Command } from 'commander';
 import type { ExplainOptions, PolicyOptions } from '../commands/policy.ts';
+import { shared } from './shared-options.ts';
 
 export function addPolicy(program: Command): void {
   const policy = program
@@ -15,7 +16,7 @@ export function addPolicy(program: Command): void {
       '-c, --config <file>',
       'configuration with the rules (default: the one that the file names, else omnibus.yaml in this folder)',
     )
-    .option('--json', 'print JSON')
+    .option(...shared.json)
     .action(async (file: string, options: PolicyOptions) => {
       const { testPolicy } = await import('../commands/policy.ts');
       await testPolicy(file, options);
@@ -34,7 +35,7 @@ export function addPolicy(program: Command): void {
     .option('--at <time>', 'when, such as 2026-11-23T08:00:00Z (default: now)')
     .option('--from <address>', 'the address of the client')
     .option('--hint <name...>', 'a hint of the tool, such as readOnlyHint')
-    .option('--json', 'print JSON')
+    .option(...shared.json)
     .action(async (who: string, what: string, options: ExplainOptions) => {
       const { explainPolicy } = await import('../commands/policy.ts');
       await explainPolicy(who, what, options);
@@ -49,7 +50,7 @@ export function addPolicy(program: Command): void {
       '--names <file>',
       'file with one "server/tool" on each line, to compare in addition to the tools that rules name',
     )
-    .option('--json', 'print JSON')
+    .option(...shared.json)
     .action(async (before: string, after: string, options: { readonly names?: string; readonly json?: boolean }) => {
       const { diffPolicies } = await import('../commands/policy.ts');
       await diffPolicies(before, after, options);

@@ -3,26 +3,17 @@ import { Argument, type Command } from 'commander';
 import type { ApiOptions } from '../commands/api.ts';
 import type { DocsOptions } from '../commands/docs.ts';
 import type { PauseOptions, SessionsOptions } from '../commands/running.ts';
+import { shared } from './shared-options.ts';
 
 export function addRunning(program: Command): void {
   const command = (name: string, description: string): Command =>
     program
       .command(name)
       .description(description)
-      .option(
-        '-a, --admin <host:port>',
-        'the admin address of a process, https://host:port where it speaks TLS',
-        '127.0.0.1:7301',
-      )
-      .option(
-        '--signed-in <url>',
-        'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
-      )
-      .option(
-        '--tokens <file>',
-        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
-      )
-      .option('--json', 'print JSON');
+      .option(...shared.admin)
+      .option(...shared.signedIn)
+      .option(...shared.tokens)
+      .option(...shared.json);
 
   command('status', 'show the processes of a running gateway and its servers').action(async (options: ApiOptions) => {
     const { status } = await import('../commands/status.ts');
@@ -73,7 +64,7 @@ export function addRunning(program: Command): void {
     .command('docs')
     .description('list the pages of the documents, or print one: omnibus docs timeouts')
     .argument('[topic]', 'name of the page')
-    .option('--json', 'print JSON')
+    .option(...shared.json)
     .action(async (topic: string | undefined, options: DocsOptions) => {
       const { docs } = await import('../commands/docs.ts');
       await docs(topic, options);

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { CallOptions, UseOptions } from '../commands/use.ts';
 import type { Given, StartGateway } from '../gateway.ts';
+import { shared } from './shared-options.ts';
 
 export function addUse(program: Command, start: StartGateway): void {
   const command = (words: string, description: string): Command =>
@@ -16,18 +17,12 @@ export function addUse(program: Command, start: StartGateway): void {
         '-c, --config <file>',
         'start the servers of this configuration for this command, instead of asking a running gateway',
       )
-      .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
-      .option(
-        '-H, --header <line...>',
-        'an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)',
-      )
-      .option(
-        '--tokens <file>',
-        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
-      )
-      .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
-      .option('--no-input', 'never ask, even on a terminal')
-      .option('-q, --quiet', 'print the answer only')
+      .option(...shared.endpoint)
+      .option(...shared.header)
+      .option(...shared.tokens)
+      .option(...shared.timeout)
+      .option(...shared.noInput)
+      .option(...shared.quiet)
       .option('--json', 'print the answer as JSON, exactly as it was received');
 
   command('tools', 'list tools, one on each line')
@@ -43,7 +38,7 @@ export function addUse(program: Command, start: StartGateway): void {
     .argument('[arguments...]', 'key=text, key:=JSON, key=@FILE, or all of them as one JSON object')
     .option('--args <json>', 'all arguments as JSON; "-" reads them from stdin')
     .option('--answer <pair...>', 'key=value, an answer to a question that the server asks during the call')
-    .option('--save <file>', 'write images, audio and other binary content to this file')
+    .option(...shared.save)
     .option('-y, --yes', 'do not ask before calling a tool that may destroy something')
     .action(async (name: string, words: readonly string[], options: Given<CallOptions>) => {
       const { callTool } = await import('../commands/use.ts');
@@ -61,7 +56,7 @@ export function addUse(program: Command, start: StartGateway): void {
     .argument('<prompt>', 'name of the prompt')
     .argument('[arguments...]', 'key=text, or all of them as one JSON object')
     .option('--args <json>', 'all arguments as JSON; "-" reads them from stdin')
-    .option('--save <file>', 'write images, audio and other binary content to this file')
+    .option(...shared.save)
     .action(async (name: string, words: readonly string[], options: Given<CallOptions>) => {
       const { getPrompt } = await import('../commands/use.ts');
       await getPrompt(name, words, { ...options, start });

@@ -1,6 +1,7 @@
 /** Commands about the users of the gateway's own authorization server. */
 import type { Command } from 'commander';
 import type { AddOptions, UsersOptions } from '../commands/users.ts';
+import { shared } from './shared-options.ts';
 
 export function addUsers(program: Command): void {
   const users = program
@@ -15,7 +16,7 @@ export function addUsers(program: Command): void {
         'configuration that names the file of users (default: omnibus.yaml in this folder)',
       )
       .option('-f, --file <file>', 'the file of users itself')
-      .option('--json', 'print JSON');
+      .option(...shared.json);
 
   command('add', 'add a user, or change the password of one; the password is asked for, or read from stdin')
     .argument('<name>', 'the name that the user signs in with')

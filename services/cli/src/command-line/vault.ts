@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { CopyOptions } from '../commands/vault-copies.ts';
 import type { VaultOptions } from '../commands/vault.ts';
+import { shared } from './shared-options.ts';
 
 export function addVault(program: Command): void {
   const vault = program
@@ -21,15 +22,9 @@ export function addVault(program: Command): void {
         '-c, --config <file>',
         'configuration that names the file of the vault, where no gateway runs (default: omnibus.yaml in this folder)',
       )
-      .option(
-        '--signed-in <url>',
-        'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
-      )
-      .option(
-        '--tokens <file>',
-        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
-      )
-      .option('--json', 'print JSON');
+      .option(...shared.signedIn)
+      .option(...shared.tokens)
+      .option(...shared.json);
 
   command('status', 'show the keys of the vault, how many entries are under each, and what no key can decrypt').action(
     async (options: VaultOptions) => {
@@ -57,7 +52,7 @@ export function addVault(program: Command): void {
         '-c, --config <file>',
         'configuration that says where the vault is: its file, or NATS with the login of the role backend (default: omnibus.yaml in this folder)',
       )
-      .option('--json', 'print JSON');
+      .option(...shared.json);
 
   copying('backup', 'copy what is in the vault to a file, encrypted as it is').action(
     async (file: string, options: CopyOptions) => {

@@ -6,25 +6,16 @@ import type { LogsOptions } from '../commands/logs.ts';
 import type { ReplayOptions } from '../commands/replay.ts';
 import type { Given, StartGateway } from '../gateway.ts';
 import type { TopOptions } from '../commands/top.ts';
+import { shared } from './shared-options.ts';
 
 export function addWatching(program: Command, start: StartGateway): void {
   const asking = (command: Command, description: string): Command =>
     command
       .description(description)
-      .option(
-        '-a, --admin <host:port>',
-        'the admin address of a process, https://host:port where it speaks TLS',
-        '127.0.0.1:7301',
-      )
-      .option(
-        '--signed-in <url>',
-        'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
-      )
-      .option(
-        '--tokens <file>',
-        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
-      )
-      .option('--json', 'print JSON');
+      .option(...shared.admin)
+      .option(...shared.signedIn)
+      .option(...shared.tokens)
+      .option(...shared.json);
 
   const calls = program.command('calls').description('calls as they happen, and the last that failed');
   asking(
@@ -69,12 +60,12 @@ export function addWatching(program: Command, start: StartGateway): void {
       'the gateway that is called, without an endpoint, since that of the call is added (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)',
     )
     .option('-H, --header <line...>', 'an HTTP header that is sent with every request to it, "Name: value"')
-    .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
+    .option(...shared.timeout)
     .option('--answer <pair...>', 'key=value, an answer to a question that the server asks during the call')
-    .option('--save <file>', 'write images, audio and other binary content to this file')
+    .option(...shared.save)
     .option('-y, --yes', 'do not ask before calling a tool that may destroy something')
-    .option('--no-input', 'never ask, even on a terminal')
-    .option('-q, --quiet', 'print the answer only')
+    .option(...shared.noInput)
+    .option(...shared.quiet)
     .action(async (tag: string, options: Given<ReplayOptions>) => {
       const { replayCall } = await import('../commands/replay.ts');
       await replayCall(tag, { ...options, start });

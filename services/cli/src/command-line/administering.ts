@@ -1,0 +1,78 @@
+/** Commands that change the state of a running gateway. */
+import { Option, type Command } from 'commander';
+import type { ActOptions, RecoverOptions } from '../commands/administer.ts';
+import type { BlockOptions, UsageOptions } from '../commands/metering.ts';
+import { shared } from './shared-options.ts';
+
+export function addAdmin(program: Command): void {
+  const command = (name: string, description: string): Command =>
+    program
+      .command(name)
+      .description(description)
+      .option(...shared.admin)
+      .option(...shared.json);
+
+  command('reload', 'make a running gateway read its configuration again')
+    .option(...shared.signedIn)
+    .option(...shared.tokens)
+    .action(async (options: ActOptions) => {
+      const { reload } = await import('../commands/administer.ts');
+      await reload(options);
+    });
+
+  const ask = (program: Command): Command => program.option(...shared.signedIn).option(...shared.tokens);
+  const kinds = 'user (ISSUER|SUBJECT, or key:SUBJECT), key (its id), client, tool (server/tool) or server';
+
+  ask(
+    command(
+      'block',
+      'block a caller, key, client, tool or server in every process at once: its running calls are cancelled, and sessions and streams of a blocked caller end',
+    ),
+  )
+    .argument('<kind>', kinds)
+    .argument('<name>', 'which one')
+    .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is unblocked)')
+    .option('--because <text>', 'the reason, which refused callers are told')
+    .action(async (kind: string, name: string, options: BlockOptions) => {
+      const { block } = await import('../commands/metering.ts');
+      await block(kind, name, options);
+    });
+
+  ask(command('unblock', 'end a block'))
+    .argument('<kind>', kinds)
+    .argument('<name>', 'which one')
+    .action(async (kind: string, name: string, options: ActOptions) => {
+      const { unblock } = await import('../commands/metering.ts');
+      await unblock(kind, name, options);
+    });
+
+  ask(command('blocks', 'show who and what is blocked')).action(async (options: ActOptions) => {
+    const { showBlocks } = await import('../commands/metering.ts');
+    await showBlocks(options);
+  });
+
+  ask(command('usage', 'show what known callers have used'))
+    .option('--days <number>', 'how many days of UTC, today included; 62 at most', '1')
+    .addOption(
+      new Option('--by <what>', 'what each row sums up')
+        .choices(['caller', 'team', 'tool', 'tenant', 'server'])
+        .default('caller'),
+    )
+    .action(async (options: UsageOptions) => {
+      const { showUsage } = await import('../commands/metering.ts');
+      await showUsage(options);
+    });
+
+  command(
+    'recover',
+    'print a token for the admin port when nobody who may use it is left; run it where the sealing key is',
+  )
+    .option(
+      '-c, --config <file>',
+      'configuration that names the sealing key (default: omnibus.yaml in this folder, or the environment)',
+    )
+    .action(async (options: RecoverOptions) => {
+      const { recover } = await import('../commands/administer.ts');
+      await recover(options);
+    });
+}

@@ -1,0 +1,106 @@
+/** Commands that run a gateway, and that check what it needs. */
+import { Option, type Command } from 'commander';
+import type { DoctorOptions } from '../commands/doctor.ts';
+import type { ServeOptions } from '../commands/serve.ts';
+import type { StdioOptions } from '../commands/stdio.ts';
+import type { Given, StartGateway } from '../gateway.ts';
+import { shared } from './shared-options.ts';
+
+export function addServing(program: Command, start: StartGateway): void {
+  program
+    .command('serve')
+    .description('run the gateway')
+    .option(...shared.config)
+    .option('-l, --listen <host:port>', 'address that clients connect to (default: 127.0.0.1:7300)')
+    .option('-a, --admin <host:port>', 'address of the admin port, with metrics and health (default: 127.0.0.1:7301)')
+    .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
+    .addOption(
+      new Option('-r, --role <role>', 'which part of the gateway this process is')
+        .choices(['all', 'edge', 'session', 'backend'])
+        .default('all'),
+    )
+    .option('-y, --yes', 'start what servers start without asking, and agree to it')
+    .option('--consent <digest>', 'start nothing but what this digest stands for, which "omnibus check" prints')
+    .option(...shared.noInput)
+    .option('--browser', 'open the page of a sign-in in a browser, also where none is expected to be seen')
+    .option(
+      '--no-browser',
+      'never open the page of a sign-in by itself (default: where there is a display, and not in a container or in CI); its address is printed',
+    )
+    .action(async (options: Given<ServeOptions>) => {
+      const { serve } = await import('../commands/serve.ts');
+      await serve({ ...options, start });
+    });
+
+  program
+    .command('stdio')
+    .description('serve one client on stdin and stdout, for desktop clients that start their servers')
+    .option(...shared.config)
+    .option(...shared.endpoint)
+    .option('--consent <digest>', 'start nothing but what this digest stands for, which "omnibus check" prints')
+    .option(
+      '--connect <url>',
+      'connect to a running gateway instead of starting the servers: http://127.0.0.1:7300/mcp',
+    )
+    .option(
+      '-H, --header <line...>',
+      'with --connect: an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)',
+    )
+    .option(
+      '--tokens <file>',
+      'with --connect: file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+    )
+    .option(
+      '--device',
+      'with --connect: sign in by a code that you type on another device, if the authorization server supports that',
+    )
+    .option('--browser', 'open the page of a sign-in in a browser, also where none is expected to be seen')
+    .option(
+      '--no-browser',
+      'never open the page of a sign-in by itself (default: where there is a display, and not in a container or in CI); its address is printed',
+    )
+    .action(async (options: Given<StdioOptions>) => {
+      const { serveStdio } = await import('../commands/stdio.ts');
+      await serveStdio({ ...options, start });
+    });
+
+  program
+    .command('doctor')
+    .description('check everything that a gateway needs, and say what is wrong and how to mend it')
+    .option(...shared.config)
+    .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
+    .addOption(
+      new Option('-r, --role <role>', 'the role of the process; checks that only other roles need are left out')
+        .choices(['all', 'edge', 'session', 'backend'])
+        .default('all'),
+    )
+    .option(...shared.json)
+    .action(async (options: Given<DoctorOptions>) => {
+      const { doctor } = await import('../commands/doctor.ts');
+      await doctor({ ...options, start });
+    });
+}
+
+export function addChecking(program: Command): void {
+  program
+    .command('check')
+    .description('check a configuration and say everything that is wrong with it')
+    .argument('[file]', 'the configuration, or the file of an MCP client (default: omnibus.yaml in this folder)')
+    .option('-c, --config <file>', 'the same, as other commands take it')
+    .option(...shared.json)
+    .action(async (file: string | undefined, options: { readonly config?: string; readonly json?: boolean }) => {
+      const { check } = await import('../commands/check.ts');
+      await check(file, options);
+    });
+
+  program
+    .command('migrate')
+    .description('rename options in a configuration that an earlier version or another program calls differently')
+    .argument('<file>', 'the configuration')
+    .option('--write', 'change the file, instead of printing the changed text')
+    .option(...shared.json)
+    .action(async (file: string, options: { readonly write?: boolean; readonly json?: boolean }) => {
+      const { migrate } = await import('../commands/migrate.ts');
+      await migrate(file, options);
+    });
+}

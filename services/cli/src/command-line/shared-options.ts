@@ -1,0 +1,27 @@
+/** Options that several commands have, each with its flags, its meaning and its default. */
+export const shared = {
+  json: ['--json', 'print JSON'],
+  admin: [
+    '-a, --admin <host:port>',
+    'the admin address of a process, https://host:port where it speaks TLS',
+    '127.0.0.1:7301',
+  ],
+  signedIn: [
+    '--signed-in <url>',
+    'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
+  ],
+  tokens: [
+    '--tokens <file>',
+    'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+  ],
+  noInput: ['--no-input', 'never ask, even on a terminal'],
+  config: ['-c, --config <file>', 'configuration file, YAML or JSON (default: omnibus.yaml in this folder)'],
+  endpoint: ['-e, --endpoint <name>', 'a server or profile instead of all servers'],
+  header: [
+    '-H, --header <line...>',
+    'an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)',
+  ],
+  timeout: ['--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)'],
+  quiet: ['-q, --quiet', 'print the answer only'],
+  save: ['--save <file>', 'write images, audio and other binary content to this file'],
+} as const;
