@@ -716,6 +716,79 @@ function choice(name: string, label: string, of: string, datasource: object): ob
   };
 }
 
+type Step = readonly [from: number | null, color: 'green' | 'orange' | 'red'];
+
+/** Colours of a panel by its value; where an alert looks at the same, red begins where it fires. */
+const thresholds: Readonly<Record<string, readonly Step[]>> = {
+  'Servers down': [
+    [null, 'green'],
+    [1, 'red'],
+  ],
+  'Failed calls': [
+    [null, 'green'],
+    [0.01, 'orange'],
+    [0.05, 'red'],
+  ],
+  Connected: [
+    [null, 'red'],
+    [1, 'green'],
+  ],
+  Waiting: [
+    [null, 'green'],
+    [1, 'orange'],
+  ],
+  Restarts: [
+    [null, 'green'],
+    [1, 'orange'],
+    [5, 'red'],
+  ],
+  'Cut off from the bus': [
+    [null, 'green'],
+    [1, 'red'],
+  ],
+  'Bus round trip, p95': [
+    [null, 'green'],
+    [0.02, 'orange'],
+    [0.05, 'red'],
+  ],
+  'Waiting approvals': [
+    [null, 'green'],
+    [1, 'orange'],
+  ],
+  'Entries left out': [
+    [null, 'green'],
+    [1, 'orange'],
+  ],
+  'Unreadable, in an hour': [
+    [null, 'green'],
+    [1, 'red'],
+  ],
+  Refused: [
+    [null, 'green'],
+    [0.05, 'orange'],
+    [0.2, 'red'],
+  ],
+};
+
+/** A click on a series of one server opens the dashboard of that server, for the same time and installations. */
+function linksOf({ kind, queries }: Panel): readonly object[] {
+  if (!queries.some(([, query]) => /by \([^)]*\bserver\b/.test(query))) return [];
+  const chosen = kind === 'table' ? '${__data.fields.server}' : '${__field.labels.server}';
+  const url = `/d/omnibus-server?\${__url_time_range}&\${datasource:queryparam}&\${namespace:queryparam}&\${job:queryparam}&var-server=${chosen}`;
+  return [{ title: 'This server', url }];
+}
+
+/** Each alert that fires is a mark in every panel. */
+const firing = {
+  name: 'Alerts',
+  datasource: { type: 'prometheus', uid: '${datasource}' },
+  enable: true,
+  iconColor: 'red',
+  expr: 'ALERTS{alertname=~"Omnibus.+", alertstate="firing", job=~"$job", namespace=~"$namespace"}',
+  titleFormat: '{{alertname}}',
+  textFormat: '{{severity}} {{server}}',
+};
+
 const ofServer = 'label_values(omnibus_upstream_state{job=~"$job", namespace=~"$namespace"}, server)';
 const height: Record<Panel['kind'], number> = { stat: 4, timeseries: 8, table: 9 };
 const columns = 24;
@@ -736,6 +809,7 @@ export function grafanaModel({ uid, title, description, hasServer, panels }: Das
     time: { from: 'now-1h', to: 'now' },
     graphTooltip: 1,
     links: [{ type: 'dashboards', tags: ['omnibus'], asDropdown: false, keepTime: true, title: 'Omnibus' }],
+    annotations: { list: [firing] },
     templating: {
       list: [
         { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
@@ -773,6 +847,15 @@ export function grafanaModel({ uid, title, description, hasServer, panels }: Das
           defaults: {
             unit: panel.unit,
             min: 0,
+            ...(thresholds[panel.title] === undefined
+              ? {}
+              : {
+                  thresholds: {
+                    mode: 'absolute',
+                    steps: thresholds[panel.title]?.map(([value, color]) => ({ value, color })),
+                  },
+                }),
+            ...(linksOf(panel).length === 0 ? {} : { links: linksOf(panel) }),
             ...(panel.kind === 'timeseries' ? { custom: { fillOpacity: 8, showPoints: 'never' } } : {}),
           },
           overrides: [],

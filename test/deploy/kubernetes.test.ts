@@ -236,7 +236,12 @@ if (helm !== undefined)
       [
         'its definitions',
         [],
-        ['CustomResourceDefinition mcpservers.omnibus.dev', 'CustomResourceDefinition mcpprofiles.omnibus.dev'],
+        [
+          'CustomResourceDefinition mcpservers.omnibus.dev',
+          'CustomResourceDefinition mcpprofiles.omnibus.dev',
+          'ClusterRole omnibus-mcp-edit',
+          'ClusterRole omnibus-mcp-view',
+        ],
       ],
       ['a sealing key of its own', [], ['Secret omnibus-sealing-key']],
       ['headers from Secrets', ['discovery.secrets=true'], ['Role omnibus-backend']],
