@@ -125,14 +125,7 @@ export class View {
       : this.records.some(({ offers = [] }) => offers.some(({ lists }) => Object.keys(lists).length > 0)) && 'declared';
     this.#tools = namedTools(definition, this.records);
     this.#prompts = namedPrompts(definition, this.records);
-    this.resources = new ResourceIndex(
-      this.records.flatMap(({ server, lists }) =>
-        [...lists.resources.map(({ uri }) => uri), ...lists.tools.flatMap(pageUris)].map((uri) => ({ server, uri })),
-      ),
-      this.records.flatMap(({ server, lists }) =>
-        lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate })),
-      ),
-    );
+    this.resources = resourcesOf(this.records);
     this.lists = ViewLists.of(
       { tools: this.#tools, prompts: this.#prompts, resources: this.resources, up: this.#up() },
       definition.pageSize,
@@ -471,3 +464,13 @@ function pageTools(
 
 const only = (names: ReadonlyMap<string, Named>, isShown: (named: Named) => boolean): ReadonlyMap<string, Named> =>
   new Map([...names].filter(([, named]) => isShown(named)));
+
+/** The resources, pages of tools and templates of all servers. */
+function resourcesOf(records: readonly CatalogRecord[]): ResourceIndex {
+  return new ResourceIndex(
+    records.flatMap(({ server, lists }) =>
+      [...lists.resources.map(({ uri }) => uri), ...lists.tools.flatMap(pageUris)].map((uri) => ({ server, uri })),
+    ),
+    records.flatMap(({ server, lists }) => lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate }))),
+  );
+}

@@ -138,7 +138,7 @@ async function answer(
   options: AdminOptions,
 ): Promise<AdminAnswer | 'answered'> {
   const { method = '', url = '/', headers } = request;
-  const { metrics, notReady, status, allowedHosts, guard, routes, sites = [] } = options;
+  const { metrics, notReady, status, allowedHosts, guard, sites = [] } = options;
   const path = url.split('?', 1)[0] as string;
   const isRead = method === 'GET' || method === 'HEAD';
   // These three paths are requested under any address or name of a cluster, and their answers are of no use to a web page.
@@ -165,6 +165,16 @@ async function answer(
     return 'answered';
   }
   if (isRead && path === '/status') return (await guard(request, url, 'status')) ?? json(200, status(request));
+  return answerRoute(request, path, options);
+}
+
+/** Answers a request to a path that is neither a page nor one of the four that every process has. */
+async function answerRoute(
+  request: IncomingMessage,
+  path: string,
+  { guard, routes }: AdminOptions,
+): Promise<AdminAnswer> {
+  const { method = '', url = '/', headers } = request;
   const [, name = '', rest, ...more] = path.split('/');
   const here =
     more.length > 0

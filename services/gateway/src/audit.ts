@@ -19,6 +19,8 @@ export interface OpenAuditOptions {
 }
 
 type Library = typeof Audit;
+type TrailOptions = ConstructorParameters<Library['AuditTrail']>[0];
+type TrailObserver = TrailOptions['observer'];
 type AuditConfig = NonNullable<Config['audit']>;
 type SinkConfig = AuditConfig['sinks'][number];
 
@@ -37,46 +39,21 @@ export async function openAudit(options: OpenAuditOptions): Promise<AuditTrail |
     baseFolder,
     role,
     metrics,
-    log,
   } = options;
   if (audit === undefined) return undefined;
   const library = await import('@omnibus/audit');
   const writer = newWorkerId(role);
-  const named = audit.sinks.map((sink, index) => ({
-    sink,
-    name: audit.sinks.filter(({ kind }) => kind === sink.kind).length > 1 ? `${sink.kind}-${index + 1}` : sink.kind,
-  }));
-  let trail: AuditTrail | undefined;
-  const retired: FileSinkOptions['retired'] = (head, file) =>
-    trail?.record({
-      name: 'audit.retired',
-      weight: 'always',
-      more: { writer: head.writer, seq: head.seq, hash: head.hash, file },
-    });
-  const broken: LedgerSinkOptions['broken'] = (place, entry) => {
-    const next = newWorkerId(role);
-    log.error(
-      { name: place, entry, next },
-      'another program has written into the stream of the audit under the name of this process, which goes on with a new chain; `omnibus audit verify` shows what is foreign',
-    );
-    metrics.audit.failed('chain');
-    trail?.begin(next, { writer: place, entry });
-    return next;
-  };
-  const open = async (sink: SinkConfig, name: string): Promise<Sink> => {
-    const made = await openSink(library, sink, { ...options, name, writer, retired, broken });
-    return sink.format === 'ocsf' ? library.asOcsf(made) : made;
-  };
-  const sinks = await Promise.all(
-    named.map(async ({ sink, name }) => ({ sink: await open(sink, name), isOptional: sink.optional })),
-  );
+  const names = namesOf(audit.sinks);
+  /** The sinks write records of their own into the trail, which is made of them. */
+  const of: { trail?: AuditTrail } = {};
+  const sinks = await openSinks(library, audit.sinks, { ...options, names, writer, of });
   const key =
     audit.checkpoints === undefined
       ? undefined
       : await readKey(library.readCheckpointKey, resolve(baseFolder, audit.checkpoints.keyFile));
-  metrics.audit.describe(named.map(({ name }) => name));
+  metrics.audit.describe(names);
   metrics.audit.ring.set(audit.ring);
-  trail = new library.AuditTrail({
+  const trail = new library.AuditTrail({
     writer,
     sinks,
     calls: audit.calls,
@@ -91,33 +68,80 @@ export async function openAudit(options: OpenAuditOptions): Promise<AuditTrail |
         ? undefined
         : { key, everyMs: audit.checkpoints.every, write: secondPlace(audit.checkpoints, baseFolder) },
     software: { software: 'omnibus', version, role, pid: process.pid, host: hostname() },
-    observer: {
-      recorded: (records) => metrics.audit.records.inc(records),
-      dropped: (records) => metrics.audit.dropped('all', records),
-      skipped: (sink, records) => metrics.audit.dropped(sink, records),
-      wrote: (sink, records) => metrics.audit.written(sink, records),
-      failed(sink, error) {
-        metrics.audit.failed(sink);
-        log.error({ sink, problem: String(error) }, 'a sink of the audit takes no records; they wait');
-      },
-      recovered: (sink) => log.info({ sink }, 'the sink of the audit takes records again'),
-      unwritten(error) {
-        metrics.faulted('audit');
-        log.error({ err: error }, 'an event could not be written as a record of the audit');
-      },
-      checkpointFailed(error) {
-        metrics.audit.failed('checkpoint');
-        log.error({ problem: String(error) }, 'a checkpoint of the audit could not be written');
-      },
-      left: (sink, records) =>
-        log.error({ sink, records }, 'the process ends, and a sink of the audit has not stored all records'),
-    },
+    observer: observerOf(options),
   });
-  const made = trail;
+  of.trail = trail;
   metrics.beforeScrape(() => {
-    for (const { sink, records, isFailing } of made.behind) metrics.audit.behind(sink, records, isFailing);
+    for (const { sink, records, isFailing } of trail.behind) metrics.audit.behind(sink, records, isFailing);
   });
-  return made;
+  return trail;
+}
+
+/** A sink is named by its kind, with a number if there are several of the kind. */
+function namesOf(sinks: readonly SinkConfig[]): readonly string[] {
+  return sinks.map(({ kind }, index) =>
+    sinks.filter((other) => other.kind === kind).length > 1 ? `${kind}-${index + 1}` : kind,
+  );
+}
+
+function observerOf({ metrics, log }: OpenAuditOptions): TrailObserver {
+  return {
+    recorded: (records) => metrics.audit.records.inc(records),
+    dropped: (records) => metrics.audit.dropped('all', records),
+    skipped: (sink, records) => metrics.audit.dropped(sink, records),
+    wrote: (sink, records) => metrics.audit.written(sink, records),
+    failed(sink, error) {
+      metrics.audit.failed(sink);
+      log.error({ sink, problem: String(error) }, 'a sink of the audit takes no records; they wait');
+    },
+    recovered: (sink) => log.info({ sink }, 'the sink of the audit takes records again'),
+    unwritten(error) {
+      metrics.faulted('audit');
+      log.error({ err: error }, 'an event could not be written as a record of the audit');
+    },
+    checkpointFailed(error) {
+      metrics.audit.failed('checkpoint');
+      log.error({ problem: String(error) }, 'a checkpoint of the audit could not be written');
+    },
+    left: (sink, records) =>
+      log.error({ sink, records }, 'the process ends, and a sink of the audit has not stored all records'),
+  };
+}
+
+interface SinksContext extends OpenAuditOptions {
+  readonly names: readonly string[];
+  readonly writer: string;
+  readonly of: { readonly trail?: AuditTrail };
+}
+
+async function openSinks(
+  library: Library,
+  sinks: readonly SinkConfig[],
+  { names, of, ...context }: SinksContext,
+): Promise<TrailOptions['sinks']> {
+  const { role, log, metrics } = context;
+  const retired: FileSinkOptions['retired'] = (head, file) =>
+    of.trail?.record({
+      name: 'audit.retired',
+      weight: 'always',
+      more: { writer: head.writer, seq: head.seq, hash: head.hash, file },
+    });
+  const broken: LedgerSinkOptions['broken'] = (place, entry) => {
+    const next = newWorkerId(role);
+    log.error(
+      { name: place, entry, next },
+      'another program has written into the stream of the audit under the name of this process, which goes on with a new chain; `omnibus audit verify` shows what is foreign',
+    );
+    metrics.audit.failed('chain');
+    of.trail?.begin(next, { writer: place, entry });
+    return next;
+  };
+  return Promise.all(
+    sinks.map(async (sink, index) => {
+      const made = await openSink(library, sink, { ...context, name: names[index] as string, retired, broken });
+      return { sink: sink.format === 'ocsf' ? library.asOcsf(made) : made, isOptional: sink.optional };
+    }),
+  );
 }
 
 interface SinkContext extends OpenAuditOptions {

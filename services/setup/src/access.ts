@@ -53,53 +53,14 @@ function stepUpProblems({ auth }: Config): readonly RuleProblem[] {
       );
 }
 
+type Rule = NonNullable<Config['access']>['rules'][number];
+
 /** Warnings about rules and guardrails that are valid, but probably not what was meant. */
 export function accessWarnings(config: Config): readonly string[] {
   const { access, auth } = config;
   const others = [...limitWarnings(config), ...guardrailWarnings(config)];
   if (access === undefined) return others;
-  const servers = enabledServerNames(config);
-  const issuers = auth === undefined || auth === 'none' ? [] : auth.issuers;
-  const haveTenants = issuers.some(({ tenant }) => tenant !== undefined);
-  const isDiscovering = config.discovery.kubernetes.enabled;
-  const ofRules = access.rules.flatMap((rule, index) => {
-    const name = `rule ${JSON.stringify(rule.id ?? `#${index + 1}`)}`;
-    const unmatched = isDiscovering
-      ? []
-      : selectorsOf(rule)
-          .filter(({ mayCover }) => !servers.some((server) => mayCover(server)))
-          .map(({ text }) => JSON.stringify(text));
-    const unbelieved =
-      rule.only === undefined
-        ? []
-        : servers.filter(
-            (server) =>
-              config.mcpServers[server]?.hints !== 'believe' &&
-              selectorsOf(rule).some(({ mayCover }) => mayCover(server)),
-          );
-    const isGroupAlone = [rule.who]
-      .flat()
-      .some((who) =>
-        typeof who === 'string' ? who.startsWith('group:') : who.group !== undefined && who.tenant === undefined,
-      );
-    return [
-      ...ruleWarnings(name, rule),
-      ...(unmatched.length === 0 ? [] : [`${name} can never match ${unmatched.join(', ')}: there is no such server`]),
-      ...(unbelieved.length === 0
-        ? []
-        : [
-            `${name} goes by what tools say of themselves, which counts ${rule.allow === undefined ? 'against' : 'for nothing at'} ${unbelieved.join(', ')} without \`hints: believe\``,
-          ]),
-      ...(haveTenants && isGroupAlone
-        ? [`${name} names a group without its tenant, and so nobody who has one; write { tenant: ..., group: ... }`]
-        : []),
-      ...(auth === undefined || auth === 'none'
-        ? namesSomebody(rule.who)
-          ? [`${name} names callers, and nothing says how they are known (auth)`]
-          : []
-        : []),
-    ];
-  });
+  const ofRules = access.rules.flatMap((rule, index) => warningsOfRule(config, rule, index));
   const isOpen = auth === undefined || auth === 'none' || auth.admin === undefined;
   const unheld = access.rules.flatMap((rule, index) =>
     isOpen && isForApprovers(rule)
@@ -118,6 +79,51 @@ export function accessWarnings(config: Config): readonly string[] {
       ? ['access.approvals.clients asks nobody: nobody has the role approver, operator or admin (auth.admin.roles)']
       : [];
   return [...ofRules, ...unheld, ...unasked, ...others];
+}
+
+/** @param index of the rule in the configuration, which names a rule without an id. */
+function warningsOfRule(config: Config, rule: Rule, index: number): readonly string[] {
+  const { auth } = config;
+  const servers = enabledServerNames(config);
+  const issuers = auth === undefined || auth === 'none' ? [] : auth.issuers;
+  const haveTenants = issuers.some(({ tenant }) => tenant !== undefined);
+  const isDiscovering = config.discovery.kubernetes.enabled;
+  const name = `rule ${JSON.stringify(rule.id ?? `#${index + 1}`)}`;
+  const unmatched = isDiscovering
+    ? []
+    : selectorsOf(rule)
+        .filter(({ mayCover }) => !servers.some((server) => mayCover(server)))
+        .map(({ text }) => JSON.stringify(text));
+  const unbelieved =
+    rule.only === undefined
+      ? []
+      : servers.filter(
+          (server) =>
+            config.mcpServers[server]?.hints !== 'believe' &&
+            selectorsOf(rule).some(({ mayCover }) => mayCover(server)),
+        );
+  const isGroupAlone = [rule.who]
+    .flat()
+    .some((who) =>
+      typeof who === 'string' ? who.startsWith('group:') : who.group !== undefined && who.tenant === undefined,
+    );
+  return [
+    ...ruleWarnings(name, rule),
+    ...(unmatched.length === 0 ? [] : [`${name} can never match ${unmatched.join(', ')}: there is no such server`]),
+    ...(unbelieved.length === 0
+      ? []
+      : [
+          `${name} goes by what tools say of themselves, which counts ${rule.allow === undefined ? 'against' : 'for nothing at'} ${unbelieved.join(', ')} without \`hints: believe\``,
+        ]),
+    ...(haveTenants && isGroupAlone
+      ? [`${name} names a group without its tenant, and so nobody who has one; write { tenant: ..., group: ... }`]
+      : []),
+    ...(auth === undefined || auth === 'none'
+      ? namesSomebody(rule.who)
+        ? [`${name} names callers, and nothing says how they are known (auth)`]
+        : []
+      : []),
+  ];
 }
 
 /** Warnings about limits of servers that do not exist. */

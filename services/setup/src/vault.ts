@@ -56,34 +56,10 @@ export async function openVaults({
   );
   if (own?.areInKeychain === true) log.info('the key of the vault is in the keychain of this user');
   const envelopes = new Envelopes(ring);
-  const said = new Set<string>();
-  const unreadable = (key: string): void => {
-    if (said.size >= 1_000 || said.has(key)) return;
-    said.add(key);
-    log.warn(
-      { key },
-      'what a user has connected is under a key that the vault does not have: he signs in again, unless the key comes back',
-    );
-  };
+  const unreadable = unreadableSaid(log);
   const store: VaultStore = bus.isShared ? await bus.keyValue<string>(vaultBuckets.connections) : new FileStore(file);
   const connections = new Vault(store, envelopes, unreadable);
-  const say = ({ renewed, lost }: Resealed): void => {
-    if (renewed > 0)
-      log.info(
-        { renewed, key: ring.sealing.id },
-        'what users have connected is encrypted under another key of the vault now',
-      );
-    if (lost > 0)
-      log.warn(
-        { lost, missing: missingOf(connections.lost) },
-        'keys of the vault are missing: what is under them opens for nobody, and its users sign in again, unless the keys come back',
-      );
-    if (ring.newest.id !== ring.sealing.id)
-      log.info(
-        { key: ring.newest.id, current: ring.sealing.id },
-        'the vault has a new key, which nothing is encrypted under: omnibus vault rotate',
-      );
-  };
+  const say = (resealed: Resealed): void => sayResealed(resealed, { log, ring, connections });
   const following = await connections.follow({
     resealed: say,
     failed: (error) => log.error({ err: error }, 'the vault could not be encrypted anew'),
@@ -108,6 +84,42 @@ export async function openVaults({
     },
     stop: () => following.close(),
   };
+}
+
+/** Logs once of each missing key that what is under it cannot be read. */
+function unreadableSaid(log: Logger): (key: string) => void {
+  const said = new Set<string>();
+  return (key) => {
+    if (said.size >= 1_000 || said.has(key)) return;
+    said.add(key);
+    log.warn(
+      { key },
+      'the vault does not have the key of a connection: its user has to sign in again, unless the key comes back',
+    );
+  };
+}
+
+interface SayingResealed extends Pick<VaultOptions, 'log'> {
+  readonly ring: KeyRing;
+  readonly connections: Vault;
+}
+
+function sayResealed({ renewed, lost }: Resealed, { log, ring, connections }: SayingResealed): void {
+  if (renewed > 0)
+    log.info(
+      { renewed, key: ring.sealing.id },
+      'what users have connected is encrypted under another key of the vault now',
+    );
+  if (lost > 0)
+    log.warn(
+      { lost, missing: missingOf(connections.lost) },
+      'keys of the vault are missing: what is under them opens for nobody, and its users sign in again, unless the keys come back',
+    );
+  if (ring.newest.id !== ring.sealing.id)
+    log.info(
+      { key: ring.newest.id, current: ring.sealing.id },
+      'the vault has a new key, which nothing is encrypted under: omnibus vault rotate',
+    );
 }
 
 async function turnTo(connections: Vault, key: string): Promise<Resealed & { readonly key: string }> {
