@@ -2,7 +2,7 @@ import { Link, Ring } from './ring.ts';
 
 const buckets = 256;
 /** How much of a key decides about its bucket: ids end with a number that is counted up. */
-const hashedCharacters = 6;
+const hashedCharacters = 2;
 
 /** A member of a `KeyedRing`. */
 export abstract class KeyedLink extends Link {
