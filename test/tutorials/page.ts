@@ -3,7 +3,8 @@
  *
  * - A block of the language `sh` is executed by bash, and has to succeed; with the word `fails` after the language it ends with 1, and with `running` it keeps running.
  * - A block of another language whose first line is a comment `# FILE` is written to that file; so is one with `file=NAME` after the language.
- * - A block `text` is what the command before it prints: each line occurs in the output, in this order. `…` stands for any characters.
+ * - A block `text` is what the command before it prints: each line occurs in the output, in this order, or in any order where the command keeps running.
+ *   `…` stands for any characters.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -79,6 +80,10 @@ class Command implements Output {
 
   get text(): string {
     return this.#text;
+  }
+
+  get isRunning(): boolean {
+    return this.#status === undefined;
   }
 
   /** @returns its exit status. */
@@ -202,7 +207,8 @@ export async function runPage(name: string, options: PageOptions = {}): Promise<
       if (!words.includes('running'))
         expect(await started.end(), `${at}:\n${started.text}`).toBe(words.includes('fails') ? 1 : 0);
     } else if (language === 'text' && command !== undefined) {
-      await command.find(patternOf(text)).catch((error: unknown) => {
+      const patterns = command.isRunning ? text.split('\n').map(patternOf) : [patternOf(text)];
+      await Promise.all(patterns.map((pattern) => (command as Command).find(pattern))).catch((error: unknown) => {
         throw new Error(`${at}: the page shows other output`, { cause: error });
       });
     }
