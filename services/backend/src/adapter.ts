@@ -198,7 +198,7 @@ export class Adapter {
 
   /** Makes a connection for single callers. */
   #connectAnother(factory: ConnectionFactory, made: NewConnection): UpstreamConnection {
-    const { session, isOlder, changed } = made;
+    const { session, leg, changed } = made;
     const owner = session === undefined ? undefined : this.#questions.ofSession(session, () => connection);
     const connection: UpstreamConnection = factory.another(made, owner, {
       ready: (introduction) => {
@@ -208,7 +208,7 @@ export class Adapter {
       },
       lost: (problem, _trouble, isResting) => {
         this.#options.log.warn(
-          { problem, session, isOlder },
+          { problem, session, leg: leg.name },
           `a connection besides the first was ${isResting ? 'taken out of use' : 'lost'}`,
         );
         if (!isResting) changed(false);

@@ -98,7 +98,7 @@ export class CallerOffers {
   want(caller: OfferCaller): boolean {
     const key = offerKey(
       declaredBy(caller.capabilities, !caller.standsAlone),
-      this.#options.base().dialect.declaresPerRequest,
+      this.#options.base().dialect.sharing.servesEverybody,
       this.#options.capabilities(),
     );
     const known = this.#known.get(key);
@@ -112,10 +112,8 @@ export class CallerOffers {
   }
 
   /** A connection is made for callers of a set. */
-  join(
-    connection: UpstreamConnection,
-    { capabilities, isOlder }: Pick<NewConnection, 'capabilities' | 'isOlder'>,
-  ): void {
+  join(connection: UpstreamConnection, { capabilities, leg }: Pick<NewConnection, 'capabilities' | 'leg'>): void {
+    const isOlder = leg.beside !== undefined;
     const key = offerKey(declaredBy(capabilities, isOlder), isOlder, this.#options.capabilities());
     // They are offered what everybody is where it has no name.
     if (key !== '') this.#keys.set(connection, key);
@@ -209,7 +207,7 @@ export class CallerOffers {
     const { connection } = taken;
     try {
       // Clients of this set use the shared connection.
-      if (connection === base() && !connection.dialect.declaresPerRequest)
+      if (connection === base() && !connection.dialect.sharing.servesEverybody)
         this.#learn(key, {}, { connection, caller, isStale: false });
       else await this.#read(key, connection, caller);
     } finally {

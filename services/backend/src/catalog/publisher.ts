@@ -204,7 +204,7 @@ export class CatalogPublisher {
       this.#hasPages ||
       Object.keys(extensionsOf(capabilities)).some((name) => Object.hasOwn(declared, name)) ||
       (this.offers instanceof CallerOffers &&
-        this.offers.differsFor(capabilities, this.#options.connection().dialect.declaresPerRequest))
+        this.offers.differsFor(capabilities, this.#options.connection().dialect.sharing.servesEverybody))
     );
   }
 

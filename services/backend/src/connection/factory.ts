@@ -116,7 +116,7 @@ export class ConnectionFactory {
 
   /** One besides the first. @param owner whose alone it is. */
   another(
-    { principal, headers, capabilities, isOlder, isTakenInTurn }: NewConnection,
+    { principal, headers, capabilities, leg: { beside }, isTakenInTurn }: NewConnection,
     owner: QuestionTarget | undefined,
     observer: ConnectionObserver,
   ): UpstreamConnection {
@@ -127,7 +127,7 @@ export class ConnectionFactory {
       isTakenInTurn,
       owner,
       observer,
-      ...(isOlder ? { era: new Era('legacy') } : {}),
+      ...(beside === undefined ? {} : { era: new Era(beside) }),
       isBase: false,
       toolSchema: (tool) => this.#toolSchema(tool, principal),
       createTransport: (hears) =>

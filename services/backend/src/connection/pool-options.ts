@@ -1,6 +1,7 @@
 /** What is needed to make a pool of connections. */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { ExchangeContext, GatewayFault, JsonObject, Principal, SessionKey } from '@omnibus/protocol';
+import type { Leg } from '../dialect/leg.ts';
 import type { ConnectionBudget } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
 import type { Isolation } from './sharing.ts';
@@ -57,8 +58,8 @@ export interface NewConnection {
   readonly principal: Principal;
   /** Whose it is, when it is one session's alone. */
   readonly session: SessionKey | undefined;
-  /** Whether only the older era is spoken over it, although the base connection speaks the newer one. */
-  readonly isOlder: boolean;
+  /** The leg of the server over which it is opened. */
+  readonly leg: Leg;
   /** Whether the requests of one user are sent over it one at a time. */
   readonly isTakenInTurn: () => boolean;
   /** Called when it opens and when it closes. */

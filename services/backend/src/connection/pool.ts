@@ -22,7 +22,8 @@ import {
   type SessionKey,
   type TaskPlace,
 } from '@omnibus/protocol';
-import { OlderLeg, type Leg } from '../dialect/older-leg.ts';
+import { older, type Leg } from '../dialect/leg.ts';
+import { OlderLeg } from '../dialect/older-leg.ts';
 import { makeRoom, type IdleConnection, type Pool } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
 import { markOf } from './caller-headers.ts';
@@ -30,7 +31,7 @@ import type { ConnectionPoolOptions, NamingHeaders, NewConnection } from './pool
 import { everyCapability } from './factory.ts';
 import { turnAt, type Instance } from './instance.ts';
 import { Instances } from './instances.ts';
-import { askable, askableOver, servesEverybody, Sharing } from './sharing.ts';
+import { askable, askableOver, Sharing } from './sharing.ts';
 
 interface Use {
   readonly connection: UpstreamConnection;
@@ -74,17 +75,17 @@ export class ConnectionPool implements Pool {
   settling(context: ExchangeContext): Promise<void> | undefined {
     const leg = this.#legOf(context);
     // The shared connection of the older era is closed when it is idle, and opened again for the next caller.
-    const isClosed = leg === 'older' && this.#sharing.isShared(context, leg) && !this.#instances.has(olderKey);
-    return leg === 'unknown' || isClosed ? this.#olderLeg.find() : undefined;
+    const isClosed = leg.beside !== undefined && this.#sharing.isShared(context, leg) && !this.#instances.has(olderKey);
+    return !leg.isKnown || isClosed ? this.#olderLeg.find() : undefined;
   }
 
   /** A call over a connection of this server has ended. */
   learn(connection: UpstreamConnection, outcome: ExchangeOutcome): void {
-    if (connection.dialect.declaresPerRequest) this.#olderLeg.learn(outcome);
+    if (connection.dialect.sharing.servesEverybody) this.#olderLeg.learn(outcome);
   }
 
   #legOf(context: ExchangeContext): Leg {
-    return this.#olderLeg.legOf(this.#met().dialect, !context.standsAlone, context.capabilities);
+    return this.#olderLeg.legOf(this.#met().dialect, context);
   }
 
   /** A connection with a completed handshake. A server that requires users to sign in may have one only for a user. */
@@ -95,7 +96,7 @@ export class ConnectionPool implements Pool {
   }
 
   #keepsState(leg: Leg): boolean {
-    const shared = leg === 'older' ? this.#instances.get(olderKey)?.connection : this.#options.base;
+    const shared = leg.beside === undefined ? this.#options.base : this.#instances.get(olderKey)?.connection;
     return this.#options.isProgram || shared?.hasState !== false; // Until it is known whether the server keeps state, connections are not shared.
   }
 
@@ -107,7 +108,7 @@ export class ConnectionPool implements Pool {
         principal: anonymous,
         pool: undefined,
         session: undefined,
-        isOlder: true,
+        leg: older,
         isTakenInTurn: () => false,
         capabilities: isolation === 'shared' ? everyCapability : {},
         changed: (isOpen) => {
@@ -151,22 +152,22 @@ export class ConnectionPool implements Pool {
     if (shown !== undefined && 'fault' in shown) return { refused: 'facts about the caller', fault: shown.fault };
     const [mark, sharing] = [markOf(shown), this.#sharing];
     const leg = this.#legOf(context);
-    const [isOlder, capabilities] = [leg === 'older', askableOver(leg, context)];
+    const capabilities = askableOver(leg, context);
     const apart = sharing.apart(context, leg, capabilities);
     const extensions =
-      servesEverybody(leg) || context.capabilities['extensions'] === undefined
+      leg.servesEverybody || context.capabilities['extensions'] === undefined
         ? undefined
         : this.#options.extensionsOf(context, isForReading || isOwned || !sharing.needsNoOwn(capabilities));
-    if (apart !== undefined) return this.#takeApart(apart, context, { isOlder, extensions }, shown);
-    if (servesEverybody(leg)) return { connection: base, done: nothing };
+    if (apart !== undefined) return this.#takeApart(apart, context, { leg, extensions }, shown);
+    if (leg.servesEverybody) return { connection: base, done: nothing };
     if (sharing.needsNoOwn(capabilities)) {
-      const extended = extensions === undefined ? undefined : this.#takeExtended(context, extensions, isOlder);
-      return extended ?? (isOlder ? this.#takeOlder(context) : { connection: base, done: nothing });
+      const extended = extensions === undefined ? undefined : this.#takeExtended(context, extensions, leg);
+      return extended ?? (leg.beside === undefined ? { connection: base, done: nothing } : this.#takeBeside(context));
     }
     const whole = withExtensions(capabilities, extensions);
     const declared = JSON.stringify(whole);
     const shared = sharing.sharedPool(context, leg, whole, mark);
-    const isAlone = context.standsAlone && context.client?.isOne !== true;
+    const isAlone = sharing.isAlone(context);
     const pool = shared ?? (isAlone ? `${context.principal} ${declared}${mark}` : undefined);
     const user = shared ?? (isAlone ? context.session : (context.client?.id ?? sharing.callerOf(context)));
     const key = this.#options.isOwned ? `${context.principal} ${user} ${declared}${mark}` : `${user} ${declared}`; // I1, I4
@@ -186,11 +187,11 @@ export class ConnectionPool implements Pool {
         headers: shown?.headers,
         pool,
         capabilities: whole,
-        isOlder,
+        leg,
         roots,
         isTakenInTurn: () => shared !== undefined && sharing.isTakenInTurn(capabilities),
         session: user === context.session && pool === undefined ? context.session : undefined,
-        changed: (isOpen) => this.#legChanged(isOlder, isOpen),
+        changed: (isOpen) => this.#legChanged(leg, isOpen),
       });
     return typeof instance === 'string' ? { refused: instance } : this.#use(instance, context);
   }
@@ -199,13 +200,13 @@ export class ConnectionPool implements Pool {
   #takeApart(
     user: string,
     context: ExchangeContext,
-    { isOlder, extensions }: { readonly isOlder: boolean; readonly extensions: JsonObject | undefined },
+    { leg, extensions }: { readonly leg: Leg; readonly extensions: JsonObject | undefined },
     shown: NamingHeaders | undefined,
   ): Taken {
     const session = user === context.session ? context.session : undefined;
     const capabilities = withExtensions(session === undefined ? nothingDeclared : askable(context), extensions);
-    // No other connection's key has no space or ends like this. I1: a session's declared capabilities are part of its key; the connection of a known caller declares nothing.
-    const key = `${session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : `${isOlder ? `${user} older` : user}${extensionMark(extensions)}`}${markOf(shown)}`;
+    // No other connection's key has no space, or only that of the leg's mark. I1: a session's declared capabilities are part of its key; the connection of a known caller declares nothing.
+    const key = `${session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : `${leg.mark}${user}${extensionMark(extensions)}`}${markOf(shown)}`;
     const instance =
       this.#instances.get(key) ??
       this.#open(key, {
@@ -214,10 +215,10 @@ export class ConnectionPool implements Pool {
         headers: shown?.headers,
         session,
         capabilities,
-        isOlder,
+        leg,
         pool: undefined,
         isTakenInTurn: () => false,
-        changed: (isOpen) => this.#legChanged(isOlder, isOpen),
+        changed: (isOpen) => this.#legChanged(leg, isOpen),
       });
     return typeof instance === 'string' ? { refused: instance } : this.#use(instance, context);
   }
@@ -227,8 +228,8 @@ export class ConnectionPool implements Pool {
    * @returns undefined where the server may have no more connections, or has some for `maxExtended` other settings of extensions: they are served as if they
    * had no extensions.
    */
-  #takeExtended(context: ExchangeContext, extensions: JsonObject, isOlder: boolean): Taken | undefined {
-    const key = `${extendedKey}${isOlder ? 'older ' : ''}${JSON.stringify(extensions)}`;
+  #takeExtended(context: ExchangeContext, extensions: JsonObject, leg: Leg): Taken | undefined {
+    const key = `${extendedKey}${leg.mark}${JSON.stringify(extensions)}`;
     const known = this.#instances.get(key);
     if (known === undefined && this.#instances.countOf(extendedKey) >= maxExtended) return undefined;
     const instance =
@@ -238,22 +239,22 @@ export class ConnectionPool implements Pool {
         principal: anonymous,
         pool: undefined,
         session: undefined,
-        isOlder,
+        leg,
         capabilities: { extensions },
         isTakenInTurn: () => false,
-        changed: (isOpen) => this.#legChanged(isOlder, isOpen),
+        changed: (isOpen) => this.#legChanged(leg, isOpen),
       });
     return typeof instance === 'string' ? undefined : this.#use(instance, context);
   }
 
-  #legChanged(isOlder: boolean, isOpen: boolean): void {
-    if (isOlder && !isOpen) this.#olderLeg.forget();
+  #legChanged({ beside }: Leg, isOpen: boolean): void {
+    if (beside !== undefined && !isOpen) this.#olderLeg.forget();
   }
 
   /** The connection over which the offers to a caller are read. Offers depend only on what the caller declared; where each request declares that itself, the shared connection is used. */
   takeToRead(context: ExchangeContext): Taken {
     const leg = this.#legOf(context);
-    return servesEverybody(leg) && !this.#options.isOwned
+    return leg.servesEverybody && !this.#options.isOwned
       ? { connection: this.#options.base, done: nothing }
       : this.take(context, undefined, true);
   }
@@ -266,7 +267,7 @@ export class ConnectionPool implements Pool {
    * @returns undefined when the request need not wait.
    */
   turn(context: ExchangeContext, roots?: string): Promise<void> | undefined {
-    if (!this.#options.isProgram || !context.standsAlone) return undefined; // A session has connections of its own.
+    if (!this.#sharing.mayWait(context)) return undefined;
     const leg = this.#legOf(context);
     const capabilities = askableOver(leg, context);
     const pool = this.#sharing.sharedPool(context, leg, capabilities, markOf(this.#options.headersFor?.(context)));
@@ -304,7 +305,7 @@ export class ConnectionPool implements Pool {
     };
   }
 
-  #takeOlder(context: ExchangeContext): Taken {
+  #takeBeside(context: ExchangeContext): Taken {
     const older = this.#instances.get(olderKey);
     return older === undefined ? { connection: this.#options.base, done: nothing } : this.#use(older, context);
   }

@@ -10,7 +10,7 @@
  * caller has a connection of its own at such a server, shared by those of its sessions and clients that the server may ask nothing.
  */
 import { anonymous, type ExchangeContext, type JsonObject } from '@omnibus/protocol';
-import type { Leg } from '../dialect/older-leg.ts';
+import type { Leg } from '../dialect/leg.ts';
 import type { UpstreamConnection } from './connection.ts';
 
 /** `auto`: callers that the server may ask nothing share one connection, except that each known caller has its own where the server keeps state; all others have their own. */
@@ -52,7 +52,7 @@ export class Sharing {
     const capabilities = askableOver(leg, context);
     if (this.#options.isOwned) return false; // I4
     return (
-      this.apart(context, leg, capabilities) === undefined && (servesEverybody(leg) || this.needsNoOwn(capabilities))
+      this.apart(context, leg, capabilities) === undefined && (leg.servesEverybody || this.needsNoOwn(capabilities))
     );
   }
 
@@ -73,7 +73,7 @@ export class Sharing {
     if (Object.keys(capabilities).length > 0 || !keepsState(leg)) return undefined;
     if (isolation !== 'session' && known !== undefined) return known;
     // On other legs, callers that do not share have connections of their own anyway.
-    if (!servesEverybody(leg)) return undefined;
+    if (!leg.servesEverybody) return undefined;
     return standsAlone ? (client?.isOne === true ? client.id : known) : session;
   }
 
@@ -116,11 +116,21 @@ export class Sharing {
     // Later questions of such a server could not be told from its questions for the next request.
     if (!standsAlone || client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed)
       return undefined;
-    if (this.needsNoOwn(capabilities) || servesEverybody(leg)) return undefined;
+    if (this.needsNoOwn(capabilities) || leg.servesEverybody) return undefined;
     // Asking for the roots first costs the client a round trip with each request. The state of a program is worth that; a connection to a
     // server that runs already is opened for the request alone.
     if ('roots' in capabilities && !isProgram && this.#hasReadRoots()) return undefined;
     return `user ${principal} ${client.id} ${JSON.stringify(capabilities)}${mark}`;
+  }
+
+  /** Whether a request has no caller who makes more requests, as far as the gateway can tell. */
+  isAlone({ standsAlone, client }: ExchangeContext): boolean {
+    return standsAlone && client?.isOne !== true;
+  }
+
+  /** Whether requests like this one may have to wait for their turn: a session has connections of its own, and only programs keep what one request leaves behind. */
+  mayWait({ standsAlone }: ExchangeContext): boolean {
+    return standsAlone && this.#options.isProgram;
   }
 
   /** Whether requests must be sent one at a time, because roots may be read or the wire does not tell which request a question belongs to. */
@@ -134,16 +144,11 @@ export class Sharing {
   }
 }
 
-/** Whether each request over this leg declares its client's capabilities itself, so that one connection serves everybody. */
-export function servesEverybody(leg: Leg): boolean {
-  return leg === 'newer' || leg === 'unknown';
-}
-
 const nothing: JsonObject = {};
 
 /** What a server may ask of the users of a connection over this leg; nothing where it asks in its answers to requests. */
 export function askableOver(leg: Leg, context: ExchangeContext): JsonObject {
-  return servesEverybody(leg) ? nothing : askable(context);
+  return leg.servesEverybody ? nothing : askable(context);
 }
 
 /** What a server may ask of the caller. */

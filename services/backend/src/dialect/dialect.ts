@@ -13,6 +13,7 @@ import type {
   ServerIntroduction,
 } from '@omnibus/protocol';
 import type { Transport } from '../transport/transport.ts';
+import type { Leg } from './leg.ts';
 import type { ListenPort, StandingListen } from './modern/standing-listen.ts';
 
 /** The client for which a request is sent. */
@@ -85,8 +86,8 @@ export interface Sending {
 export interface ServerDialect {
   /** Whether the server keeps a session for the connection. It may lose the session; then a new one is opened. */
   readonly hasSessions: boolean;
-  /** Whether each request declares its client's capabilities, so that one connection serves everybody; otherwise they are declared once for the whole connection. */
-  readonly declaresPerRequest: boolean;
+  /** How calls share the first connection. */
+  readonly sharing: Leg;
   /** Whether the server keeps the log level it was set to; otherwise each request names its own. */
   readonly keepsLogLevel: boolean;
   /** Whether the server accepts notifications of clients. */

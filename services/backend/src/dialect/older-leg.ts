@@ -6,14 +6,9 @@
  * Nothing that a server of 2026-07-28 says tells whether it knows `initialize`; only trying it does. It is tried when it is first needed, and the result
  * expires.
  */
-import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
+import type { ExchangeContext, ExchangeOutcome, JsonObject } from '@omnibus/protocol';
 import type { ServerDialect } from './dialect.ts';
-
-/**
- * The leg of a server over which a call travels. `only`: the server has a single leg. `unknown`: whether there is an older leg has to be found out first;
- * the newer one is there.
- */
-export type Leg = 'only' | 'newer' | 'older' | 'unknown';
+import { older, unknown, type Leg } from './leg.ts';
 
 /** After this time a server that had no older era, or could not ask in the newer one, may have been replaced by another version. */
 const verdictMs = 60 * 60_000;
@@ -63,17 +58,18 @@ export class OlderLeg {
   /**
    * The leg of a call.
    * @param dialect in which the server is spoken to first.
-   * @param hasSession whether its client speaks the older era.
-   * @param capabilities declared by its client.
    */
-  legOf(dialect: ServerDialect, hasSession: boolean, capabilities: JsonObject): Leg {
-    if (!dialect.declaresPerRequest) return 'only';
+  legOf(
+    { sharing }: ServerDialect,
+    { standsAlone, capabilities }: Pick<ExchangeContext, 'standsAlone' | 'capabilities'>,
+  ): Leg {
+    if (!sharing.servesEverybody) return sharing;
     const isOlder = this.carries(
-      hasSession,
+      !standsAlone,
       Object.keys(capabilities).some((name) => name !== 'extensions'),
     );
-    if (isOlder === undefined) return 'unknown';
-    return isOlder ? 'older' : 'newer';
+    if (isOlder === undefined) return unknown;
+    return isOlder ? older : sharing;
   }
 
   /** Finds out whether the server speaks the older era. Calls that come meanwhile wait for the same answer. */

@@ -2,6 +2,7 @@
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Transport } from '../../transport/transport.ts';
 import type { Greeting, ServerDialect } from '../dialect.ts';
+import { only } from '../leg.ts';
 import { callParams } from './messages.ts';
 
 /** How long a server that was told roots is left alone: it reads the folders before it can use them, and nothing tells when it has. */
@@ -9,7 +10,7 @@ const lookAroundMs = 250;
 
 export const legacyDialect: ServerDialect = {
   hasSessions: true,
-  declaresPerRequest: false,
+  sharing: only,
   keepsLogLevel: true,
   hearsNotifications: true,
   refusesInBody: false,

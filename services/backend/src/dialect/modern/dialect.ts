@@ -1,13 +1,14 @@
 /** The dialect of servers of 2026-07-28, in which every request stands alone. */
 import { modernHeaders } from '@omnibus/protocol';
 import type { ServerDialect } from '../dialect.ts';
+import { newer } from '../leg.ts';
 import { goesOn } from './going-on.ts';
 import { modernParams } from './messages.ts';
 import { StandingListen } from './standing-listen.ts';
 
 export const modernDialect: ServerDialect = {
   hasSessions: false,
-  declaresPerRequest: true,
+  sharing: newer,
   keepsLogLevel: false,
   // 2026-07-28 basic/transports
   hearsNotifications: false,
