@@ -32,11 +32,14 @@ const seconds = byLane('OMNIBUS_CHAOS_SECONDS', 15, 60);
 const logFolder = process.env['OMNIBUS_CHAOS_LOGS'];
 const longSteps = 8;
 const stepMs = 150;
-const orphansGoneMs = 10_000;
+const orphansGoneMs = 60_000;
+/** A machine that is slow has so much longer until every client has done what is looked at afterwards. */
+const lateMs = 240_000;
+const leastAnswered = isLongLane ? 1_000 : 100;
 
 it(
   'no session is lost, no answer wrong or missing, nothing done twice, no child left behind, and with rules, limits, approvals, pins and a strict audit on, every call is on record',
-  { timeout: (seconds + 360) * 1_000 },
+  { timeout: (seconds + 600) * 1_000 },
   async () => {
     const executions = new Map<string, number>();
     const atUp = new Set<string>();
@@ -122,10 +125,16 @@ it(
         ...membersOf(membership),
       ].map((work, index) => work(run, `${work.name}${index}`));
       const endsAt = performance.now() + seconds * 1_000;
-      const isOver = (round: number): boolean => performance.now() >= endsAt && !(isLongLane && round === 0);
-      for (let round = 0; !isOver(round); round += 1) {
+      const leastStruck = isLongLane ? allFaults.length : certain.length;
+      const isEnough = (): boolean =>
+        struck.length >= leastStruck &&
+        tally.answered > leastAnswered &&
+        tally.approved > 0 &&
+        membership.signIns.size === members.length;
+      const isOver = (): boolean => performance.now() >= endsAt && (isEnough() || performance.now() >= endsAt + lateMs);
+      while (!isOver()) {
         for (const fault of ordered(shuffled(allFaults, random))) {
-          if (isOver(round)) break;
+          if (isOver()) break;
           struck.push(`${Math.round(performance.now() / 1_000)} s ${fault.name}`);
           tally.fault();
           await fault.strike(fleet, Math.floor(random() * 2));
@@ -168,7 +177,7 @@ it(
     expect(evidence.open).toBeGreaterThan(0);
     expect(evidence.endless.length).toBeLessThanOrEqual(evidence.mayLack);
     expect(tally.approved).toBeGreaterThan(0);
-    expect(tally.answered).toBeGreaterThan(isLongLane ? 1_000 : 100);
+    expect(tally.answered).toBeGreaterThan(leastAnswered);
     expect(struck.length).toBeGreaterThanOrEqual(isLongLane ? allFaults.length : certain.length);
   },
 );
