@@ -304,6 +304,19 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByText('done: close_shop').waitFor();
   });
 
+  it('a server is added by a command that the page makes, and the page writes nothing', async () => {
+    await go('servers');
+    await page.getByRole('button', { name: 'Add a server…' }).click();
+    await page.getByLabel('Name').fill('wi ki');
+    await page.getByText('letters, digits').waitFor();
+    await page.getByLabel('Name').fill('wiki');
+    await page.getByLabel(/Address, or program/).fill('npx -y "a package"');
+    await page.getByText(`omnibus add wiki -- npx -y 'a package'`).waitFor();
+    expect(await seen.findings()).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Add a server…' }).waitFor();
+  });
+
   it('a prompt is filled in with the suggestions of its server, and a resource and an address of a template are read', async () => {
     await go('try?kind=prompt');
     await page.getByRole('link', { name: 'shop__praise' }).click();

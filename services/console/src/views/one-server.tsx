@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { post, problemWords } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { LogWatch } from '../api/logs.ts';
-import { Ago, Confirm, Empty, Shown } from '../parts/basics.tsx';
+import { Ago, Command, Confirm, Empty, Shown } from '../parts/basics.tsx';
 import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
 import { Rates } from '../parts/rates.tsx';
@@ -82,6 +82,14 @@ export function OneServer({ name }: { readonly name: string }) {
               </a>
             </div>
             <p role="status">{done}</p>
+            <details>
+              <summary>Change or remove it</summary>
+              <p>
+                Its options stand below <code>mcpServers.{name}</code> in the configuration, which the gateway follows:{' '}
+                <a href={hrefOf('configuration', undefined, { q: `mcpServers.${name}.` })}>what is in force</a>. This
+                takes it out, after a question: <Command text={`omnibus remove ${name}`} />
+              </p>
+            </details>
             <Rates server={name} />
             <Places {...value} />
             <Lines server={name} />

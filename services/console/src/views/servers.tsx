@@ -1,5 +1,6 @@
 /** The view "Servers": the state of each server, since when and why, with its lines of stderr. */
 import type { ServerRow, Servers as Answer } from '@omnibus/admin-api';
+import { useState } from 'preact/hooks';
 import { useLive } from '../api/live.ts';
 import { Ago, Command, Empty, Heading, Shown } from '../parts/basics.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
@@ -8,11 +9,13 @@ import { Said } from '../parts/said.tsx';
 import { ServerState } from '../parts/state.tsx';
 import { hrefOf, place, setQuery } from '../route.ts';
 import { count, duration, numberWords } from '../words.ts';
+import { AddServer } from './add-server.tsx';
 import { OneServer, reasonOf } from './one-server.tsx';
 
 export function Servers() {
   const servers = useLive<Answer>('servers');
   const { item, query } = place.value;
+  const [isAdding, setAdding] = useState(false);
   const wanted = (query.get('q') ?? '').toLowerCase();
   return (
     <>
@@ -23,20 +26,28 @@ export function Servers() {
             <Missing missing={missing} />
             {all.length === 0 ? (
               <Empty why="No servers are configured.">
+                <button type="button" class="strong" onClick={() => setAdding(true)}>
+                  Add a server…
+                </button>{' '}
                 <Command text="omnibus import" /> takes those of your other clients over; or name one under{' '}
                 <code>mcpServers</code>.
               </Empty>
             ) : (
               <>
-                <label class="search">
-                  Filter{' '}
-                  <input
-                    type="search"
-                    value={query.get('q') ?? ''}
-                    placeholder="name, state, problem"
-                    onInput={(event) => setQuery({ q: event.currentTarget.value })}
-                  />
-                </label>
+                <div class="filters">
+                  <label>
+                    Filter{' '}
+                    <input
+                      type="search"
+                      value={query.get('q') ?? ''}
+                      placeholder="name, state, problem"
+                      onInput={(event) => setQuery({ q: event.currentTarget.value })}
+                    />
+                  </label>
+                  <button type="button" onClick={() => setAdding(true)}>
+                    Add a server…
+                  </button>
+                </div>
                 <List
                   servers={all
                     .filter((server) =>
@@ -51,6 +62,7 @@ export function Servers() {
         )}
       </Shown>
       {item !== undefined && <OneServer key={item} name={item} />}
+      {isAdding && <AddServer close={() => setAdding(false)} />}
     </>
   );
 }

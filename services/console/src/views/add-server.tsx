@@ -1,0 +1,56 @@
+/** Makes the command and the lines that add a server. The page itself writes no configuration: a program that it named would run on the machine of the gateway. */
+import { useState } from 'preact/hooks';
+import { Copy, Dialog } from '../parts/basics.tsx';
+import { Said } from '../parts/said.tsx';
+import { addCommand, addLines, wordsOf, type NewServer } from './add-words.ts';
+
+export function AddServer({ close }: { readonly close: () => void }) {
+  const [server, setServer] = useState<NewServer>({ name: '', what: '' });
+  const isNamed = /^[A-Za-z0-9_-]{1,64}$/.test(server.name);
+  const isWhole = isNamed && wordsOf(server.what).length > 0;
+  return (
+    <Dialog title="Add a server" close={close}>
+      <div class="stack">
+        <label>
+          Name{' '}
+          <input
+            value={server.name}
+            aria-invalid={server.name !== '' && !isNamed}
+            onInput={(event) => setServer({ ...server, name: event.currentTarget.value })}
+          />
+        </label>
+        {server.name !== '' && !isNamed && (
+          <p class="field-problem" role="alert">
+            1 to 64 letters, digits, "_" and "-"
+          </p>
+        )}
+        <label>
+          Address, or program with its arguments{' '}
+          <input
+            value={server.what}
+            placeholder="https://host/mcp, or npx -y PACKAGE"
+            onInput={(event) => setServer({ ...server, what: event.currentTarget.value })}
+          />
+        </label>
+      </div>
+      {isWhole && (
+        <>
+          <p>
+            This command tries the server, shows what it changes in the configuration and asks before it writes. The
+            gateway follows the file by itself:
+          </p>
+          <Said text={addCommand(server)} isBlock />
+          <Copy text={addCommand(server)} label="copy the command" />
+          <p>Or add these lines to the configuration; no secret belongs in them:</p>
+          <Said text={addLines(server)} isBlock />
+          <Copy text={addLines(server)} label="copy the lines" />
+        </>
+      )}
+      <div class="buttons">
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}
