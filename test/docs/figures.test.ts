@@ -1,5 +1,5 @@
 /** Figures of pages are those that a command has written into a file of results, and every page can be found. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { root } from '../support/processes.ts';
@@ -47,4 +47,23 @@ it('the README is short: at most 120 lines, five links and one picture', () => {
   expect(readme.split('\n').length).toBeLessThanOrEqual(120);
   expect(links.filter((picture) => picture === '').length).toBeLessThanOrEqual(5);
   expect(links.filter((picture) => picture === '!')).toHaveLength(1);
+});
+
+/** Sections of a page with a table of measured figures. Tables with a column `formula` are calculated. */
+const measured = ['speed', 'scale'].flatMap((name) => {
+  const page = `docs/explanation/${name}.md`;
+  return text(page)
+    .split(/^(?=## )/m)
+    .filter((section) => /^\|.*\d/m.test(section) && !section.includes('| formula |'))
+    .map((section) => ({ page, title: section.split('\n', 1)[0] as string, section }));
+});
+
+it.each(measured)('$page, $title: names the command that measures its figures', ({ section }) => {
+  const { scripts } = JSON.parse(text('package.json')) as { readonly scripts: Readonly<Record<string, string>> };
+  const commands = [...section.matchAll(/`(?:npm (?:run )?([\w:]+)|node (scripts\/[\w/-]+\.mjs))/g)];
+  const there = commands.filter(([, script, file]) =>
+    script === undefined ? existsSync(join(root, file as string)) : Object.hasOwn(scripts, script),
+  );
+  expect(there.length).toBeGreaterThan(0);
+  expect(there).toEqual(commands);
 });
