@@ -92,6 +92,7 @@ export class Features {
 
   async start(parts: FeatureStart): Promise<void> {
     for (const feature of this.all) await feature.start?.(parts);
+    this.choose();
   }
 
   apply(config: Config, compiled: Compiled): void {

@@ -34,7 +34,7 @@ export class Carrier<Stream extends CallStream> {
     this.#host = host;
     this.#port = port;
     this.#kept = kept;
-    this.#chosen = port.standsAlone ? undefined : kept.chosen;
+    this.#chosen = port.session === undefined ? undefined : kept.chosen;
     this.#parts = {
       host,
       port,
@@ -131,13 +131,13 @@ export class Carrier<Stream extends CallStream> {
     wantsProgress: boolean,
     task: TaskAddress | undefined,
   ): Omit<ExchangeContext, 'maxTimeMs'> {
-    const { caller, asking, key, standsAlone } = this.#port;
+    const { caller, asking, key, session } = this.#port;
     return {
       principal: caller.principal,
       ...this.#host.whoFor(server, asking),
       session: key,
-      standsAlone,
-      ...(standsAlone ? clientOf(caller) : {}),
+      standsAlone: session === undefined,
+      ...(session === undefined ? clientOf(caller) : {}),
       capabilities: this.#port.capabilities(),
       logLevel: this.#port.logLevel(),
       wantsProgress,

@@ -44,8 +44,8 @@ export interface ClientPort<Stream extends CallStream> {
   readonly facts: Facts | undefined;
   /** The caller as of its latest request: what is known of it may change from one request to the next. */
   readonly asking: Caller;
-  /** Whether it is one request without a session (2026-07-28). */
-  readonly standsAlone: boolean;
+  /** The session that it is; undefined for one request without a session (2026-07-28). */
+  readonly session: SessionKey | undefined;
   readonly dialect: ClientDialect;
   /** Name and version that the client gives itself. */
   readonly info: ClientInfo | undefined;

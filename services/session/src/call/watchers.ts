@@ -30,7 +30,8 @@ export interface Requester {
   readonly key: SessionKey;
   /** The caller as of the latest request. */
   readonly asking: Caller;
-  readonly standsAlone: boolean;
+  /** The session that it belongs to; undefined for a request without one. */
+  readonly session: SessionKey | undefined;
   readonly dialect: { readonly revision: string };
   /** Name and version that the client gives itself. */
   readonly info?: ClientInfo | undefined;

@@ -25,6 +25,8 @@ export interface ClientDialect {
   readonly revision: string;
   /** Reason with which an unknown method is refused. */
   readonly unknownMethod: ErrorReason;
+  /** Whether the state of a task (`tasks/get`) contains its result. */
+  readonly stateHasResult: boolean;
   /** Converts a server's answer to the client's revision. @param wrapsOutput whether the list shows the tool's output wrapped in an object. */
   answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer;
   /** The progress notification, as JSON. */

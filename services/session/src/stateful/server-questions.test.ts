@@ -63,7 +63,7 @@ function session({
     client: {
       key,
       asking: { principal: anonymous, endpoint: rootEndpoint },
-      standsAlone: false,
+      session: key,
       dialect: legacyDialect(revision),
       capabilities: () => capabilities,
     },

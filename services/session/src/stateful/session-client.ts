@@ -39,10 +39,10 @@ export interface SessionClientOptions {
 
 export class SessionClient implements ClientPort<PostStream> {
   readonly key: SessionKey;
+  readonly session: SessionKey;
   readonly caller: Caller;
   /** The caller as of its latest request: a new token may contain other claims. */
   asking: Caller;
-  readonly standsAlone = false;
   /** The part of its capabilities on which the servers' offers may depend. */
   declared: Declared;
   declaredBytes = 0;
@@ -56,6 +56,7 @@ export class SessionClient implements ClientPort<PostStream> {
 
   constructor(options: SessionClientOptions) {
     this.key = options.key;
+    this.session = options.key;
     this.caller = options.caller;
     this.asking = options.caller;
     this.declared = declaredBy({}, true, options.caller.principal);

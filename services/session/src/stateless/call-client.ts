@@ -48,7 +48,7 @@ interface AskedCall {
 const methodNotFound = -32_601;
 
 export class CallClient implements ClientPort<CallStream> {
-  readonly standsAlone = true;
+  readonly session = undefined;
   readonly dialect: CallDialect;
   readonly key: SessionKey;
   readonly caller: Caller;

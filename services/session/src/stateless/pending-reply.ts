@@ -48,7 +48,7 @@ export function refuse(waiter: PendingReply, gatewayFault: GatewayFault): void {
 
 /** The client of the request, for records. */
 export function requesterOf({ command: { key, caller } }: PendingReply): Requester {
-  return { key, asking: caller, standsAlone: true, dialect: modernDialect };
+  return { key, asking: caller, session: undefined, dialect: modernDialect };
 }
 
 export function requestedIn({

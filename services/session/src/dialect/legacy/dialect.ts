@@ -7,6 +7,7 @@ import { plainModernError, plainResult } from './from-modern.ts';
 
 export class LegacyDialect extends CommonMessages implements ClientDialect {
   readonly unknownMethod = 'method.unknown';
+  readonly stateHasResult = false;
   /** Whether a POST may contain several messages (2025-03-26). */
   readonly hasBatches: boolean;
   readonly taskMode: TaskMode;

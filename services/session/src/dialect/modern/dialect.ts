@@ -14,6 +14,7 @@ import { extensionTask } from './tasks.ts';
 
 export class ModernDialect extends CommonMessages implements ClientDialect {
   readonly unknownMethod = 'method.removed';
+  readonly stateHasResult = true;
   readonly revision = latestModernRevision;
 
   /** @param declared capabilities in the metadata of the request. */

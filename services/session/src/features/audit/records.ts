@@ -146,7 +146,7 @@ export class CallRecords implements CallWatcher {
         weight: 'always',
         who: this.#options.whoOf(requester.asking),
         endpoint: requester.asking.endpoint,
-        session: requester.standsAlone ? undefined : requester.key,
+        session: requester.session,
         trace,
         method,
         revision: requester.dialect.revision,
@@ -162,7 +162,7 @@ export class CallRecords implements CallWatcher {
   #event(
     kind: AuditEvent['name'],
     weight: Weight,
-    { key, asking, standsAlone, dialect: { revision } }: Requester,
+    { asking, session, dialect: { revision } }: Requester,
     { id, method, params, trace, permission }: Requested,
   ): OpenEvent {
     const { name, uri } = params;
@@ -171,7 +171,7 @@ export class CallRecords implements CallWatcher {
       weight,
       who: this.#options.whoOf(asking),
       endpoint: asking.endpoint,
-      session: standsAlone ? undefined : key,
+      session,
       trace,
       method: method.slice(0, 200),
       revision,

@@ -8,17 +8,16 @@ import type { LimitedRequest } from './rules.ts';
 export function limitedRequestOf(
   method: ExchangeMethod,
   plan: Plan,
-  { caller, facts, standsAlone }: Pick<ClientPort<CallStream>, 'caller' | 'facts' | 'standsAlone'>,
+  { caller, facts, dialect }: Pick<ClientPort<CallStream>, 'caller' | 'facts' | 'dialect'>,
 ): LimitedRequest | undefined {
   if (plan.kind === 'refuse' || plan.kind === 'list') return undefined;
   const server = plan.kind === 'search' ? plan.servers[0] : plan.server;
   if (server === undefined) return undefined;
   const task = 'task' in plan ? plan.task : undefined;
-  // In 2026-07-28 the state of a task contains its result.
   if (
     task?.tool !== undefined &&
     task.tool !== '' &&
-    (method === 'tasks/result' || (method === 'tasks/get' && standsAlone))
+    (method === 'tasks/result' || (method === 'tasks/get' && dialect.stateHasResult))
   )
     return { caller, facts, server, kind: 'tool', name: task.tool, isFetch: true };
   const of = (kind: LimitedRequest['kind'], name: unknown): LimitedRequest => ({

@@ -160,7 +160,7 @@ export class CallReports implements CallWatcher {
   }
 
   #about(
-    { key, asking: { endpoint, principal }, standsAlone, info }: Requester,
+    { asking: { endpoint, principal }, session, info }: Requester,
     { method, given }: { readonly method: string; readonly given: JsonObject },
     to: Pick<Destination, 'server' | 'tool'> | undefined,
   ): JsonObject {
@@ -171,7 +171,7 @@ export class CallReports implements CallWatcher {
       principal,
       ...(typeof name === 'string' ? { name: printable(name, 200) } : {}),
       ...(to === undefined ? {} : { server: to.server, ...(to.tool === undefined ? {} : { tool: to.tool }) }),
-      ...(standsAlone ? {} : { session: key.slice(0, 12) }),
+      ...(session === undefined ? {} : { session: session.slice(0, 12) }),
       ...(info === undefined ? {} : { client: info.name }),
     };
   }
