@@ -13,6 +13,8 @@ export interface ConnectionsRoutesOptions {
   readonly access: AdminAccess;
   /** Undefined as long as the process is starting, and in one that serves no clients: users sign in at those that do. */
   readonly bus: () => Bus | undefined;
+  /** The id of a user who is in the file of this issuer now. */
+  readonly userId: (issuer: string, subject: string) => string | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Undefined as long as the process is starting, and where nothing is recorded. */
@@ -26,6 +28,7 @@ const noEdge: AdminAnswer = { status: 409, text: 'this process serves no clients
 export function connectionsRoutes({
   access,
   bus,
+  userId,
   log,
   metrics,
   audit,
@@ -75,7 +78,9 @@ export function connectionsRoutes({
       const done = await askBackends(found, {
         kind: 'forget',
         subject,
-        ...(issuer === undefined ? {} : { issuer, principal: principalOf({ issuer, subject }) }),
+        ...(issuer === undefined
+          ? {}
+          : { issuer, principal: principalOf({ issuer, subject }, undefined, [], userId(issuer, subject)) }),
       });
       if (done.kind !== 'forgotten') throw new Error(done.kind === 'failed' ? done.problem : done.kind);
       const details = {

@@ -30,6 +30,8 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   readonly sealingKeys: SealingKeys | undefined;
   /** Undefined in a process that serves no clients. */
   readonly edgeBus: () => Bus | undefined;
+  /** The id of a user who is in the file of this issuer now. */
+  readonly userId: (issuer: string, subject: string) => string | undefined;
   /** Reads the configuration again. @returns the problems found. */
   readonly reload: () => Promise<Reloaded>;
   readonly log: Logger;
@@ -72,6 +74,7 @@ export async function openAdmin({
   sealingKeys,
   reload,
   edgeBus,
+  userId,
   log,
   faults,
   metrics,
@@ -142,7 +145,7 @@ export async function openAdmin({
           metrics,
           audit,
         }),
-        ...connectionsRoutes({ access, bus: edgeBus, log, metrics, audit }),
+        ...connectionsRoutes({ access, bus: edgeBus, userId, log, metrics, audit }),
         ...vaultRoutes({ access, assembly: api.assembly, log, metrics, audit }),
       ],
     });

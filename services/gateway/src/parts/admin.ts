@@ -5,6 +5,7 @@ import { measureConfig } from '../measure.ts';
 import type { Part } from '../part.ts';
 import { auditing } from './audit.ts';
 import { callers } from './authenticator.ts';
+import { ownAuthorization } from './authorization.ts';
 import { servers } from './backend.ts';
 import { blocking } from './blocks.ts';
 import { connectedBus } from './bus.ts';
@@ -33,6 +34,10 @@ export const admin: Part<OpenedAdmin> = {
       sealingKeys,
       reload,
       edgeBus: () => (host.has('edge') ? host.find(connectedBus) : undefined),
+      userId: (issuer, subject) => {
+        const own = host.find(ownAuthorization);
+        return own?.issuer === issuer ? own.userOfFile(subject)?.id : undefined;
+      },
       metrics,
       notReady,
       status: () => statusOf(host),
