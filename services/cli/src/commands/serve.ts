@@ -1,37 +1,28 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  formatProblem,
-  restartOptions,
-  watchConfigFile,
-  type Config,
-  type ConfigProblem,
-  type LoadedConfig,
-  type SecretReader,
-  type Role,
-} from '@omnibus/config';
+import type { Config, Role } from '@omnibus/config';
 import { growYoungGenerationFaster, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
-import { createLogger } from '@omnibus/telemetry';
+import { createLogger, type Logger } from '@omnibus/telemetry';
 import { accessProblems, accessWarnings } from '@omnibus/setup/rules';
 import { identityWarnings } from '@omnibus/setup/warnings';
 import { findSealingKeys } from '@omnibus/setup/sealing-key';
 import { busProblem } from '@omnibus/setup/bus';
-import type { Reloaded } from '@omnibus/admin';
 import { ConfigHistory } from '@omnibus/admin/history';
 import { banner, isConnecting, laterLines } from '../serving/banner.ts';
 import { exposureProblem, exposureWarning } from '../findings/exposure.ts';
 import { makeFirstKey } from '../serving/first-key.ts';
+import { FollowedConfig, logFindings } from '../serving/followed-config.ts';
 import { sharingWarning } from '../findings/sharing.ts';
-import type { Discovered, KubernetesDiscovery, KubernetesDiscoveryOptions } from '@omnibus/kubernetes';
 import type { Gateway, Starting } from '../gateway.ts';
 import { showingPages } from '../desktop/page-shower.ts';
 import { opensPages } from '../desktop/browser.ts';
-import { nameChanges } from '../findings/name-changes.ts';
 import { hideEnvironment } from '../serving/hide-environment.ts';
 import { FollowedSecrets } from '../secrets/followed.ts';
 import type { SealingKeys } from '@omnibus/identity';
 import { changedSince, consentProblem } from '../starts/consent.ts';
-import { digestOfAll, startsOf, type Start } from '../starts/starts.ts';
-import { applyOverrides, fail, findSettings, keysFileOf, overridesIn, readingOf, type Overrides } from './settings.ts';
+import { startsOf, type Start } from '../starts/starts.ts';
+import { fail, findSettings, keysFileOf, overridesIn, type Overrides } from './settings.ts';
+
+type Settings = NonNullable<Awaited<ReturnType<typeof findSettings>>>;
 
 export interface ServeOptions extends Overrides, Starting {
   readonly config?: string;
@@ -57,46 +48,15 @@ export async function serve(options: ServeOptions): Promise<void> {
   const settings = await findSettings(options.config, options, followed);
   if (settings === undefined) return;
   const { config, file, baseFolder } = settings;
-  if (options.role !== 'all' && config.bus === 'memory') {
-    fail([`--role ${options.role} needs a bus between processes: give --bus nats://host:port`]);
-    return;
-  }
-  const rules = await accessProblems(config, settings.problemAt);
-  if (rules.length > 0) {
-    fail(rules);
-    return;
-  }
-  const problemOfBus = await busProblem(config, baseFolder);
-  if (problemOfBus !== undefined) {
-    fail([problemOfBus]);
-    return;
-  }
-  const isReached = options.role === 'all' || options.role === 'edge';
-  const exposure = isReached ? exposureProblem(config) : undefined;
-  if (exposure !== undefined) {
-    fail([exposure]);
-    return;
-  }
-  // Only a process with backends starts programs.
-  const startsPrograms = options.role === 'all' || options.role === 'backend';
-  const starts = startsPrograms ? startsOf(settings) : [];
-  const refused = startsPrograms
-    ? await consentProblem({
-        file,
-        starts,
-        isOfClient: settings.client !== undefined,
-        yes: options.yes,
-        digest: options.consent,
-        input: options.input,
-      })
-    : undefined;
-  if (refused !== undefined) {
-    fail([refused]);
+  const starts = startsPrograms(options) ? startsOf(settings) : [];
+  const problems = await startProblems(options, settings, starts);
+  if (problems.length > 0) {
+    fail(problems);
     return;
   }
   let sealingKeys: SealingKeys | undefined;
   try {
-    if (isReached) showFirstKey(config);
+    if (isReached(options)) showFirstKey(config);
     sealingKeys = findSealingKeys(options.role, { config, baseFolder, env: process.env });
   } catch (error) {
     fail([(error as Error).message]);
@@ -108,40 +68,21 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (problem !== undefined)
     log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
   const history = new ConfigHistory(file, settings, overridesIn(options));
-  let gateway: Gateway | undefined;
-  let watcher: Followed | undefined;
+  const running: Running = {};
   stopOnSignal({
     limitMs: config.timeouts.leave + config.timeouts.drain + stopSlackMs,
     onForced: (reason) => log.error({ reason }, 'stopped by force'),
     async stop(signal) {
       log.info({ signal }, 'stopping');
-      await watcher?.close();
+      await running.watcher?.close();
       await followed.close();
       // A gateway that still waits for its bus has nothing to finish.
-      await gateway?.stop();
+      await running.gateway?.stop();
       log.info('stopped');
     },
   });
-  try {
-    gateway = await options.start({
-      config,
-      baseFolder,
-      role: options.role,
-      isServing: true,
-      log,
-      sealingKeys,
-      history,
-      showPage: showingPages(opensPages(options.browser), (text) => void process.stderr.write(`omnibus: ${text}\n`)),
-      reload: async () =>
-        watcher === undefined ? { problems: ['the process is starting'], later: [] } : watcher.reload(),
-    });
-  } catch (error) {
-    process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exit(1);
-  }
-  const { faults } = gateway;
-  surviveFaults((kind, error) => faults.bug(kind, 'an error was caught nowhere else', error));
-  watcher = await followConfig({
+  const gateway = await started(options, { config, baseFolder, log, sealingKeys, history, running });
+  const watcher = await FollowedConfig.open({
     file,
     secrets: followed,
     started: config,
@@ -151,11 +92,90 @@ export async function serve(options: ServeOptions): Promise<void> {
     log,
     history,
   });
-  const running = watcher;
-  followed.follow(() => running.reload());
-  if (gateway.endpoint === undefined) log.info({ part: options.role, admin: gateway.adminAddress }, 'serving');
+  running.watcher = watcher;
+  followed.follow(() => watcher.reload());
+  await announce(gateway, options, settings, starts, log);
+}
+
+/** What a signal stops. */
+interface Running {
+  gateway?: Gateway;
+  watcher?: FollowedConfig;
+}
+
+/** Whether clients connect to this process. */
+function isReached({ role }: ServeOptions): boolean {
+  return role === 'all' || role === 'edge';
+}
+
+/** Only a process with backends starts programs. */
+function startsPrograms({ role }: ServeOptions): boolean {
+  return role === 'all' || role === 'backend';
+}
+
+/** Why the gateway cannot start with this configuration; the first kind of problem only. */
+async function startProblems(
+  options: ServeOptions,
+  { config, baseFolder, file, problemAt, client }: Settings,
+  starts: readonly Start[],
+): Promise<readonly string[]> {
+  const { role, yes, consent, input } = options;
+  if (role !== 'all' && config.bus === 'memory')
+    return [`--role ${role} needs a bus between processes: give --bus nats://host:port`];
+  const rules = await accessProblems(config, problemAt);
+  if (rules.length > 0) return rules;
+  const ofBus = await busProblem(config, baseFolder);
+  if (ofBus !== undefined) return [ofBus];
+  const exposure = isReached(options) ? exposureProblem(config) : undefined;
+  if (exposure !== undefined) return [exposure];
+  if (!startsPrograms(options)) return [];
+  const asked = { file, starts, isOfClient: client !== undefined, yes, digest: consent, input };
+  const refused = await consentProblem(asked);
+  return refused === undefined ? [] : [refused];
+}
+
+/** Starts the gateway. Ends the process if that fails. */
+async function started(
+  { start, role, browser }: ServeOptions,
+  {
+    running,
+    ...needs
+  }: Pick<Parameters<ServeOptions['start']>[0], 'config' | 'baseFolder' | 'log' | 'sealingKeys' | 'history'> & {
+    readonly running: Running;
+  },
+): Promise<Gateway> {
+  try {
+    const gateway = await start({
+      ...needs,
+      role,
+      isServing: true,
+      showPage: showingPages(opensPages(browser), (text) => void process.stderr.write(`omnibus: ${text}\n`)),
+      reload: async () =>
+        running.watcher === undefined ? { problems: ['the process is starting'], later: [] } : running.watcher.reload(),
+    });
+    running.gateway = gateway;
+    const { faults } = gateway;
+    surviveFaults((kind, error) => faults.bug(kind, 'an error was caught nowhere else', error));
+    return gateway;
+  } catch (error) {
+    process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
+}
+
+/** Logs addresses and warnings, and prints the banner. Resolves when all servers are settled. */
+async function announce(
+  gateway: Gateway,
+  options: ServeOptions,
+  settings: Settings,
+  starts: readonly Start[],
+  log: Logger,
+): Promise<void> {
+  const { config, file } = settings;
+  const { role } = options;
+  if (gateway.endpoint === undefined) log.info({ part: role, admin: gateway.adminAddress }, 'serving');
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
-  sayFindings(settings, log);
+  logFindings(settings, log);
   const unseen = changedSince(file, starts);
   if (unseen.length > 0)
     log.warn(
@@ -163,14 +183,14 @@ export async function serve(options: ServeOptions): Promise<void> {
       'these servers start something else than what somebody agreed to last; "omnibus check" shows it',
     );
   const warnings = [
-    isReached ? exposureWarning(config) : undefined,
+    isReached(options) ? exposureWarning(config) : undefined,
     sharingWarning(config),
     ...accessWarnings(config),
     ...identityWarnings(config).map(({ path, message }) => `${path.join('.')}: ${message}`),
   ].filter((warning) => warning !== undefined);
   for (const warning of warnings) log.warn(warning);
-  const settled = gateway.settled().then(() => log.info({ part: options.role }, 'ready'));
-  if (gateway.endpoint !== undefined && options.role === 'all') await showBanner(gateway, config, settled, warnings);
+  const settled = gateway.settled().then(() => log.info({ part: role }, 'ready'));
+  if (gateway.endpoint !== undefined && role === 'all') await showBanner(gateway, config, settled, warnings);
   await settled;
 }
 
@@ -192,39 +212,6 @@ async function showBanner(
   process.stdout.write(`${laterLines(gateway.records(), late)}\n`);
 }
 
-async function problemsOfVault(config: Config): Promise<readonly string[]> {
-  return config.vault === undefined || config.vault.keys.length === 0
-    ? []
-    : (await import('@omnibus/setup/vault')).vaultProblems(config);
-}
-
-/** Logs findings in the configuration that do not prevent the start. */
-function sayFindings(
-  { faults, notes }: { readonly faults: readonly ConfigProblem[]; readonly notes: readonly ConfigProblem[] },
-  log: ReturnType<typeof createLogger>,
-): void {
-  for (const fault of faults)
-    log.warn({ problem: formatProblem(fault) }, 'a server of the configuration cannot be connected to');
-  for (const note of notes)
-    log.info({ note: formatProblem(note) }, 'an option of the configuration may not do what was meant');
-}
-
-/** Logs which servers start something else now than before, by a change of the file. @returns what they start now. */
-function sayStarts(
-  before: readonly Start[],
-  now: readonly Start[],
-  log: ReturnType<typeof createLogger>,
-): readonly Start[] {
-  const known = new Set(before.map(({ server, digest }) => `${server} ${digest}`));
-  const changed = now.filter(({ server, digest }) => !known.has(`${server} ${digest}`));
-  if (changed.length > 0)
-    log.warn(
-      { servers: changed.map(({ server }) => server), risks: changed.flatMap(({ risks }) => risks) },
-      'the changed configuration has servers start other programs',
-    );
-  return now;
-}
-
 /** Makes and prints a first API key where the environment names the file of keys, as that of the container image does, and the file has none yet. */
 function showFirstKey({ auth }: Config): void {
   const file = keysFileOf(process.env);
@@ -234,176 +221,4 @@ function showFirstKey({ auth }: Config): void {
     process.stdout.write(
       `omnibus: the first API key was made, and is shown only now; clients send it as "Authorization: Bearer ...":\n${key}\n`,
     );
-}
-
-interface Followed {
-  /** Reads the file again, and resolves when its configuration is in use. */
-  reload(): Promise<Reloaded>;
-  close(): Promise<void>;
-}
-
-interface FollowOptions {
-  readonly file: string;
-  readonly secrets: SecretReader;
-  readonly started: Config;
-  /** What its servers start on this machine. */
-  readonly starts: readonly Start[];
-  readonly overrides: ServeOptions;
-  readonly gateway: Gateway;
-  readonly log: ReturnType<typeof createLogger>;
-  readonly history: ConfigHistory;
-}
-
-/** Applies changes of the configuration file, and of the servers found in Kubernetes, to the gateway. */
-async function followConfig({
-  file,
-  secrets,
-  started,
-  starts: startsAtFirst,
-  overrides,
-  gateway,
-  log,
-  history,
-}: FollowOptions): Promise<Followed> {
-  let current = started;
-  let starts = startsAtFirst;
-  let discovered: Discovered = { mcpServers: {}, profiles: {} };
-  /** What is served, with discovered servers. */
-  let serving = started;
-  /** The change that is being applied; the next one waits for it. */
-  let applying: Promise<void> = Promise.resolve();
-  /** Why the configuration that was read last is not in use; empty where it is. */
-  let refused: readonly string[] = [];
-  /** Options in which it differs from what the process was started with, and which are not followed. */
-  let later: readonly string[] = [];
-  const next = (work: () => Promise<void>): void => {
-    applying = applying.then(work).catch((error: unknown) => {
-      log.error({ err: error }, 'the changed configuration could not be applied');
-      refused = [(error as Error).message];
-      history.rejected(refused);
-    });
-  };
-  const apply = async (): Promise<void> => {
-    // Servers of the configuration come before discovered ones, and keep that order in lists.
-    const all = {
-      ...current,
-      mcpServers: { ...current.mcpServers, ...discovered.mcpServers },
-      profiles: { ...current.profiles, ...discovered.profiles },
-    };
-    await gateway.apply(all);
-    log.info('the changed configuration is applied');
-    const changes = nameChanges(serving, all);
-    serving = all;
-    if (changes !== undefined) log.warn(changes);
-    gateway.audit?.record({
-      name: 'config.reloaded',
-      weight: 'always',
-      outcome: 'ok',
-      more: { servers: Object.keys({ ...current.mcpServers, ...discovered.mcpServers }) },
-    });
-  };
-  const refuse = (problems: readonly string[], loaded?: LoadedConfig): void => {
-    log.error({ problems }, 'the changed configuration is not applied');
-    history.rejected(problems, loaded === undefined ? undefined : { before: current, loaded });
-    gateway.audit?.record({
-      name: 'config.reloaded',
-      weight: 'always',
-      outcome: 'fault',
-      more: { problems: problems.length },
-    });
-  };
-  const refuseInTurn = (problems: readonly string[]): void =>
-    next(() => {
-      refused = problems;
-      refuse(problems);
-      return Promise.resolve();
-    });
-  const take = async (config: Config, loaded: LoadedConfig): Promise<void> => {
-    refused = [...(await accessProblems(config, loaded.problemAt)), ...(await problemsOfVault(config))];
-    if (refused.length > 0) {
-      refuse(refused, { ...loaded, config });
-      return;
-    }
-    const before = current;
-    const waiting = restartOptions(started, config);
-    const ignored = restartOptions(before, config).filter((option) => waiting.includes(option));
-    current = config;
-    if (ignored.length > 0) log.warn({ options: ignored }, 'these options take effect with the next start');
-    try {
-      await apply();
-    } catch (error) {
-      current = before;
-      await apply(); // All of it or none: what was applied already is taken back.
-      throw error;
-    }
-    later = waiting;
-    history.applied(before, { ...loaded, config }, later);
-  };
-  const { kubernetes } = started.discovery;
-  const discovery =
-    kubernetes.enabled && overrides.role !== 'edge'
-      ? await startDiscovery({
-          settings: kubernetes,
-          isTaken: (name) => Object.hasOwn(current.mcpServers, name) || Object.hasOwn(current.profiles, name),
-          changed: (found) => {
-            discovered = found;
-            history.discovered([...Object.keys(found.mcpServers), ...Object.keys(found.profiles)]);
-            log.info(
-              {
-                servers: Object.keys(found.mcpServers),
-                ...(Object.keys(found.profiles).length === 0 ? {} : { profiles: Object.keys(found.profiles) }),
-              },
-              'servers were discovered',
-            );
-            next(apply);
-          },
-          servers: gateway.servers,
-          wheel: gateway.wheel,
-          log,
-        })
-      : undefined;
-  const watcher = await watchConfigFile(
-    file,
-    {
-      rejected: (problems) => refuse(problems.map(formatProblem)),
-      unfollowed: (problem) =>
-        log.error({ problem }, 'changes of the configuration are not noticed; "omnibus reload" applies them'),
-      changed: (read, loaded) => {
-        sayFindings(loaded, log);
-        if (overrides.role === 'all' || overrides.role === 'backend') {
-          const now = startsOf({ config: read, given: loaded.given });
-          if (overrides.consent !== undefined && digestOfAll(now) !== overrides.consent) {
-            refuseInTurn(['it would start something else than --consent allows; "omnibus check" shows what']);
-            return;
-          }
-          starts = sayStarts(starts, now, log);
-        }
-        const applied = applyOverrides(read, overrides);
-        if ('problems' in applied) refuseInTurn(applied.problems);
-        else next(() => take(applied.config, loaded));
-      },
-    },
-    { ...readingOf(overrides.role), secrets },
-  );
-  return {
-    async reload() {
-      const problems = (await watcher.reload()).map(formatProblem);
-      await applying;
-      return { problems: problems.length > 0 ? problems : refused, later };
-    },
-    async close() {
-      await watcher.close();
-      await discovery?.stop();
-    },
-  };
-}
-
-async function startDiscovery(options: KubernetesDiscoveryOptions): Promise<KubernetesDiscovery | undefined> {
-  try {
-    const { KubernetesDiscovery: Discovery } = await import('@omnibus/kubernetes');
-    return await Discovery.start(options);
-  } catch (error) {
-    options.log.error({ err: error }, 'servers in Kubernetes are not looked for');
-    return undefined;
-  }
 }
