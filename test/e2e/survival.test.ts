@@ -103,7 +103,8 @@ describe('with session workers that come and go', () => {
         ({ result }) => result?.['protocolVersion'] === '2025-11-25',
       ),
     );
-    for (let round = 0; round < 4 || made <= 500; round += 1) await replaceWorkers('SIGTERM');
+    const isEnough = (): boolean => made > 500;
+    for (let round = 0; round < 4 || !isEnough(); round += 1) await replaceWorkers('SIGTERM');
     over.abort();
     await Promise.all(running);
     expect(failures).toEqual([]);
