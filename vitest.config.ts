@@ -23,15 +23,19 @@ const system = { testTimeout: 120_000, hookTimeout: 180_000 };
 /** System tests that take minutes: they begin first, so that the run does not end with one of them alone on the machine. */
 const longest = [
   'direct/direct',
-  'conformance/conformance',
   'direct/published',
-  'isolation/isolation',
   'discovery/api-server',
-  'matrix/matrix',
+  'isolation/isolation',
+  'e2e/survival',
   'e2e/command-line',
+  'conformance/conformance',
+  'outside/sign-in',
+  'console/console',
+  'package/package',
+  'outside/memory',
+  'matrix/matrix',
   'outside/credentials-vault',
   'outside/credentials-users',
-  'console/console',
   'isolation/scenarios',
 ];
 
