@@ -79,7 +79,9 @@ describe('sessions', () => {
     }
     expect((await open('198.51.100.8')).status).toBe(200);
     expect((await open('1.1.1.1, 198.51.100.9')).status).toBe(200);
-    expect((await open('198.51.100.10, 198.51.100.7')).status).toBe(429);
+    // Ten are within the burst of an address of its own, and beyond what comes back to the other one meanwhile.
+    const behind = await Promise.all(Array.from({ length: 10 }, () => open('198.51.100.10, 198.51.100.7')));
+    expect(behind.map(({ status }) => status)).toContain(429);
     expect((await client.callTool('echo')).status).toBe(200);
     expect((await metricsOf(gateway.edge)).get('omnibus_refusals_total{reason="session.rate"}')).toBeGreaterThan(20);
   });
