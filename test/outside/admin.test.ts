@@ -57,7 +57,10 @@ async function ask(admin: string, path: string, token?: string, method = 'GET', 
   const response = await fetch(`http://${admin}${path}`, {
     method,
     body: body === undefined ? null : JSON.stringify(body),
-    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(method === 'GET' ? {} : { 'content-type': 'application/json', 'x-omnibus-console': '1' }),
+    },
   });
   return { status: response.status, text: await response.text(), headers: response.headers };
 }
@@ -109,24 +112,25 @@ afterAll(async () => {
 it('every process authenticates callers of its admin port, and each role may do only what it is for; health needs no authentication', async () => {
   for (const port of ports) {
     for (const path of ['/healthz', '/readyz']) expect((await ask(port, path)).status).toBe(200);
-    for (const path of ['/status', '/metrics', '/whoami', '/keys']) expect((await ask(port, path)).status).toBe(401);
+    for (const path of ['/status', '/metrics', '/api/v1/whoami', '/api/v1/keys'])
+      expect((await ask(port, path)).status).toBe(401);
     expect((await ask(port, '/status', 'omk_nobody_x')).status).toBe(401);
     expect(await ask(port, '/status', keys.nobody)).toMatchObject({
       status: 403,
       text: expect.stringContaining('no role') as string,
     });
-    for (const path of ['/status', '/metrics', '/whoami'])
+    for (const path of ['/status', '/metrics', '/api/v1/whoami'])
       expect((await ask(port, path, keys.viewer)).status).toBe(200);
   }
   const [edge] = ports;
   const table = {
-    'GET /keys': ['auditor', 'admin'],
-    'GET /users': ['auditor', 'admin'],
-    'POST /reload': ['operator', 'admin'],
-    'POST /keys': ['admin'],
-    'DELETE /keys/x': ['admin'],
-    'POST /users': ['admin'],
-    'DELETE /users/x': ['admin'],
+    'GET /api/v1/keys': ['auditor', 'admin'],
+    'GET /api/v1/users': ['auditor', 'admin'],
+    'POST /api/v1/reload': ['operator', 'admin'],
+    'POST /api/v1/keys': ['admin'],
+    'DELETE /api/v1/keys/x': ['admin'],
+    'POST /api/v1/users': ['admin'],
+    'DELETE /api/v1/users/x': ['admin'],
   };
   for (const [line, permitted] of Object.entries(table)) {
     const [method = '', path = ''] = line.split(' ');
@@ -141,8 +145,8 @@ it('every process authenticates callers of its admin port, and each role may do 
   expect(headers.get('www-authenticate')).toContain(
     `resource_metadata="${front.url}/.well-known/oauth-protected-resource/mcp"`,
   );
-  expect((await ask(edge, '/keys', keys.admin)).text).not.toMatch(/hash|omk_/);
-  expect((await ask(edge, '/users', keys.admin)).text).not.toContain('scrypt');
+  expect((await ask(edge, '/api/v1/keys', keys.admin)).text).not.toMatch(/hash|omk_/);
+  expect((await ask(edge, '/api/v1/users', keys.admin)).text).not.toContain('scrypt');
 });
 
 it('a signed-in user has a role by a group with a token for the admin scope; the token of a client gives no role', async () => {
@@ -165,12 +169,12 @@ it('a signed-in user has a role by a group with a token for the admin scope; the
       status: 403,
       text: expect.stringContaining('--scope mcp:admin') as string,
     });
-    expect(JSON.parse((await ask(port, '/whoami', more.access_token)).text)).toMatchObject({
+    expect(JSON.parse((await ask(port, '/api/v1/whoami', more.access_token)).text)).toMatchObject({
       name: `${front.url}|ann`,
       roles: ['viewer'],
       groups: ['people'],
     });
-    expect((await ask(port, '/reload', more.access_token, 'POST')).status).toBe(403);
+    expect((await ask(port, '/api/v1/reload', more.access_token, 'POST')).status).toBe(403);
   }
   expect(
     JSON.stringify(await (await fetch(`${front.url}/.well-known/oauth-authorization-server`)).json()),
@@ -202,13 +206,13 @@ it('a token that its user revokes is refused at every admin port, also in proces
 
 it('an admin makes and revokes keys and users of a running gateway, and the log names the admin', async () => {
   const [edge] = ports;
-  const made = await ask(edge, '/keys', keys.admin, 'POST', {
+  const made = await ask(edge, '/api/v1/keys', keys.admin, 'POST', {
     subject: 'new',
     groups: ['people'],
     expires: '1d',
     note: 'for the test',
   });
-  expect(made.status).toBe(201);
+  expect(made.status).toBe(200);
   const { id, key } = JSON.parse(made.text) as { readonly id: string; readonly key: string };
   await expect
     .poll(
@@ -219,7 +223,9 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
   expect((await ask(edge, '/status', key)).status).toBe(200);
   // A key that is restricted to some tools or endpoints permits no administration, whatever roles its caller has.
   for (const some of [{ tools: ['up/echo'] }, { endpoints: ['/mcp'] }]) {
-    const narrow = JSON.parse((await ask(edge, '/keys', keys.admin, 'POST', { subject: 'admin', ...some })).text) as {
+    const narrow = JSON.parse(
+      (await ask(edge, '/api/v1/keys', keys.admin, 'POST', { subject: 'admin', ...some })).text,
+    ) as {
       readonly id: string;
       readonly key: string;
     };
@@ -229,15 +235,15 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
           (await new RawClient(gateway.url, { authorization: `Bearer ${narrow.key}` }).initialize('2025-11-25')).status,
       )
       .toBe(200);
-    expect((await ask(edge, '/keys', narrow.key)).status).toBe(403);
+    expect((await ask(edge, '/api/v1/keys', narrow.key)).status).toBe(403);
     if ('tools' in some)
-      expect(JSON.parse((await ask(edge, '/keys', keys.admin)).text)).toContainEqual(
-        expect.objectContaining({ id: narrow.id, tools: ['up/echo'] }),
-      );
+      expect(
+        (JSON.parse((await ask(edge, '/api/v1/keys', keys.admin)).text) as { readonly keys: object[] }).keys,
+      ).toContainEqual(expect.objectContaining({ id: narrow.id, tools: ['up/echo'] }));
   }
-  expect((await ask(edge, `/keys/${id}`, keys.admin, 'DELETE')).status).toBe(200);
+  expect((await ask(edge, `/api/v1/keys/${id}`, keys.admin, 'DELETE')).status).toBe(200);
   await expect.poll(async () => (await ask(edge, '/status', key)).status).toBe(401);
-  expect((await ask(edge, '/users', keys.admin, 'POST', { name: 'bob', password })).status).toBe(201);
+  expect((await ask(edge, '/api/v1/users', keys.admin, 'POST', { name: 'bob', password })).status).toBe(200);
   const client = await OAuthClient.register(front.url);
   let tokens: Tokens | undefined;
   await expect
@@ -253,7 +259,7 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
   expect((await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status).toBe(
     200,
   );
-  expect((await ask(edge, '/users/bob', keys.admin, 'DELETE')).status).toBe(200);
+  expect((await ask(edge, '/api/v1/users/bob', keys.admin, 'DELETE')).status).toBe(200);
   // The consents of a removed user end at once.
   await expect
     .poll(
@@ -263,22 +269,26 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
     .toBe(401);
   expect((await client.refresh(fresh)).body).toMatchObject({ error: 'invalid_grant' });
   for (const [path, method, body] of [
-    ['/keys', 'POST', { subject: '' }],
-    ['/keys', 'POST', { subject: 'x', expires: 'soon' }],
-    ['/keys', 'POST', { subject: 'x', tools: ['!up/echo'] }],
-    ['/keys/none', 'DELETE', undefined],
-    ['/users', 'POST', { name: 'c', password: 'short' }],
+    ['/api/v1/keys', 'POST', { subject: '' }],
+    ['/api/v1/keys', 'POST', { subject: 'x', expires: 'soon' }],
+    ['/api/v1/keys', 'POST', { subject: 'x', tools: ['!up/echo'] }],
+    ['/api/v1/keys/none', 'DELETE', undefined],
+    ['/api/v1/users', 'POST', { name: 'c', password: 'short' }],
   ] as const) {
-    expect((await ask(edge, path, keys.admin, method, body)).status).toBe(422);
+    expect((await ask(edge, path, keys.admin, method, body)).status).toBe(400);
   }
   await gateway.edge.line(new RegExp(`"act":"keys.create","by":"omnibus:keys\\|admin".*"key":"${id}"`));
   for (const secret of [key, password, keys.admin]) expect(gateway.edge.output()).not.toContain(secret);
   expect(
     (
-      await fetch(`http://${edge}/keys`, {
+      await fetch(`http://${edge}/api/v1/keys`, {
         method: 'POST',
         body: '{"subject":"x"}',
-        headers: { authorization: `Bearer ${keys.admin}`, origin: 'https://evil.example' },
+        headers: {
+          authorization: `Bearer ${keys.admin}`,
+          origin: 'https://evil.example',
+          'x-omnibus-console': '1',
+        },
       })
     ).status,
   ).toBe(403);
@@ -287,7 +297,7 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
 it('when there is no admin any more, the sealing key gives access, and roles that are then configured count at once', async () => {
   const [edge, session, backend] = ports;
   await gateway.configure(adminsOf({}));
-  await expect.poll(async () => (await ask(edge, '/keys', keys.admin)).status).toBe(403);
+  await expect.poll(async () => (await ask(edge, '/api/v1/keys', keys.admin)).status).toBe(403);
   expect(
     await run(['recover', '--admin', edge, '--config', gateway.configFile], {
       OMNIBUS_SEALING_KEY: Buffer.alloc(32, 7).toString('base64'),
@@ -299,13 +309,13 @@ it('when there is no admin any more, the sealing key gives access, and roles tha
   const { status, output } = await run(['recover', '--admin', edge, '--config', gateway.configFile], sealing);
   expect(status).toBe(0);
   const token = /^oma_\S+$/m.exec(output)?.[0] ?? '';
-  expect((await ask(edge, '/keys', token)).status).toBe(200);
+  expect((await ask(edge, '/api/v1/keys', token)).status).toBe(200);
   // The token is valid for one process only.
   expect((await ask(session, '/status', token)).status).toBe(401);
   expect(gateway.edge.output()).toContain('somebody with the sealing key has become admin');
   expect(gateway.edge.output()).not.toContain(token);
   await gateway.configure(adminsOf(roles));
-  await expect.poll(async () => (await ask(edge, '/keys', keys.admin)).status).toBe(200);
+  await expect.poll(async () => (await ask(edge, '/api/v1/keys', keys.admin)).status).toBe(200);
 });
 
 it('an operator can have the configuration read again, and is told what is wrong with it', async () => {
@@ -369,9 +379,10 @@ it('by default, programs of the machine may read the status and reload, over TLS
   await plain.edge.line(new RegExp(`console {3}https://${admin}/`));
   expect((await over('/healthz'))[0]).toBe(200);
   expect((await over('/status'))[1]).toContain('"role": "all"');
-  expect((await over('/reload', 'POST'))[0]).toBe(200);
-  expect(await over('/keys', 'POST')).toEqual([403, expect.stringContaining('auth.admin.roles')]);
-  expect(await over('/keys')).toEqual([403, expect.stringContaining('auditor or admin')]);
+  const change = { 'x-omnibus-console': '1' };
+  expect((await over('/api/v1/reload', 'POST', change))[0]).toBe(200);
+  expect(await over('/api/v1/keys', 'POST', change)).toEqual([403, expect.stringContaining('auth.admin.roles')]);
+  expect(await over('/api/v1/keys')).toEqual([403, expect.stringContaining('auditor or admin')]);
   // A proxy on this machine forwards a request of another machine.
   for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip'])
     expect(await over('/status', 'GET', { [header]: '203.0.113.9' })).toEqual([

@@ -95,7 +95,14 @@ describe('in one process', () => {
         expect(reasonOf(await call('missing'))).toBe('tool.unknown');
         await client.request('resources/read', { uri: 'up://one' });
       }
-      expect((await fetch(`http://${await gateway.admin(gateway.edge)}/reload`, { method: 'POST' })).status).toBe(200);
+      expect(
+        (
+          await fetch(`http://${await gateway.admin(gateway.edge)}/api/v1/reload`, {
+            method: 'POST',
+            headers: { 'x-omnibus-console': '1' },
+          })
+        ).status,
+      ).toBe(200);
       await end(gateway.edge, 'SIGTERM');
     }
     const entries = await recordsIn(records);

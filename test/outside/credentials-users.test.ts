@@ -271,8 +271,11 @@ describe.each(shapesOfLane)('%s,', (shape) => {
     expect(addressIn(await of('ben').old.callTool('old__whose'))).not.toBe('');
     const admin = await gateway.admin(gateway.edge);
     expect(
-      ((await (await fetch(`http://${admin}/connections`)).json()) as { readonly connections: readonly object[] })
-        .connections,
+      (
+        (await (await fetch(`http://${admin}/api/v1/connections`)).json()) as {
+          readonly connections: readonly object[];
+        }
+      ).connections,
     ).toHaveLength(3);
   });
 

@@ -87,7 +87,7 @@ describe('several processes,', () => {
 
   const call = async (user: User, mark: string): Promise<string> =>
     textOf(await (clients.get(user) as RawClient).callTool('whose', { mark }));
-  const asked = async (path: string): Promise<unknown> => (await fetch(`http://${admin}/${path}`)).json();
+  const asked = async (path: string): Promise<unknown> => (await fetch(`http://${admin}/api/v1/${path}`)).json();
   const status = (): Promise<Status> => asked('vault') as Promise<Status>;
   const connections = async (): Promise<readonly { readonly principal: string; readonly owner?: string }[]> =>
     ((await asked('connections')) as { readonly connections: readonly { readonly principal: string }[] }).connections;

@@ -111,11 +111,11 @@ describe('tokens of providers', () => {
     const sent = { authorization: `Bearer ${await token}` };
     const { status, body } = await new RawClient(gateway.url, sent).initialize('2025-11-25');
     if (status !== 200) return `${status} ${body}`;
-    const asked = await fetch(`http://${await gateway.admin(gateway.edge)}/whoami`, { headers: sent });
+    const asked = await fetch(`http://${await gateway.admin(gateway.edge)}/api/v1/whoami`, { headers: sent });
     const { name, roles } =
       asked.status === 200
         ? ((await asked.json()) as { readonly name: string; readonly roles: readonly string[] })
-        : { name: (await asked.text()).split(' ', 1)[0], roles: [] };
+        : { name: ((await asked.json()) as { readonly problem: string }).problem.split(' ', 1)[0], roles: [] };
     return `${name?.split('|')[1] ?? ''} ${roles.join()}`.trim();
   }
 

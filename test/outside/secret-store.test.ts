@@ -98,7 +98,9 @@ it('`omnibus reload` reads secrets again', async () => {
   await gateway.configure(configOf({ refresh: 0 }));
   await expect.poll(status).not.toContain('"late"');
   vault.put('one', { key: third });
-  expect((await fetch(`http://${admin}/reload`, { method: 'POST' })).status).toBe(200);
+  expect(
+    (await fetch(`http://${admin}/api/v1/reload`, { method: 'POST', headers: { 'x-omnibus-console': '1' } })).status,
+  ).toBe(200);
   await one.initialized.until(3);
   expect(one.authorizations.has(`Bearer ${third}`)).toBe(true);
 });

@@ -394,8 +394,6 @@ async function everything(): Promise<Written> {
     ]),
     '/status',
     '/metrics',
-    '/vault',
-    '/connections',
     '/',
   ];
   for (const [index, admin] of admins.entries())

@@ -212,7 +212,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     expect(said).toContain('"ours"');
     expect(said).not.toMatch(/theirs|"sessions"/);
     expect((await fetch(`http://${admin}/status`, { headers: headersOf('ann') })).status).toBe(403);
-    for (const path of ['/keys', '/blocks']) expect((await ask(admin, path)).status).toBe(403);
+    for (const path of ['/api/v1/keys', '/api/v1/blocks']) expect((await ask(admin, path)).status).toBe(403);
   });
 
   it('a quota holds over all session workers, says when it begins anew, and counts only what was executed', async () => {
@@ -298,7 +298,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     expect(
       jsonShapes['usage']?.safeParse(JSON.parse((await asOps('usage', '--by', 'tool', '--json')).output)).data,
     ).toMatchObject({ sums: expect.arrayContaining([expect.objectContaining({ name: 'ours/act-ours' })]) as object[] });
-    const own = await (await fetch(`http://${admin}/usage`, { headers: headersOf('looker') })).text();
+    const own = await (await fetch(`http://${admin}/api/v1/usage`, { headers: headersOf('looker') })).text();
     expect(own).toContain('act-ours');
     expect(own).not.toMatch(/una|bob|theirs/);
   });

@@ -33,5 +33,15 @@ export const connectionRevoked = z.object({
     .boolean()
     .optional()
     .describe('Left out where the issuer takes no tokens back, or could not be asked.'),
+  wasUnreadable: z.boolean().optional().describe('Its issuer was not asked, since a key of the vault is missing.'),
 });
 export type ConnectionRevoked = z.output<typeof connectionRevoked>;
+
+export const forgotten = z.object({
+  count: z.number(),
+  notRevoked: z.number().describe('How many of them their issuers did not take back.'),
+});
+export const userGone = z.strictObject({
+  user: z.string().min(1).max(255).describe('The subject of the user.'),
+  issuer: z.string().min(1).max(512).optional().describe('Needed where several issuers have a user of this name.'),
+});

@@ -19,6 +19,7 @@ import {
 } from './state.ts';
 import { connectQuery, connectWays } from './connect.ts';
 import { connectionRevoked, connections } from './connections.ts';
+import { operatorOperations } from './operators.ts';
 import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
 import { callPage, calls, failures, payloads, replay, stateTopics, watchFilter } from './traffic.ts';
@@ -172,6 +173,7 @@ export const operations = {
     summary: 'Revokes a connection, `SERVER|PRINCIPAL`, here and at its issuer. Its user is asked to sign in again.',
     answer: connectionRevoked,
   },
+  ...operatorOperations,
   configuration: {
     method: 'get',
     path: '/configuration',

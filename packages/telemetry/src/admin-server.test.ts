@@ -19,16 +19,6 @@ beforeEach(async () => {
     notReady: () => [],
     status: () => ({ role: 'all' }),
     guard: ({ headers }) => (headers['x-refused'] === undefined ? undefined : { status: 401, text: 'who is it?\n' }),
-    routes: [
-      { name: 'things', method: 'POST', act: 'reload', run: ({ body }) => ({ status: 200, text: body }) },
-      {
-        name: 'things',
-        method: 'DELETE',
-        act: 'reload',
-        hasRest: true,
-        run: ({ rest }) => ({ status: 200, text: String(rest) }),
-      },
-    ],
     sites: [
       {
         covers: (path) => path.startsWith('/site'),
@@ -87,12 +77,10 @@ it('probes and Prometheus ask by whatever name they know', async () => {
   expect((await ask('/healthz', 'localhost', 'HEAD')).status).toBe(200);
 });
 
-it('whoever is refused gets neither status nor metrics nor an act, and is told of health all the same', async () => {
+it('whoever is refused gets neither status nor metrics, and is told of health all the same', async () => {
   for (const [path, method] of [
     ['/status', 'GET'],
     ['/metrics', 'GET'],
-    ['/things', 'POST'],
-    ['/things/1', 'DELETE'],
   ] as const)
     expect((await ask(path, 'localhost', method, { 'x-refused': 'yes' })).status).toBe(401);
   for (const path of ['/healthz', '/readyz'])
@@ -104,25 +92,6 @@ it('a site answers its own paths, under the names the port may be called by, and
   expect((await ask('/site/a', 'evil.example.com')).status).toBe(403);
   expect((await ask('/site/broken', 'localhost')).status).toBe(500);
   expect(faults).toEqual(['a request to the admin port failed']);
-});
-
-it('an act is what its method and path say, is told a bounded text, and is done for no web page', async () => {
-  expect(await ask('/things', 'localhost', 'POST', { body: 'hello' })).toEqual({ status: 200, body: 'hello' });
-  expect(await ask('/things/a%2Fb', 'localhost', 'DELETE')).toEqual({ status: 200, body: 'a/b' });
-  expect((await ask('/things/%', 'localhost', 'DELETE')).status).toBe(400);
-  expect(await ask('/things', 'localhost', 'GET')).toMatchObject({
-    status: 405,
-    body: expect.stringContaining('POST') as string,
-  });
-  expect((await ask('/things/1/2', 'localhost', 'DELETE')).status).toBe(404);
-  expect((await ask('/things', 'localhost', 'POST', { body: 'x'.repeat(20_000) })).status).toBe(413);
-  for (const header of [
-    { origin: 'https://evil.example' },
-    { origin: 'null' },
-    { 'sec-fetch-site': 'cross-site' },
-    { 'sec-fetch-site': 'same-site' },
-  ])
-    expect((await ask('/things', 'localhost', 'POST', header as Readonly<Record<string, string>>)).status).toBe(403);
 });
 
 it('connections that are reset, or say no HTTP, end nothing but themselves', async () => {
@@ -150,7 +119,6 @@ it('what fails while it is asked for is answered, and the port goes on', async (
     allowedHosts: [],
     notReady: () => [],
     guard: () => undefined,
-    routes: [],
     status: () => {
       throw new Error('a bug');
     },

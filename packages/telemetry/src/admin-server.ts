@@ -5,32 +5,12 @@ import { isIP, type AddressInfo, type Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { AdminAct } from './admin-acts.ts';
 import type { Metrics } from './metrics.ts';
-import { maxSmallBodyBytes, readSmallBody } from './small-body.ts';
 
 export interface AdminAnswer {
   readonly status: number;
   readonly text: string;
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** A request that was admitted. */
-export interface AdminExchange {
-  readonly request: IncomingMessage;
-  /** What follows the name in the path: the id in `/keys/ID`. */
-  readonly rest: string | undefined;
-  /** Text of at most `maxSmallBodyBytes` bytes. */
-  readonly body: string;
-}
-
-export interface AdminRoute {
-  /** The first part of the path: `keys`. */
-  readonly name: string;
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  readonly act: AdminAct;
-  /** Whether something follows the path. */
-  readonly hasRest?: boolean;
-  readonly run: (exchange: AdminExchange) => AdminAnswer | Promise<AdminAnswer>;
 }
 
 /** Answers some of the paths itself, with pages and streams. Only `Host` is checked before; every other check is its own. */
@@ -60,7 +40,6 @@ export interface AdminOptions {
     path: string,
     act: AdminAct,
   ) => AdminAnswer | undefined | Promise<AdminAnswer | undefined>;
-  readonly routes: readonly AdminRoute[];
   /** Asked in this order, after the paths that are open to any `Host` and before all others. */
   readonly sites?: readonly AdminSite[];
   /** Called when something throws unexpectedly. */
@@ -89,7 +68,7 @@ const maxConnections = 128;
 /** A connection without traffic is closed after this time, also one whose answer is not read. */
 const stillMs = 30_000;
 
-/** Serves `/metrics` for Prometheus, `/status` for `omnibus status`, `/healthz` (the process answers), `/readyz` (it can serve), and the acts and sites it is given. */
+/** Serves `/metrics` for Prometheus, `/status` for `omnibus status`, `/healthz` (the process answers), `/readyz` (it can serve), and the sites it is given. */
 export async function startAdminServer(options: AdminOptions): Promise<AdminServer> {
   const { host, port, tls, onFault } = options;
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
@@ -165,61 +144,19 @@ async function answer(
     return 'answered';
   }
   if (isRead && path === '/status') return (await guard(request, url, 'status')) ?? json(200, status(request));
-  return answerRoute(request, path, options);
-}
-
-/** Answers a request to a path that is neither a page nor one of the four that every process has. */
-async function answerRoute(
-  request: IncomingMessage,
-  path: string,
-  { guard, routes }: AdminOptions,
-): Promise<AdminAnswer> {
-  const { method = '', url = '/', headers } = request;
-  const [, name = '', rest, ...more] = path.split('/');
-  const here =
-    more.length > 0
-      ? []
-      : routes.filter((route) => route.name === name && (rest !== undefined) === (route.hasRest ?? false));
-  const route = here.find((each) => each.method === (method === 'HEAD' ? 'GET' : method));
-  if (route === undefined) {
-    const allow = ['/healthz', '/readyz', '/metrics', '/status'].includes(path)
-      ? 'GET, HEAD'
-      : here.map((each) => each.method).join(', ');
-    if (allow !== '') return { status: 405, text: `${path} takes ${allow}\n`, headers: { allow } };
-    return {
-      status: 404,
-      text: `this port serves ${['/metrics', '/status', '/healthz', '/readyz', ...new Set(routes.map((each) => `/${each.name}`))].join(', ')}\n`,
-    };
-  }
-  // Another site's page can send a form to any address; browsers say where such a request comes from.
-  if (route.method !== 'GET' && (headers.origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none'))
-    return { status: 403, text: 'no web page may do this\n' };
-  const refusal = await guard(request, url, route.act);
-  if (refusal !== undefined) return refusal;
-  const body = route.method === 'GET' ? '' : await readSmallBody(request);
-  if (body === undefined)
-    return { status: 413, text: `a request may have ${maxSmallBodyBytes} bytes\n`, headers: { connection: 'close' } };
-  const decoded = rest === undefined ? undefined : decodedPart(rest);
-  if (rest !== undefined && decoded === undefined) return { status: 400, text: 'the address is malformed\n' };
-  return route.run({ request, rest: decoded, body });
+  if (['/healthz', '/readyz', '/metrics', '/status'].includes(path))
+    return { status: 405, text: `${path} takes GET, HEAD\n`, headers: { allow: 'GET, HEAD' } };
+  return { status: 404, text: 'this port serves /api/v1, /metrics, /status, /healthz, /readyz\n' };
 }
 
 /** An answer as JSON. */
-export function json(status: number, value: unknown): AdminAnswer {
+function json(status: number, value: unknown): AdminAnswer {
   return {
     status,
     text: `${JSON.stringify(value, null, 2)}\n`,
     type: 'application/json',
     headers: { 'cache-control': 'no-store' },
   };
-}
-
-function decodedPart(part: string): string | undefined {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return undefined; // The client is told that the address is malformed.
-  }
 }
 
 /** A page that rebinds its DNS name to this machine sends that name as Host; an address cannot be rebound. */

@@ -14,9 +14,9 @@ export type {
   UpstreamLoad,
   UpstreamState,
 } from './upstream-metrics.ts';
-export { json, startAdminServer, writeAnswer } from './admin-server.ts';
+export { startAdminServer, writeAnswer } from './admin-server.ts';
 export type { AdminAct } from './admin-acts.ts';
-export type { AdminAnswer, AdminExchange, AdminOptions, AdminRoute, AdminServer, AdminSite } from './admin-server.ts';
+export type { AdminAnswer, AdminOptions, AdminServer, AdminSite } from './admin-server.ts';
 export { Failures } from './tap/failures.ts';
 export { maxWatches, shownTag, Tap } from './tap/tap.ts';
 export type { TapPart } from './tap/tap.ts';

@@ -1,22 +1,20 @@
 /** The admin port of a process: what is served there, to whom, and over what. */
 import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
-import { consoleMode, enabledServers, type Config } from '@omnibus/config';
+import { consoleMode, type Config } from '@omnibus/config';
 import type { Edge } from '@omnibus/edge';
 import { adminTlsFilesOf, followTls, readTls, type Authenticator, type SealingKeys } from '@omnibus/identity';
 import { listenProblem } from '@omnibus/lifecycle';
 import { startAdminServer, type AdminOptions, type AdminServer, type Faults, type Logger } from '@omnibus/telemetry';
 import { AdminAccess } from './access.ts';
 import { recordAct } from './act-records.ts';
-import { adminRoutes, type Reloaded } from './acts.ts';
 import { openAdminApi, type OpenApiOptions } from './api/open-api.ts';
 import { consoleSite, issuersOf, pageFolder } from './console-site.ts';
-import { connectionsRoutes } from './connections.ts';
-import { meteringRoutes, type Kept } from './metering.ts';
+import type { Kept } from './api/metering-handlers.ts';
+import type { Reloaded } from './api/operator-handlers.ts';
 import { Recovery } from './recovery.ts';
 import { statusFor, type ProcessStatus } from './status.ts';
 import { trySite } from './try-site.ts';
-import { vaultRoutes } from './vault.ts';
 
 export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notReady' | 'onFault'> {
   /** The configuration as it is now. */
@@ -54,8 +52,13 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
     | 'sealingKeys'
     | 'status'
     | 'baseFolder'
-    | 'blocks'
+    | 'kept'
+    | 'recovery'
+    | 'reload'
+    | 'faults'
+    | 'audit'
     | 'edgeBus'
+    | 'userId'
   >;
 }
 
@@ -96,7 +99,12 @@ export async function openAdmin({
     config,
     baseFolder,
     edgeBus,
-    blocks: () => kept()?.blocks,
+    userId,
+    kept,
+    recovery,
+    reload,
+    faults,
+    audit,
     access,
     metrics,
     log,
@@ -135,19 +143,6 @@ export async function openAdmin({
       tls: files === undefined ? undefined : readTls(files),
       guard: access.guard,
       status: (request) => statusFor(status(), config(), access.of(request).tenant),
-      routes: [
-        ...adminRoutes({ config, baseFolder, access, recovery, reload, log, faults, metrics, audit }),
-        ...meteringRoutes({
-          access,
-          kept,
-          hasServer: (name) => enabledServers(config()).has(name),
-          log,
-          metrics,
-          audit,
-        }),
-        ...connectionsRoutes({ access, bus: edgeBus, userId, log, metrics, audit }),
-        ...vaultRoutes({ access, assembly: api.assembly, log, metrics, audit }),
-      ],
     });
   } catch (error) {
     const isOfAddress = /^(bind|listen|getaddrinfo)$/.test((error as NodeJS.ErrnoException).syscall ?? '');

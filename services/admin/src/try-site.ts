@@ -22,10 +22,9 @@ import { writeAnswer, type AdminAnswer, type AdminSite, type Logger, type Metric
 import type { z } from 'zod';
 import type { AdminAccess } from './access.ts';
 import { recordAct } from './act-records.ts';
-import { read } from './acts.ts';
 import { ApiProblem } from './api/api-problem.ts';
 import { apiHeaders, refuseForeign } from './api/security.ts';
-import { refuseByMode } from './api/site.ts';
+import { readShape, refuseByMode } from './api/site.ts';
 import { TryDesk } from './try-desk.ts';
 import type { Attempt, TryRun } from './try-run.ts';
 import { streamAttempt } from './try-stream.ts';
@@ -201,11 +200,7 @@ function objectOf(text: string, what: string): JsonObject {
 
 /** @throws {ApiProblem} */
 function given<Value>(shape: z.ZodType<Value>, body: string): Value {
-  try {
-    return read(shape, body);
-  } catch (error) {
-    throw new ApiProblem('invalid', (error as Error).message);
-  }
+  return readShape(shape, objectOf(body, 'the body'), 'the body');
 }
 
 /** @throws {ApiProblem} */

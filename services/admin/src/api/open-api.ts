@@ -1,6 +1,7 @@
 /** The API of one process: its own state, the questions to all processes, and the answers made from both. */
 import { openApi, stateTopics, type Configuration, type Overview, type StateTopic } from '@omnibus/admin-api';
-import type { Blocks, Bus } from '@omnibus/bus';
+import type { Bus } from '@omnibus/bus';
+import { enabledServers } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { version, type AdminQuestion, type AdminAnswer } from '@omnibus/protocol';
 import type { AdminAct, AdminSite, Failures, Logger } from '@omnibus/telemetry';
@@ -28,6 +29,9 @@ import { LogReaders } from './log-readers.ts';
 import { historyOf, RateHistory } from './rate-history.ts';
 import { replayOf } from './replay.ts';
 import type { TapDesk } from './tap-desk.ts';
+import { operatorHandlers, type OperatorHandlersOptions } from './operator-handlers.ts';
+import { meteringHandlers, type Kept } from './metering-handlers.ts';
+import { vaultHandlers } from './vault-handlers.ts';
 import { approvalsFor, trustHandlers } from './trust-handlers.ts';
 import { vaultQuestions } from './vault-desk.ts';
 import type { SealingKeys } from '@omnibus/identity';
@@ -36,15 +40,16 @@ import { configurationFor } from './shown-config.ts';
 import type { RuleCompiler } from '../policy/decisions.ts';
 import { Watches } from './watch.ts';
 
-export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<ApiSiteOptions, 'handlers'> {
+export interface OpenApiOptions
+  extends Omit<ProcessDeskOptions, 'more'>, Omit<ApiSiteOptions, 'handlers'>, OperatorHandlersOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly history: ConfigHistory;
   readonly rules: RuleCompiler;
   readonly tapDesk: TapDesk;
   readonly failures: Failures;
-  /** Undefined while the process is starting. */
-  readonly blocks: () => Blocks | undefined;
+  /** What is stored on the bus; undefined while the process is starting. */
+  readonly kept: () => Kept | undefined;
   /** Folder that relative paths of the configuration are resolved against. */
   readonly baseFolder: string;
   /** Undefined in a process that has not opened one. */
@@ -56,14 +61,14 @@ export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<A
   readonly sealingKeys: SealingKeys | undefined;
   /** Undefined in a process that serves no clients. */
   readonly edgeBus: () => Bus | undefined;
+  /** The id of a user who is in the file of this issuer now. */
+  readonly userId: (issuer: string, subject: string) => string | undefined;
 }
 
 export interface Api {
   readonly site: AdminSite;
   /** What this process answers when all are asked. */
   readonly answer: (question: AdminQuestion) => Promise<AdminAnswer>;
-  /** Undefined while the process is starting. */
-  readonly assembly: () => Assembly | undefined;
   /** Asks and answers over the bus from now on. */
   start(bus: Bus): Promise<void>;
   stop(): void;
@@ -104,7 +109,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
   const board = (): Board => {
     if (assembly === undefined)
       throw new ApiProblem('starting', 'the process is starting, and has no bus yet', '/readyz says what it waits for');
-    return new Board({ process: own, config, assembly, history, pauses: () => pausesOf(options.blocks()) });
+    return new Board({ process: own, config, assembly, history, pauses: () => pausesOf(options.kept()?.blocks) });
   };
   const policyBoard = new PolicyBoard({
     process: own,
@@ -275,7 +280,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
     },
     pause: async ({ request, given, query: { forMs, because } }) => {
       const { servers } = await board().servers();
-      const done = await pauseServer(options.blocks(), {
+      const done = await pauseServer(options.kept()?.blocks, {
         server: given,
         isKnown: servers.some(({ name }) => name === given),
         by: access.of(request).name,
@@ -286,7 +291,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
       return done;
     },
     resume: async ({ request, given }) => {
-      const done = await resumeServer(options.blocks(), given);
+      const done = await resumeServer(options.kept()?.blocks, given);
       note(request, 'resume', { server: given });
       return done;
     },
@@ -336,7 +341,10 @@ export function openAdminApi(options: OpenApiOptions): Api {
     replay: async ({ given, query }) =>
       replayOf(await callBoard().call(given), query.server, (asked) => board().catalogue(asked)),
     failures: () => callBoard().failures(),
-    ...connectionHandlers({ config, edgeBus: options.edgeBus, note }),
+    ...connectionHandlers({ config, edgeBus: options.edgeBus, userId: options.userId, note }),
+    ...meteringHandlers({ access, kept: options.kept, hasServer: (name) => enabledServers(config()).has(name), note }),
+    ...operatorHandlers(options),
+    ...vaultHandlers({ assembly: assembled, note }),
     ...trustHandlers({ access, approvals, definitions, note, denied: options.denied }),
     watch,
     openapi: () => Promise.resolve({ ...openApi(version) }),
@@ -344,7 +352,6 @@ export function openAdminApi(options: OpenApiOptions): Api {
   return {
     site: apiSite({ ...options, handlers }),
     answer: desk.answer,
-    assembly: () => assembly,
     async start(bus) {
       const made = new Assembly({ bus, wheel, log, answer: desk.answer });
       await made.start();

@@ -90,6 +90,23 @@ const acts: Readonly<Record<OperationName, AdminAct>> = {
   definitions: 'definitions.list',
   serverDefinitions: 'definitions.list',
   approve: 'definitions.approve',
+  forget: 'connections.change',
+  whoami: 'whoami',
+  reload: 'reload',
+  keys: 'keys.list',
+  makeKey: 'keys.change',
+  revokeKey: 'keys.change',
+  users: 'users.list',
+  setUser: 'users.change',
+  removeUser: 'users.change',
+  blocks: 'blocks.list',
+  block: 'blocks.change',
+  unblock: 'blocks.change',
+  usage: 'usage',
+  vault: 'vault.status',
+  rotateVault: 'vault.rotate',
+  recovery: 'recovery',
+  recover: 'recovery',
 };
 
 const routes = Object.entries<Operation>(operations).map(([name, { method, path }]) => ({
@@ -157,7 +174,7 @@ async function serve(
       return done;
     };
     const { [idempotencyHeader]: key } = request.headers;
-    const answer = await (isChange && key !== undefined
+    const answer = await (isChange && key !== undefined && operation.isRepeatable !== false
       ? repeated.once(String(key), access.of(request).name, actOf(request, body), act)
       : act());
     if (answer !== undefined)
@@ -223,7 +240,7 @@ function queryOf(name: OperationName, url: string): unknown {
     );
   const twice = given.find(([parameter], index) => given.findIndex(([other]) => other === parameter) !== index)?.[0];
   if (twice !== undefined) throw new ApiProblem('invalid', `${twice}: expected once`);
-  return query === undefined ? {} : read(query, Object.fromEntries(given), '');
+  return query === undefined ? {} : readShape(query, Object.fromEntries(given), '');
 }
 
 /** @throws {ApiProblem} for a change whose content does not fit its schema; a change that carries nothing may have any. */
@@ -236,10 +253,11 @@ function bodyOf(name: OperationName, text: string): unknown {
   } catch {
     throw new ApiProblem('invalid', 'this change carries a JSON object', `${base}/openapi.json describes it`);
   }
-  return read(body, said, 'the body');
+  return readShape(body, said, 'the body');
 }
 
-function read(schema: z.ZodType, value: unknown, whole: string): unknown {
+/** @param whole names the value in the problem. @throws {ApiProblem} if it does not fit the schema. */
+export function readShape<Value>(schema: z.ZodType<Value>, value: unknown, whole: string): Value {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new ApiProblem(

@@ -2,6 +2,7 @@
  * The answers of one process to questions about its vault: the names of its keys, the entries that cannot be decrypted, and the switch to another key.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { vaultReport } from '@omnibus/admin-api';
 import { z } from 'zod';
 import type { VaultOperations, VaultReport } from '@omnibus/credentials';
 import type { Question } from './process-desk.ts';
@@ -11,16 +12,6 @@ const maxListed = 500;
 /** After this time the answer says that the re-encryption still continues, since the asking process waits six seconds. */
 const rotateMs = 5_000;
 
-const name = z.object({ id: z.string(), check: z.string() });
-export const vaultReport = z.object({
-  current: z.string().optional(),
-  keys: z.array(name.extend({ entries: z.number() })),
-  makesKeys: z.boolean(),
-  lostCount: z.number(),
-  lost: z.array(
-    z.object({ server: z.string(), principal: z.string(), key: z.string().optional(), issuer: z.string().optional() }),
-  ),
-});
 export type ShownVault = z.output<typeof vaultReport>;
 
 export const rotated = z.object({

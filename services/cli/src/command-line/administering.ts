@@ -1,6 +1,7 @@
 /** Commands that change the state of a running gateway. */
 import { Option, type Command } from 'commander';
-import type { ActOptions, RecoverOptions } from '../commands/administer.ts';
+import type { RecoverOptions } from '../commands/administer.ts';
+import type { ApiOptions } from '../commands/api.ts';
 import type { BlockOptions, UsageOptions } from '../commands/metering.ts';
 import { shared } from './shared-options.ts';
 
@@ -15,7 +16,7 @@ export function addAdmin(program: Command): void {
   command('reload', 'make a running gateway read its configuration again')
     .option(...shared.signedIn)
     .option(...shared.tokens)
-    .action(async (options: ActOptions) => {
+    .action(async (options: ApiOptions) => {
       const { reload } = await import('../commands/administer.ts');
       await reload(options);
     });
@@ -41,12 +42,12 @@ export function addAdmin(program: Command): void {
   ask(command('unblock', 'end a block'))
     .argument('<kind>', kinds)
     .argument('<name>', 'which one')
-    .action(async (kind: string, name: string, options: ActOptions) => {
+    .action(async (kind: string, name: string, options: ApiOptions) => {
       const { unblock } = await import('../commands/metering.ts');
       await unblock(kind, name, options);
     });
 
-  ask(command('blocks', 'show who and what is blocked')).action(async (options: ActOptions) => {
+  ask(command('blocks', 'show who and what is blocked')).action(async (options: ApiOptions) => {
     const { showBlocks } = await import('../commands/metering.ts');
     await showBlocks(options);
   });

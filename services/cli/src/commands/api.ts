@@ -9,7 +9,7 @@ import {
   type ProblemReason,
 } from '@omnibus/admin-api';
 import { CommandProblem, type Exit } from '@omnibus/client';
-import { openAdmin, unknownAdvice, type AskOptions } from './administer.ts';
+import { openAdmin, unknownAdvice, type AskOptions } from './admin-port.ts';
 
 export interface ApiOptions extends AskOptions {
   readonly json?: boolean;

@@ -5,7 +5,8 @@ import { alignColumns } from '../output/table.ts';
 import { answer, answerJson, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import { credentials, type TargetOptions } from '../client/open.ts';
-import { askAdmin, type AskOptions } from './administer.ts';
+import type { AskOptions } from './admin-port.ts';
+import { askApi } from './api.ts';
 
 export interface ConnectionsOptions
   extends Omit<AskOptions, 'admin'>, Pick<TargetOptions, 'url' | 'header' | 'tokens'> {
@@ -19,16 +20,7 @@ const defaultUrl = 'http://127.0.0.1:7300/mcp';
 
 export function listConnections(options: ConnectionsOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    const {
-      connections = [],
-      total = 0,
-      problem,
-    } = (await asked(options, 'GET', '/connections')) as {
-      readonly connections?: readonly ConnectionRow[];
-      readonly total?: number;
-      readonly problem?: string;
-    };
-    if (problem !== undefined) throw new CommandProblem('unreachable', problem);
+    const { connections, total } = await listed(options);
     if (options.json === true) answerJson({ connections, total });
     else if (connections.length === 0) answer('nothing is connected\n');
     else {
@@ -60,14 +52,7 @@ export function revokeConnection(
         '--principal and --admin go together: your own connections are revoked without both',
         { advice: '"omnibus connections list --admin HOST:PORT" shows principals.' },
       );
-    const done = (await asked(
-      options,
-      'DELETE',
-      principal === undefined
-        ? `/connections/${encodeURIComponent(server)}`
-        : `/connections/${encodeURIComponent(`${server}|${principal}`)}`,
-    )) as { readonly isRevoked?: boolean; readonly wasUnreadable?: boolean; readonly problem?: string };
-    if (done.problem !== undefined) throw new CommandProblem('unreachable', done.problem);
+    const done = await revoked(server, principal, options);
     const words =
       done.wasUnreadable === true
         ? 'its issuer was not asked, since a key of the vault is missing: the tokens are gone here, and good there until they end'
@@ -94,10 +79,10 @@ export function removeConnections({
         'usage',
         '--admin is missing: what a user has connected is removed by an operator, at the admin port of a process that serves clients',
       );
-    const { count, notRevoked } = (await asked({ ...options, admin }, 'POST', '/connections', { user, issuer })) as {
-      readonly count: number;
-      readonly notRevoked: number;
-    };
+    const { count, notRevoked } = await askApi({ ...options, admin }, 'forget', '/connections', 'POST', {
+      user,
+      issuer,
+    });
     if (options.json === true) answerJson({ user, count, notRevoked });
     else
       answer(
@@ -109,22 +94,55 @@ export function removeConnections({
   });
 }
 
-async function asked(
-  options: ConnectionsOptions,
-  method: 'GET' | 'DELETE' | 'POST',
-  path: string,
-  body?: object,
-): Promise<unknown> {
-  const { admin } = options;
-  if (admin === undefined) return askGateway(options, method, path);
-  return JSON.parse((await askAdmin({ ...options, admin }, method, path, body)).text);
+interface Listed {
+  readonly connections: readonly ConnectionRow[];
+  readonly total: number;
 }
 
-async function askGateway(
-  options: ConnectionsOptions,
-  method: 'GET' | 'DELETE' | 'POST',
-  path: string,
-): Promise<unknown> {
+async function listed({ admin, ...options }: ConnectionsOptions): Promise<Listed> {
+  if (admin === undefined) {
+    const said = (await askGateway(options, 'GET', '/connections')) as Partial<Listed> & { readonly problem?: string };
+    if (said.problem !== undefined) throw new CommandProblem('unreachable', said.problem);
+    return { connections: said.connections ?? [], total: said.total ?? 0 };
+  }
+  const { connections, total } = await askApi({ ...options, admin }, 'connections', '/connections');
+  return {
+    total,
+    connections: connections.map(
+      ({ id: _id, since, ...row }) => ({ ...row, since: since === undefined ? 0 : Date.parse(since) }) as ConnectionRow,
+    ),
+  };
+}
+
+interface Revoked {
+  /** Whether the issuer has taken the tokens back; undefined where it takes none back. */
+  readonly isRevoked?: boolean | undefined;
+  readonly wasUnreadable?: boolean | undefined;
+}
+
+/** @param principal whose connection it is; undefined for the caller's own. */
+async function revoked(
+  server: string,
+  principal: string | undefined,
+  { admin = '', ...options }: ConnectionsOptions,
+): Promise<Revoked> {
+  if (principal === undefined) {
+    const said = (await askGateway(options, 'DELETE', `/connections/${encodeURIComponent(server)}`)) as Revoked & {
+      readonly problem?: string;
+    };
+    if (said.problem !== undefined) throw new CommandProblem('unreachable', said.problem);
+    return said;
+  }
+  const { isRevokedAtIssuer: isRevoked, wasUnreadable } = await askApi(
+    { ...options, admin },
+    'revoke',
+    `/connections/${encodeURIComponent(`${server}|${principal}`)}`,
+    'DELETE',
+  );
+  return { isRevoked, wasUnreadable };
+}
+
+async function askGateway(options: ConnectionsOptions, method: 'GET' | 'DELETE', path: string): Promise<unknown> {
   const url = options.url ?? process.env['OMNIBUS_URL'] ?? defaultUrl;
   if (!URL.canParse(url) || !/^https?:/.test(url))
     throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);

@@ -5,7 +5,7 @@ import { alignColumns } from '../output/table.ts';
 import { answer, answerEither, answerJson, notice, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import type { InputOptions } from '../output/terminal.ts';
-import type { AskOptions } from './administer.ts';
+import type { AskOptions } from './admin-port.ts';
 import { askApi } from './api.ts';
 import { needConsent } from './approvals.ts';
 

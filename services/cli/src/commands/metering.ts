@@ -1,24 +1,25 @@
 /** Blocks and unblocks callers, keys, clients, tools and servers at an admin port, and shows blocks and what callers have used. */
-import { blockKinds, printable, type BlockRecord, type UsageRow } from '@omnibus/protocol';
+import type { AnswerOf } from '@omnibus/admin-api';
+import { blockKinds, printable, type BlockKind } from '@omnibus/protocol';
 import { parseDuration } from '@omnibus/config';
 import { alignColumns } from '../output/table.ts';
 import { answerEither, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
-import { askAdmin, type ActOptions } from './administer.ts';
+import { askApi, queryOf, type ApiOptions } from './api.ts';
 
-export interface BlockOptions extends ActOptions {
+export interface BlockOptions extends ApiOptions {
   readonly for?: string;
   readonly because?: string;
 }
 
-export interface UsageOptions extends ActOptions {
+export interface UsageOptions extends ApiOptions {
   readonly days: string;
   readonly by: 'caller' | 'team' | 'tool' | 'tenant' | 'server';
 }
 
 export function block(kind: string, name: string, { for: lasts, because, ...options }: BlockOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    if (!(blockKinds as readonly string[]).includes(kind))
+    if (!isKind(kind))
       throw new CommandProblem('usage', `expected one of ${blockKinds.join(', ')}, not ${JSON.stringify(kind)}`);
     const forMs = lasts === undefined ? undefined : parseDuration(lasts);
     if (lasts !== undefined && (forMs === undefined || forMs <= 0))
@@ -26,29 +27,33 @@ export function block(kind: string, name: string, { for: lasts, because, ...opti
         'usage',
         `--for: expected a time such as "30m", "1h" or "168h", not ${JSON.stringify(lasts)}`,
       );
-    const { text } = await askAdmin(options, 'POST', '/blocks', { kind, name, forMs, because }, 'usage');
-    answerEither(options.json, { kind, name, isBlocked: true }, text);
-    return 'done';
-  });
-}
-
-export function unblock(kind: string, name: string, options: ActOptions): Promise<void> {
-  return runCommand(options.json, async () => {
-    const { text } = await askAdmin(
-      options,
-      'DELETE',
-      `/blocks/${encodeURIComponent(`${kind}:${name}`)}`,
-      undefined,
-      'usage',
+    const { until, isServerKnown } = await askApi(options, 'block', '/blocks', 'POST', { kind, name, forMs, because });
+    const server = kind === 'tool' ? name.split('/', 1)[0] : name;
+    const note = isServerKnown ? '' : `; there is no server ${JSON.stringify(server)} now`;
+    answerEither(
+      options.json,
+      { kind, name, isBlocked: true },
+      `${kind} ${printable(name)} is blocked${until === undefined ? '' : ` until ${dateOf(until)}`}${note}\n`,
     );
-    answerEither(options.json, { kind, name, isBlocked: false }, text);
     return 'done';
   });
 }
 
-export function showBlocks({ json = false, ...options }: ActOptions): Promise<void> {
+export function unblock(kind: string, name: string, options: ApiOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    await askApi(options, 'unblock', `/blocks/${encodeURIComponent(`${kind}:${name}`)}`, 'DELETE');
+    answerEither(
+      options.json,
+      { kind, name, isBlocked: false },
+      `${kind} ${printable(name)} is not blocked any more\n`,
+    );
+    return 'done';
+  });
+}
+
+export function showBlocks({ json = false, ...options }: ApiOptions): Promise<void> {
   return runCommand(json, async () => {
-    const blocks = JSON.parse((await askAdmin(options, 'GET', '/blocks')).text) as readonly BlockRecord[];
+    const { blocks } = await askApi(options, 'blocks', '/blocks');
     const rows = blocks.map(({ kind, name, by, at, until, because, isPause }) => [
       isPause === true ? 'server (paused)' : kind,
       printable(name),
@@ -70,8 +75,7 @@ export function showBlocks({ json = false, ...options }: ActOptions): Promise<vo
 
 export function showUsage({ json = false, days, by, ...options }: UsageOptions): Promise<void> {
   return runCommand(json, async () => {
-    const { text } = await askAdmin(options, 'GET', `/usage?days=${encodeURIComponent(days)}`);
-    const used = JSON.parse(text) as readonly UsageRow[];
+    const { rows: used } = await askApi(options, 'usage', `/usage${queryOf({ days })}`);
     const sums = summed(used, by);
     const rows = sums.map(({ name, calls, failed, bytes }) => [
       printable(name),
@@ -89,6 +93,10 @@ export function showUsage({ json = false, days, by, ...options }: UsageOptions):
     return 'done';
   });
 }
+
+type UsageRow = AnswerOf<'usage'>['rows'][number];
+
+const isKind = (text: string): text is BlockKind => (blockKinds as readonly string[]).includes(text);
 
 interface Sum {
   readonly name: string;

@@ -2,12 +2,14 @@
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { MemoryBus } from '@omnibus/bus';
 import { printable } from '@omnibus/protocol';
-import { shownVault, type RotateAnswer, type VaultAnswer } from '@omnibus/admin';
+import { shownVault } from '@omnibus/admin';
+import type { Vault, VaultRotated } from '@omnibus/admin-api';
 import { answer, answerJson, notice, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import { alignColumns } from '../output/table.ts';
 import type { VaultOperations } from '@omnibus/credentials';
-import { askAdmin, type AskOptions } from './administer.ts';
+import type { AskOptions } from './admin-port.ts';
+import { askApi } from './api.ts';
 import { findConfigFile, needSettings } from './settings.ts';
 
 export interface VaultOptions extends Omit<AskOptions, 'admin'> {
@@ -22,18 +24,22 @@ const shownLost = 20;
 
 export function showVault(options: VaultOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    const report = await asked<VaultAnswer>(options, 'GET', undefined, async (vaults) => ({
-      ...shownVault(await vaults.report()),
-      processes: [],
-      missing: [],
-    }));
+    const report = await asked<Vault>(
+      options,
+      (admin) => askApi(admin, 'vault', '/vault'),
+      async (vaults) => ({
+        ...shownVault(await vaults.report()),
+        processes: [],
+        missing: [],
+      }),
+    );
     if (options.json === true) answerJson(report);
     else answer(`${inWords(report)}\n`);
     return 'done';
   });
 }
 
-function inWords({ current, keys, makesKeys, lostCount, lost, processes, missing }: VaultAnswer): string {
+function inWords({ current, keys, makesKeys, lostCount, lost, processes, missing }: Vault): string {
   const newest = keys[0]?.id;
   const lacking = processes.filter((each) => keys.some(({ id }) => !each.keys.includes(id)));
   return [
@@ -78,10 +84,14 @@ function inWords({ current, keys, makesKeys, lostCount, lost, processes, missing
 
 export function rotateVault({ key, ...options }: VaultOptions & { readonly key?: string }): Promise<void> {
   return runCommand(options.json, async () => {
-    const done = await asked<RotateAnswer>(options, 'POST', { key }, async (vaults) => ({
-      isGoingOn: false,
-      ...(await vaults.rotate(key)),
-    }));
+    const done = await asked<VaultRotated>(
+      options,
+      (admin) => askApi(admin, 'rotateVault', '/vault', 'POST', { key }),
+      async (vaults) => ({
+        isGoingOn: false,
+        ...(await vaults.rotate(key)),
+      }),
+    );
     if (options.json === true) answerJson(done);
     else if (done.isGoingOn)
       answer(
@@ -98,13 +108,12 @@ export function rotateVault({ key, ...options }: VaultOptions & { readonly key?:
 /** Asks a running gateway; where none was named and none runs on this machine, opens the file of the vault. */
 async function asked<Answer>(
   options: VaultOptions,
-  method: 'GET' | 'POST',
-  body: object | undefined,
+  running: (options: AskOptions) => Promise<Answer>,
   alone: (vaults: VaultOperations) => Promise<Answer>,
 ): Promise<Answer> {
   const { admin = defaultAdmin } = options;
   try {
-    return JSON.parse((await askAdmin({ ...options, admin }, method, '/vault', body)).text) as Answer;
+    return await running({ ...options, admin });
   } catch (error) {
     const isNobody = error instanceof CommandProblem && error.exit === 'unreachable';
     if (

@@ -12,9 +12,9 @@ import {
   summary,
   call,
   line,
+  vaultReport,
 } from '@omnibus/admin-api';
 import { z } from 'zod';
-import { vaultReport } from '@omnibus/admin';
 
 const text = z.string();
 const count = z.int();

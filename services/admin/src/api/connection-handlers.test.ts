@@ -1,12 +1,11 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { MemoryBus, subjects } from '@omnibus/bus';
+import { loadConfig } from '@omnibus/config';
 import { principalOf } from '@omnibus/identity';
 import type { ConnectCommand } from '@omnibus/protocol';
-import { createLogger, Metrics } from '@omnibus/telemetry';
-import type { AdminAccess } from './access.ts';
-import { connectionsRoutes } from './connections.ts';
+import { connectionHandlers } from './connection-handlers.ts';
 
 it('what a user has connected is ended under the principal that the user has, with the id in the file', async () => {
   const bus = new MemoryBus(({ what }) => expect.fail(what));
@@ -15,19 +14,18 @@ it('what a user has connected is ended under the principal that the user has, wi
     heard.push(command);
     reply({ kind: 'forgotten', count: 0, notRevoked: 0 });
   });
-  const routes = connectionsRoutes({
-    access: { of: () => ({ name: 'test|ann', roles: ['admin'], facts: undefined }) } as unknown as AdminAccess,
-    bus: () => bus,
+  const loaded = loadConfig({ file: 'test', text: '{}', env: {}, readFile: () => '' });
+  if (!('config' in loaded)) expect.fail('the configuration is wrong');
+  const { forget } = connectionHandlers({
+    config: () => loaded.config,
+    edgeBus: () => bus,
     userId: (issuer, subject) => (issuer === 'https://own.example' && subject === 'ben' ? 'second' : undefined),
-    log: createLogger({ level: 'silent', format: 'json' }),
-    metrics: new Metrics({ processMetrics: false }),
-    audit: () => undefined,
+    note: () => undefined,
   });
-  const route = routes.find(({ method }) => method === 'POST');
   const principals: unknown[] = [];
   for (const issuer of ['https://own.example', 'https://other.example']) {
     const request = { socket: new Socket(), headers: {} } as IncomingMessage;
-    await route?.run({ request, rest: undefined, body: JSON.stringify({ user: 'ben', issuer }) });
+    await forget({ request, response: {} as ServerResponse, given: '', query: {}, body: { user: 'ben', issuer } });
     const command = heard.at(-1);
     principals.push(command?.kind === 'forget' ? command.principal : command);
   }
