@@ -3,7 +3,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
-import { openStreamJournal, type Bus, type Journal } from '@omnibus/bus';
+import { openStreamJournal, type Bus } from '@omnibus/bus';
 import { isLoopback, type Config } from '@omnibus/config';
 import { followTls, readTls, type TlsFiles } from '@omnibus/identity';
 import { listenProblem, type DeadlineWheel } from '@omnibus/lifecycle';
@@ -13,7 +13,6 @@ import {
   newWorkerId,
   pathBelow,
   type GatewayFault,
-  type StreamEntry,
   type StreamId,
   type WorkerId,
 } from '@omnibus/protocol';
@@ -71,7 +70,6 @@ export class Edge {
   readonly #port: number;
   /** The path below which the gateway stands. */
   readonly #base: string;
-  #streams: Journal<StreamEntry> | undefined;
   #endTls: (() => Promise<void>) | undefined;
   /** Connections over TLS, since the server's own list lacks those that are still in their handshake. */
   readonly #sockets = new Set<Socket>();
@@ -125,7 +123,6 @@ export class Edge {
           : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLocal },
       writers: new Set(),
-      streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
   }
@@ -165,7 +162,7 @@ export class Edge {
    */
   async start(): Promise<string> {
     const { bus } = this.#options;
-    if (bus.isShared) this.#streams = await openStreamJournal(bus, this.#options.log);
+    if (bus.isShared) this.#router.keepStreams(await openStreamJournal(bus, this.#options.log));
     await this.#followTls();
     await this.#delivery.start();
     this.#server.listen(this.#port, this.#host.replace(/^\[|\]$/g, ''));

@@ -1,5 +1,6 @@
 /** Callers of an edge at which callers are not authenticated: all are anonymous. */
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Config } from '@omnibus/config';
 import { anonymous, type Caller, type EndpointName } from '@omnibus/protocol';
 import type { Callers, Sender } from './callers.ts';
@@ -30,7 +31,7 @@ export class AnonymousCallers implements Callers {
     const { addresses } = this;
     if (this.#asksForNetworks)
       return new AnonymousSender({ principal: anonymous, endpoint, address: addresses.exact(request) }, addresses);
-    const sender = new AnonymousSender({ principal: anonymous, endpoint }, addresses);
+    const sender = new AnonymousSender({ principal: anonymous, endpoint }, addresses, new WeakMap());
     if (this.#kept.size < maxKept) this.#kept.set(endpoint, sender);
     return sender;
   }
@@ -52,13 +53,26 @@ class AnonymousSender implements Sender {
   readonly caller: Caller;
   readonly tenant: undefined;
   readonly #addresses: ClientAddresses;
+  /** By connection, since the address of a client without a proxy does not change; undefined for a sender of one request. */
+  readonly #byConnection: WeakMap<Socket, Caller> | undefined;
 
-  constructor(caller: Caller, addresses: ClientAddresses) {
+  constructor(caller: Caller, addresses: ClientAddresses, byConnection?: WeakMap<Socket, Caller>) {
     this.caller = caller;
     this.#addresses = addresses;
+    this.#byConnection = byConnection;
   }
 
   byOrigin(request: IncomingMessage): Caller {
+    const { socket, headers } = request;
+    const isForwarded = headers.forwarded !== undefined || headers['x-forwarded-for'] !== undefined;
+    const known = isForwarded ? undefined : this.#byConnection?.get(socket);
+    if (known !== undefined) return known;
+    const caller = this.#at(request);
+    if (!isForwarded && socket.remoteAddress !== undefined) this.#byConnection?.set(socket, caller);
+    return caller;
+  }
+
+  #at(request: IncomingMessage): Caller {
     const [origin, client] = [this.#addresses.originOf(request), this.#addresses.clientOf(request)];
     return {
       ...this.caller,

@@ -35,8 +35,6 @@ export interface PostOptions {
   readonly sessions: SessionAddresses;
   readonly writing: EventWriterOptions;
   readonly nextStreamId: () => StreamId;
-  /** The journal of streams that clients may resume; undefined where nothing outlives the process. */
-  readonly streams: () => Journal<StreamEntry> | undefined;
 }
 
 type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
@@ -44,17 +42,22 @@ type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
 export class PostEndpoint {
   readonly #options: PostOptions;
   readonly #answering: PostAnswerOptions;
+  /** The journal of streams that clients may resume; undefined where nothing outlives the process. */
+  #streams: Journal<StreamEntry> | undefined;
   #isDraining = false;
 
   constructor(options: PostOptions) {
     this.#options = options;
-    const { streams } = options;
     this.#answering = {
       ...options.writing,
       gate: options.gate,
       opened: (session, stream, requests) =>
-        streams()?.append(subjects.stream(session, stream), { kind: 'opened', requests }),
+        this.#streams?.append(subjects.stream(session, stream), { kind: 'opened', requests }),
     };
+  }
+
+  keepStreams(journal: Journal<StreamEntry> | undefined): void {
+    this.#streams = journal;
   }
 
   /** Refuses new sessions, and requests without one, from now on. */
@@ -321,7 +324,7 @@ export class PostEndpoint {
   #newStream({ request }: Arrival, answers?: JsonRpcId): EventStream {
     const id = this.#options.nextStreamId();
     // Where nothing outlives the process, nobody comes back to a stream that is not known.
-    const isNamed = answers !== undefined && this.#options.streams() !== undefined;
+    const isNamed = answers !== undefined && this.#streams !== undefined;
     return { id: isNamed ? requestStream(id, answers) : id, isPrimed: hasPrimedStreams(request.headers) };
   }
 }

@@ -29,8 +29,6 @@ export interface RouterOptions extends EventSourceOptions {
   readonly endpoints: Endpoints;
   /** The open event streams. */
   readonly writers: Set<EventWriter>;
-  /** The journal of streams that clients may resume; undefined where nothing outlives the process. */
-  readonly streams: () => Journal<StreamEntry> | undefined;
 }
 
 export class Router {
@@ -67,6 +65,11 @@ export class Router {
       metrics.unreadBytes.set(gate.unread.bytes);
       metrics.bodyBytes.set(gate.bodies.used);
     });
+  }
+
+  /** Opens streams that clients may resume, from now on. Without it, nothing outlives the process. */
+  keepStreams(journal: Journal<StreamEntry> | undefined): void {
+    this.#posts.keepStreams(journal);
   }
 
   /** Refuses new sessions from now on; requests of existing sessions are still served. */

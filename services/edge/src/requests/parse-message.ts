@@ -26,11 +26,8 @@ export type ParsedBody =
 export function parseMessage(body: Uint8Array | string, limits: Limits): ParsedBody {
   const read = readJson(body, limits.maxBodyBytes, limits);
   if (read.kind === 'refused') return refuse(fault(read.reason, read.problem));
-  return Array.isArray(read.value) ? parseBatch(read.value, limits) : parseSingle(read.value);
-}
-
-function parseSingle(value: unknown): ParsedBody {
-  const classified = classify(value);
+  if (Array.isArray(read.value)) return parseBatch(read.value, limits);
+  const classified = classify(read.value);
   if (classified.kind === 'invalid') return refuse(fault('message.invalid', classified.problem), classified.id);
   return { kind: 'single', message: classified };
 }

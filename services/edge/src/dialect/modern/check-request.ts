@@ -65,11 +65,11 @@ function headerProblem({ method, params }: JsonRpcRequest, headers: IncomingHttp
 
 /** The `Mcp-Param-*` headers, which the session service compares with the arguments of the tool. */
 export function readParameterHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      name.startsWith(parameterPrefix) && typeof value === 'string'
-        ? [[name.slice(parameterPrefix.length), value]]
-        : [],
-    ),
-  );
+  const found: Record<string, string> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    if (name.startsWith(parameterPrefix) && typeof value === 'string')
+      Object.defineProperty(found, name.slice(parameterPrefix.length), { value, enumerable: true });
+  }
+  return found;
 }
