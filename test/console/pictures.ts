@@ -1,11 +1,14 @@
-/** Takes the screenshots of the console for the README and docs/how-to/console.md, of a running gateway: `npm run pictures`. No test compares them. */
+/**
+ * Takes the screenshots of the console for the README and docs/how-to/console.md, of a running gateway: `npm run pictures`. No test compares them.
+ * With OMNIBUS_PICTURES=FOLDER it takes all views instead, at three widths in both themes, with a crash, forty faults, ten thousand tools and a gateway that hangs.
+ */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { startGateway } from '../support/gateway.ts';
 import { fixturePath, root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { Upstream } from '../support/upstream.ts';
+import { tool, Upstream } from '../support/upstream.ts';
 import { chromiumPath, launch, openConsole } from './browser.ts';
 
 interface Picture {
@@ -156,9 +159,10 @@ async function wait(): Promise<void> {
   void client.callTool('shop__close_shop', { until: 'spring' }).catch(() => undefined);
 }
 
+const every = process.env['OMNIBUS_PICTURES'];
 const browser = await launch();
 const address = await gateway.admin(gateway.edge);
-for (const { name, hash, colorScheme, act } of pictures) {
+for (const { name, hash, colorScheme, act } of every === undefined ? pictures : []) {
   if (name === 'approvals') await wait();
   const seen = await openConsole(browser, address, { colorScheme, viewport: { width: 1080, height: 720 } });
   const { page, complaints } = seen;
@@ -169,5 +173,51 @@ for (const { name, hash, colorScheme, act } of pictures) {
   if (complaints.length > 0) throw new Error(`the console complains: ${complaints.join('; ')}`);
   await seen.close();
 }
+if (every !== undefined) await takeAll(every);
 await browser.close();
-console.log(`${pictures.map(({ name }) => `docs/pictures/${name}.png`).join(', ')} are new`);
+if (every === undefined) console.log(`${pictures.map(({ name }) => `docs/pictures/${name}.png`).join(', ')} are new`);
+
+/** All views with much in them, at three widths in both themes, and what the page shows while the gateway hangs. */
+async function takeAll(to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  await using big = await Upstream.start({
+    tools: Array.from({ length: 10_000 }, (_, number) => tool(`tool-${String(number).padStart(5, '0')}`)),
+  });
+  const faults = Object.fromEntries(
+    Array.from({ length: 40 }, (_, number) => [`broken-${number}`, { url: `http://127.0.0.1:9/${number}/mcp` }]),
+  );
+  const crash = { command: 'node', args: ['-e', 'console.error("Error: API_KEY is missing"); process.exit(1)'] };
+  await gateway.configure({ access, mcpServers: { ...config.mcpServers, big: { url: big.url }, crash, ...faults } });
+  await client.untilTools((names) => names.includes('big__tool-00000'));
+  const seen = await openConsole(browser, address, {});
+  const shoot = async (name: string): Promise<void> => {
+    for (const colorScheme of ['light', 'dark'] as const)
+      for (const width of [1280, 800, 360]) {
+        await seen.page.emulateMedia({ colorScheme });
+        await seen.page.setViewportSize({ width, height: 800 });
+        await seen.page.screenshot({ path: join(to, `${name}-${width}-${colorScheme}.png`), animations: 'disabled' });
+      }
+  };
+  const hashes = [
+    ...['overview', 'servers', 'servers/crash', 'servers/shop', 'calls', 'sessions', 'topology', 'catalogue'],
+    ...['catalogue/shop__order', 'try', 'try/shop__order', 'try/shop__praise?kind=prompt', 'connect', 'connect/cursor'],
+    ...['connections', 'approvals', 'trust', 'policy', 'audit', 'configuration'],
+  ];
+  for (const hash of hashes) {
+    await seen.page.goto(`http://${address}/#/${hash}`);
+    await seen.page.locator('main h1').waitFor();
+    await seen.page
+      .locator('main .waiting')
+      .first()
+      .waitFor({ state: 'detached', timeout: 5_000 })
+      .catch(() => undefined);
+    await shoot(hash.replaceAll(/[^a-z_]+/g, '-'));
+  }
+  await seen.page.goto(`http://${address}/#/overview`);
+  gateway.edge.kill('SIGSTOP');
+  await seen.page.getByText(/not updated for/).waitFor({ timeout: 60_000 });
+  await shoot('hang');
+  gateway.edge.kill('SIGCONT');
+  await seen.close();
+  console.log(`all views are in ${to}`);
+}

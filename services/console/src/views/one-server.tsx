@@ -5,6 +5,7 @@ import { post, problemWords } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { LogWatch } from '../api/logs.ts';
 import { Ago, Command, Confirm, Empty, Shown } from '../parts/basics.tsx';
+import { useBrought } from '../parts/brought.ts';
 import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
 import { Rates } from '../parts/rates.tsx';
@@ -20,6 +21,7 @@ export function OneServer({ name }: { readonly name: string }) {
   const [asking, setAsking] = useState<'restart' | 'pause'>();
   const [done, setDone] = useState<string>();
   const { mayChange } = may();
+  const brought = useBrought();
   const restart = async (): Promise<string> => {
     const { done: by, of } = await post<Restarted>(`servers/${encodeURIComponent(name)}/restart`);
     refresh();
@@ -40,7 +42,7 @@ export function OneServer({ name }: { readonly name: string }) {
     refresh();
   };
   return (
-    <section class="detail" aria-label={`Server ${name}`}>
+    <section class="detail" ref={brought} aria-label={`Server ${name}`}>
       <h2>{name}</h2>
       <Shown live={page}>
         {(value) => (

@@ -5,6 +5,7 @@ import { remove } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { Confirm, Empty, Heading, Shown } from '../parts/basics.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
+import { useBrought } from '../parts/brought.ts';
 import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
@@ -173,13 +174,14 @@ function One({ name, ended }: { readonly name: string; readonly ended: (said: st
   const page = useLive<SessionPage>(`sessions/${encodeURIComponent(name)}`);
   const [isAsking, setAsking] = useState(false);
   const { mayChange } = may();
+  const brought = useBrought();
   const end = async (): Promise<string> => {
     await remove<Ended>(`sessions/${encodeURIComponent(name)}`);
     refresh();
     return 'The session has ended. Its client opens another when it asks again.';
   };
   return (
-    <section class="detail" aria-label="Session">
+    <section class="detail" ref={brought} aria-label="Session">
       <h2>
         Session <code>{name}</code>
       </h2>

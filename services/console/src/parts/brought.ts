@@ -1,0 +1,13 @@
+/** Brings what was chosen in a long list into view. */
+import type { RefObject } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+/** @returns the reference of an element that the page scrolls to where it begins below what is seen. */
+export function useBrought(): RefObject<HTMLElement | null> {
+  const element = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const top = element.current?.getBoundingClientRect().top ?? 0;
+    if (top > innerHeight * 0.7) element.current?.scrollIntoView({ block: 'start' });
+  }, []);
+  return element;
+}
