@@ -175,3 +175,9 @@ profiles:
     expect(problemsOf('mcpServers:\n  a: {')[0]).toMatch(/^omnibus\.yaml:\d+:\d+: not YAML or JSON: /);
   });
 });
+
+it.each(['', '# nothing yet\n'])('a file without an option, %j, is a configuration with defaults', (text) => {
+  expect(loadConfig({ file: 'omnibus.yaml', text, env: {}, readFile: () => '' })).toMatchObject({
+    config: { mcpServers: {} },
+  });
+});

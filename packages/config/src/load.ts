@@ -84,7 +84,7 @@ function loadOwn(source: ConfigSource, before: ReadDocument): LoadResult {
   const problems: ConfigProblem[] = [];
   const now = outdated.length === 0 ? before : readDocument(text, file);
   const read = 'faults' in now ? before : now;
-  const { value = {} } = read;
+  const value = read.value ?? {};
   const wanted = source.part === undefined || !isMap(value) ? value : source.part(value);
   for (const { path, instead, ...place } of outdated)
     if (source.part === undefined || (isMap(wanted) && Object.hasOwn(wanted, String(path[0]))))
