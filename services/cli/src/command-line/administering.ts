@@ -21,38 +21,9 @@ export function addAdmin(program: Command): void {
       await reload(options);
     });
 
-  const ask = (program: Command): Command => program.option(...shared.signedIn).option(...shared.tokens);
-  const kinds = 'user (ISSUER|SUBJECT, or key:SUBJECT), key (its id), client, tool (server/tool) or server';
+  addBlocks(command);
 
-  ask(
-    command(
-      'block',
-      'block a caller, key, client, tool or server in every process at once: its running calls are cancelled, and sessions and streams of a blocked caller end',
-    ),
-  )
-    .argument('<kind>', kinds)
-    .argument('<name>', 'which one')
-    .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is unblocked)')
-    .option('--because <text>', 'the reason, which refused callers are told')
-    .action(async (kind: string, name: string, options: BlockOptions) => {
-      const { block } = await import('../commands/metering.ts');
-      await block(kind, name, options);
-    });
-
-  ask(command('unblock', 'end a block'))
-    .argument('<kind>', kinds)
-    .argument('<name>', 'which one')
-    .action(async (kind: string, name: string, options: ApiOptions) => {
-      const { unblock } = await import('../commands/metering.ts');
-      await unblock(kind, name, options);
-    });
-
-  ask(command('blocks', 'show who and what is blocked')).action(async (options: ApiOptions) => {
-    const { showBlocks } = await import('../commands/metering.ts');
-    await showBlocks(options);
-  });
-
-  ask(command('usage', 'show what known callers have used'))
+  withToken(command('usage', 'show what known callers have used'))
     .option('--days <number>', 'how many days of UTC, today included; 62 at most', '1')
     .addOption(
       new Option('--by <what>', 'what each row sums up')
@@ -76,4 +47,40 @@ export function addAdmin(program: Command): void {
       const { recover } = await import('../commands/administer.ts');
       await recover(options);
     });
+}
+
+function withToken(command: Command): Command {
+  return command.option(...shared.signedIn).option(...shared.tokens);
+}
+
+function addBlocks(command: (name: string, description: string) => Command): void {
+  const kinds = 'user (ISSUER|SUBJECT, or key:SUBJECT), key (its id), client, tool (server/tool) or server';
+
+  withToken(
+    command(
+      'block',
+      'block a caller, key, client, tool or server in every process at once: its running calls are cancelled, and sessions and streams of a blocked caller end',
+    ),
+  )
+    .argument('<kind>', kinds)
+    .argument('<name>', 'which one')
+    .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is unblocked)')
+    .option('--because <text>', 'the reason, which refused callers are told')
+    .action(async (kind: string, name: string, options: BlockOptions) => {
+      const { block } = await import('../commands/metering.ts');
+      await block(kind, name, options);
+    });
+
+  withToken(command('unblock', 'end a block'))
+    .argument('<kind>', kinds)
+    .argument('<name>', 'which one')
+    .action(async (kind: string, name: string, options: ApiOptions) => {
+      const { unblock } = await import('../commands/metering.ts');
+      await unblock(kind, name, options);
+    });
+
+  withToken(command('blocks', 'show who and what is blocked')).action(async (options: ApiOptions) => {
+    const { showBlocks } = await import('../commands/metering.ts');
+    await showBlocks(options);
+  });
 }

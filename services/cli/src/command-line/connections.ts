@@ -23,7 +23,10 @@ export function addConnections(program: Command, start: StartGateway): void {
       const { signInFor } = await import('../commands/sign-in.ts');
       await signInFor(server, { ...options, start });
     });
+  addConnected(program);
+}
 
+function addConnected(program: Command): void {
   const connections = program
     .command('connections')
     .description('list and revoke what users have connected to servers (docs/how-to/credentials.md)');

@@ -46,6 +46,10 @@ export function addFiles(program: Command, start: StartGateway): void {
       await removeServer(name, options);
     });
 
+  addImport(command);
+}
+
+function addImport(command: (words: string, description: string) => Command): void {
   command('import', 'copy the servers of MCP clients into the configuration')
     .argument(
       '[from...]',
@@ -56,7 +60,9 @@ export function addFiles(program: Command, start: StartGateway): void {
       const { importServers } = await import('../commands/import.ts');
       await importServers(from, options.dryRun === true ? { ...options, print: true } : options);
     });
+}
 
+export function addClients(program: Command): void {
   program
     .command('clients')
     .description('list the MCP clients whose files are known, and where these are')

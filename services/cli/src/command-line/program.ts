@@ -7,7 +7,7 @@ import { addAudit } from './audit.ts';
 import { addConnections } from './connections.ts';
 import { addDefinitions } from './definitions.ts';
 import { addNats, addPod } from './deploying.ts';
-import { addFiles } from './files.ts';
+import { addClients, addFiles } from './files.ts';
 import { arrange } from './groups.ts';
 import { addKeys } from './keys.ts';
 import { addLogin } from './login.ts';
@@ -30,6 +30,7 @@ export function createProgram(start: StartGateway): Command {
   addServing(program, start);
   addChecking(program);
   addFiles(program, start);
+  addClients(program);
   addUse(program, start);
   addRunning(program);
   addWatching(program, start);

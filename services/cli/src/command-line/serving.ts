@@ -31,7 +31,11 @@ export function addServing(program: Command, start: StartGateway): void {
       const { serve } = await import('../commands/serve.ts');
       await serve({ ...options, start });
     });
+  addStdio(program, start);
+  addDoctor(program, start);
+}
 
+function addStdio(program: Command, start: StartGateway): void {
   program
     .command('stdio')
     .description('serve one client on stdin and stdout, for desktop clients that start their servers')
@@ -63,7 +67,9 @@ export function addServing(program: Command, start: StartGateway): void {
       const { serveStdio } = await import('../commands/stdio.ts');
       await serveStdio({ ...options, start });
     });
+}
 
+function addDoctor(program: Command, start: StartGateway): void {
   program
     .command('doctor')
     .description('check everything that a gateway needs, and say what is wrong and how to mend it')

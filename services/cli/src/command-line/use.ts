@@ -4,6 +4,8 @@ import type { CallOptions, UseOptions } from '../commands/use.ts';
 import type { Given, StartGateway } from '../gateway.ts';
 import { shared } from './shared-options.ts';
 
+type MakeCommand = (words: string, description: string) => Command;
+
 export function addUse(program: Command, start: StartGateway): void {
   const command = (words: string, description: string): Command =>
     program
@@ -24,7 +26,12 @@ export function addUse(program: Command, start: StartGateway): void {
       .option(...shared.noInput)
       .option(...shared.quiet)
       .option('--json', 'print the answer as JSON, exactly as it was received');
+  addTools(command, start);
+  addPrompts(command, start);
+  addResources(command, start);
+}
 
+function addTools(command: MakeCommand, start: StartGateway): void {
   command('tools', 'list tools, one on each line')
     .argument('[pattern]', 'part of a name, or a glob such as "git*"')
     .option('--schema', 'also print the schema of the arguments')
@@ -44,7 +51,9 @@ export function addUse(program: Command, start: StartGateway): void {
       const { callTool } = await import('../commands/use.ts');
       await callTool(name, words, { ...options, start });
     });
+}
 
+function addPrompts(command: MakeCommand, start: StartGateway): void {
   command('prompts', 'list prompts, one on each line')
     .argument('[pattern]', 'part of a name, or a glob')
     .action(async (pattern: string | undefined, options: Given<UseOptions>) => {
@@ -61,7 +70,9 @@ export function addUse(program: Command, start: StartGateway): void {
       const { getPrompt } = await import('../commands/use.ts');
       await getPrompt(name, words, { ...options, start });
     });
+}
 
+function addResources(command: MakeCommand, start: StartGateway): void {
   command('resources', 'list resources and resource templates, one on each line')
     .argument('[pattern]', 'part of an address, or a glob')
     .action(async (pattern: string | undefined, options: Given<UseOptions>) => {

@@ -8,16 +8,37 @@ import type { Given, StartGateway } from '../gateway.ts';
 import type { TopOptions } from '../commands/top.ts';
 import { shared } from './shared-options.ts';
 
-export function addWatching(program: Command, start: StartGateway): void {
-  const asking = (command: Command, description: string): Command =>
-    command
-      .description(description)
-      .option(...shared.admin)
-      .option(...shared.signedIn)
-      .option(...shared.tokens)
-      .option(...shared.json);
+function asking(command: Command, description: string): Command {
+  return command
+    .description(description)
+    .option(...shared.admin)
+    .option(...shared.signedIn)
+    .option(...shared.tokens)
+    .option(...shared.json);
+}
 
+export function addWatching(program: Command, start: StartGateway): void {
   const calls = program.command('calls').description('calls as they happen, and the last that failed');
+  addList(calls);
+  addCall(calls, start);
+
+  asking(program.command('logs'), 'print what a server wrote to stderr, and what became of its connection')
+    .argument('<server>', 'name of the server')
+    .option('-f, --follow', 'print further lines as they come, until you stop it')
+    .action(async (server: string, options: LogsOptions) => {
+      const { showLogs } = await import('../commands/logs.ts');
+      await showLogs(server, options);
+    });
+
+  asking(program.command('top'), 'show servers and tools by how much they are called')
+    .option('--once', 'print it once, also on a terminal')
+    .action(async (options: TopOptions) => {
+      const { showTop } = await import('../commands/top.ts');
+      await showTop(options);
+    });
+}
+
+function addList(calls: Command): void {
   asking(
     calls.command('list', { isDefault: true }),
     'list the calls that were watched lately and that failed, or follow them as they happen',
@@ -45,6 +66,9 @@ export function addWatching(program: Command, start: StartGateway): void {
       const { listCalls } = await import('../commands/calls.ts');
       await listCalls(options);
     });
+}
+
+function addCall(calls: Command, start: StartGateway): void {
   asking(calls.command('show'), 'show the way of one call through all processes')
     .argument('<tag>', 'tag of the call, or its beginning')
     .action(async (tag: string, options: ApiOptions) => {
@@ -69,20 +93,5 @@ export function addWatching(program: Command, start: StartGateway): void {
     .action(async (tag: string, options: Given<ReplayOptions>) => {
       const { replayCall } = await import('../commands/replay.ts');
       await replayCall(tag, { ...options, start });
-    });
-
-  asking(program.command('logs'), 'print what a server wrote to stderr, and what became of its connection')
-    .argument('<server>', 'name of the server')
-    .option('-f, --follow', 'print further lines as they come, until you stop it')
-    .action(async (server: string, options: LogsOptions) => {
-      const { showLogs } = await import('../commands/logs.ts');
-      await showLogs(server, options);
-    });
-
-  asking(program.command('top'), 'show servers and tools by how much they are called')
-    .option('--once', 'print it once, also on a terminal')
-    .action(async (options: TopOptions) => {
-      const { showTop } = await import('../commands/top.ts');
-      await showTop(options);
     });
 }
