@@ -41,6 +41,14 @@ export interface AuthorizationServerOptions extends Rules {
 const renewMs = 600_000;
 const metadataPaths = new Set(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']);
 
+/** What is opened before the server is made. */
+interface Opened {
+  readonly library: typeof oidc;
+  readonly secrets: Secrets;
+  readonly revocations: Revocations;
+  readonly stores: { readonly short: SealedStore; readonly long: SealedStore; readonly clients: SealedStore };
+}
+
 export class AuthorizationServer {
   readonly #options: AuthorizationServerOptions;
   readonly #secrets: Secrets;
@@ -76,21 +84,8 @@ export class AuthorizationServer {
     return server;
   }
 
-  private constructor(
-    options: AuthorizationServerOptions,
-    {
-      library,
-      secrets,
-      revocations,
-      stores,
-    }: {
-      readonly library: typeof oidc;
-      readonly secrets: Secrets;
-      readonly revocations: Revocations;
-      readonly stores: { readonly short: SealedStore; readonly long: SealedStore; readonly clients: SealedStore };
-    },
-  ) {
-    const { publicUrl, signIn, log, refreshGraceMs, serversAt } = options;
+  private constructor(options: AuthorizationServerOptions, { library, secrets, revocations, stores }: Opened) {
+    const { publicUrl, signIn, log, refreshGraceMs } = options;
     this.#options = options;
     this.#secrets = secrets;
     this.#revocations = revocations;
@@ -122,11 +117,7 @@ export class AuthorizationServer {
           policy: library.interactionPolicy,
           errors: library.errors,
           documents,
-          // The library takes an empty fragment for none (RFC 8707, 2 forbids every fragment).
-          audienceOf: (resource) =>
-            /[?#]/.test(resource) || serversAt(resource, undefined) === undefined
-              ? undefined
-              : audienceOf(resource, basePathOf(publicUrl)),
+          audienceOf: (resource) => audienceAt(resource, options),
           personOf: (subject, isAsked, signedInAt) => this.#personOf(subject, isAsked, signedInAt),
         }),
       );
@@ -353,4 +344,14 @@ function equip(provider: Provider, { metrics, log }: Pick<AuthorizationServerOpt
     if (error.expose !== true) failed(error);
   });
   provider.on('server_error', (_ctx, error) => failed(error));
+}
+
+/** The audience for a resource; undefined if it is not of this gateway. The library takes an empty fragment for none (RFC 8707, 2 forbids every fragment). */
+function audienceAt(
+  resource: string,
+  { publicUrl, serversAt }: Pick<AuthorizationServerOptions, 'publicUrl' | 'serversAt'>,
+): string | undefined {
+  return /[?#]/.test(resource) || serversAt(resource, undefined) === undefined
+    ? undefined
+    : audienceOf(resource, basePathOf(publicUrl));
 }

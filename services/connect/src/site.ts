@@ -54,6 +54,8 @@ const maxNames = 10_000;
 /** Rate limit of requests to these pages, for each IP address. */
 const rate = { burst: 60, everyMs: 1_000, maxNames };
 
+type Looked = Extract<ConnectReply, { readonly kind: 'ticket' }>;
+
 export class ConnectSite implements Site {
   readonly #options: ConnectSiteOptions;
   readonly #opened = new TokenBuckets(rate);
@@ -127,31 +129,43 @@ export class ConnectSite implements Site {
           'It was given to another user of this gateway. If somebody sent it to you, do not go on: you would let that one use what is yours.',
         ),
       );
-    const { server, host } = looked;
-    if (request.method !== 'POST') {
-      const found = await this.#ask({ kind: 'look', ticket, withIssuer: true });
-      const where =
-        found.kind === 'ticket' && found.issuer !== undefined
-          ? `${found.issuer}, where that server has its users sign in`
-          : 'where that server has its users sign in';
-      return send(
-        response,
-        200,
-        page(
-          `Sign in to ${server}`,
-          `A program of yours wants to use the server "${server}" at ${host} for you. You are sent to ${where}; what you allow there, ${proof === 'proven' ? 'only you can use here.' : 'whoever was given this address can use. At the end you are shown a code, which that program wants to know. If somebody sent you this address, do not go on.'}`,
-          { label: 'Go on' },
-        ),
-      );
-    }
+    if (request.method !== 'POST') return this.#offer(response, ticket, looked, proof === 'proven');
     if (!isOurs(request, base()))
       return send(
         response,
         403,
         page('This did not work', 'Open the address in your browser, and use the button there.'),
       );
+    return this.#begin(response, ticket, looked, proof === 'proven');
+  }
+
+  /** Shows where the user is sent. @param isProven whether the user of the ticket is known to sit at this browser. */
+  async #offer(response: ServerResponse, ticket: string, { server, host }: Looked, isProven: boolean): Promise<void> {
+    const found = await this.#ask({ kind: 'look', ticket, withIssuer: true });
+    const where =
+      found.kind === 'ticket' && found.issuer !== undefined
+        ? `${found.issuer}, where that server has its users sign in`
+        : 'where that server has its users sign in';
+    return send(
+      response,
+      200,
+      page(
+        `Sign in to ${server}`,
+        `A program of yours wants to use the server "${server}" at ${host} for you. You are sent to ${where}; what you allow there, ${isProven ? 'only you can use here.' : 'whoever was given this address can use. At the end you are shown a code, which that program wants to know. If somebody sent you this address, do not go on.'}`,
+        { label: 'Go on' },
+      ),
+    );
+  }
+
+  /** Sends the user to the issuer. */
+  async #begin(
+    response: ServerResponse,
+    ticket: string,
+    { server, principal }: Looked,
+    isProven: boolean,
+  ): Promise<void> {
     const browser = randomBytes(32).toString('base64url');
-    const begun = await this.#ask({ kind: 'begin', ticket, principal, browser, isProven: proof === 'proven' });
+    const begun = await this.#ask({ kind: 'begin', ticket, principal, browser, isProven });
     if (begun.kind !== 'leave')
       return send(
         response,

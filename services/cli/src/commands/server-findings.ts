@@ -72,20 +72,7 @@ function ofRunning(
               'It is asked again by itself. If it stays so, the server does not answer this list: look at its log, or take the capability out of what it declares.',
           },
         ]),
-    ...(strays === 0
-      ? []
-      : [
-          settings?.command === undefined
-            ? {
-                text: `it sent ${strays} times what is no MCP message, which is dropped`,
-                advice: `"omnibus logs ${server}" shows it where a gateway runs; it is to be mended in the server.`,
-              }
-            : {
-                text: `its program prints to stdout what is no MCP message: ${strays} times so far`,
-                advice:
-                  'stdout is for messages alone: have the program write its log to stderr, or turn that output off (an option such as --quiet). Each such line is dropped, and costs time.',
-              },
-        ]),
+    ...(strays === 0 ? [] : [strayFinding(server, strays, settings)]),
     ...(leftOut === 0
       ? []
       : [
@@ -118,6 +105,24 @@ function ofRunning(
     },
     ...warnings.map((each): Finding => ({ about, state: 'warning', ...each })),
   ];
+}
+
+/** What a server sends that is no message. */
+function strayFinding(
+  server: string,
+  strays: number,
+  settings: ServerConfig | undefined,
+): { readonly text: string; readonly advice: string } {
+  return settings?.command === undefined
+    ? {
+        text: `it sent ${strays} times what is no MCP message, which is dropped`,
+        advice: `"omnibus logs ${server}" shows it where a gateway runs; it is to be mended in the server.`,
+      }
+    : {
+        text: `its program prints to stdout what is no MCP message: ${strays} times so far`,
+        advice:
+          'stdout is for messages alone: have the program write its log to stderr, or turn that output off (an option such as --quiet). Each such line is dropped, and costs time.',
+      };
 }
 
 async function ofLost(

@@ -3,7 +3,7 @@
  * accepts, and the token is obtained there with a browser and a loopback redirect (RFC 8252), or with a code that is typed on another device (RFC 8628).
  */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import type { Configuration } from 'openid-client';
@@ -134,16 +134,7 @@ async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Gu
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', redirectUri);
     const isAnswer = url.pathname === path && url.searchParams.get('state') === state;
-    response
-      .writeHead(isAnswer ? 200 : 404, {
-        'content-type': 'text/html; charset=utf-8',
-        'content-security-policy': "default-src 'none'",
-        'cache-control': 'no-store',
-        connection: 'close',
-      })
-      .end(
-        `<!doctype html><html lang="en"><title>Omnibus</title><p id="${isAnswer ? 'done' : 'nothing'}">${isAnswer ? 'You may close this page and go back to the program.' : 'There is nothing here.'}</p></html>`,
-      );
+    answerBrowser(response, isAnswer);
     if (isAnswer) arrived(url);
   });
   const state = client.randomState();
@@ -185,6 +176,20 @@ async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Gu
     server.close();
     server.closeIdleConnections();
   }
+}
+
+/** @param isAnswer whether the browser came back from the sign-in, and not from elsewhere. */
+function answerBrowser(response: ServerResponse, isAnswer: boolean): void {
+  response
+    .writeHead(isAnswer ? 200 : 404, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': "default-src 'none'",
+      'cache-control': 'no-store',
+      connection: 'close',
+    })
+    .end(
+      `<!doctype html><html lang="en"><title>Omnibus</title><p id="${isAnswer ? 'done' : 'nothing'}">${isAnswer ? 'You may close this page and go back to the program.' : 'There is nothing here.'}</p></html>`,
+    );
 }
 
 /**
