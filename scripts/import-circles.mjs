@@ -20,7 +20,7 @@ export function circlesOf(files) {
   );
   const inCircle = new Set();
   const circles = [];
-  for (const file of [...files].sort()) {
+  for (const file of [...files].sort((one, other) => (one < other ? -1 : 1))) {
     if (inCircle.has(file)) continue;
     const circle = wayBack(file, imported);
     if (circle === undefined) continue;
