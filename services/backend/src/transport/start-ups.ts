@@ -1,4 +1,4 @@
-/** Programs of servers start a few at a time, so that the first are ready soon and a laptop stays usable. See docs/decisions/0056-start-ups-in-a-queue.md. */
+/** Programs of servers start a few at a time, so that the first are ready soon and a laptop stays usable. See docs/decisions/0050-start-ups-in-a-queue.md. */
 import { availableParallelism } from 'node:os';
 import PQueue from 'p-queue';
 
