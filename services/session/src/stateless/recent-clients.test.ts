@@ -43,3 +43,18 @@ it('a caller with many names, and many callers, take a bounded place, which late
   clients.note(commandOf('late', 'later'), 400_000);
   expect(clients.list(400_000)).toMatchObject([{ principal: 'later' }]);
 });
+
+it('what a client says of itself is remembered only as far as it is short', () => {
+  const clients = new RecentClients();
+  const long = 'x'.repeat(100_000);
+  for (const name of [long, `${long}y`]) clients.note(commandOf(name, 'p', { [long]: {} }), 0);
+  for (const said of [{ name: { no: 'text' } }, { name: { no: 'text' } }]) {
+    const command = commandOf(undefined);
+    const params = { _meta: { [metaKeys.clientInfo]: said } };
+    clients.note({ ...command, request: { ...command.request, params } }, 0);
+  }
+  const [one, ...others] = clients.list(1);
+  expect(one).toMatchObject({ requests: 4, declared: [] });
+  expect(one).not.toHaveProperty('client');
+  expect(others).toEqual([]);
+});

@@ -16,6 +16,10 @@ const rememberedMs = 5 * 60_000;
 const maxCallers = 500;
 const maxClients = 20;
 const maxDeclared = 50;
+/** Characters of a name, a version or a capability: longer ones are not remembered, and a client with such a name counts as one without a name. */
+const maxCharacters = 100;
+/** Milliseconds between two searches for clients to forget: where all places are taken, every request of another client would make one. */
+const searchMs = 1_000;
 
 /** One client, as operators see it. */
 export interface RecentClient {
@@ -31,8 +35,7 @@ export interface RecentClient {
 
 interface Known {
   readonly caller: Caller;
-  /** As the client writes it; undefined where it has none. */
-  readonly name: unknown;
+  readonly name: string | undefined;
   readonly info: ClientInfo | undefined;
   readonly declared: readonly string[];
   requests: number;
@@ -41,12 +44,13 @@ interface Known {
 
 export class RecentClients {
   readonly #clients = new Map<Principal, Known[]>();
+  #searchedAt = -Infinity;
 
   /** Notes a request. For a known client this allocates nothing. @param now milliseconds of a monotonic clock. */
   note({ caller, request, context }: Pick<ModernCommand, 'caller' | 'request' | 'context'>, now: number): void {
     const meta = request.params?.['_meta'];
     const said = isObject(meta) ? meta[metaKeys.clientInfo] : undefined;
-    const name = isObject(said) ? said['name'] : undefined;
+    const name = isObject(said) ? shortOf(said['name']) : undefined;
     const clients = this.#clients.get(caller.principal);
     if (clients !== undefined)
       for (const known of clients)
@@ -55,16 +59,18 @@ export class RecentClients {
           known.at = now;
           return;
         }
-    if ((clients?.length ?? 0) >= maxClients || (clients === undefined && this.#clients.size >= maxCallers))
-      this.#forget(now);
+    const isFull = clients === undefined ? this.#clients.size >= maxCallers : clients.length >= maxClients;
+    if (isFull && now - this.#searchedAt >= searchMs) this.#forget(now);
     if (clients === undefined && this.#clients.size >= maxCallers) return;
     const of = this.#clients.get(caller.principal) ?? [];
     if (of.length >= maxClients) return;
     of.push({
       caller,
       name,
-      info: clientInfoOf(said),
-      declared: Object.keys(context.capabilities).slice(0, maxDeclared),
+      info: isObject(said) ? clientInfoOf({ name, version: shortOf(said['version']) }) : undefined,
+      declared: Object.keys(context.capabilities)
+        .filter((capability) => capability.length <= maxCharacters)
+        .slice(0, maxDeclared),
       requests: 1,
       at: now,
     });
@@ -87,10 +93,16 @@ export class RecentClients {
   }
 
   #forget(now: number): void {
+    this.#searchedAt = now;
     for (const [principal, clients] of this.#clients) {
       const recent = clients.filter(({ at }) => now - at < rememberedMs);
       if (recent.length === 0) this.#clients.delete(principal);
       else if (recent.length < clients.length) this.#clients.set(principal, recent);
     }
   }
+}
+
+/** A text that may be kept. A part of a long one would keep the whole in memory. */
+function shortOf(given: unknown): string | undefined {
+  return typeof given === 'string' && given.length <= maxCharacters ? given : undefined;
 }
