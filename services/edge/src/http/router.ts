@@ -144,9 +144,11 @@ export class Router {
       const verdict = gate.callers.admit(request, path, name);
       if (!(verdict instanceof Promise)) this.#serve(arrival, path, eventSource, verdict);
       else
-        void verdict.then((found) => {
-          if (!request.socket.destroyed) arrival.run(() => this.#serve(arrival, path, eventSource, found));
-        });
+        verdict
+          .then((found) => {
+            if (!request.socket.destroyed) this.#serve(arrival, path, eventSource, found);
+          })
+          .catch((error: unknown) => arrival.failed(error));
     }
   }
 

@@ -93,9 +93,11 @@ export class WebSocketIngress {
         const verdict = callers.admit(request, target.path, endpoint);
         if (!(verdict instanceof Promise)) decide(verdict);
         else
-          void verdict.then((found) => {
-            if (!socket.destroyed) boundary.run(refuse, () => decide(found));
-          });
+          verdict
+            .then((found) => {
+              if (!socket.destroyed) decide(found);
+            })
+            .catch((error: unknown) => boundary.failed(refuse, error));
       }
     });
   }
