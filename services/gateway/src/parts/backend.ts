@@ -37,7 +37,13 @@ export const servers: Part<Backend> = {
       log: host.log.child({ role: 'backend' }),
       definitionChanged: changesOnRecord(host.of(auditing)),
     });
-    await backend.start();
+    try {
+      await backend.start();
+    } catch (error) {
+      // A part that has not started is not stopped, and programs of some servers may run.
+      await backend.stop();
+      throw error;
+    }
     let isSettled = false;
     void backend.settled().then(() => {
       isSettled = true;
