@@ -49,6 +49,16 @@ it('without a command nothing is started, and help is printed', async () => {
   expect(await omnibus('--listen', '127.0.0.1:1')).toMatchObject({ status: 64 });
 });
 
+it.each([['--help'], ['help', 'call'], ['docs']])(
+  'a reader that closes the pipe ends %s without an error',
+  async (...args) => {
+    const running = startProcess('node', [omnibusProgram, ...args], sealing);
+    running.child.stdout?.destroy();
+    const [status] = (await once(running.child, 'close')) as [number | null];
+    expect({ status, output: running.output() }).toEqual({ status: 0, output: '' });
+  },
+);
+
 it('an unknown option is an error with the nearest match', async () => {
   const { status, output } = await omnibus('serve', '--lisen', '127.0.0.1:1');
   expect(status).toBe(64);

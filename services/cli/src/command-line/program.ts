@@ -1,6 +1,7 @@
 import { version } from '@omnibus/protocol';
 import { Command } from 'commander';
 import type { StartGateway } from '../gateway.ts';
+import { answer } from '../output/outcome.ts';
 import { addAdmin } from './administering.ts';
 import { addApprovals } from './approvals.ts';
 import { addAudit } from './audit.ts';
@@ -26,6 +27,7 @@ export function createProgram(start: StartGateway): Command {
     .version(version)
     .showHelpAfterError('(omnibus --help lists the commands)')
     .showSuggestionAfterError()
+    .configureOutput({ writeOut: answer })
     .exitOverride();
   addServing(program, start);
   addChecking(program);

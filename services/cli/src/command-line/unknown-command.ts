@@ -12,7 +12,9 @@ export function unknownCommand(
 ): { readonly within: Command; readonly word: string } | undefined {
   let within = program;
   for (const word of args) {
-    if (word.startsWith('-') || word === 'help' || within.commands.length === 0) return undefined;
+    if (word.startsWith('-') || within.commands.length === 0) return undefined;
+    // The words after it name the command whose help is wanted.
+    if (word === 'help') continue;
     const next = within.commands.find((each) => each.name() === word || each.aliases().includes(word));
     if (next === undefined) return { within, word };
     within = next;

@@ -163,9 +163,13 @@ function entryOf(
   words: readonly string[],
   { url, type, header = [], env = [], cwd }: AddServerOptions,
 ): Record<string, unknown> {
-  const [first] = words;
-  const address =
-    url ?? (words.length === 1 && first !== undefined && /^(https?|wss?):\/\//.test(first) ? first : undefined);
+  const isAddress = words.length === 1 && /^[a-z][\w+.-]*:\/\//i.test(words[0] as string);
+  const [first, ...args] = isAddress ? [] : words;
+  const address = url ?? (isAddress ? words[0] : undefined);
+  if (url !== undefined && isAddress)
+    throw new CommandProblem('usage', `there are two addresses: ${JSON.stringify(words[0])} and --url`, {
+      advice: 'Leave one of them out.',
+    });
   if (address === undefined && first === undefined)
     throw new CommandProblem('usage', 'neither a program nor an address was given', {
       advice: 'omnibus add NAME -- npx -y PACKAGE, or omnibus add NAME https://HOST/mcp',
@@ -187,9 +191,16 @@ function entryOf(
     ...(env.length === 0 ? {} : { env: pairs(env, '=', '--env') }),
     ...(cwd === undefined ? {} : { cwd }),
   };
-  if (address !== undefined)
-    return { url: address, ...common, ...(header.length === 0 ? {} : { headers: pairs(header, ':', '--header') }) };
-  return { command: first, ...(words.length > 1 ? { args: words.slice(1) } : {}), ...common };
+  if (address === undefined && header.length > 0)
+    throw new CommandProblem('usage', '--header is for a server at an address, and a program was given', {
+      advice: 'Give a program what it needs with --env NAME=value.',
+    });
+  return {
+    ...(address === undefined ? {} : { url: address }),
+    ...(first === undefined ? {} : { command: first, ...(args.length > 0 ? { args } : {}) }),
+    ...common,
+    ...(header.length === 0 ? {} : { headers: pairs(header, ':', '--header') }),
+  };
 }
 
 /** Connects to the server once and prints what it offers. @throws {CommandProblem} where it cannot be connected to, unless `--yes` or the user accepts that. */

@@ -5,14 +5,22 @@ import { exits, type Exit, CommandProblem } from '@omnibus/client';
 /** Milliseconds that a failed command has to send what is pending, such as a cancellation. */
 const farewellMs = 1_000;
 
-/** Runs a command and sets the exit status. An error it throws is printed, with `json` as JSON on stdout, else on stderr. */
-export async function runCommand(json: boolean | undefined, work: () => Promise<Exit | undefined>): Promise<void> {
-  // The reader of a pipe may close it early, as `head` does; that is no failure.
+let watchesReader = false;
+
+/** Ends this process when its answer cannot be written. The reader of a pipe may close it early, as `head` does; that is no failure. */
+function endWithReader(): void {
+  if (watchesReader) return;
+  watchesReader = true;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exits.done.code);
     process.stderr.write(`omnibus: the answer could not be written: ${error.message}\n`);
     process.exit(exits.other.code);
   });
+}
+
+/** Runs a command and sets the exit status. An error it throws is printed, with `json` as JSON on stdout, else on stderr. */
+export async function runCommand(json: boolean | undefined, work: () => Promise<Exit | undefined>): Promise<void> {
+  endWithReader();
   try {
     process.exitCode = exits[(await work()) ?? 'done'].code;
   } catch (error) {
@@ -54,6 +62,7 @@ export function textOf(value: unknown): string {
 
 /** Writes to stdout, which carries the answer of a command and nothing else. */
 export function answer(text: string): void {
+  endWithReader();
   process.stdout.write(text);
 }
 

@@ -1,0 +1,55 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { addServer, type AddServerOptions } from './servers.ts';
+
+let folder: string;
+let said: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'omnibus-add-'));
+  said = '';
+  for (const stream of [process.stdout, process.stderr])
+    vi.spyOn(stream, 'write').mockImplementation((text) => {
+      said += String(text);
+      return true;
+    });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  process.exitCode = undefined;
+  rmSync(folder, { recursive: true });
+});
+
+/** @returns the file that the command wrote; undefined where it wrote none. */
+async function added(words: readonly string[], options: Partial<AddServerOptions> = {}): Promise<string | undefined> {
+  const config = join(folder, 'new.json');
+  await addServer('one', words, { config, yes: true, try: false, ...options } as AddServerOptions);
+  try {
+    return readFileSync(config, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+it('an address is one in capitals too, and one of another scheme is refused', async () => {
+  expect(JSON.parse((await added(['HTTPS://example.com/mcp'])) ?? '')).toEqual({
+    mcpServers: { one: { url: 'HTTPS://example.com/mcp' } },
+  });
+  rmSync(join(folder, 'new.json'));
+  expect(await added(['ftp://example.com/mcp'])).toBeUndefined();
+  expect(said).toContain('mcpServers.one.url: expected an http://');
+});
+
+it('a program that serves an address is written with both', async () => {
+  expect(JSON.parse((await added(['node', 'serve.js'], { url: 'http://127.0.0.1:1/mcp' })) ?? '')).toEqual({
+    mcpServers: { one: { url: 'http://127.0.0.1:1/mcp', command: 'node', args: ['serve.js'] } },
+  });
+});
+
+it('a header for a program and a second address are refused, since neither would be written', async () => {
+  expect(await added(['node', 'serve.js'], { header: ['Authorization: Bearer x'] })).toBeUndefined();
+  expect(said).toContain('--header is for a server at an address');
+  expect(await added(['http://127.0.0.1:2/mcp'], { url: 'http://127.0.0.1:1/mcp' })).toBeUndefined();
+  expect(said).toContain('there are two addresses');
+});
