@@ -4,6 +4,7 @@ import { parseDuration } from '@omnibus/config';
 import { answerEither, notice, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import { alignColumns } from '../output/table.ts';
+import type { RecentClient, SessionRow } from '@omnibus/admin-api';
 import { askApi, queryOf, type ApiOptions } from './api.ts';
 import { sayMissing } from './calls.ts';
 
@@ -21,7 +22,7 @@ export function listSessions(options: SessionsOptions): Promise<void> {
     const ask = (cursor?: string): ReturnType<typeof askApi<'sessions'>> =>
       askApi(options, 'sessions', `/sessions${queryOf({ client, endpoint, cursor })}`);
     const first = await ask();
-    const { total, missing } = first;
+    const { total, clients, missing } = first;
     const sessions = [...first.sessions];
     let { next } = first;
     for (let page = 1; next !== undefined && page < maxPages; page += 1) {
@@ -29,19 +30,23 @@ export function listSessions(options: SessionsOptions): Promise<void> {
       sessions.push(...more.sessions);
       ({ next } = more);
     }
-    const rows = sessions.map((each) => [
-      each.key,
+    const row = (each: SessionRow | RecentClient, key: string, state: string, servers: readonly string[]): string[] => [
+      key,
       printable(each.client?.name ?? '-'),
-      each.state,
+      state,
       each.revision,
       each.endpoint === '' ? '/mcp' : `/mcp/${each.endpoint}`,
       each.principal,
-      each.servers.join(', ') || '-',
+      servers.join(', ') || '-',
       each.process,
-    ]);
+    ];
+    const rows = [
+      ...sessions.map((each) => row(each, each.key, each.state, each.servers)),
+      ...clients.map((each) => row(each, '-', `${each.requests} ${each.requests === 1 ? 'request' : 'requests'}`, [])),
+    ];
     answerEither(
       options.json,
-      { sessions, total, missing },
+      { sessions, total, clients, missing },
       `${alignColumns([['SESSION', 'CLIENT', 'STATE', 'REVISION', 'ENDPOINT', 'CALLER', 'SERVERS', 'PROCESS'], ...rows])}\n`,
     );
     if (total > sessions.length) notice(`and ${total - sessions.length} more`);
