@@ -7,12 +7,13 @@ export interface NewServer {
   readonly what: string;
 }
 
-const isAddress = (what: string): boolean => /^(https?|wss?):\/\//.test(what.trim());
+const isAddress = (what: string): boolean => /^[a-z][\w+.-]*:\/\/\S*$/i.test(what.trim());
 
-/** The words of a line as a shell reads them, without variables: quotes group, and nothing else is special. */
+/** The words of a line as a shell reads them, without variables: quotes group, also inside a word, and nothing else is special. A quote that does not end is a character. */
 export function wordsOf(line: string): readonly string[] {
-  return [...line.matchAll(/(?:"([^"]*)"|'([^']*)'|([^\s"']+))/g)].map(
-    ([, double, single, bare]) => double ?? single ?? bare ?? '',
+  const words = line.match(/(?:"[^"]*"|'[^']*'|\S)+/g) ?? [];
+  return words.map((word) =>
+    word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ''),
   );
 }
 
