@@ -98,6 +98,19 @@ it('all parts prepare a configuration before the first applies it', async () => 
   expect(host.config).toBe(changed);
 });
 
+it('a part that needs time to apply a configuration holds up no other part', async () => {
+  const notes: string[] = [];
+  const isLoaded = Promise.withResolvers<void>();
+  const slow: Part = { name: 'slow', start: () => ({ offers: undefined, prepare: () => () => isLoaded.promise }) };
+  const { host, apply } = await compose(options(), [slow, noting('other', notes)]);
+  const applied = apply({ ...host.config }).then(() => notes.push('all have applied'));
+  await expect.poll(() => notes).toContain('other applies');
+  expect(notes).not.toContain('all have applied');
+  isLoaded.resolve();
+  await applied;
+  expect(notes.at(-1)).toBe('all have applied');
+});
+
 it('a configuration that a part rejects is applied by no part', async () => {
   const notes: string[] = [];
   const rejecting: Part = {

@@ -31,7 +31,8 @@ async function applyTo(host: PartHost, config: Config): Promise<void> {
   const steps = [];
   for (const { prepare } of host.started) steps.push(await prepare?.(config));
   host.config = config;
-  for (const step of steps) await step?.();
+  // All begin at once: a changed rule does not wait until a server that was removed has let go of its calls.
+  await Promise.all(steps.map(async (step) => step?.()));
 }
 
 async function stopAll(host: PartHost): Promise<void> {

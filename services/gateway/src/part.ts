@@ -27,7 +27,7 @@ export interface Started<T> {
   readonly notReady?: () => readonly string[];
   /**
    * Prepares a changed configuration.
-   * @returns the step that applies it, which runs after all parts are prepared.
+   * @returns the step that applies it. The steps of all parts begin in their order, after all are prepared, and none waits for another.
    * @throws {Error} in words for the operator; then the configuration is applied nowhere.
    */
   readonly prepare?: (config: Config) => Step | Promise<Step>;

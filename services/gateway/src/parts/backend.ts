@@ -51,7 +51,11 @@ export const servers: Part<Backend> = {
     return {
       offers: backend,
       notReady: () => (isSettled ? [] : ['servers are still connecting']),
-      prepare: (changed) => () => backend.apply(changed),
+      prepare: (changed) => async () => {
+        // Servers of the changed configuration are called with what its keys open.
+        await host.of(vaults).opened?.apply(changed);
+        await backend.apply(changed);
+      },
       stop: () => backend.stop(),
     };
   },

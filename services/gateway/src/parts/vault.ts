@@ -35,7 +35,6 @@ export const vaults: Part<LazyVaults> = {
             throw error;
           })),
       },
-      prepare: (config) => () => opened?.apply(config),
       stop: () => opened?.stop(),
     };
   },
