@@ -195,6 +195,8 @@ it('a changed configuration is applied without touching servers that did not cha
   await gateway.edge.line(/"msg":"the changed configuration is not applied"/);
   expect(await pidOf()).toBe(pid);
   expect(await inUse()).toBe(0);
+  const { output } = await omnibus('status', '--admin', await gateway.admin(gateway.edge));
+  expect(output).toMatch(/is not applied, and what was in force before stays: .*comand: unknown option/);
 
   await gateway.configure({ mcpServers: { child: { ...child, env: { NEW: '1' } }, coming: { url: upstream.url } } });
   await gateway.edge.line(/the changed configuration is applied.*/);

@@ -1,7 +1,7 @@
 /** Shows the processes of a running gateway and its servers. */
 import type { Processes, ServerRow, Servers } from '@omnibus/admin-api';
 import { printable, unfitWords, problemWords } from '@omnibus/protocol';
-import { answerEither, runCommand } from '../output/outcome.ts';
+import { answerEither, notice, runCommand } from '../output/outcome.ts';
 import { fitTable } from '../output/table.ts';
 import { askApi, type ApiOptions } from './api.ts';
 
@@ -10,9 +10,16 @@ type Seen = Pick<Processes, 'processes' | 'missing'> & Pick<Servers, 'servers'>;
 /** Shows the processes of a running gateway, as one of them reports it after asking all. The exit status is 1 when one does not answer, or reports that it cannot serve. */
 export function status(options: ApiOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    const seen = await look(options);
+    const [seen, { file, rejected }] = await Promise.all([
+      look(options),
+      askApi(options, 'configuration', '/configuration'),
+    ]);
     const { processes, missing } = seen;
     answerEither(options.json, seen, `${print(seen)}\n`);
+    if (rejected !== undefined)
+      notice(
+        printable(`${file} is not applied, and what was in force before stays: ${rejected.problems.join('; ')}`, 2_000),
+      );
     return missing.length > 0 || processes.some(({ problems }) => problems.length > 0) ? 'other' : 'done';
   });
 }
