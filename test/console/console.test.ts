@@ -304,6 +304,13 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByText('done: close_shop').waitFor();
   });
 
+  it.each(['constructor', '__proto__', 'nosuch'])('the address #/%s, which names no view, says so', async (view) => {
+    await go(view);
+    await page.getByText('Not here').first().waitFor();
+    await go('servers');
+    await page.getByRole('heading', { name: 'Servers' }).waitFor();
+  });
+
   it('a server is added by a command that the page makes, and the page writes nothing', async () => {
     await go('servers');
     await page.getByRole('button', { name: 'Add a server…' }).click();

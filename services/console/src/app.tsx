@@ -49,7 +49,7 @@ export function App() {
     // Whoever may not see the state of the gateway may still be one of those who approve calls.
     if (isApprover && place.peek().view === 'overview') go(hrefOf('approvals'));
   }, [isApprover]);
-  const View = shown[view];
+  const View = Object.hasOwn(shown, view) ? shown[view] : undefined;
   return (
     <>
       <button type="button" class="skip" onClick={() => document.querySelector<HTMLElement>('main h1')?.focus()}>
