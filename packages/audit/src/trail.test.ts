@@ -131,6 +131,19 @@ it('counts what a full ring had no place for, in the chain, and goes on with it'
   expect(result.findings[0]).toMatchObject({ weight: 'gap', text: expect.stringContaining('301 records') as string });
 });
 
+it('counts what a full ring had no place for also if the process ends meanwhile, as long as its sinks take records', async () => {
+  const sink = new SinkUnderTest();
+  sink.hold();
+  const { trail } = trailUnderTest([{ sink, isOptional: false }], { ring: 100 });
+  for (let number = 0; number < 150; number += 1) trail.record(callOf(number));
+  const closed = trail.close();
+  sink.letGo();
+  await closed;
+  expect(names(sink).slice(-2)).toEqual(['audit.gap', 'audit.closed']);
+  expect(sink.records.at(-2)).toMatchObject({ 'omnibus.records': 51 });
+  expect(kindsOf(verify(sink.lines))).toEqual(['gap']);
+});
+
 it('counts an event of which no record can be made, in the chain, and loses none of those beside it', async () => {
   const sink = new SinkUnderTest();
   const { trail, counted } = trailUnderTest([{ sink, isOptional: false }]);

@@ -200,14 +200,12 @@ export class AuditTrail implements Audit {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     clearInterval(this.#checkpointing);
-    if (this.#hasRoom())
-      this.#seal(
-        { name: 'audit.closed', weight: 'always', more: { missed: this.#missed === 0 ? undefined : this.#missed } },
-        this.#now(),
-      );
     this.#wake();
     for (const pump of this.#pumps) pump.hurry();
-    await this.#safe(this.#lines.next, closeMs);
+    // Events that the ring had no room for are counted by a gap before the last record, so sinks take what waits first.
+    const hasStored = this.#hasRoom() || (await this.#safe(this.#lines.next, closeMs));
+    this.#end();
+    if (hasStored) await this.#safe(this.#lines.next, closeMs);
     for (const { sink, behind } of this.#pumps) if (behind > 0) this.#options.observer.left(sink.name, behind);
     // A checkpoint that is being written does not know the last record.
     await within(
@@ -215,6 +213,17 @@ export class AuditTrail implements Audit {
       Promise.resolve(this.#checkpointRun).then(() => this.#checkpoint(0)),
     );
     await within(endMs, Promise.all(this.#pumps.map((pump) => pump.close())));
+  }
+
+  /** Ends the chain. Without room for the last record it has no end, which verification names. */
+  #end(): void {
+    if (this.#hasRoom()) this.#sayMissed(this.#now());
+    if (this.#hasRoom())
+      this.#seal(
+        { name: 'audit.closed', weight: 'always', more: { missed: this.#missed === 0 ? undefined : this.#missed } },
+        this.#now(),
+      );
+    this.#wake();
   }
 
   /** Makes records of the collected events. */
