@@ -322,8 +322,10 @@ async function test(files) {
   const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(
     readFileSync(reportFile, 'utf8'),
   );
-  const skipped = numPendingTests + numTodoTests;
-  console.log(`${numPassedTests} passed, ${numFailedTests} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+  // If a file or the preparation of its tests fails, the runner counts its tests as skipped.
+  const failed = status === 0 ? numFailedTests : Math.max(1, numFailedTests + numPendingTests);
+  const skipped = numTodoTests + (status === 0 ? numPendingTests : 0);
+  console.log(`${numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
   process.exitCode = status;
 }
 

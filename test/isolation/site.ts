@@ -95,12 +95,9 @@ export class Site {
     const heard = await client.standing();
     for (;;) {
       const announced = heard.values.length;
-      const names: string[] = [];
-      for (let cursor: unknown, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
-        const { last } = await client.request('tools/list', cursor === undefined ? {} : { cursor });
-        names.push(...(last.result?.['tools'] as { name: string }[]).map(({ name }) => name));
-        cursor = last.result?.['nextCursor'];
-      }
+      const names = await toolsOf(client);
+      // A list that has changed between two of its pages is read again from its beginning.
+      if (names === undefined) continue;
       if (servers.every(({ name }) => names.includes(`${name}__echo`))) return;
       await heard.until(announced + 1);
     }
@@ -110,6 +107,19 @@ export class Site {
     this.#balancer?.[Symbol.dispose]();
     await this.#gateway[Symbol.asyncDispose]();
   }
+}
+
+/** The names of all tools; undefined if the list changed while its pages were read. */
+async function toolsOf(client: RawClient): Promise<readonly string[] | undefined> {
+  const names: string[] = [];
+  for (let cursor: unknown, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+    const { last } = await client.request('tools/list', cursor === undefined ? {} : { cursor });
+    if (last.error?.data?.['reason'] === 'cursor.invalid') return undefined;
+    if (last.result === undefined) throw new Error(`tools/list was answered ${JSON.stringify(last)}`);
+    names.push(...(last.result['tools'] as { name: string }[]).map(({ name }) => name));
+    cursor = last.result['nextCursor'];
+  }
+  return names;
 }
 
 async function portOf(edge: RunningProcess): Promise<number> {
