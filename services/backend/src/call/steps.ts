@@ -1,6 +1,6 @@
 /**
  * What features add to the calls of one server. The path of a call knows these interfaces only; the list of features is made when the server's configuration
- * is applied (`features.ts`), and a feature that is off is in no list.
+ * is applied (`features/index.ts`), and a feature that is off is in no list.
  *
  *   place in the bulkhead -> before -> connection (place) -> prepare -> takes or sends -> answers -> holds -> outcome
  */

@@ -10,11 +10,8 @@ export function addApprovals(program: Command): void {
       .command(words)
       .description(description)
       .option(...shared.admin)
-      .option(
-        '--signed-in <url>',
-        'as whoever is signed in to the gateway at this address (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN',
-      )
-      .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)')
+      .option(...shared.signedIn)
+      .option(...shared.tokens)
       .option(...shared.json);
 
   command('list', 'show calls that wait')

@@ -126,7 +126,7 @@ export const groups: readonly Group[] = [
       reload: { examples: [['reload', 'read the configuration again']] },
       restart: { examples: [['restart files', 'after its running calls have ended']] },
       pause: {
-        summary: 'send a server nothing new',
+        summary: 'stop sending new requests to a server',
         examples: [['pause files --for 30m --because "the disk is replaced"', 'callers get the reason']],
       },
       resume: { examples: [['resume files', 'send it calls again']] },

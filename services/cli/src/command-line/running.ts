@@ -35,7 +35,10 @@ export function addRunning(program: Command): void {
       await restart(server, options);
     });
 
-  command('pause', 'send a server nothing new, in every process at once; what runs there goes on, and callers are told')
+  command(
+    'pause',
+    'stop sending new requests to a server, in every process at once; running calls continue, and callers get the reason',
+  )
     .argument('<server>', 'name of the server')
     .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is resumed)')
     .option('--because <text>', 'the reason, which callers are told')
@@ -50,7 +53,11 @@ export function addRunning(program: Command): void {
       const { resume } = await import('../commands/running.ts');
       await resume(server, options);
     });
+  addHelp(program);
+}
 
+/** Shell completion and the documents. */
+function addHelp(program: Command): void {
   program
     .command('completion')
     .description('print a completion script for a shell: source <(omnibus completion bash)')

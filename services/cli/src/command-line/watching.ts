@@ -47,7 +47,7 @@ function addList(calls: Command): void {
       '-f, --follow',
       'print each call when it ends, until you stop it; on a terminal, those that run are shown below, with what they do and for how long',
     )
-    .option('--running', 'with --follow, in a pipe: print a line too when a call begins, waits, and goes on')
+    .option('--running', 'with --follow, in a pipe: also print a line when a call begins, waits or resumes')
     .option('--server <name>', 'only calls of this server')
     .option('--tool <name>', 'only calls of this tool, by the name that its server gives it')
     .option('--client <name>', 'only calls of clients whose name contains this')

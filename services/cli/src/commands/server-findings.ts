@@ -3,29 +3,18 @@ import { readChallenge } from '@omnibus/credentials';
 import { accountOf, enabledServers, type Config, type ServerConfig } from '@omnibus/config';
 import type { ServerLoad } from '@omnibus/backend';
 import { printable, repairs, unfitWords, type CatalogRecord } from '@omnibus/protocol';
-import { createLogger } from '@omnibus/telemetry';
 import type { StartGateway } from '../gateway.ts';
 import { counted } from '../output/counted.ts';
-import { hideEnvironment } from '../serving/hide-environment.ts';
 import { adviceFor } from '@omnibus/admin';
 import type { Finding } from './finding.ts';
+import { tryServers } from './try-servers.ts';
 
 export async function serverFindings(config: Config, baseFolder: string, start: StartGateway): Promise<Finding[]> {
   if (enabledServers(config).size === 0)
     return [
       { about: 'servers', state: 'warning', text: 'no servers are configured', advice: 'Add some under mcpServers.' },
     ];
-  // Secrets are hidden from servers that are started here, too.
-  hideEnvironment();
-  const log = createLogger({ level: 'silent', format: 'json' });
-  const gateway = await start({
-    config: { ...config, bus: 'memory' },
-    baseFolder,
-    role: 'backend',
-    isServing: false,
-    log,
-  });
-  await gateway.settled();
+  const gateway = await tryServers(config, baseFolder, start);
   const loads = gateway.servers?.loads ?? [];
   const findings = await Promise.all(
     loads.map(({ record, strays, repairs }) => {
