@@ -203,6 +203,18 @@ describe('what a gateway offers', () => {
   });
 });
 
+it('the environment names the gateway for commands that administer it or write its address', async () => {
+  const named = { env: { ...env, OMNIBUS_ADMIN: admin.replace('127.0.0.1', '0.0.0.0') }, cwd: folder };
+  const [status, reloaded, connected] = await Promise.all([
+    inPipe(['status', '--json'], named),
+    inPipe(['reload'], named),
+    inPipe(['connect', 'cursor', '--print'], named),
+  ]);
+  expect(JSON.parse(status.stdout)).toMatchObject({ servers: [{ name: 'use' }] });
+  expect(reloaded.status).toBe(0);
+  expect(JSON.parse(connected.stdout)).toMatchObject({ mcpServers: { omnibus: { url: gateway.url } } });
+});
+
 it('sessions are listed, a server is reconnected, and the configuration is read again', async () => {
   using client = await RawClient.open(gateway.url);
   await client.callTool('add', { a: 1, b: 1 });

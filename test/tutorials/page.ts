@@ -132,22 +132,15 @@ function patternOf(shown: string): RegExp {
 }
 
 /**
- * The programs that the page uses: the built `omnibus`, which takes the ports of the test for its default ports, and an `npx` that starts packages which are
+ * The programs that the page uses: the built `omnibus`, which takes the ports of the test from the environment, and an `npx` that starts packages which are
  * installed here.
  */
-async function programs(folder: string, listen: string, admin: string): Promise<void> {
+async function programs(folder: string): Promise<void> {
   const node = join(root, 'node_modules/.bin/node');
   const write = (name: string, text: string): Promise<void> =>
     writeFile(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   await mkdir(folder, { recursive: true });
-  await write(
-    'omnibus',
-    `case "$1" in
-  status|reload|doctor|approvals) set -- "$@" --admin ${admin} ;;
-  connect) set -- "$@" --url http://${listen}/mcp ;;
-esac
-exec "${node}" "${omnibusProgram}" "$@"`,
-  );
+  await write('omnibus', `exec "${node}" "${omnibusProgram}" "$@"`);
   await write(
     'npx',
     `[ "$1" = -y ] && shift\npackage="$1"; shift\nexec "${node}" "$("${node}" -p "const { bin } = require('${root}/node_modules/$package/package.json'); '${root}/node_modules/$package/' + Object.values(bin)[0]")" "$@"`,
@@ -170,7 +163,7 @@ export async function runPage(name: string, options: PageOptions = {}): Promise<
   const put = (text: string): string =>
     Object.entries(places).reduce((changed, [from, to]) => changed.replaceAll(from, to), text);
   const [listen, admin] = ports.map((port) => `127.0.0.1:${port}`) as [string, string];
-  await programs(bin, listen, admin);
+  await programs(bin);
   const env = {
     ...process.env,
     HOME: home,

@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '@omnibus/config';
+import { gatewayUrl } from './gateway-url.ts';
 import { aloneOf } from './alone.ts';
 import {
   isObject,
@@ -47,7 +48,6 @@ interface Transport {
   readonly serve: (failed: (problem: CommandProblem) => void) => Promise<void>;
 }
 
-const defaultUrl = 'http://127.0.0.1:7300/mcp';
 /** Milliseconds that servers started in this process have to connect before requests are served without them. */
 const settleMs = 10_000;
 
@@ -150,7 +150,8 @@ function withAdvice(problem: CommandProblem): CommandProblem {
   });
 }
 
-function addressOf({ url = process.env['OMNIBUS_URL'] ?? defaultUrl, endpoint }: TargetOptions): string {
+function addressOf({ url: given, endpoint }: TargetOptions): string {
+  const url = gatewayUrl(given);
   if (!URL.canParse(url) || !/^https?:/.test(url))
     throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);
   const { username, password } = new URL(url);

@@ -86,7 +86,7 @@ export function addClients(program: Command): void {
       .option(...shared.json);
 
   ofClient('connect', 'write the gateway into the file of an MCP client; a copy of the file is kept')
-    .option('-u, --url <url>', 'address of the gateway', 'http://127.0.0.1:7300/mcp')
+    .option('-u, --url <url>', 'address of the gateway (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
     .option(...shared.endpoint)
     .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value"')
     .option('--replace', 'remove the servers from that file that omnibus.yaml in this folder has too')

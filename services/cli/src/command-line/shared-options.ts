@@ -1,10 +1,19 @@
+/**
+ * The admin address that a command asks: that of the environment, as `omnibus serve` takes it. A gateway that listens at all addresses is asked at this machine.
+ * @returns 127.0.0.1:7301 where the environment names none, or a port that the gateway chooses.
+ */
+function adminAddress({ OMNIBUS_ADMIN: given = '' }: NodeJS.ProcessEnv): string {
+  if (given === '' || given.endsWith(':0')) return '127.0.0.1:7301';
+  return given.replace(/^(0\.0\.0\.0|\[::\]):/, '127.0.0.1:');
+}
+
 /** Options that several commands have, each with its flags, its meaning and its default. */
 export const shared = {
   json: ['--json', 'print JSON'],
   admin: [
     '-a, --admin <host:port>',
-    'the admin address of a process, https://host:port where it speaks TLS',
-    '127.0.0.1:7301',
+    'the admin address of a process, https://host:port where it speaks TLS; OMNIBUS_ADMIN names another default',
+    adminAddress(process.env),
   ],
   signedIn: [
     '--signed-in <url>',

@@ -14,6 +14,7 @@ import {
   type ClientFile,
 } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
+import { gatewayUrl } from '../client/gateway-url.ts';
 import { headerProblem, headersOf } from '../client/header-lines.ts';
 import { type Exit, CommandProblem } from '@omnibus/client';
 import { answer, answerJson, notice, runCommand } from '../output/outcome.ts';
@@ -23,7 +24,7 @@ import { findOwnFile } from './settings.ts';
 import { Twins } from './twins.ts';
 
 export interface ConnectOptions extends InputOptions {
-  readonly url: string;
+  readonly url?: string;
   readonly endpoint?: string;
   readonly name: string;
   /** HTTP headers, each as `Name: value`. */
@@ -79,7 +80,7 @@ export function connect(id: string, options: ConnectOptions): Promise<void> {
   });
 }
 
-export function disconnect(id: string, options: Omit<ConnectOptions, 'url'>): Promise<void> {
+export function disconnect(id: string, options: ConnectOptions): Promise<void> {
   return runCommand(options.json, async () => {
     const client = find(id);
     return change(client, options, (text, file, path) => {
@@ -144,7 +145,7 @@ export function filesOf(
 
 async function change(
   client: Client,
-  options: Omit<ConnectOptions, 'url'>,
+  options: ConnectOptions,
   make: (text: string, file: string, path: readonly string[]) => string | Promise<string>,
 ): Promise<Exit> {
   const files = filesOf(client, options);
@@ -249,7 +250,8 @@ function isOurs(entry: unknown): boolean {
   return words.includes('stdio') && words.includes('--connect');
 }
 
-function addressOf({ url, endpoint }: ConnectOptions): string {
+function addressOf({ url: given, endpoint }: ConnectOptions): string {
+  const url = gatewayUrl(given);
   if (!URL.canParse(url) || !/^https?:/.test(url))
     throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);
   if (endpoint !== undefined && !isToken(endpoint))

@@ -4,6 +4,7 @@ import { counted } from '../output/counted.ts';
 import { alignColumns } from '../output/table.ts';
 import { answer, answerJson, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
+import { gatewayUrl } from '../client/gateway-url.ts';
 import { credentials, type TargetOptions } from '../client/open.ts';
 import type { AskOptions } from './admin-port.ts';
 import { askApi } from './api.ts';
@@ -16,7 +17,6 @@ export interface ConnectionsOptions
 }
 
 const answerMs = 30_000;
-const defaultUrl = 'http://127.0.0.1:7300/mcp';
 
 export function listConnections(options: ConnectionsOptions): Promise<void> {
   return runCommand(options.json, async () => {
@@ -143,7 +143,7 @@ async function revoked(
 }
 
 async function askGateway(options: ConnectionsOptions, method: 'GET' | 'DELETE', path: string): Promise<unknown> {
-  const url = options.url ?? process.env['OMNIBUS_URL'] ?? defaultUrl;
+  const url = gatewayUrl(options.url);
   if (!URL.canParse(url) || !/^https?:/.test(url))
     throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);
   const { origin, pathname } = new URL(url);

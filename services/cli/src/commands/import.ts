@@ -43,7 +43,7 @@ interface Report {
 export function importServers(sources: readonly string[], options: FileOptions): Promise<void> {
   return runCommand(options.json, async () => {
     const file = findOwnFile(options.config) ?? newFile;
-    const files = sources.length === 0 ? everywhere() : sources.flatMap((source) => filesFor(source));
+    const files = sources.length === 0 ? clientFiles() : sources.flatMap((source) => filesFor(source));
     if (files.length === 0)
       throw new CommandProblem('unknown', 'no file of an MCP client was found', {
         advice: 'Name one: omnibus import FILE. "omnibus clients" lists where files are looked for.',
@@ -98,7 +98,8 @@ export function importServers(sources: readonly string[], options: FileOptions):
   });
 }
 
-function everywhere(): string[] {
+/** The files of MCP clients that are here: those of the user, and those of the project in this folder. */
+export function clientFiles(): string[] {
   return clients
     .flatMap((client) => [
       filesOf(client, {}).find((file) => existsSync(file)),

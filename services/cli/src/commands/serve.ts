@@ -13,14 +13,15 @@ import { makeFirstKey } from '../serving/first-key.ts';
 import { FollowedConfig, logFindings } from '../serving/followed-config.ts';
 import { sharingWarning } from '../findings/sharing.ts';
 import type { Gateway, Starting } from '../gateway.ts';
+import { notice } from '../output/outcome.ts';
 import { showingPages } from '../desktop/page-shower.ts';
 import { opensPages } from '../desktop/browser.ts';
 import { hideEnvironment } from '../serving/hide-environment.ts';
 import { FollowedSecrets } from '../secrets/followed.ts';
 import type { SealingKeys } from '@omnibus/identity';
-import { changedSince, consentProblem } from '../starts/consent.ts';
+import { changedSince, consentProblem, isAtTerminal } from '../starts/consent.ts';
 import { startsOf, type Start } from '../starts/starts.ts';
-import { fail, findSettings, keysFileOf, overridesIn, type Overrides } from './settings.ts';
+import { fail, findConfigFile, findSettings, keysFileOf, overridesIn, type Overrides } from './settings.ts';
 
 type Settings = NonNullable<Awaited<ReturnType<typeof findSettings>>>;
 
@@ -44,6 +45,7 @@ const bannerMs = 3_000;
 
 export async function serve(options: ServeOptions): Promise<void> {
   growYoungGenerationFaster();
+  if (findConfigFile(options.config) === undefined && isAtTerminal(options)) await askFirst(options);
   const followed = new FollowedSecrets();
   const settings = await findSettings(options.config, options, followed);
   if (settings === undefined) return;
@@ -95,6 +97,12 @@ export async function serve(options: ServeOptions): Promise<void> {
   running.watcher = watcher;
   followed.follow(() => watcher.reload());
   await announce(gateway, options, settings, starts, log);
+}
+
+/** Asks for the first servers of this folder; without an answer, the gateway says what is missing. */
+async function askFirst(options: Starting): Promise<void> {
+  const { askForServers } = await import('../serving/first-servers.ts');
+  await askForServers(options).catch((error: unknown) => notice(`omnibus: ${(error as Error).message}`));
 }
 
 /** What a signal stops. */

@@ -74,7 +74,7 @@ export function shownOf(starts: readonly Start[]): string {
 }
 
 /** Whether a person can be asked. In a container that is not assumed, even with a terminal. */
-function isAtTerminal({ input = true }: ConsentOptions): boolean {
+export function isAtTerminal({ input = true }: Pick<ConsentOptions, 'input'>): boolean {
   return isInteractive({ input }) && process.pid !== 1 && process.env['OMNIBUS_NO_INPUT'] === undefined;
 }
 

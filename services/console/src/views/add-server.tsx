@@ -1,13 +1,14 @@
 /** Makes the command and the lines that add a server. The page itself writes no configuration: a program that it named would run on the machine of the gateway. */
+import { shellWords } from '@omnibus/protocol/shell-words';
 import { useState } from 'preact/hooks';
 import { Copy, Dialog } from '../parts/basics.tsx';
 import { Said } from '../parts/said.tsx';
-import { addCommand, addLines, wordsOf, type NewServer } from './add-words.ts';
+import { addCommand, addLines, type NewServer } from './add-words.ts';
 
 export function AddServer({ close }: { readonly close: () => void }) {
   const [server, setServer] = useState<NewServer>({ name: '', what: '' });
   const isNamed = /^[A-Za-z0-9_-]{1,64}$/.test(server.name);
-  const isWhole = isNamed && wordsOf(server.what).length > 0;
+  const isWhole = isNamed && shellWords(server.what).length > 0;
   return (
     <Dialog title="Add a server" close={close}>
       <div class="stack">

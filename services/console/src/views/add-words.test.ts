@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { addCommand, addLines, wordsOf } from './add-words.ts';
+import { shellWords } from '@omnibus/protocol/shell-words';
+import { addCommand, addLines } from './add-words.ts';
 
 it('a program is one word for each word of the shell, with quotes where they are needed', () => {
   const server = { name: 'files', what: `npx -y "@scope/files" '/home/a b'` };
@@ -21,7 +22,7 @@ it.each([
   ["node it's", ['node', "it's"]],
   ['node ""', ['node', '']],
 ])('the words of %j are those that a shell reads, and a quote that does not end stays', (line, words) => {
-  expect(wordsOf(line)).toEqual(words);
+  expect(shellWords(line)).toEqual(words);
 });
 
 it('an address is one in capitals too, and of any scheme, which omnibus add then judges', () => {
