@@ -145,6 +145,8 @@ export type ExchangeEvent =
   | ProgressEvent
   /** The server has reported progress that the client did not ask for; it extends the time limit. */
   | { readonly kind: 'alive' }
+  /** The server wrote something that cannot be read while it worked on the call: `problem` says so if no answer comes. */
+  | { readonly kind: 'doubt'; readonly problem: string }
   /** The server keeps state for this session at this worker's adapter; later calls go there. */
   | { readonly kind: 'bound'; readonly worker: WorkerId }
   | { readonly kind: 'log'; readonly params: JsonObject }

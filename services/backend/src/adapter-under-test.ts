@@ -194,12 +194,18 @@ export class AdapterUnderTest implements AsyncDisposable {
     this.bus.publish(subjects.backendControl(this.#name), command);
   }
 
-  /** What a session asks of the server. @param more who that is, where it is not nobody in particular. @returns the answer. */
+  /**
+   * What a session asks of the server.
+   * @param more who that is, where it is not nobody in particular.
+   * @param before hears what comes before the answer.
+   * @returns the answer.
+   */
   call(
     session: SessionKey,
     method: ExchangeMethod,
     params: JsonObject,
     more: Partial<ExchangeContext> = {},
+    before?: (event: ExchangeEvent) => void,
   ): Promise<ExchangeEvent> {
     const context: ExchangeContext = {
       principal: anonymous,
@@ -214,7 +220,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     return new Promise((resolve) => {
       this.adapter.hear(
         { kind: 'call', exchange: newRequestKey() as string as ExchangeId, method, params, context },
-        (event) => (['result', 'error', 'fault'].includes(event.kind) ? resolve(event) : undefined),
+        (event) => (['result', 'error', 'fault'].includes(event.kind) ? resolve(event) : before?.(event)),
       );
     });
   }

@@ -92,6 +92,7 @@ const questionMethod: Predicate = (value) =>
 export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', {
   progress,
   alive: {},
+  doubt: { problem: text },
   bound: { worker: token },
   log: { params: object },
   notification: { method: text, params: optional(object) },

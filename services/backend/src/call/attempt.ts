@@ -121,6 +121,10 @@ export class Attempt implements PendingReply, RunningCall {
     this.#words.log(params);
   }
 
+  doubt(problem: string): void {
+    this.call.reply({ kind: 'doubt', problem });
+  }
+
   notification(method: string, params: JsonObject | undefined): void {
     this.#words.notification(method, params);
   }

@@ -85,6 +85,7 @@ async function open(session: SessionKey) {
         withdraw: (asked, reason) => relay.withdraw(call, asked, reason),
         progress: () => undefined,
         log: () => undefined,
+        doubt: () => undefined,
         notification: () => undefined,
         settle: () => relay.forget(call.exchange),
       },

@@ -84,11 +84,16 @@ export class Complaints {
 
   #stammer(problem: string): void {
     if (this.#said !== undefined || this.#options.isReady()) return;
-    const words = printable(problem, maxSaid);
-    this.#said = this.#options.isProgram
-      ? `its program wrote on stdout, which is for messages only (a log belongs on stderr): ${words}`
-      : `it sent what is no message: ${words}`;
+    this.#said = this.describe(problem);
     this.#options.stammered(this.#said);
+  }
+
+  /** Says that the server sent what is no message. @param problem left out where its words may be of another caller. */
+  describe(problem?: string): string {
+    const words = problem === undefined ? '' : `: ${printable(problem, maxSaid)}`;
+    return this.#options.isProgram
+      ? `its program wrote on stdout, which is for messages only (a log belongs on stderr)${words}`
+      : `it sent what is no message${words}`;
   }
 
   /** The connection is being opened. */

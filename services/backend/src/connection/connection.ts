@@ -105,6 +105,7 @@ export class UpstreamConnection {
       acknowledged: (params) => this.#listen?.acknowledged(params),
       owner: options.owner?.session,
       users: this.#users,
+      isReady: () => this.isReady,
       keepsOrder: () => this.#life.transport?.keepsOrder === true,
     });
     this.#life = this.#createLife();
@@ -319,7 +320,7 @@ export class UpstreamConnection {
       },
       missed: () => (isCurrent() && this.isReady ? this.#options.observer.missed() : undefined),
       lost: (problem, trouble) => (isCurrent() ? this.#life.lose('connection', problem, trouble) : undefined),
-      dropped: (kind, problem, question) => this.#complaints.note(kind, problem, question),
+      dropped: this.#inbound.dropped,
     };
   }
 

@@ -10,6 +10,7 @@ import {
   withoutLabels,
   type Classified,
   type ExchangeOutcome,
+  type GatewayFault,
   type JsonObject,
   type JsonRpcErrorObject,
   type JsonRpcId,
@@ -18,6 +19,7 @@ import {
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import { saysSessionGone } from '../transport/server-words.ts';
+import type { TransportObserver } from '../transport/transport.ts';
 import type { Complaints } from './complaints.ts';
 import type { ConnectionObserver } from './connection-observer.ts';
 import type { PendingRequest, PendingRequests } from './pending-requests.ts';
@@ -41,6 +43,8 @@ export interface InboundOptions {
   /** The session that has the connection alone. */
   readonly owner: SessionKey | undefined;
   readonly users: Pick<Users, 'isAlone' | 'audience'>;
+  /** Whether the handshake is over. */
+  readonly isReady: () => boolean;
   /** Whether the messages of the server come in the order in which it sent them. */
   readonly keepsOrder: () => boolean;
 }
@@ -50,6 +54,29 @@ export class Inbound {
 
   constructor(options: InboundOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Something was dropped. If it was an answer, the only request that waits has it, and fails. A text may be a log, and the answer may still come: the calls
+   * that wait hear of it, and their clients when their time is over.
+   */
+  dropped: TransportObserver['dropped'] = (kind, problem, question, isAnswer) => {
+    const { server, pending, complaints } = this.#options;
+    complaints.note(kind, problem, question);
+    if (kind !== 'invalid' || question !== undefined) return;
+    const only = isAnswer === true && this.isOfOneCaller ? pending.only : undefined;
+    if (only === undefined) this.#doubt(problem);
+    else pending.settle(only, { kind: 'fault', fault: invalidAnswer(server, this.#describe(problem)) });
+  };
+
+  #doubt(problem: string): void {
+    if (this.#options.isReady()) this.#options.pending.doubt(this.#describe(problem));
+  }
+
+  /** Words that may be of another caller are left out. */
+  #describe(problem: string): string {
+    const { pending, complaints } = this.#options;
+    return complaints.describe(pending.calls.session !== undefined && this.isOfOneCaller ? problem : undefined);
   }
 
   /** @param origin the request whose response stream carried the message; undefined where the wire does not tell. */
@@ -101,11 +128,9 @@ export class Inbound {
     const isQuestion =
       meant === 'question' || (meant === 'either' && (id === undefined || pending.find(id) === undefined));
     complaints.note('invalid', problem, isQuestion ? { id, reason: 'message.invalid' } : undefined);
-    if (!isQuestion && id !== undefined)
-      pending.settle(id, {
-        kind: 'fault',
-        fault: fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server }),
-      });
+    if (isQuestion) return;
+    if (id === undefined) this.#doubt(problem);
+    else pending.settle(id, { kind: 'fault', fault: invalidAnswer(server, problem) });
   }
 
   #hearNotification(method: string, params: JsonObject | undefined, origin: JsonRpcId | undefined): void {
@@ -173,4 +198,8 @@ export class Inbound {
       ? users.audience(pending.calls.session, keepsOrder())
       : { sessions: [owner], isOwn: true };
   }
+}
+
+function invalidAnswer(server: ServerName, problem: string): GatewayFault {
+  return fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server });
 }

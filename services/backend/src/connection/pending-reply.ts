@@ -7,6 +7,8 @@ import type { User } from './users.ts';
 export interface PendingReply extends QuestionTarget, User {
   progress(progress: Progress): void;
   log(params: JsonObject): void;
+  /** The server wrote something that cannot be read, which may have been the answer. */
+  doubt(problem: string): void;
   /** A notification that is in no revision. */
   notification(method: string, params: JsonObject | undefined): void;
   /** @param id of the request, which may settle before `request` has returned it. */
@@ -21,6 +23,7 @@ export const gatewayReply = {
   task: undefined,
   progress: () => undefined,
   log: () => undefined,
+  doubt: () => undefined,
   notification: () => undefined,
   ask: () => undefined,
   adopt: () => undefined,

@@ -34,6 +34,8 @@ export class PendingRequests {
   readonly #options: PendingRequestsOptions;
   readonly #table = new SlotTable<PendingRequest>(); // C1
   #count = 0;
+  /** Number of the latest request whose caller has heard of a doubt. */
+  #doubted = 0;
 
   constructor(options: PendingRequestsOptions) {
     this.#options = options;
@@ -88,11 +90,22 @@ export class PendingRequests {
   /** Removes the standing requests (subscriptions) if nothing else waits. @returns whether nothing waits now. */
   endStanding(): boolean {
     const all = this.all();
-    const isAlone = all.every(
-      ([, { method, reply }]) => method === 'subscriptions/listen' && reply.session === undefined,
-    );
+    const isAlone = all.every(([, pending]) => isStanding(pending));
     if (isAlone) for (const [id] of all) this.cancel(id);
     return isAlone;
+  }
+
+  /** The id of the only request that waits for an answer; undefined if none does, or several. Standing requests do not count. */
+  get only(): number | undefined {
+    const [first, ...others] = this.all().filter(([, pending]) => !isStanding(pending));
+    return others.length === 0 ? first?.[0] : undefined;
+  }
+
+  /** Tells each call once that the server wrote something that cannot be read. */
+  doubt(problem: string): void {
+    if (this.#doubted === this.#count) return;
+    for (const { order, reply } of this.#table) if (order > this.#doubted) reply.doubt(problem);
+    this.#doubted = this.#count;
   }
 
   /** Whether the server has calls of clients. */
@@ -119,4 +132,9 @@ export class PendingRequests {
     }
     return { only, session };
   }
+}
+
+/** A subscription, which is answered when it ends. */
+function isStanding({ method, reply }: PendingRequest): boolean {
+  return method === 'subscriptions/listen' && reply.session === undefined;
 }

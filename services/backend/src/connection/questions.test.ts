@@ -79,6 +79,7 @@ async function connect(owner?: SessionKey) {
       withdraw: () => asked.push(`${name} hears no more`),
       progress: () => progressed.push(session),
       log: () => logged.push(session),
+      doubt: () => undefined,
       notification: (method) => asked.push(method),
       settle: (outcome: ExchangeOutcome) => settled.push(outcome),
     };

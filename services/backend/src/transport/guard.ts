@@ -54,6 +54,7 @@ export function guarded(
     missed: () => safely(() => observer.missed()),
     lost: (problem, trouble) => safely(() => observer.lost(redactor.sent(problem), trouble)),
     takesAfterText: () => observer.takesAfterText(),
-    dropped: (kind, problem, question) => safely(() => observer.dropped(kind, redactor.excerpt(problem), question)),
+    dropped: (kind, problem, question, isAnswer) =>
+      safely(() => observer.dropped(kind, redactor.excerpt(problem), question, isAnswer)),
   };
 }

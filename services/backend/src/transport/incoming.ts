@@ -16,18 +16,24 @@ export interface MessageLimits extends Pick<
 
 /**
  * `id` of the request that a bad message was to answer; `null` when it certainly answers none, since it is a request (`question`) or notification itself.
+ * `isAnswer`: it is an answer, and its id cannot be read.
  */
-export type Incoming =
-  | { readonly value: unknown }
-  | { readonly problem: string; readonly id: JsonRpcId | null | undefined; readonly question?: UnusableQuestion };
+export type Incoming = { readonly value: unknown } | ({ readonly problem: string } & Whose);
+
+interface Whose {
+  readonly id: JsonRpcId | null | undefined;
+  readonly question?: UnusableQuestion;
+  readonly isAnswer?: boolean;
+}
 
 export function readIncoming(input: Buffer | string, limits: MessageLimits): Incoming {
   const read = readJson(input, limits.maxUpstreamMessageBytes, limits);
   if (read.kind === 'refused') {
-    const { id, question } = whose(typeof input === 'string' ? input : input.toString('latin1'));
+    const found = whose(typeof input === 'string' ? input : input.toString('latin1'));
+    const { id } = found;
     const isOwn = limits.repairs !== undefined && typeof id === 'string' && ownId.test(id);
     const problem = `what it sent cannot be read: ${read.problem}`;
-    return question === undefined ? { problem, id: isOwn ? Number(id) : id } : { problem, id, question };
+    return { ...found, problem, id: isOwn && found.question === undefined ? Number(id) : id };
   }
   const { value } = read;
   if (Array.isArray(value) && value.length > limits.maxBatchLength)
@@ -39,12 +45,15 @@ export function readIncoming(input: Buffer | string, limits: MessageLimits): Inc
  * Finds the id of the request that an unreadable text was to answer, or the request that it was itself, so that the waiting side gets an error at once.
  * Looks only at the members of the outermost object, and stops at the first broken one.
  */
-function whose(text: string): { readonly id: JsonRpcId | null | undefined; readonly question?: UnusableQuestion } {
+function whose(text: string): Whose {
   let at = 0;
   let id: JsonRpcId | undefined;
   let isQuestion = false;
-  const found = (): ReturnType<typeof whose> =>
-    isQuestion ? { id: null, question: { id, reason: 'message.not_json' } } : { id };
+  let isAnswer = false;
+  const found = (): Whose => {
+    if (isQuestion) return { id: null, question: { id, reason: 'message.not_json' } };
+    return isAnswer && id === undefined ? { id, isAnswer } : { id };
+  };
   const skipSpace = (): void => {
     while (at < text.length && ' \t\r\n'.includes(text[at] as string)) at += 1;
   };
@@ -60,6 +69,7 @@ function whose(text: string): { readonly id: JsonRpcId | null | undefined; reado
     at += 1;
     skipSpace();
     if (key === '"method"') isQuestion = true;
+    if (key === '"result"' || key === '"error"') isAnswer = true;
     if (key === '"id"') id = readId(readToken(text, at));
     at = endOfValue(text, at);
     skipSpace();

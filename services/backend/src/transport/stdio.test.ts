@@ -92,3 +92,40 @@ it('text of one caller that looks like the answer to the call of another is not 
   const answer = await waits;
   expect(answer.kind === 'result' && answer.result).toEqual({ content: [] });
 });
+
+it('a broken answer that names no request ends the only call at once, and a broken line of a log ends none', async () => {
+  await using it = await start(String.raw`
+    if (method !== 'tools/call') out(JSON.stringify(message) + '\n');
+    else {
+      out('INFO {"result":\n');
+      if (JSON.parse(line).params.name === 'good') out(JSON.stringify(message) + '\n');
+      else out('{"jsonrpc":"2.0","result":{"content":[\n');
+    }`);
+  await it.adapter.firstAttempt;
+  expect(await it.call(session, 'tools/call', { name: 'good' })).toMatchObject({ kind: 'result' });
+  const broken = await it.call(session, 'tools/call', { name: 'act' });
+  expect(broken).toMatchObject({ kind: 'fault', fault: { reason: 'upstream.invalid' } });
+  expect(broken.kind === 'fault' && broken.fault.message).toMatch(/wrote on stdout.*"content":\[/);
+});
+
+it('a call hears once that the program wrote what is no message, with its words only if no other call can have caused them', async () => {
+  await using it = await start(String.raw`
+    if (method !== 'tools/call') out(JSON.stringify(message) + '\n');
+    else {
+      const { name } = JSON.parse(line).params;
+      out('of ' + name + '\nand more\n');
+      (globalThis.held ??= []).push(message);
+      if (name !== 'first') for (const each of globalThis.held.splice(0)) out(JSON.stringify(each) + '\n');
+    }`);
+  await it.adapter.firstAttempt;
+  const doubts: string[] = [];
+  const call = (each: SessionKey, name: string): Promise<unknown> =>
+    it.call(each, 'tools/call', { name }, {}, (event) => {
+      if (event.kind === 'doubt') doubts.push(event.problem);
+    });
+  await call(session, 'alone');
+  expect(doubts.splice(0)).toEqual([expect.stringMatching(/^its program wrote on stdout.*: of alone$/)]);
+  await Promise.all([call(session, 'first'), call('session two' as unknown as SessionKey, 'second')]);
+  expect(doubts).toHaveLength(2);
+  for (const doubt of doubts) expect(doubt).toMatch(/a log belongs on stderr\)$/);
+});

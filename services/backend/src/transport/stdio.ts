@@ -101,6 +101,7 @@ export class StdioTransport implements Transport {
         'invalid',
         `${incoming.problem}: ${line.subarray(0, shownBytes).toString('latin1')}`,
         incoming.question,
+        incoming.isAnswer,
       );
     else this.#observer.requestFailed(incoming.id, { kind: 'invalid', problem: incoming.problem });
   }

@@ -71,8 +71,9 @@ export interface TransportObserver {
    * Something was dropped that no request waits for; this may happen thousands of times a second.
    * @param problem for the operator's log only, since it may have words of the server.
    * @param question the dropped request, if it was one of the server.
+   * @param isAnswer whether it is the answer to a request, and does not show to which.
    */
-  dropped(kind: DropKind, problem: string, question?: UnusableQuestion): void;
+  dropped(kind: DropKind, problem: string, question?: UnusableQuestion, isAnswer?: boolean): void;
 }
 
 export interface Transport {

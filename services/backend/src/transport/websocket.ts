@@ -163,7 +163,7 @@ export class WebSocketTransport implements Transport {
     const incoming = readIncoming(data, this.#options.limits);
     if ('value' in incoming) this.#observer.message(incoming.value, undefined);
     else if (incoming.id === null || incoming.id === undefined)
-      this.#observer.dropped('invalid', incoming.problem, incoming.question);
+      this.#observer.dropped('invalid', incoming.problem, incoming.question, incoming.isAnswer);
     else this.#observer.requestFailed(incoming.id, { kind: 'invalid', problem: incoming.problem });
   }
 }

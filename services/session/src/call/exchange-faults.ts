@@ -28,15 +28,20 @@ export function unavailable(server: ServerName): GatewayFault {
   );
 }
 
-/** @param which limit has passed: the client's own, `maxTime` in all, or `timeout` without progress. */
+/**
+ * @param which limit has passed: the client's own, `maxTime` in all, or `timeout` without progress.
+ * @param doubt what the server wrote meanwhile that cannot be read.
+ */
 export function timedOut(
   { server, subject: [noun, name], limits: { callMs, maxMs, own } }: ExchangeRequest,
   which: 'own' | 'max' | 'call',
+  doubt?: string,
 ): GatewayFault {
   const limitMs = which === 'own' && own !== undefined ? own.limitMs : which === 'max' ? maxMs : callMs;
   const limit = { own: ', which is the limit of this request', max: ' in all', call: ' of the last sign of progress' }[
     which
   ];
-  const text = `server "${server}" did not answer ${noun} ${JSON.stringify(printable(name, 200))} within ${limitMs / 1_000} s${limit}; it was told to stop`;
+  const why = doubt === undefined ? '' : `. Its answer may have been lost: ${doubt}`;
+  const text = `server "${server}" did not answer ${noun} ${JSON.stringify(printable(name, 200))} within ${limitMs / 1_000} s${limit}; it was told to stop${why}`;
   return fault(which === 'own' ? 'request.timeout' : 'upstream.timeout', text, { server, limitMs });
 }

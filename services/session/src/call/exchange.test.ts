@@ -226,6 +226,22 @@ describe('an exchange', () => {
     expect(reasons()).toEqual(['upstream.timeout']);
   });
 
+  it('names what the server wrote that cannot be read, when its time is over', async () => {
+    const { say } = await begin();
+    await say({ kind: 'doubt', problem: 'its program wrote on stdout: INFO' });
+    await pass(1_100);
+    expect(outcomes).toEqual([
+      expect.objectContaining({
+        fault: expect.objectContaining({
+          reason: 'upstream.timeout',
+          message: expect.stringMatching(
+            /it was told to stop\. Its answer may have been lost: its program wrote on stdout: INFO$/,
+          ),
+        }),
+      }),
+    ]);
+  });
+
   it('does not age while a client is asked, and each question has a time of its own', async () => {
     const { exchange, say } = await begin();
     await pass(900);

@@ -47,6 +47,8 @@ export class Exchange extends Link implements SentExchange {
   /** Milliseconds for which the time limits still stand still without an answer. */
   #patienceMs: number;
   #deadline: Deadline;
+  /** What the server wrote that cannot be read, which may have been its answer. */
+  #doubt: string | undefined;
   #pending: PendingRequest | undefined;
   /** Whether it has ended: nothing of it reaches the client any more. */
   isSettled = false;
@@ -305,6 +307,9 @@ export class Exchange extends Link implements SentExchange {
       case 'alive':
         if (!this.#isAsked) this.#deadline.extend(this.#timeLeftMs);
         return;
+      case 'doubt':
+        this.#doubt = event.problem;
+        return;
       case 'bound':
         this.sentTo = event.worker;
         this.#observer.affinity(event.worker);
@@ -362,7 +367,7 @@ export class Exchange extends Link implements SentExchange {
       reason: 'the time limit has passed',
       ...(isOwn ? {} : { isTimeout: true }),
     });
-    this.end(timedOut(this.#request, isOwn ? 'own' : isMax ? 'max' : 'call'));
+    this.end(timedOut(this.#request, isOwn ? 'own' : isMax ? 'max' : 'call', this.#doubt));
   }
 
   /** Settles it with a fault of the gateway's own. */
