@@ -64,7 +64,7 @@ export const alerts: readonly Alert[] = [
     for: '0m',
     expr: 'sum by (job, namespace, server) (increase(omnibus_upstream_timeouts_total[10m])) > 10',
     summary: 'Server {{ $labels.server }} does not answer in time',
-    description: '{{ $value | humanize }} calls were given up in ten minutes.',
+    description: '{{ $value | humanize }} calls timed out in ten minutes.',
   },
   {
     name: 'OmnibusCallsLost',
@@ -81,7 +81,7 @@ export const alerts: readonly Alert[] = [
     for: '1m',
     expr: 'omnibus_bus_connected == 0',
     summary: '{{ $labels.instance }} cannot reach NATS',
-    description: 'It serves nobody until it can.',
+    description: 'It serves no client until it can.',
   },
   {
     name: 'OmnibusBusSlow',
@@ -132,8 +132,7 @@ export const alerts: readonly Alert[] = [
     for: '0m',
     expr: 'sum by (job, namespace, family) (increase(omnibus_bus_unreadable_total[10m])) > 0',
     summary: 'Something on the bus cannot be read',
-    description:
-      '{{ $value | humanize }} messages or records of "{{ $labels.family }}" in ten minutes were not what they should be.',
+    description: '{{ $value | humanize }} messages or records of "{{ $labels.family }}" in ten minutes were malformed.',
   },
   {
     name: 'OmnibusConnectionsRefused',
@@ -283,7 +282,7 @@ export const alerts: readonly Alert[] = [
     expr: 'max by (job, namespace, instance, sink) (omnibus_audit_behind) > on (job, namespace, instance) group_left () 0.5 * max by (job, namespace, instance) (omnibus_audit_ring)',
     summary: 'The audit of {{ $labels.instance }} is behind',
     description:
-      '{{ $value | humanize }} records wait for the sink {{ $labels.sink }}, more than half of what has room (audit.ring). When it is full, records are lost, and counted.',
+      '{{ $value | humanize }} records wait for the sink {{ $labels.sink }}, more than half of the ring (audit.ring). When the ring is full, the process drops records and counts them.',
   },
   {
     name: 'OmnibusAuditLost',

@@ -54,7 +54,7 @@ const differences: readonly Difference[] = [
       (!isAlphabet(`${server}__${words(direct)}`) || through === `${server}__${words(direct)}`),
   },
   {
-    what: 'A name with other characters than `A-Z`, `a-z`, `0-9`, `_` and `-`, or longer than `nameLength` (64), is written with `_` and the digest of what it was.',
+    what: 'A name with other characters than `A-Z`, `a-z`, `0-9`, `_` and `-`, or longer than `nameLength` (64), is written with `_` and the digest of the original.',
     where: '`name` in lists',
     why: 'Interfaces of language models refuse such names, and with them the whole list.',
     isAnswer: ({ endpoint, path, direct, through }) =>
@@ -64,10 +64,10 @@ const differences: readonly Difference[] = [
       isAlphabet(through),
   },
   {
-    what: 'An entry of a list, or a result, that official clients refuse is repaired where it can mean only one thing; an entry that can mean two is in no list.',
+    what: 'Omnibus repairs an unambiguous entry or result that official clients refuse; it omits an ambiguous entry from lists.',
     where:
       'members of entries that are `null`, have another type than the revision says, or hold an `outputSchema` that cannot be compiled; `null` members of results',
-    why: 'A client refuses the whole list over one entry, and so the lists of all servers. What is repaired is counted by server in `/status`; with `validation: enforce` nothing is.',
+    why: 'A client refuses the whole list over one entry, and so the lists of all servers. `/status` counts the repairs by server; with `validation: enforce` there are none.',
     isAnswer: ({ path, direct, through }) =>
       /^result\.(tools|prompts|resources|resourceTemplates|content|contents|messages|completion)\b/.test(path) &&
       direct === null &&
@@ -80,8 +80,8 @@ const differences: readonly Difference[] = [
     isAnswer: ({ path, through }) => path === 'result.tools[].outputSchema.$id' && through === undefined,
   },
   {
-    what: 'A resource that an earlier server lists too, which the caller sees, has the address `omnibus://SERVER/` and its own after that; a page (`ui://…`) has `ui://omnibus/SERVER/…`, where a tool names it too.',
-    where: '`uri` in lists and in what is read, and the page in `_meta` of a tool, at the endpoint of all servers',
+    what: 'A resource that an earlier visible server lists too has the address `omnibus://SERVER/` and its own after that; a page (`ui://…`) has `ui://omnibus/SERVER/…`, where a tool names it too.',
+    where: '`uri` in lists and in contents, and the page in `_meta` of a tool, at the endpoint of all servers',
     why: "One address cannot lead to two servers, and hosts take pages of the scheme `ui:` only. All other addresses are the servers' own.",
     isAnswer: ({ endpoint, path, server, direct, through }) =>
       endpoint === 'all' &&
@@ -89,9 +89,9 @@ const differences: readonly Difference[] = [
       through === `omnibus://${server}/${words(direct)}`,
   },
   {
-    what: "A resource that nobody lists and that several templates fit alike is refused, naming the servers; one that another server lists is that server's.",
+    what: 'The gateway refuses an unlisted resource that several templates match equally, and names the servers; a listed one belongs to the server that lists it.',
     where: 'the answer to `resources/read`, at the endpoint of all servers',
-    why: 'Which of them is meant would be a guess; with `omnibus://SERVER/` in front it is none.',
+    why: 'The choice would be a guess; `omnibus://SERVER/` in front makes it exact.',
     isAnswer: (found) =>
       found.endpoint === 'all' &&
       found.question.startsWith('resources/read') &&
@@ -100,7 +100,7 @@ const differences: readonly Difference[] = [
   {
     what: 'A template that several servers list is completed by the first of them.',
     where: 'the answer to `completion/complete`, at the endpoint of all servers',
-    why: 'A template has no alias: what it is filled with leads to a server only when it is read.',
+    why: 'A template has no alias: its expanded URI leads to a server only on a read.',
     isAnswer: (found) =>
       found.endpoint === 'all' &&
       found.question.startsWith('completion/complete') &&
@@ -110,7 +110,7 @@ const differences: readonly Difference[] = [
     what: 'The gateway introduces itself, not the server.',
     where:
       '`serverInfo` of `initialize`; in 2026-07-28 `io.modelcontextprotocol/serverInfo` in `_meta` of every result',
-    why: 'It is whom the client talks to. Servers are told apart by their endpoint or by the prefix.',
+    why: "The gateway is the client's peer. The endpoint or the prefix identifies the server.",
     isAnswer: ({ path, direct, through }) =>
       path.includes('serverInfo') ||
       (path === 'result._meta' &&
@@ -124,7 +124,7 @@ const differences: readonly Difference[] = [
     isAnswer: ({ path, endpoint }) => path === 'result.instructions' && endpoint === 'all',
   },
   {
-    what: 'A server that speaks both eras offers in each what it offers in either.',
+    what: 'A server that speaks both eras offers the entries of both in each.',
     where: 'lists and `instructions`',
     why: 'Some servers show tools in one era only; a call to such a tool goes over the leg that has it.',
     isAnswer: ({ path, direct, question }) =>
@@ -138,9 +138,9 @@ const differences: readonly Difference[] = [
     isAnswer: ({ path, question }) => question === 'opening' && path.startsWith('result.capabilities'),
   },
   {
-    what: 'How long and for whom an answer may be kept is said by the gateway.',
+    what: 'The gateway sets how long, and for which callers, a client may cache an answer.',
     where: '`ttlMs` and `cacheScope` of lists and of `server/discover`',
-    why: "Lists are the gateway's own, made of those of several servers. Clients of older revisions are not told: theirs have no such member.",
+    why: "Lists are the gateway's own, made of those of several servers. Older revisions have no such member.",
     isAnswer: (found) =>
       (isList(found) || found.question === 'opening') && /^result\.(ttlMs|cacheScope)$/.test(found.path),
   },
@@ -159,8 +159,8 @@ const differences: readonly Difference[] = [
   {
     what: 'A tool, prompt, method or page that no server lists is refused by the gateway, for clients of every revision alike: with a JSON-RPC error (-32602 for a tool), in its own words, with `reason` and `retry` in `data`.',
     where:
-      'the error for an unknown tool, prompt, resource, method or cursor, at the endpoint of several servers; at that of one server too where something restricts what is asked of it: `includeTools`, `excludeTools`, `definitions`, `validation: enforce`, guardrails, rules and keys that do not permit everything, a profile that selects, renames or fixes. Elsewhere the only server answers itself',
-    why: 'With several servers nothing tells which is meant, and where names are restricted, a name that a server reads loosely must lead nowhere. Some servers answer an unknown tool by a result with `isError`, some ignore a bad cursor, some complete for prompts they do not have.',
+      'the error for an unknown tool, prompt, resource, method or cursor, at the endpoint of several servers; at that of one server too if an option restricts requests to it: `includeTools`, `excludeTools`, `definitions`, `validation: enforce`, guardrails, rules and keys that do not permit everything, a profile that selects, renames or fixes. Elsewhere the only server answers itself',
+    why: 'With several servers, the intended one is unknown. If names are restricted, a name that a server reads loosely must lead nowhere. Some servers answer an unknown tool by a result with `isError`, some ignore a bad cursor, some complete for prompts they do not have.',
     isAnswer: (found) =>
       /unknown (tool|prompt|resource|method)|bad cursor/.test(found.question) &&
       (isWhole(found) || found.path.startsWith('error.')),
@@ -180,34 +180,34 @@ const differences: readonly Difference[] = [
     what: "A method that no server of the endpoint has a capability for is refused in the gateway's words, with the same code.",
     where:
       '`error.message` and `error.data` for a list request, `completion/complete` or `logging/setLevel`, at the endpoint of several servers. The only server of an endpoint answers itself, and so does the server that has the prompt or resource to be completed',
-    why: 'A server is not asked for what it said it does not have.',
+    why: 'A server gets no requests for capabilities that it did not declare.',
     isAnswer: (found) =>
       (isList(found) || /^(completion\/complete|logging\/setLevel)/.test(found.question)) &&
       /^error\.(message|data)$/.test(found.path),
   },
   {
-    what: 'A log level that no revision has is refused with -32602, also where the server takes it.',
+    what: 'The gateway refuses an unknown log level with -32602, also if the server accepts it.',
     where:
       'the answer to `logging/setLevel`; at the endpoint of one server, what that server refuses is refused in its own words, and where it has no `logging` there is no such method (-32601)',
-    why: 'What a client is to hear of which call could not be told by such a level, and several servers say several things to it.',
+    why: 'Such a level would not define which messages a client gets, and servers answer it differently.',
     isAnswer: (found) =>
       found.question === 'logging/setLevel of no level' &&
       (isWhole(found) || found.path.startsWith('error.')) &&
       (found.endpoint === 'all' || isWhole(found) || (found.path === 'error.code' && found.through === -32_601)),
   },
   {
-    what: 'A server that several clients use over one connection is told the most verbose of the levels they set, and `info` at least; each client hears its own level.',
+    what: "A server on a shared connection gets the most verbose of its clients' levels, and at least `info`; each client gets its own level.",
     where:
-      '`params` of the `logging/setLevel` that reaches a server of a revision up to 2025-11-25, and `notifications/message` of one that says nothing before it',
-    why: 'Such a server has one level for a connection, and clients that set none are to hear what is usual. A client that declares what it may be asked has a connection, and so a level, alone. So a server that is silent until it is told a level is heard.',
+      '`params` of the `logging/setLevel` that reaches a server of a revision up to 2025-11-25, and `notifications/message` of a server that sends none before it',
+    why: 'Such a server has one level for a connection, and clients without a level should get the usual messages. A client that can answer questions has its own connection, and so its own level. A server that is silent until it gets a level is heard this way.',
     isAnswer: ({ era, isSilent, path, server, direct, through }) =>
       era === 'legacy' && isSilent && path === 'logs[]' && direct === undefined && isLogOf(server, through),
   },
   {
     what: "A resource that is not there has the code of the client's revision.",
     where:
-      '`error.code` of `resources/read`: -32002 up to 2025-11-25, -32602 from 2026-07-28; at the endpoint of several servers for every URI that none of them gives, also if one cannot be asked, which `data.missing` names',
-    why: "Clients know their own revision's code only. Some servers say the newer one to older clients.",
+      '`error.code` of `resources/read`: -32002 up to 2025-11-25, -32602 from 2026-07-28; at the endpoint of several servers for every URI that none of them gives, also if one does not answer, which `data.missing` names',
+    why: "Clients know their own revision's code only. Some servers send the newer one to older clients.",
     isAnswer: ({ path, question, direct, through, era }) =>
       path === 'error.code' &&
       question.startsWith('resources/read') &&
@@ -215,8 +215,8 @@ const differences: readonly Difference[] = [
       through === (era === 'legacy' ? -32_002 : -32_602),
   },
   {
-    what: 'What a client has not declared it is not asked; `ping` is answered at once.',
-    where: 'requests of a server to its client, and what a tool says of the refusal',
+    what: 'A client gets no question of a kind that it has not declared; the gateway answers `ping` at once.',
+    where: "requests of a server to its client, and the tool's text about the refusal",
     why: 'The gateway answers for the client, with -32601 and the reason; a server is not allowed to ask in the first place.',
     isAnswer: ({ path, direct, through }) =>
       (path.startsWith('questions[]') && through === undefined) ||
@@ -233,8 +233,8 @@ const differences: readonly Difference[] = [
   },
   {
     what: 'A question without `params` has empty ones, and its progress token is another.',
-    where: '`params` of what a server asks its client',
-    why: 'They mean the same. Each hop has tokens of its own.',
+    where: "`params` of a server's requests to its client",
+    why: 'They mean the same. Each hop has its own tokens.',
     isAnswer: ({ path, direct, through }) =>
       (path === 'questions[].params' && direct === undefined && words(through) === '{}') ||
       path === 'questions[].params._meta.progressToken',
@@ -260,14 +260,14 @@ const differences: readonly Difference[] = [
   {
     what: 'A client of 2026-07-28 hears log messages of a request that names a level, and of no other.',
     where: '`notifications/message` of a server of an older revision',
-    why: 'That is the rule of the revision. What such a server says of its own accord belongs to no request, and a client without a session hears nothing but its requests.',
+    why: 'The revision requires it. A message of such a server outside of requests belongs to none, and a client without a session gets messages of its requests only.',
     isAnswer: ({ era, directEra, path, through }) =>
       era === 'modern' && directEra === 'legacy' && through === undefined && path === 'logs[]',
   },
   {
-    what: 'Of the progress that a call makes while its client is away to answer a question, the client is told the latest.',
+    what: 'If a call makes progress while its client collects an answer, the client gets the latest one.',
     where: '`notifications/progress` of a server of an older revision, for a client of 2026-07-28',
-    why: 'Between two requests there is nobody to tell; the latest says all that those before it did.',
+    why: 'Between two requests there is no stream to send it on; the latest progress replaces the earlier ones.',
     isAnswer: ({ era, directEra, path, through }) =>
       era === 'modern' &&
       directEra === 'legacy' &&
@@ -278,7 +278,7 @@ const differences: readonly Difference[] = [
     what: 'A list of all servers names those that are missing from it, with the reason. A list names tools and prompts that are left out.',
     where:
       '`omnibus.dev/missing` in `_meta` of the first page of a list, at the endpoint of all servers; `omnibus.dev/left-out` in it, at every endpoint',
-    why: 'A client would take what is not there for what does not exist. Another server may be starting, or be asked for the first time what it offers to such a client.',
+    why: 'A client would take a missing entry for one that does not exist. Another server may be starting, or its first list for such a client may be pending.',
     isAnswer: ({ endpoint, path, direct, through, server }) =>
       endpoint === 'all' &&
       direct === undefined &&
@@ -287,7 +287,7 @@ const differences: readonly Difference[] = [
         : path === 'result._meta' && isMissingOthers(through, server)),
   },
   {
-    what: 'What a server says of the time of day, and files it names by the time and by where it runs.',
+    what: "The time of day in a server's answers, and names of files that depend on the time or the working directory.",
     where: 'anywhere',
     why: 'The two answers are given at two times; a program runs in the folder of the configuration file.',
     isAnswer: ({ direct, through }) =>
@@ -301,8 +301,8 @@ const differences: readonly Difference[] = [
   },
   {
     what: 'Headers are checked against the body.',
-    where: 'the answer to a request of 2026-07-28 whose `Mcp-*` headers say something else than its body',
-    why: 'The revision requires it; proxies trust those headers. Not every server looks.',
+    where: 'the answer to a request of 2026-07-28 whose `Mcp-*` headers differ from its body',
+    why: 'The revision requires it; proxies trust those headers. Some servers do not check.',
     checks:
       /^(http-header-validation|http-custom-header-server-validation) |^server-stateless sep-2575-http-server-(header-mismatch|unsupported-version)/,
   },
@@ -319,14 +319,14 @@ const differences: readonly Difference[] = [
     why: 'The table of repairs (`omnibus doctor`, `/status`) counts each. With `validation: enforce` of the server nothing is repaired. What can mean two things is refused with the reason.',
   },
   {
-    what: 'A line of a program that is no JSON is answered with -32700 only if its beginning shows a request; otherwise it counts as stray text, which `/status` shows.',
-    where: 'what a stdio server is sent after such a line, where some clients answer every line and others none',
+    what: 'The gateway answers a line of a program that is not JSON with -32700 only if its beginning shows a request; otherwise it counts as stray text, which `/status` shows.',
+    where: 'the message to a stdio server after such a line; some clients answer every line and others none',
     why: 'Many programs write a log on stdout, and an answer to each line of it would be noise that some of them log again.',
   },
   {
-    what: 'Streams can be taken up again.',
+    what: 'Clients can resume streams.',
     where: "the first event of a POST's stream has an id",
-    why: 'The gateway keeps what a client has missed. Not every server does.',
+    why: 'The gateway stores messages that a client has missed. Some servers do not.',
     checks: /^server-sse-polling /,
   },
 ];

@@ -143,7 +143,7 @@ function runbooks(): string {
   ]);
   return `# Runbooks
 
-${generated('deploy/src/alerts.ts')}Each alert has a page: what it means, where to look, what to do. N stands for the measured value.
+${generated('deploy/src/alerts.ts')}Each alert has a page: its meaning, where to look, and the fix. N stands for the measured value.
 
 ${table(['alert', 'severity', 'what happens'], rows)}
 `;
@@ -198,25 +198,25 @@ node, \`nats: { domain: hub }\` stores everything in the JetStream of the hub.
 Where clusters are joined by gateways or leaf nodes, \`nats: { region: eu }\` says where a process runs. Sessions are then opened and calls made at
 processes of the same region as long as one of them can take them, and elsewhere otherwise. [scale.md](../explanation/scale.md) says what that costs.
 
-Buckets and streams that callers can fill reserve their storage in JetStream when they are created: 560 MiB, on each node that has a replica, and what \`audit\` keeps in a stream
-besides. Where \`max_file_store\` of the server or \`max_file\` of the account leaves no room for one of them, the set-up and the log say so with its name and size. Without the catalogue or the records of sessions a process does not start; without
-the others it serves, and what they are for is missing: quotas are then unknown (\`onUnknown\` in [limits.md](../how-to/limits.md)), for example.
+Buckets and streams that callers can fill reserve their storage in JetStream when they are created: 560 MiB, on each node that has a replica, and the stream of \`audit\`
+in addition. If \`max_file_store\` of the server or \`max_file\` of the account leaves no room for one of them, the set-up and the log say so with its name and size. Without the catalogue or the records of sessions a process does not start; without
+the others it serves, but their features are missing: quotas are then unknown (\`onUnknown\` in [limits.md](../how-to/limits.md)), for example.
 
 ## Setting NATS up
 
-\`omnibus nats setup\` creates the buckets and streams, and updates those that differ from what this version wants. It says what it did with each, and can be
-run again at any time, also while processes run. It takes the same configuration as the other processes, of which it reads \`bus\`, \`nats\` and what \`audit\` keeps at NATS and needs no other secrets, and logs in as a user with the permissions of \`setup\`:
+\`omnibus nats setup\` creates the buckets and streams, and updates those that differ from this version's settings. It prints the action for each, and can be
+run again at any time, also while processes run. It takes the same configuration as the other processes, of which it reads \`bus\`, \`nats\` and the part of \`audit\` about NATS. It needs no other secrets, and logs in as a user with the permissions of \`setup\`:
 
 \`\`\`sh
 omnibus nats setup --config omnibus.yaml --bus "tls://setup:$SETUP_PASSWORD@nats-a.example.com:4222"
 \`\`\`
 
 At a cluster it waits up to 30 seconds for enough nodes to give each stream three replicas. A stream that then has fewer is there and works; the command names it and
-fails, and running it again gives the stream the others. The Job of the chart does that by itself. Where a cluster has fewer than three nodes for good, say so with \`--replicas 1\`.
+fails, and running it again gives the stream the others. The Job of the chart does that. If a cluster has fewer than three nodes for good, say so with \`--replicas 1\`.
 
 Run it before the first start, after each upgrade, and when NATS has lost its store. The Helm chart runs it as a Job, and the compose file as a service. A process
-whose user may not create streams waits until it has run; its log and \`/readyz\` name the stream that is missing. When NATS comes back without its store, running
-processes do the same, and go on when the streams are there again: sessions and the lists of servers are written again. A process whose user may create
+A process create streams waits until it has run; its log and \`/readyz\` name the stream that is missing. When NATS comes back without its store, running
+processes do the same, and continue when the streams exist again: they write sessions and the lists of servers again. A process whose user may create
 streams, as at a NATS without users, creates them itself and needs no set-up; it changes none that exist.
 
 In an upgrade from a version without the set-up, give each role the permissions of both versions first: the subjects of the audit and of changed keys differ. Then
@@ -239,12 +239,12 @@ ${natsAuthorization()}\`\`\`
 function differences(): string {
   return `# What differs from talking to a server directly
 
-${generated('test/direct/differences.ts')}Through Omnibus a client gets, member by member, what it would get from a server directly, except for the differences in this table. A test asks published servers (everything, filesystem,
+${generated('test/direct/differences.ts')}Through Omnibus a client gets the server's messages unchanged, member by member, except for the differences in this table. A test asks published servers (everything, filesystem,
 memory, Playwright, git, time, fetch, examples of the Go SDK) and the servers of the official suites on the SDKs of TypeScript, Python, Go and
 Rust and on FastMCP the same things directly and through one gateway with all of them, in both eras (revisions up to 2025-11-25, which have sessions, and 2026-07-28,
 which has none); a difference that is not in the table fails \`npm test -- direct\`.
 
-Two things only a server notices. It is asked \`server/discover\` before anything else, one of 2024 or 2025 too, unless \`era\` in the configuration says what it is. And a line on the stdout of
+A server notices two more. Omnibus first sends \`server/discover\`, also to a server of 2024 or 2025, unless the configuration sets \`era\`. And a line on the stdout of
 a program that is no JSON gets no -32700: it has no id, and is counted and shown to operators as text that was meant for stderr.
 
 ${table(
@@ -289,7 +289,7 @@ ${generated('packages/config/src/schema.ts')}The configuration is a YAML or JSON
 that did not change. \`omnibus check FILE\` lists everything that is wrong with a file. Editors can use
 [omnibus.schema.json](omnibus.schema.json).
 
-"Secret" marks an option whose value is never shown in messages or logs; "a running gateway follows changes" marks those that take effect without a restart.
+"Secret" marks an option whose value never appears in messages or logs; "a running gateway follows changes" marks those that take effect without a restart.
 
 ## This process
 

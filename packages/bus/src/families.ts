@@ -383,7 +383,7 @@ export const families = {
     tokens: ['process'],
     from: everyRole,
     hears: everyRole,
-    to: 'a process at whose admin port calls are watched',
+    to: 'a process with a watch of calls at its admin port',
     carries: 'TapReport',
     request: tapReport,
     answers: 'nothing',

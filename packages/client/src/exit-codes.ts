@@ -8,7 +8,7 @@ export const exits = {
   unknown: {
     code: 5,
     meaning:
-      'there is no such thing: tool, prompt, resource, server, session, call, key, file or client; or nothing fits what was looked for',
+      'not found: the tool, prompt, resource, server, session, call, key, file or client does not exist; or a search has no match',
   },
   timeout: { code: 6, meaning: 'a time limit has passed' },
   incomplete: { code: 7, meaning: 'records are missing (`audit verify`)' },
@@ -21,7 +21,7 @@ export const exits = {
   },
   unanswered: {
     code: 77,
-    meaning: 'an answer is needed, and there is no terminal to ask on, or `--no-input` was given',
+    meaning: 'an answer is required, and there is no terminal for the question, or the option `--no-input` forbids it',
   },
   config: { code: 78, meaning: 'the configuration is wrong' },
   interrupted: { code: 130, meaning: 'interrupted; a running call was cancelled at the server' },

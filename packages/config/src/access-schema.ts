@@ -104,35 +104,35 @@ const rule = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' })
     .optional()
-    .describe('What the rule is called in refusals, logs and records. Default: its number, such as "#3".'),
+    .describe('Name of the rule in refusals, logs and records. Default: its number, such as "#3".'),
   who: who.describe(
     '"everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "scope:NAME", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match. Groups, clients and scopes of one issuer are "group:ISSUER|NAME", and so on.',
   ),
-  except: who.optional().describe('Whom the rule is not about; written like `who`.'),
+  except: who.optional().describe('Callers that the rule exempts; written like `who`.'),
   allow: texts
     .optional()
     .describe(
-      'What the rule allows: globs over "server/tool", "prompt:server/name" and "resource:server/uri" with the names that the server itself gives, or the name of a server for all that it has, or "*" for everything.',
+      'Targets that the rule allows: globs over "server/tool", "prompt:server/name" and "resource:server/uri" with the server\'s own names, or the name of a server for all its entries, or "*" for everything.',
     ),
   deny: texts
     .optional()
     .describe(
-      'What the rule denies, whatever other rules allow; written like `allow`. A rule has one of `allow`, `deny`, `ask` and `redact`.',
+      'Targets that the rule denies, whatever other rules allow; written like `allow`. A rule has one of `allow`, `deny`, `ask` and `redact`.',
     ),
   ask: texts
     .optional()
     .describe(
-      'What the rule allows after an approval of each call of a tool, prompt or read of a resource, also where other rules allow it without; written like `allow`.',
+      'Targets for which each call, prompt or read needs an approval, also if other rules allow it without; written like `allow`.',
     ),
   redact: texts
     .optional()
     .describe(
-      'What the rule takes a part out of the results of, whatever allows them: globs as in `allow`. The part is what `patterns` find and what is at `paths`.',
+      'Targets whose results the rule redacts, whatever rule allows them: globs as in `allow`. It removes the matches of `patterns` and the values at `paths`.',
     ),
   patterns: texts
     .optional()
     .describe(
-      'What a rule with `redact` looks for in texts and numbers: "email", "card" (with a valid check digit), "iban", "key" (tokens and private keys by their shapes), or patterns such as "EMP-[0-9]{6}": characters, classes, {n}, {n,m} and ?, without groups, "|", "*", "+" and ".".',
+      'Patterns that a rule with `redact` searches in texts and numbers: "email", "card" (with a valid check digit), "iban", "key" (tokens and private keys by their shapes), or patterns such as "EMP-[0-9]{6}": characters, classes, {n}, {n,m} and ?, without groups, "|", "*", "+" and ".".',
     ),
   paths: texts
     .optional()
@@ -143,26 +143,26 @@ const rule = z.strictObject({
     .enum(['withhold', 'pass'])
     .optional()
     .describe(
-      'What becomes of what a rule with `redact` cannot look into: images, audio and other binary contents, results of more than 1,048,576 characters, and, with `paths`, texts that are no JSON. Default: withhold.',
+      'How to treat contents that a rule with `redact` cannot search: images, audio and other binary contents, results of more than 1,048,576 characters, and, with `paths`, texts that are not JSON. Default: withhold.',
     ),
   by: z
     .enum(['caller', 'approvers'])
     .optional()
     .describe(
-      'Who approves the calls of a rule with `ask`. caller: the user who makes the call, in a form of the client (elicitation). approvers: others, at the admin port (`omnibus approvals`). Default: approvers where the rule names some, else the caller.',
+      'Approver of the calls of a rule with `ask`. caller: the calling user, in a form of the client (elicitation). approvers: other users, at the admin port (`omnibus approvals`). Default: approvers if the rule names some, else the caller.',
     ),
   approvers: texts
     .optional()
     .describe(
-      'Who may approve, out of those with the role approver, operator or admin (`auth.admin.roles`): "group:NAME", "group:ISSUER|NAME", "key:SUBJECT" or "ISSUER|SUBJECT". Nobody may approve calls of his own. Default: everybody with one of these roles.',
+      'Users that may approve, out of those with the role approver, operator or admin (`auth.admin.roles`): "group:NAME", "group:ISSUER|NAME", "key:SUBJECT" or "ISSUER|SUBJECT". No user may approve their own calls. Default: all users with one of these roles.',
     ),
   expires: expires
     .optional()
     .describe(
-      'Time after which a call of a rule with `ask` is refused if nobody has approved it, at most 24h. For a caller who is asked, `timeouts.human` holds too. Default: 10m.',
+      'Time after which the gateway refuses an unapproved call of a rule with `ask`, at most 24h. If the caller approves, `timeouts.human` also applies. Default: 10m.',
     ),
   ...conditions,
-  because: z.string().max(500).optional().describe('Text that a refused caller is told: the reason, or whom to ask.'),
+  because: z.string().max(500).optional().describe('Text in the refusal: the reason, or a contact.'),
 });
 
 export const accessSchema = z.strictObject({
@@ -170,7 +170,9 @@ export const accessSchema = z.strictObject({
   mode: z
     .enum(['enforce', 'record'])
     .default('enforce')
-    .describe('record: nothing is refused or hidden; what the rules would refuse is logged and counted.'),
+    .describe(
+      'record: the gateway refuses and hides nothing; it logs and counts the requests that the rules would refuse.',
+    ),
   rules: z
     .array(rule)
     .max(1_000)
@@ -184,7 +186,7 @@ export const accessSchema = z.strictObject({
         .boolean()
         .default(false)
         .describe(
-          "true: approvers who are connected with an MCP client that can show forms (elicitation) are asked there too, besides the admin port. A client that answers forms without its user gives that user's approvals away.",
+          "true: approvers with an MCP client that can show forms (elicitation) get the request there too, in addition to the admin port. A client that answers forms without its user approves in the user's name.",
         ),
       webhook: z
         .strictObject({
@@ -203,10 +205,14 @@ export const accessSchema = z.strictObject({
             .min(1)
             .max(20)
             .default(5)
-            .describe('Attempts before a message is given up, logged and counted. The wait between them doubles.'),
+            .describe(
+              'Attempts before the gateway drops a message, logs and counts it. The wait between them doubles.',
+            ),
         })
         .optional()
-        .describe('Is told of each call that waits for approvers, and how the wait ended. It cannot approve anything.'),
+        .describe(
+          'Webhook that gets a message for each call that waits for approvers, and for the end of the wait. It cannot approve anything.',
+        ),
     })
     .prefault({})
     .describe('How approvers learn of waiting calls (`ask`). A change takes effect with the next start.'),

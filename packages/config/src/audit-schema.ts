@@ -61,13 +61,13 @@ const sink = z
       .default(64 * mebibyte)
       .describe('file: size in bytes at which a process begins a new file.'),
     maxAge: lasting('1d').describe('file: age at which a process begins a new file.'),
-    keep: lasting('90d').describe('file, jetstream: how long records are kept.'),
+    keep: lasting('90d').describe('file, jetstream: retention of records.'),
     keepBytes: z
       .int()
       .positive()
       .optional()
       .describe(
-        'file, jetstream: bytes of all records that are kept. file: beyond it the oldest files are removed; default: 10 GiB. jetstream: beyond it no more records are accepted, and none is removed before `keep`; default: 1 GiB.',
+        'file, jetstream: bytes of all stored records. file: beyond it the gateway removes the oldest files; default: 10 GiB. jetstream: beyond it the stream accepts no more records, and removes none before `keep`; default: 1 GiB.',
       ),
     url: httpUrl
       .optional()
@@ -150,8 +150,8 @@ export const auditSchema = z
             .describe(
               'Which tool the entry is about: `server/tool` with the name that the server gives, and `*` for any characters. The first entry that matches a call is used.',
             ),
-          arguments: places.describe('What is recorded of the arguments of its calls.'),
-          results: places.describe('What is recorded of the results of its calls.'),
+          arguments: places.describe('How to record the arguments of its calls.'),
+          results: places.describe('How to record the results of its calls.'),
         }),
       )
       .max(500)
@@ -165,7 +165,7 @@ export const auditSchema = z
           .string()
           .min(1)
           .describe(
-            'A file with the key that signs checkpoints: a PEM with an Ed25519 key (`openssl genpkey -algorithm ed25519`), whose public part is enough to verify them, or base64 of at least 32 random bytes.',
+            'A file with the key that signs checkpoints: a PEM with an Ed25519 key (`openssl genpkey -algorithm ed25519`), whose public part can verify them, or base64 of at least 32 random bytes.',
           ),
         file: z
           .string()
@@ -184,7 +184,7 @@ export const auditSchema = z
       })
       .optional()
       .describe(
-        'Signed statements of how far each chain of records has come, stored in a second place: somebody who can rewrite all records cannot rewrite these.',
+        'Signed statements of how far each chain of records has come, stored in a second place: an attacker able to rewrite all records cannot rewrite these.',
       ),
   })
   .refine(({ strict, calls }) => !strict || calls !== 'refused', {

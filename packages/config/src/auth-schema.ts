@@ -104,10 +104,10 @@ const issuer = z.strictObject({
     .enum(['auto', 'at+jwt'])
     .default('auto')
     .describe(
-      'at+jwt: only tokens whose header says that they are access tokens (RFC 9068). auto: also those that do not say what they are, unless they look like ID tokens.',
+      'at+jwt: only tokens with the type of access tokens in their header (RFC 9068). auto: also tokens without a type, unless they look like ID tokens.',
     ),
   subject: claim('sub').describe(
-    'The claim that identifies the caller for good. Entra ID: `oid`. Do not use an e-mail address, which may pass to somebody else.',
+    'The claim that identifies the caller for good. Entra ID: `oid`. Do not use an e-mail address, which may pass to another user.',
   ),
   groups: claim('groups').describe(
     "The claim with the caller's groups. A dot leads into a claim: Keycloak has `realm_access.roles`.",
@@ -117,7 +117,7 @@ const issuer = z.strictObject({
     .max(20)
     .default([])
     .describe(
-      'Claims whose values may be used in `headers` of servers, as `{principal.claims.NAME}` (docs/how-to/credentials.md). Of a text, a number or a truth value; a dot leads into a claim.',
+      'Claims whose values may be used in `headers` of servers, as `{principal.claims.NAME}` (docs/how-to/credentials.md). Each is a text, a number or a truth value; a dot leads into a claim.',
     ),
   require: required,
   tenant: z
@@ -133,7 +133,7 @@ const issuer = z.strictObject({
       clientSecret: z.string().min(1).describe('The secret of that client. Secret.'),
     })
     .optional()
-    .describe('How opaque tokens are checked, which are no JWT (RFC 7662). Answers are kept for a minute.'),
+    .describe('How opaque tokens are checked, which are no JWT (RFC 7662). The gateway caches answers for a minute.'),
 });
 
 const proxy = z
@@ -184,7 +184,7 @@ const signIn = z
       .max(50)
       .default(['openid', 'profile'])
       .describe(
-        'Scopes that the provider is asked for. With `offline_access`, where the provider has it, the provider is asked at each refresh whether the sign-in still holds; without, a sign-in lasts as long as the token that the provider gave.',
+        'Scopes that the gateway requests from the provider. With `offline_access`, if the provider supports it, each refresh checks that the sign-in is still valid; without, a sign-in lasts as long as the token of the provider.',
       ),
     subject: claim('sub').describe('The claim that identifies a user for good. Entra ID: `oid`.'),
     groups: claim('groups').describe(
@@ -210,7 +210,7 @@ const signIn = z
         authorizationUrl: trustedUrl.describe('Address of the authorization endpoint, where users sign in.'),
         tokenUrl: trustedUrl.describe('Address of the token endpoint, where codes are redeemed.'),
         userUrl: trustedUrl.describe(
-          "Address that says whose a token is, as a JSON object whose members are used as claims. It is asked again at each refresh of the gateway's tokens.",
+          'Address that returns the user of a token, as a JSON object; the gateway uses its members as claims. The gateway asks again at each refresh of its tokens.',
         ),
         groupsUrl: trustedUrl
           .optional()
@@ -261,7 +261,7 @@ const authorizationServer = z.strictObject({
     .enum(['open', 'token', 'off'])
     .default('open')
     .describe(
-      'Who may register a client (RFC 7591). open: anybody, at a limited rate; users see on the consent page what they allow. token: whoever sends `registrationToken`. off: nobody; clients have a document of their own (`clientDocuments`) or are listed in `clients`.',
+      'Which clients may register (RFC 7591). open: all, at a limited rate; the consent page shows users what they allow. token: clients that send `registrationToken`. off: none; clients have their own document (`clientDocuments`) or an entry in `clients`.',
     ),
   registrationToken: z
     .string()
@@ -335,7 +335,7 @@ const clientCertificates = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'true: a connection without a client certificate is refused in the TLS handshake; a caller with one may still prove by a token or key who it is. false: a certificate is one of several ways.',
+      'true: a connection without a client certificate is refused in the TLS handshake; a caller with one may still authenticate by a token or key. false: a certificate is one of several ways.',
     ),
   subject: z
     .enum(['uri', 'commonName'])
@@ -393,17 +393,17 @@ const persons = z
 const adminAccess = z.strictObject({
   roles: z
     .strictObject({
-      viewer: persons.describe('Who may see /status and /sessions, and /metrics where that is not open.'),
+      viewer: persons.describe('Callers that may see /status and /sessions, and /metrics if that is not open.'),
       operator: persons.describe(
-        'Who may, besides what a viewer may, reload the configuration, reconnect a server, approve definitions, and block callers, tools and servers, and approve calls.',
+        'Callers that may also reload the configuration, reconnect servers, approve definitions and calls, and block callers, tools and servers.',
       ),
       approver: persons.describe(
-        'Who may see the calls that wait for approvers (`ask` under `access`) and that they may approve, and approve or refuse them.',
+        'Callers that may see, approve and refuse the calls that wait for them (`ask` under `access`).',
       ),
-      auditor: persons.describe(
-        'Who may, besides what a viewer may, see API keys, users and what each caller has used.',
+      auditor: persons.describe('Callers that may also see API keys, users and the usage of each caller.'),
+      admin: persons.describe(
+        'Callers that may do everything, such as make and revoke API keys, and add and remove users.',
       ),
-      admin: persons.describe('Who may do everything, such as make and revoke API keys, and add and remove users.'),
     })
     .prefault({})
     .describe(
@@ -413,12 +413,12 @@ const adminAccess = z.strictObject({
     .record(tenantName, persons)
     .default({})
     .describe(
-      'For each tenant, the callers of it who see at /status the servers of the tenant, and in `omnibus usage` what its callers have used, and nothing else. Groups are those of the tenant. A running gateway follows changes.',
+      "For each tenant, its callers that see the tenant's servers at /status and its usage in `omnibus usage`, and nothing else. Groups are those of the tenant. A running gateway follows changes.",
     ),
   metrics: z
     .enum(['open', 'viewer'])
     .default('open')
-    .describe('open: everybody who reaches the admin port may read /metrics. viewer: only callers with a role.'),
+    .describe('open: every client of the admin port may read /metrics. viewer: only callers with a role.'),
   scope: z
     .union([scope, z.literal(false)])
     .default('mcp:admin')
@@ -466,7 +466,7 @@ const stepUp = z
       .max(200)
       .optional()
       .describe(
-        "What the scope permits, in words that the consent page of the gateway's own authorization server shows.",
+        "The permission that the scope gives, as text that the consent page of the gateway's own authorization server shows.",
       ),
   })
   .refine(({ for: what, endpoints }) => what.length + endpoints.length > 0, {
@@ -497,7 +497,11 @@ const ways = z
       .describe(
         'Audiences (`aud`) that tokens may have at every endpoint. Default: `publicUrl` followed by /mcp. A token for the address of one endpoint is always accepted there.',
       ),
-    scopes: z.array(scope).max(50).default([]).describe('Scopes that every token must have. Clients are told of them.'),
+    scopes: z
+      .array(scope)
+      .max(50)
+      .default([])
+      .describe('Scopes that every token must have. The metadata for clients list them.'),
     stepUp: z
       .array(stepUp)
       .max(100)
@@ -506,7 +510,7 @@ const ways = z
       })
       .default([])
       .describe(
-        'Scopes that a token must have for certain endpoints, servers and tools only. A client whose token lacks one is told which, and can ask its user for it (step-up authorization). API keys, certificates, proxies and service accounts have no scopes, and none is asked of them.',
+        'Scopes that a token must have for certain endpoints, servers and tools only. The answer to a client names a missing scope, and the client can ask its user for it (step-up authorization). API keys, certificates, proxies and service accounts have no scopes and need none.',
       ),
     server: authorizationServer
       .optional()
@@ -518,12 +522,12 @@ const ways = z
     kubernetes: kubernetes
       .optional()
       .describe(
-        'Tokens of the service accounts of a Kubernetes cluster, which its API server checks (TokenReview); its answers are kept for a minute. Needs `publicUrl` or `audience`.',
+        'Tokens of the service accounts of a Kubernetes cluster, which its API server checks (TokenReview); the gateway caches answers for a minute. Needs `publicUrl` or `audience`.',
       ),
     admin: adminAccess
       .optional()
       .describe(
-        'Who may do what at the admin port; callers prove who they are in the same ways. Default: programs of this machine have the role operator, and all others may only read /metrics and health.',
+        'Roles at the admin port; callers authenticate in the same ways. Default: programs of this machine have the role operator, and all others may only read /metrics and health.',
       ),
   })
   .refine(

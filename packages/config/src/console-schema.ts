@@ -13,7 +13,7 @@ export const consoleSchema = z
         .boolean()
         .default(false)
         .describe(
-          'Whether an operator may see arguments and results of calls that are watched, without what looks secret. Who does, and for how long, is in the log.',
+          'Whether an operator may see arguments and results of watched calls, without text that looks secret. The log names the operator and the duration.',
         ),
     }),
   ])

@@ -20,13 +20,13 @@ const issuer = trustedUrl
   .max(512)
   .optional()
   .describe(
-    'The only issuer that is asked, exactly as its metadata says it. Default: the one that the server names (RFC 9728); with `clientSecret`, `privateKey` or `assertionFile` there is none, since these are for one issuer alone.',
+    'The only issuer that the gateway uses, exactly as in its metadata. Default: the one that the server names (RFC 9728); with `clientSecret`, `privateKey` or `assertionFile` there is none, since these are for one issuer alone.',
   );
 const scopes = z
   .array(scope)
   .max(50)
   .optional()
-  .describe('Scopes that the issuer is asked for. Default: those that the server names.');
+  .describe('Scopes that the gateway requests from the issuer. Default: the scopes that the server names.');
 const allowedHosts = z
   .array(
     z.string().regex(/^(?:[^\s/:@?#]+|\[[0-9A-Fa-f:.]+\])$/, {
@@ -42,7 +42,7 @@ const clientSecret = z
   .string()
   .optional()
   .describe(
-    'Secret: "${CLIENT_SECRET}" takes it from the environment, "${file:/run/secrets/client}" from a file. It is shown as `clientAuthentication` says.',
+    'Secret: "${CLIENT_SECRET}" takes it from the environment, "${file:/run/secrets/client}" from a file. `clientAuthentication` sets how the gateway sends it.',
   );
 
 const resource = z
@@ -56,7 +56,7 @@ const privateKey = z
   .string()
   .optional()
   .describe(
-    'A private key by which the gateway proves who it is (`private_key_jwt`), instead of `clientSecret`: PKCS #8, PEM. Secret.',
+    'A private key that authenticates the gateway (`private_key_jwt`), instead of `clientSecret`: PKCS #8, PEM. Secret.',
   );
 const algorithm = z
   .enum(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'])
@@ -67,15 +67,13 @@ const clientAuthentication = z
   .enum(['client_secret_basic', 'client_secret_post'])
   .optional()
   .describe(
-    'How `clientSecret` is shown: in the header `Authorization`, or in the body of requests, as the client is registered at the issuer. Default: the one that the issuer takes, and client_secret_basic where it takes both.',
+    'How the gateway sends `clientSecret`: in the header `Authorization`, or in the body of requests, as registered at the issuer. Default: the method that the issuer supports; client_secret_basic if it supports both.',
   );
 
 const client = z.strictObject({
   kind: z
     .literal('client')
-    .describe(
-      "Everybody's calls are made in the name of the gateway, with tokens that it gets as a client of the issuer.",
-    ),
+    .describe("All calls use the gateway's identity, with tokens that it gets as a client of the issuer."),
   clientId: z.string().min(1).describe('Client id under which the gateway is registered at the issuer.'),
   clientSecret,
   clientAuthentication,
@@ -121,7 +119,7 @@ const oauth = z.strictObject({
     .enum(['fail', 'wait'])
     .default('fail')
     .describe(
-      'What becomes of a call whose user has to sign in first. fail: it ends at once with the address, and is made again by the client. wait: it goes on by itself after the sign-in, within its time limits and nine and a half minutes; it ends at once where the client can neither be asked to open the address nor wants progress, which names the address, and no browser of this machine shows the page.',
+      'How a call proceeds whose user must sign in first. fail: the call ends at once with the address, and the client retries it. wait: the call continues after the sign-in, within its time limits and nine and a half minutes. It ends at once if no way to show the address exists: no question to the client, no progress, no browser of this machine.',
     ),
   issuer,
   scopes,
@@ -138,7 +136,7 @@ const exchange = z.strictObject({
   issuer: trustedUrl
     .max(512)
     .describe(
-      'The issuer that exchanges tokens, exactly as its metadata says it. No other one is asked, whatever the server names.',
+      'The issuer that exchanges tokens, exactly as in its metadata. The gateway uses no other one, whatever the server names.',
     ),
   clientId: z
     .string()
@@ -154,7 +152,7 @@ const exchange = z.strictObject({
     .max(20)
     .optional()
     .describe(
-      'The issuers whose tokens are shown to `issuer`, exactly as these tokens name them. Default: `issuer` itself.',
+      'The issuers whose tokens the gateway sends to `issuer`, exactly as these tokens name them. Default: `issuer` itself.',
     ),
   audience: z
     .string()
@@ -173,7 +171,7 @@ const enterprise = z.strictObject({
   kind: z
     .literal('enterprise')
     .describe(
-      "The server is called in the name of each user who has signed in at the gateway: the identity provider of that sign-in makes an assertion about the user, which the server's issuer exchanges for a token (enterprise-managed authorization, ID-JAG).",
+      "Calls use the identity of each user signed in at the gateway. The identity provider of that sign-in issues an assertion about the user, and the server's issuer exchanges it for a token (enterprise-managed authorization, ID-JAG).",
     ),
   clientId: z.string().min(1).describe('Client id under which the gateway is registered at the issuer of the server.'),
   clientSecret,
@@ -186,7 +184,7 @@ const enterprise = z.strictObject({
       clientId: z
         .string()
         .min(1)
-        .describe('Client id under which the gateway is registered there, for which its ID tokens are made.'),
+        .describe('Client id of the gateway at the identity provider: the audience of its ID tokens.'),
       clientSecret,
       clientAuthentication,
       privateKey,
@@ -196,7 +194,7 @@ const enterprise = z.strictObject({
         .min(1)
         .optional()
         .describe(
-          'A file with the ID token of the one user of this machine, as a command of the identity provider writes it. Read for each request. Only for a gateway that nobody else can reach.',
+          'A file with the ID token of the one user of this machine, as a command of the identity provider writes it. Read for each request. Only for a gateway that other users cannot reach.',
         ),
     })
     .optional()
@@ -213,7 +211,7 @@ const aws = z.strictObject({
   kind: z
     .literal('aws')
     .describe(
-      "Everybody's calls are made in the name of the gateway: requests are signed for a service of Amazon Web Services (Signature Version 4), with the credentials that the AWS SDK finds on this machine.",
+      "All calls use the gateway's identity: the gateway signs requests for a service of Amazon Web Services (Signature Version 4), with the credentials that the AWS SDK finds on this machine.",
     ),
   service: z
     .string()
@@ -234,7 +232,7 @@ const aws = z.strictObject({
     .max(200)
     .optional()
     .describe(
-      'Profile of the shared AWS configuration files whose credentials are used. Default: what the AWS SDK finds: environment variables, the profile "default", the web identity of a pod, the role of a container or machine.',
+      'Profile of the shared AWS configuration files with the credentials. Default: the first that the AWS SDK finds: environment variables, the profile "default", the web identity of a pod, the role of a container or machine.',
     ),
 });
 

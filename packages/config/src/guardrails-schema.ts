@@ -15,20 +15,20 @@ const guardrail = z.strictObject({
   id: z
     .string()
     .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' })
-    .describe('What the guardrail is called in logs, metrics, records and labels.'),
-  who: who.default('everyone').describe('Whose messages it looks at; written like `who` of a rule under `access`.'),
-  except: who.optional().describe('Whose messages it does not look at; written like `who`.'),
+    .describe('Name of the guardrail in logs, metrics, records and labels.'),
+  who: who
+    .default('everyone')
+    .describe('Callers whose messages it inspects; written like `who` of a rule under `access`.'),
+  except: who.optional().describe('Callers whose messages it skips; written like `who`.'),
   what: texts
     .default('*')
-    .describe(
-      'What the messages are about: globs as under `allow` of a rule under `access`, with the names that the server itself gives.',
-    ),
+    .describe("Targets of the messages: globs as under `allow` of a rule under `access`, with the server's own names."),
   ...conditions,
   on: z
     .union([stage, z.array(stage).min(1).max(4)])
     .optional()
     .describe(
-      'What it looks at. requests: what clients send, their answers to questions of servers among it. results: what servers answer, and say meanwhile. questions: what servers ask clients. lists: entries of lists, and instructions; only of a guardrail about everyone. Default: what suits the kind of guardrail.',
+      'Messages that it inspects. requests: messages of clients, with their answers to questions of servers. results: answers of servers, and their messages during a call. questions: requests of servers to clients. lists: entries of lists, and instructions; only for a guardrail about everyone. Default: depends on the kind of guardrail.',
     ),
   size: z
     .strictObject({
@@ -38,7 +38,7 @@ const guardrail = z.strictObject({
     })
     .optional()
     .describe(
-      'Finds what is too large. A guardrail has one of `size`, `patterns`, `hidden`, `urls`, `markers`, `webhook` and `tool`.',
+      'Finds messages that are too large. A guardrail has one of `size`, `patterns`, `hidden`, `urls`, `markers`, `webhook` and `tool`.',
     ),
   patterns: texts
     .optional()
@@ -49,7 +49,7 @@ const guardrail = z.strictObject({
     .enum(['withhold', 'pass'])
     .optional()
     .describe(
-      'Whether what a guardrail with `patterns` cannot look into (images, audio and other binary contents, messages of more than 1,048,576 characters) counts as found. Default: withhold, which means that it does.',
+      'Whether contents that a guardrail with `patterns` cannot search (images, audio and other binary contents, messages of more than 1,048,576 characters) count as found. Default: withhold: they do.',
     ),
   hidden: z
     .union([z.literal('all'), hidden, z.array(hidden).min(1).max(5)])
@@ -96,33 +96,28 @@ const guardrail = z.strictObject({
     .describe(
       'Asks a tool of a server under `mcpServers`: "server/tool", with the name that the server itself gives. Its arguments are the parameters of `interceptor/invoke` of SEP-2624.',
     ),
-  config: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('Sent along to whoever is asked (`config` of SEP-2624).'),
+  config: z.record(z.string(), z.unknown()).optional().describe('Sent along with each request (`config` of SEP-2624).'),
   timeout: duration
     .refine((ms) => ms > 0 && ms <= maxTimeoutMs, { error: 'expected a time of at most 60s' })
     .optional()
-    .describe('Time that whoever is asked has to answer, at most 60s. Default: 2s.'),
+    .describe('Time limit for the external verdict, at most 60s. Default: 2s.'),
   onFailure: z
     .enum(['deny', 'allow'])
     .optional()
-    .describe(
-      'What becomes of a message when whoever is asked does not answer in time, or with something that is no answer. Default: deny.',
-    ),
+    .describe('How to treat a message without a valid verdict in time. Default: deny.'),
   concurrency: z
     .int()
     .positive()
     .max(10_000)
     .optional()
     .describe(
-      'Messages that are checked at the same time by whoever is asked, at one session worker; as many again as four times that wait. One caller never takes all of these places. Default: 32.',
+      'Concurrent requests for verdicts at one session worker; four times as many wait. One caller never takes all of these places. Default: 32.',
     ),
   action: z
     .enum(['deny', 'change', 'label'])
     .optional()
     .describe(
-      'What becomes of a message in which something is found. deny: the sender is answered with an error. change: what is found is taken out. label: it is passed on with a label. Default: deny for `size`, label for `markers`, change for others; whoever is asked decides himself.',
+      'How to treat a message with a finding. deny: the sender gets an error. change: the gateway removes the finding. label: the gateway passes it on with a label. Default: deny for `size`, label for `markers`, change for others; an external verdict decides itself.',
     ),
   label: z
     .string()
@@ -130,7 +125,7 @@ const guardrail = z.strictObject({
     .max(100)
     .optional()
     .describe('The word of the label. Default: the kind of the guardrail, such as "markers".'),
-  because: z.string().min(1).max(500).optional().describe('Text that the user is told where a message is denied.'),
+  because: z.string().min(1).max(500).optional().describe('Text for the user when a message is denied.'),
   mode: z
     .enum(['enforce', 'record'])
     .default('enforce')

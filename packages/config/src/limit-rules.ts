@@ -47,20 +47,20 @@ const rule = z
       .union([who, z.array(who).min(1).max(1_000)])
       .default('everyone')
       .describe(
-        'Whose calls the rule is about: "everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME" (of callers without a tenant), "tenant:NAME", "client:ID", "scope:NAME"; or a list of these.',
+        'Callers that the rule limits: "everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME" (of callers without a tenant), "tenant:NAME", "client:ID", "scope:NAME"; or a list of these.',
       ),
     what: z
       .array(what)
       .min(1)
       .default(['*'])
       .describe(
-        'What the calls are of: globs over `server/tool`, `prompt:server/name` and `resource:server/uri` with the names that the server itself gives; the name of a server for all that it has; "*" for everything.',
+        'Targets of the calls: globs over `server/tool`, `prompt:server/name` and `resource:server/uri` with the server\'s own names; the name of a server for all its entries; "*" for everything.',
       ),
     per: z
       .union([shares, z.array(shares).min(1)])
       .default('principal')
       .describe(
-        'Who shares one budget: principal: each caller has its own; tenant, client: all callers of one tenant or client share it; server, tool: all calls of one server or tool share it; everyone: all callers that the rule is about share it. A list: one budget for each combination. For the budget of a group write `who: group:NAME` with `per: everyone`.',
+        'Callers that share one budget. principal: each caller has its own; tenant, client: all callers of one tenant or client share it; server, tool: all calls of one server or tool share it; everyone: all callers that the rule limits share it. A list: one budget for each combination. For the budget of a group write `who: group:NAME` with `per: everyone`.',
       ),
     rate: rate.optional().describe('Most calls in a time: "10/s", "100/min", "1000/h".'),
     burst: z
@@ -82,7 +82,7 @@ const rule = z
       .enum(['allow', 'refuse'])
       .default('refuse')
       .describe('Whether calls pass while the store of quotas does not answer.'),
-    because: z.string().max(500).optional().describe('Text that a refused caller is told.'),
+    because: z.string().max(500).optional().describe('Text for a refused caller.'),
   })
   .refine(
     ({ rate: often, concurrency, quota, bytes }) =>

@@ -9,7 +9,7 @@ export const sandboxSchema = z.strictObject({
     .default(false)
     .describe('Whether the program may use the network. false: it has none, and cannot reach this machine either.'),
   read: places.describe(
-    'Files and folders that the program may read, besides the programs and libraries of the system, itself, and `cwd`. A relative path starts at the folder of the configuration file.',
+    'Files and folders that the program may read, in addition to the programs and libraries of the system, itself, and `cwd`. A relative path starts at the folder of the configuration file.',
   ),
   write: places.describe('Files and folders that the program may read and change.'),
   home: z

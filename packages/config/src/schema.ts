@@ -81,10 +81,10 @@ const tenants = z.array(tenantName).min(1).max(1_000).optional();
 const maxResultBytes = z.int().positive().optional();
 const toolSettings = z.strictObject({
   timeout: optionalDuration.describe(
-    'A call of this tool is given up after this time without an answer or progress. Default: `timeout` of the server.',
+    'A call of this tool times out after this time without an answer or progress. Default: `timeout` of the server.',
   ),
   maxTime: optionalDuration.describe(
-    'A call of this tool is given up after this time, even while it reports progress. Default: `maxTime` of the server.',
+    'A call of this tool times out after this time, even while it reports progress. Default: `maxTime` of the server.',
   ),
   maxResultBytes: maxResultBytes.describe(
     'A result of this tool that is larger, as JSON, is refused with `result.too_large`. Default: `maxResultBytes` of the server.',
@@ -150,7 +150,7 @@ const server = z.strictObject({
   sandbox: sandboxSchema
     .optional()
     .describe(
-      'Runs the program in namespaces of its own (Linux, by bubblewrap): without network, with nothing of this machine but the programs of the system and what is named here (docs/how-to/security.md). Default: the program may do what its user may.',
+      'Runs the program in namespaces of its own (Linux, by bubblewrap): without network, with the programs of the system and the paths named here only (docs/how-to/security.md). Default: the program may do what its user may.',
     ),
   cwd: z.string().optional().describe('Folder the program starts in. Default: the folder of the configuration file.'),
   url: serverUrl
@@ -162,7 +162,7 @@ const server = z.strictObject({
     .record(z.string(), z.string())
     .default({})
     .describe(
-      'HTTP headers that are sent with every request to `url`, for example `Authorization`. `{principal.subject}`, `{principal.issuer}`, `{principal.tenant}`, `{principal.groups}` and `{principal.claims.NAME}` stand for proven facts about the caller; each caller then has connections and lists of his own (docs/how-to/credentials.md). Secret.',
+      'HTTP headers that are sent with every request to `url`, for example `Authorization`. `{principal.subject}`, `{principal.issuer}`, `{principal.tenant}`, `{principal.groups}` and `{principal.claims.NAME}` stand for proven facts about the caller; each caller then has separate connections and lists (docs/how-to/credentials.md). Secret.',
     ),
   absentFacts: z
     .enum(['refuse', 'omit'])
@@ -178,17 +178,17 @@ const server = z.strictObject({
   credentials: credentialsSchema
     .optional()
     .describe(
-      'In whose name the server at `url` is called (docs/how-to/credentials.md). Default: every call carries the same `headers`, whoever makes it.',
+      'The identity that calls of the server at `url` use (docs/how-to/credentials.md). Default: the calls of all callers carry the same `headers`.',
     ),
   disabled: z.boolean().default(false).describe('true: the entry stays in the file and the server is not used.'),
   tenants: tenants.describe(
-    'Only callers of these tenants can see and use the server; for everybody else neither it nor anything it offers exists. Default: everybody.',
+    'Only callers of these tenants can see and use the server; for all others it does not exist. Default: all callers.',
   ),
   timeout: optionalDuration.describe(
-    'A call of this server is given up after this time without an answer or progress. Default: `timeouts.call`.',
+    'A call of this server times out after this time without an answer or progress. Default: `timeouts.call`.',
   ),
   maxTime: optionalDuration.describe(
-    'A call of this server is given up after this time, even while it reports progress. Default: `timeouts.max`.',
+    'A call of this server times out after this time, even while it reports progress. Default: `timeouts.max`.',
   ),
   maxResultBytes: maxResultBytes.describe(
     "A result of the server's tools, prompts and resources that is larger, as JSON, is refused with `result.too_large`: it does not reach the client, nor the context of its model. Default: only `limits.maxUpstreamMessageBytes`.",
@@ -207,19 +207,19 @@ const server = z.strictObject({
     .enum(['auto', 'shared', 'principal', 'session'])
     .default('auto')
     .describe(
-      "Which callers share a connection to the server, and the program behind it. auto: at a server of a revision up to 2025-11-25, each session whose client declared that it can be asked something (sampling, elicitation, roots) has a connection of its own, and so has each such request without a session while it runs; all others share one, except that each known caller (`auth`) has its own where the server may keep state, in a program or in an HTTP session. session: no two sessions share one. principal: like session, but the sessions of one known caller share one. Clients with extensions that matter to such a server share a further connection, which declares these. shared: everybody shares one; the server can then ask a client something only on the stream of that client's call, and can never ask for roots.",
+      "Which callers share a connection to the server, and the program behind it. auto: at a server of a revision up to 2025-11-25, each session whose client declared a feature for questions (sampling, elicitation, roots) has its own connection, and so has each such request without a session while it runs; all others share one, except that each known caller (`auth`) has its own where the server may keep state, in a program or in an HTTP session. session: no two sessions share one. principal: like session, but the sessions of one known caller share one. Clients with extensions that matter to such a server share a further connection, which declares these. shared: all callers share one; the server can then send a question only on the stream of that client's call, and can never ask for roots.",
     ),
   validation: z
     .enum(['off', 'warn', 'enforce'])
     .default('warn')
     .describe(
-      "Whether the gateway checks arguments and results of tools against their schemas, arguments of prompts against what the prompt declares, clients' answers to the server's questions against the question, and the shape of results and questions against the specification. warn: a mismatch is logged and counted. enforce: it is refused, and the error names the member; and what the server writes against the specification is not repaired.",
+      "Whether the gateway checks arguments and results of tools against their schemas, arguments of prompts against what the prompt declares, clients' answers to the server's questions against the question, and the shape of results and questions against the specification. warn: a mismatch is logged and counted. enforce: the gateway refuses it, names the member in the error, and repairs nothing that violates the specification.",
     ),
   definitions: z
     .enum(['off', 'warn', 'pin'])
     .default('off')
     .describe(
-      "Whether the server's definitions are compared with the approved ones (docs/how-to/definitions.md): names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. What the server says when it is first seen counts as approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: also, clients keep seeing the approved texts, and a tool, prompt or template that is new or changed in anything but its texts is held back until somebody approves it.",
+      "Whether the server's definitions are compared with the approved ones (docs/how-to/definitions.md): names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. The definitions at the first connection count as approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: also, clients keep seeing the approved texts, and the gateway withholds a new tool, prompt or template, or one with a change beyond its texts, until an operator approves it.",
     ),
   hints: z
     .enum(['ignore', 'believe'])
@@ -237,7 +237,7 @@ const server = z.strictObject({
     'Requests that the server works on at the same time. Where this is 16 or more, one session takes at most three quarters of the places.',
   ),
   maxConnections: count(200).describe(
-    'Connections to the server that belong to single callers or sessions (`isolation`); on stdio each has a program of its own. When all are taken, an idle one is closed before a caller is refused.',
+    'Connections to the server that belong to single callers or sessions (`isolation`); on stdio each has its own program. If all are in use, the gateway closes an idle one before it refuses a caller.',
   ),
   maxWaiting: z
     .int()
@@ -263,27 +263,27 @@ const server = z.strictObject({
     .array(toolGlob)
     .optional()
     .describe(
-      'Only these tools of the server are shown and can be called, at every endpoint: names that the server gives them, or globs such as "get_*". Default: all.',
+      'Callers can see and call these tools of the server only, at every endpoint: names as the server lists them, or globs such as "get_*". Default: all.',
     ),
   excludeTools: z
     .array(toolGlob)
     .default([])
     .describe(
-      'Tools of the server that nobody sees or can call, at any endpoint: names or globs. This overrides `includeTools` and every profile.',
+      'Tools of the server that no caller can see or call, at any endpoint: names or globs. This overrides `includeTools` and every profile.',
     ),
 });
 
 const profile = z.strictObject({
   description: z.string().optional().describe('A note for the readers of this file.'),
   tenants: tenants.describe(
-    'Only callers of these tenants can use the profile; for everybody else its endpoint does not exist. A server with `tenants` of its own appears in it only to callers of those. Default: everybody.',
+    'Only callers of these tenants can use the profile; for all others its endpoint does not exist. A server with its own `tenants` appears in it to callers of those only. Default: all callers.',
   ),
   servers: z.array(name).optional().describe('Servers of this profile; its lists are in this order. Default: all.'),
   tools: z
     .array(toolGlob)
     .optional()
     .describe(
-      'Globs over `server/tool`, for example "github/get_*", or "github/*" for all tools of a server. A glob with "!" in front excludes what it matches. Default: all tools.',
+      'Globs over `server/tool`, for example "github/get_*", or "github/*" for all tools of a server. A glob with "!" in front excludes its matches. Default: all tools.',
     ),
   rename: z.record(z.string(), z.string()).default({}).describe('New public names of tools, keyed by `server/tool`.'),
   pin: z
@@ -308,7 +308,7 @@ export const shape = z.strictObject({
       certFile: z
         .string()
         .min(1)
-        .describe('File with the certificate that clients are shown, followed by any intermediate certificates, PEM.'),
+        .describe('File with the server certificate for clients, followed by any intermediate certificates, PEM.'),
       keyFile: z.string().min(1).describe('File with the private key of the certificate, PEM, without a password.'),
       admin: z
         .boolean()
@@ -319,7 +319,7 @@ export const shape = z.strictObject({
     })
     .optional()
     .describe(
-      'TLS for clients, on `listen`. A running gateway follows both files: new connections are shown the new certificate. Default: plain HTTP, which suits programs of this machine, or a proxy in front that speaks TLS.',
+      'TLS for clients, on `listen`. A running gateway follows both files: new connections get the new certificate. Default: plain HTTP, for programs of this machine, or for a proxy in front that terminates TLS.',
     ),
   admin: hostPort
     .default('127.0.0.1:7301')
@@ -327,7 +327,7 @@ export const shape = z.strictObject({
       'Address and port of the admin port, which serves /metrics, /status, /healthz, /readyz and the acts of administrators (`auth.admin`).',
     ),
   console: consoleSchema.describe(
-    'The page at the admin port. `full`: it shows and changes things. `read`: it changes nothing. `off`: there is no page. `auto`: `full` where only this machine is listened on, or `auth.admin` says who may do what; else `off`. The API (`/api/v1`) is always there; restarts and pauses of servers, ends of sessions and tries need `full`. Or an object with `mode` and more.',
+    'The page at the admin port. `full`: it shows and changes things. `read`: it changes nothing. `off`: there is no page. `auto`: `full` if the admin port listens on this machine only, or `auth.admin` assigns roles; else `off`. The API (`/api/v1`) is always there; restarts and pauses of servers, ends of sessions and tries need `full`. Or an object with `mode` and more.',
   ),
   bus: z
     .string()
@@ -426,8 +426,8 @@ export const shape = z.strictObject({
   pageSize: count(1_000).describe('Entries on one page of a list.'),
   timeouts: z
     .strictObject({
-      call: duration('60s').describe('A call is given up after this time without an answer or progress.'),
-      max: duration('10m').describe('A call is given up after this time, even while it reports progress.'),
+      call: duration('60s').describe('A call times out after this time without an answer or progress.'),
+      max: duration('10m').describe('A call times out after this time, even while it reports progress.'),
       human: duration('10m').describe(
         'Time a client has to answer a question that a server asks its user. The time limits of the call stand still until the answer; without answers, they stand still for this time in all.',
       ),
@@ -445,7 +445,7 @@ export const shape = z.strictObject({
         "How long a stopping edge goes on serving while it closes each client's connection after the next answer. Set it longer than your load balancer takes to notice that the edge is leaving, and only where other edges serve meanwhile.",
       ),
       drain: duration('10s').describe(
-        'How long a stopping process waits for running calls to end, and how long `omnibus stdio` answers what it read before the end of its input.',
+        'How long a stopping process waits for running calls to end, and how long `omnibus stdio` answers messages that it read before the end of its input.',
       ),
     })
     .prefault({}),
@@ -465,20 +465,20 @@ export const shape = z.strictObject({
   auth: authSchema
     .optional()
     .describe(
-      'How callers prove who they are (docs/how-to/identity.md). Default: everybody is `anonymous`, which is accepted only where nobody but this machine can connect. none: everybody is `anonymous`, on purpose.',
+      'How callers authenticate (docs/how-to/identity.md). Default: every caller is `anonymous`, which the gateway accepts only if it listens on this machine alone. none: every caller is `anonymous`, on purpose.',
     ),
   access: accessSchema
     .optional()
     .describe(
-      'Who may see and use which tools, prompts and resources (docs/how-to/policy.md). Default: whoever may connect may use everything. A running gateway follows changes.',
+      'The tools, prompts and resources that each caller may see and use (docs/how-to/policy.md). Default: every accepted caller may use everything. A running gateway follows changes.',
     ),
   guardrails: guardrailsSchema.describe(
-    'Looks at what clients and servers say to each other, and denies, changes or labels it (docs/how-to/guardrails.md), in the order of this list. A running gateway follows changes.',
+    'Inspects messages between clients and servers, and denies, changes or labels them (docs/how-to/guardrails.md), in the order of this list. A running gateway follows changes.',
   ),
   vault: vaultSchema
     .optional()
     .describe(
-      'Where the tokens are kept that users have signed in for at servers (`credentials: { kind: oauth }`, docs/how-to/credentials.md).',
+      "Storage of the tokens from users' sign-ins at servers (`credentials: { kind: oauth }`, docs/how-to/credentials.md).",
     ),
   secrets: secretsSchema.describe(
     'Where references of this file lead that are neither of the environment nor of files.',
@@ -495,14 +495,14 @@ export const shape = z.strictObject({
         .array(webOrigin)
         .default([])
         .describe(
-          'Web origins whose pages may connect, such as "https://app.example.com", or "*". Where `listen` is a loopback address, pages served from this machine always may.',
+          'Web origins whose pages may connect, such as "https://app.example.com", or "*". If `listen` is a loopback address, pages served from this machine always may.',
         ),
       sealingKeyFile: z
         .string()
         .min(1)
         .optional()
         .describe(
-          'A file with the key that encrypts what clients are given and send back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`). All session workers need the same key, and with `auth` edges too, which sign who a caller is. The environment variables OMNIBUS_SEALING_KEY_FILE (the path of such a file) and OMNIBUS_SEALING_KEY (the key itself) do the same. With several keys, one on each line, the first encrypts and all of them decrypt. A gateway of one process makes its own key.',
+          'A file with the key that encrypts values that clients receive and send back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`). All session workers need the same key, and with `auth` edges too, which sign the identity of a caller. The environment variables OMNIBUS_SEALING_KEY_FILE (the path of such a file) and OMNIBUS_SEALING_KEY (the key itself) do the same. With several keys, one on each line, the first encrypts and all of them decrypt. A gateway of one process makes its own key.',
         ),
       definitionsFile: z
         .string()
@@ -598,7 +598,7 @@ export const shape = z.strictObject({
         'Sessions that one client address may open at one edge in a burst. Known callers behind one address each have a burst of their own.',
       ),
       sessionsPerSecond: limit('sessionsPerSecond').describe(
-        'Sessions that one client address, or one known caller there, may open at one edge each second after the burst of `sessionBurst`; a session that is ended is given back. More are refused with HTTP 429.',
+        'Sessions that one client address, or one known caller there, may open at one edge each second after the burst of `sessionBurst`; an ended session counts no longer. Further ones get HTTP 429.',
       ),
       maxSessions: limit('maxSessions').describe('Sessions that one session worker holds.'),
       maxSessionsPerPrincipal: limit('maxSessionsPerPrincipal').describe(
@@ -611,7 +611,7 @@ export const shape = z.strictObject({
         'Requests without a session (2026-07-28) that wait for their answers at one session worker. One client may have maxInFlightPerSession of them.',
       ),
       maxParkedPerClient: limit('maxParkedPerClient').describe(
-        'Calls of one client (2026-07-28) that one session worker holds open while the client collects answers for its next request, or whose outcome it keeps in case the client asks again. Beyond it, the oldest is given up.',
+        'Calls of one client (2026-07-28) that one session worker holds open while the client collects answers for its next request, or whose outcome it stores for a retry. Beyond it, the worker drops the oldest.',
       ),
       maxParked: limit('maxParked').describe(
         'Calls of all clients together that one session worker holds so (see maxParkedPerClient). Beyond it, a client gives up its own oldest call, and one that has none is refused.',
@@ -642,13 +642,13 @@ export const shape = z.strictObject({
         'Bytes of messages and requests that are so kept for one session.',
       ),
       maxSessionBytes: limit('maxSessionBytes').describe(
-        'Bytes of what the clients of all sessions of one worker have declared and subscribed to.',
+        'Bytes of declarations and subscriptions of the clients of all sessions of one worker.',
       ),
       maxSessionBytesPerSession: limit('maxSessionBytesPerSession').describe(
-        'Bytes of what the client of one session has declared and subscribed to. An `initialize` that declares more is refused.',
+        'Bytes of declarations and subscriptions of the client of one session. The gateway refuses an `initialize` that declares more.',
       ),
       maxPreparedListBytes: limit('maxPreparedListBytes').describe(
-        'Characters of the lists that one session worker keeps prepared for callers who see only a part (`access`); callers who see the same share one. Beyond it, the least recently used lists are dropped, and computed again when they are asked for.',
+        'Characters of the lists that one session worker caches for callers that may see a part only (`access`); callers with the same rights share one list. Beyond it, the worker drops the least recently used lists and computes them again on request.',
       ),
       maxUpstreamMessageBytes: limit('maxUpstreamMessageBytes').describe('Bytes of one message from a server.'),
       maxReadingBytes: limit('maxReadingBytes').describe(
@@ -660,10 +660,10 @@ export const shape = z.strictObject({
         'Size of one list of one server, in characters of JSON. Entries beyond it are left out.',
       ),
       maxCallerConnections: limit('maxCallerConnections').describe(
-        'Connections that belong to single callers or sessions (`isolation`) in one process, over all its servers. When all are taken, an idle one is closed before a caller is refused.',
+        'Connections that belong to single callers or sessions (`isolation`) in one process, over all its servers. If all are in use, the gateway closes an idle one before it refuses a caller.',
       ),
       maxCallerPrograms: limit('maxCallerPrograms').describe(
-        'Programs that one process runs behind connections that belong to single callers or sessions; a program that everybody shares does not count. Each program takes memory that the gateway cannot bound.',
+        'Programs that one process runs behind connections that belong to single callers or sessions; a shared program does not count. Each program takes memory that the gateway cannot bound.',
       ),
     })
     .prefault({}),
@@ -728,7 +728,7 @@ export const shape = z.strictObject({
               from: z
                 .array(z.record(z.string(), z.unknown()))
                 .default([])
-                .describe('Who may connect to these pods, as peers of a NetworkPolicy. Default: everybody.'),
+                .describe('Peers that may connect to these pods, as in a NetworkPolicy. Default: all.'),
               egress: z
                 .array(z.record(z.string(), z.unknown()))
                 .default([{}])

@@ -37,22 +37,20 @@ const vault = z
       .string()
       .regex(/^[\x21-\x7E]{1,512}$/, { error: 'expected the path of a namespace, such as "team-a/"' })
       .optional()
-      .describe(
-        'The namespace that is asked, in stores that have them. Default: the environment variable VAULT_NAMESPACE.',
-      ),
+      .describe('The namespace, in stores that have them. Default: the environment variable VAULT_NAMESPACE.'),
     token: z
       .string()
       .min(1)
       .optional()
       .describe(
-        'The token that the store is asked with. It is renewed while the gateway runs, if the store allows that. Give at most one of `token`, `tokenFile`, `kubernetes` and `appRole`. Default: the environment variable VAULT_TOKEN. Secret.',
+        'The token for requests to the store. The gateway renews it if the store allows that. Give at most one of `token`, `tokenFile`, `kubernetes` and `appRole`. Default: the environment variable VAULT_TOKEN. Secret.',
       ),
     tokenFile: z
       .string()
       .min(1)
       .optional()
       .describe(
-        'A file with the token, which something else keeps valid, such as an agent of the store. It is read whenever the store is asked.',
+        'A file with the token, which another program renews, such as an agent of the store. The gateway reads it before each request.',
       ),
     kubernetes: z
       .strictObject({
@@ -79,7 +77,7 @@ const vault = z
       .enum(['auto', 'v1', 'v2'])
       .default('auto')
       .describe(
-        'The version of the key-value engines. auto: the store is asked for each mount (`sys/internal/ui/mounts`), as `vault kv get` does. v1, v2: it is not asked, and the first part of a path is the mount.',
+        'The version of the key-value engines. auto: the gateway asks the store about each mount (`sys/internal/ui/mounts`), as `vault kv get` does. v1, v2: it does not ask, and the first part of a path is the mount.',
       ),
     caFile: z
       .string()
@@ -93,7 +91,7 @@ const vault = z
       'How long a start or reload waits for the store while it cannot be reached, is sealed or is overloaded. Then servers that need it stay down, or keep the value that was read last.',
     ),
     refresh: lasting('5m').describe(
-      'While the gateway runs, secrets are read again after this time, and servers whose secrets have changed are connected again. 0: only with `omnibus reload` or a changed file. What could not be read is tried again sooner.',
+      'While the gateway runs, it reads secrets again after this time, and reconnects servers whose secrets have changed. 0: only with `omnibus reload` or a changed file. It retries failed reads sooner.',
     ),
   })
   .superRefine(({ token, tokenFile, kubernetes, appRole }, context) => {
@@ -119,7 +117,7 @@ export const secretsSchema = z
     vault: vault
       .prefault({})
       .describe(
-        'The store that references such as `${vault:secret/team/github#token}` lead to (docs/how-to/credentials.md). It is asked only if there are such references. A running gateway follows changes.',
+        'The store that references such as `${vault:secret/team/github#token}` lead to (docs/how-to/credentials.md). The gateway connects to it only if there are such references. A running gateway follows changes.',
       ),
   })
   .prefault({});

@@ -51,7 +51,7 @@ export const errorTable = {
     -32603,
     200,
     'never',
-    'The server has changed this tool or prompt since it was approved, or the tool or prompt is new. Whoever runs the gateway can look at the difference and approve it (`omnibus definitions`).',
+    'The server has changed this tool or prompt since its approval, or the tool or prompt is new. The operator can inspect and approve the change (`omnibus definitions`).',
   ),
   'prompt.unknown': row(-32602, 200, 'never', 'No server behind this endpoint offers a prompt of that name.'),
   'resource.unknown': row(
@@ -104,7 +104,7 @@ export const errorTable = {
     -32603,
     200,
     'unknown-outcome',
-    'Too many calls wait for answers of their clients (limits.maxParked, limits.maxParkedPerClient, limits.maxParkedBytes), or too many bytes of calls whose clients have disconnected are kept (limits.maxKeptBytes, limits.maxKeptBytesPerSession). This call was cancelled.',
+    'Too many calls wait for answers of their clients (limits.maxParked, limits.maxParkedPerClient, limits.maxParkedBytes), or calls of disconnected clients use too many bytes (limits.maxKeptBytes, limits.maxKeptBytesPerSession). This call was cancelled.',
   ),
   'session.rate': row(
     -32603,
@@ -205,7 +205,7 @@ export const errorTable = {
     -32603,
     500,
     'never',
-    'A process of the gateway got a request without a valid signature of an edge that says who the caller is. All edges and session workers need the same sealing key and the same `auth`.',
+    "A process of the gateway got a request without an edge's valid signature of the caller's identity. All edges and session workers need the same sealing key and the same `auth`.",
   ),
   'auth.query': row(
     -32600,
@@ -266,7 +266,7 @@ export const errorTable = {
     -32600,
     200,
     'never',
-    'A rule under `access` does not permit this; data.rule names the rule, and data.because says why, or whom to ask.',
+    'A rule under `access` does not permit this; data.rule names the rule, and data.because gives the reason or a contact.',
   ),
   'guardrail.denied': row(
     -32600,
@@ -284,7 +284,7 @@ export const errorTable = {
     -32603,
     200,
     'same',
-    'Whoever a guardrail asks about messages did not answer in time, or with something that is no answer; data.guardrail names the guardrail. The request was not executed.',
+    'A guardrail got no valid verdict in time from its external service; data.guardrail names the guardrail. The request was not executed.',
   ),
   'approval.refused': row(
     -32600,
@@ -296,19 +296,19 @@ export const errorTable = {
     -32600,
     200,
     'same',
-    'A rule under `access` demands an approval of this call, and nobody gave it in time; data.rule names the rule. The request was not executed.',
+    'A rule under `access` requires an approval of this call, and no approver gave it in time; data.rule names the rule. The request was not executed.',
   ),
   'approval.void': row(
     -32600,
     200,
     'same',
-    'The rules, the definition of the tool or the arguments that a profile fixes have changed since the call was shown for approval, so the approval does not count. The request was not executed.',
+    'The rules, the definition of the tool or the arguments that a profile fixes have changed since the approver saw the call, so the approval does not count. The request was not executed.',
   ),
   'approval.impossible': row(
     -32600,
     200,
     'never',
-    'A rule under `access` demands an approval of this call, and nobody can be asked: the client does not support forms (elicitation), the call cannot be shown to approvers now, or its arguments are too long to be shown whole. The request was not executed.',
+    'A rule under `access` requires an approval of this call, and no approver can see it: the client does not support forms (elicitation), approvers are not reachable now, or the arguments are too long to show in full. The request was not executed.',
   ),
   'approval.limit': row(
     -32603,
@@ -370,7 +370,7 @@ export const errorTable = {
     -32603,
     200,
     'never',
-    'The server is told facts about its caller in headers, and this caller has none of that name, or one that no header can carry: data.header and data.fact name them. The request was not executed.',
+    "The server's headers use facts about the caller, and this caller has no fact of that name, or one that no header can carry: data.header and data.fact name them. The request was not executed.",
   ),
   'upstream.sign_in': row(
     -32603,

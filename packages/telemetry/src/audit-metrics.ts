@@ -21,7 +21,7 @@ export class AuditMetrics extends Instruments {
   readonly #behind = this.gauge('omnibus_audit_behind', 'Records that wait for a sink (audit.ring).', ['sink']);
   readonly #failing = this.gauge(
     'omnibus_audit_failing',
-    '1 while a sink takes nothing, or does not end what it takes, else 0.',
+    '1 while a sink accepts no records, or does not confirm them, else 0.',
     ['sink'],
   );
   readonly ring = this.gauge('omnibus_audit_ring', 'Records that may wait for sinks (audit.ring).', []);

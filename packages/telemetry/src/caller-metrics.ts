@@ -30,7 +30,7 @@ export class CallerMetrics extends Instruments {
   );
   readonly tokensRefused = this.counter(
     'omnibus_oauth_tokens_refused_total',
-    'Times that the authorization server has refused tokens to a client; polls of a program whose code has not been typed yet are not counted.',
+    'Token requests that the authorization server refused; polls before the user has entered a device code do not count.',
     [],
   );
   readonly grantsRevoked = this.counter(
@@ -43,19 +43,15 @@ export class CallerMetrics extends Instruments {
     'Clients that registered themselves.',
     [],
   );
-  readonly tapWatches = this.gauge(
-    'omnibus_tap_watches',
-    'Watches of calls that this process tells of what it sees.',
-    [],
-  );
+  readonly tapWatches = this.gauge('omnibus_tap_watches', 'Watches of calls that this process reports to.', []);
   readonly tapDropped = this.counter(
     'omnibus_tap_dropped_total',
-    'Calls and events of calls that those who watch were not told of, because there were more than they asked for.',
+    'Calls and events that watches did not get, because they exceeded the requested rate.',
     [],
   );
   readonly #adminActs = this.counter(
     'omnibus_admin_acts_total',
-    'Acts at the admin port that were let in, besides metrics and status.',
+    'Permitted requests at the admin port, other than metrics and status.',
     ['act'],
   );
   readonly #adminRefusals = this.counter(

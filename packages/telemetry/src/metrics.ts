@@ -124,7 +124,7 @@ export class Metrics extends Instruments {
   readonly listeners = this.gauge('omnibus_listeners', 'Subscription streams (2026-07-28) at this worker.', []);
   readonly sessionsHandedOver = this.counter(
     'omnibus_sessions_handed_over_total',
-    'Sessions this worker gave up because it was told to stop.',
+    'Sessions that this worker handed over while stopping.',
     [],
   );
   readonly sessionsLost = this.counter(
@@ -190,7 +190,7 @@ export class Metrics extends Instruments {
   );
   readonly sessionBytes = this.gauge(
     'omnibus_session_bytes',
-    'Bytes of what clients have declared and subscribed to (limits.maxSessionBytes).',
+    'Bytes of declarations and subscriptions of clients (limits.maxSessionBytes).',
     [],
   );
   readonly keptFrameBytes = this.gauge(
@@ -200,7 +200,7 @@ export class Metrics extends Instruments {
   );
   readonly keptDropped = this.counter(
     'omnibus_kept_streams_dropped_total',
-    'Streams whose kept messages were dropped early, by the bound that was reached: of a session, or of the process.',
+    'Streams that lost stored messages early, by the exceeded bound: of a session, or of the process.',
     ['bound'],
   );
   readonly streamsDetached = this.counter(
@@ -231,22 +231,22 @@ export class Metrics extends Instruments {
   );
   readonly configAppliedAt = this.gauge(
     'omnibus_config_last_reload_success_timestamp_seconds',
-    'When the configuration that is in use was taken, in seconds since 1970.',
+    'When the current configuration took effect, in seconds since 1970.',
     [],
   );
   readonly #limited = this.counter(
     'omnibus_limits_refused_total',
-    'Calls that a rule of limits.rules refused, by the rule and what of it: the rate, the calls that run at once, the quota of calls or of bytes, or that it was unknown what is left.',
+    'Calls that a rule of limits.rules refused, by rule and cause: the rate, concurrency, the quota of calls or of bytes, or an unknown remainder.',
     ['limit', 'kind'],
   );
   readonly limitKeys = this.gauge(
     'omnibus_limit_keys',
-    'Who and what limits are counted for at this worker: rates, calls that run, tasks that run on after their calls were answered, and quotas of which a part is leased.',
+    'Keys that this worker counts limits for: rates, running calls, tasks that outlive their calls, and quotas with a leased part.',
     ['table'],
   );
   readonly preparedListBytes = this.gauge(
     'omnibus_prepared_list_bytes',
-    'Characters of lists that are kept prepared for callers who do not see everything (limits.maxPreparedListBytes).',
+    'Characters of cached lists for callers that may see a part only (limits.maxPreparedListBytes).',
     [],
   );
   readonly waitingApprovals = this.gauge(
@@ -256,7 +256,7 @@ export class Metrics extends Instruments {
   );
   readonly #approvals = this.counter(
     'omnibus_approvals_total',
-    'Approvals of calls that rules (access) ask for, by who is asked and what became of it: asked, approved, refused, expired, withdrawn, used, impossible, limit, void.',
+    'Approvals of calls that rules (access) require, by approver and outcome: asked, approved, refused, expired, withdrawn, used, impossible, limit, void.',
     ['by', 'outcome'],
   );
   /** Messages to approvers that were given up. */
@@ -267,17 +267,17 @@ export class Metrics extends Instruments {
   );
   readonly #approvalForms = this.counter(
     'omnibus_approval_forms_total',
-    'Forms in which MCP clients of approvers (access.approvals.clients) are shown calls, by what became of each: shown, approved, refused, left to other approvers, withdrawn since the call waits no more, failed at the client, or too late; skipped: calls that no client was shown because too many wait.',
+    'Forms for approvals in MCP clients of approvers (access.approvals.clients), by outcome: shown, approved, refused, left to other approvers, withdrawn since the call waits no more, failed at the client, or too late; skipped: calls without a form because too many wait.',
     ['outcome'],
   );
   readonly #ruleRefusals = this.counter(
     'omnibus_policy_refusals_total',
-    'What rules (access) do not permit, by rule: denied to those who see it, hidden from those who do not, or only recorded.',
+    'Requests that rules (access) do not permit, by rule: denied (the caller may see the target), hidden (it may not), or only recorded.',
     ['outcome', 'rule'],
   );
   readonly #guarded = this.counter(
     'omnibus_guardrail_decisions_total',
-    'Messages in which a guardrail has found something, by guardrail, by what it looked at (requests, results, questions, lists) and what became of the message: denied, changed, labelled, failed (it could not look), or only recorded.',
+    'Messages with a finding of a guardrail, by guardrail, kind of message (requests, results, questions, lists) and outcome: denied, changed, labelled, failed (it could not inspect the message), or only recorded.',
     ['guardrail', 'stage', 'action'],
   );
   readonly #guardrailSeconds = this.histogram(

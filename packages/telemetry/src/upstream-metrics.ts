@@ -113,7 +113,7 @@ export class UpstreamMetrics extends Instruments {
   );
   readonly #lost = this.counter(
     'omnibus_lost_calls_total',
-    'Calls whose adapter was gone, by outcome: made again (repeated), or answered with "outcome unknown" (unknown).',
+    'Calls that lost their adapter, by outcome: retried (repeated), or answered with "outcome unknown" (unknown).',
     ['server', 'outcome'],
   );
   readonly #restarts = this.counter(
@@ -123,7 +123,7 @@ export class UpstreamMetrics extends Instruments {
   );
   readonly #schemaProblems = this.counter(
     'omnibus_schema_problems_total',
-    'Values that did not match their schema or the shape of their message, by server and by what they were: arguments of tools and prompts, results, questions of the server, answers of clients to these.',
+    'Values that did not match their schema or the shape of their message, by server and kind: arguments of tools and prompts, results, questions of the server, answers of clients to these.',
     ['server', 'what'],
   );
   readonly #credentials = this.counter(
@@ -133,7 +133,7 @@ export class UpstreamMetrics extends Instruments {
   );
   readonly #circuit = this.counter(
     'omnibus_upstream_circuit_openings_total',
-    'How often an upstream server was taken out of use, by cause: its connection broke (connection), requests in a row and a ping failed (faults), it stopped answering (silence), or an attempt to reconnect failed (attempt).',
+    'Openings of the circuit of an upstream server, by cause: its connection broke (connection), requests in a row and a ping failed (faults), it stopped answering (silence), or an attempt to reconnect failed (attempt).',
     ['server', 'cause'],
   );
   readonly #states = this.gauge(
@@ -186,7 +186,7 @@ export class UpstreamMetrics extends Instruments {
   );
   readonly #signInsWanted = this.gauge(
     'omnibus_sign_ins_wanted',
-    'Users who have to sign in before a server shows them its tools, or in whose names it cannot be called, among those whose lists are known.',
+    'Users that must sign in before they can see or call the tools of a server, among those with known lists.',
     ['server'],
   );
   readonly #vaultUnreadable = this.gauge(
@@ -201,7 +201,7 @@ export class UpstreamMetrics extends Instruments {
   );
   readonly #repairs = this.counter(
     'omnibus_upstream_repairs_total',
-    'What a server wrote against the specification and the gateway read as the one thing that it can mean, by the kind of mistake.',
+    'Violations of the specification by a server that the gateway repaired because they were unambiguous, by kind.',
     ['server', 'repair'],
   );
   readonly #entries = this.gauge('omnibus_catalog_entries', 'Entries a server offers, by list.', ['server', 'kind']);

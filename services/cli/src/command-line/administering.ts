@@ -37,7 +37,7 @@ export function addAdmin(program: Command): void {
 
   command(
     'recover',
-    'print a token for the admin port when nobody who may use it is left; run it where the sealing key is',
+    'print a token for the admin port if no user with a role is left; run it on a machine with the sealing key',
   )
     .option(
       '-c, --config <file>',
@@ -65,7 +65,7 @@ function addBlocks(command: (name: string, description: string) => Command): voi
     .argument('<kind>', kinds)
     .argument('<name>', 'which one')
     .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is unblocked)')
-    .option('--because <text>', 'the reason, which refused callers are told')
+    .option('--because <text>', 'the reason; refused callers see it')
     .action(async (kind: string, name: string, options: BlockOptions) => {
       const { block } = await import('../commands/metering.ts');
       await block(kind, name, options);
@@ -79,7 +79,7 @@ function addBlocks(command: (name: string, description: string) => Command): voi
       await unblock(kind, name, options);
     });
 
-  withToken(command('blocks', 'show who and what is blocked')).action(async (options: ApiOptions) => {
+  withToken(command('blocks', 'list the blocked callers, tools and servers')).action(async (options: ApiOptions) => {
     const { showBlocks } = await import('../commands/metering.ts');
     await showBlocks(options);
   });

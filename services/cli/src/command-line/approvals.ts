@@ -28,9 +28,9 @@ export function addApprovals(program: Command): void {
       await showApproval(id, options);
     });
 
-  command('approve', 'show a call, and approve it when you say so: it is made once, as it is shown')
+  command('approve', 'show a call, and approve it after your confirmation: the gateway makes it once, exactly as shown')
     .argument('<id>', 'as list shows it')
-    .option('-y, --yes', 'approve what is shown without being asked')
+    .option('-y, --yes', 'approve the shown call without a question')
     .option(...shared.noInput)
     .action(async (id: string, options: DecideOptions) => {
       const { decideApproval } = await import('../commands/approvals.ts');
@@ -39,7 +39,7 @@ export function addApprovals(program: Command): void {
 
   command('deny', 'refuse a call')
     .argument('<id>', 'id of the call, as "approvals list" shows it')
-    .option('--reason <text>', 'the reason, which the caller is told')
+    .option('--reason <text>', 'the reason; the caller sees it')
     .action(async (id: string, options: DecideOptions) => {
       const { decideApproval } = await import('../commands/approvals.ts');
       await decideApproval(id, false, { ...options, yes: true });

@@ -13,7 +13,7 @@ export function addAudit(program: Command): void {
       .option('-c, --config <file>', 'configuration that says where records are (default: omnibus.yaml in this folder)')
       .option(
         '--bus [role]',
-        'read the records in NATS instead of files; with the role whose NATS user the configuration names',
+        'read the records in NATS instead of files; as the role of the NATS user in the configuration',
       )
       .option(...shared.json);
 

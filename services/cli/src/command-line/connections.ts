@@ -57,14 +57,11 @@ function addConnected(program: Command): void {
     },
   );
 
-  command(
-    'remove',
-    'end everything that a user has connected, who is gone; users in the file of the gateway are seen to by "users remove"',
-  )
-    .requiredOption('--user <name>', 'the user: his subject, as "list --admin" shows it under USER')
+  command('remove', 'end all access of a removed user; for users in the gateway\'s file, run "users remove" instead')
+    .requiredOption('--user <name>', 'the user: the subject that "list --admin" shows under USER')
     .option(
       '--issuer <issuer>',
-      'who says who he is: an issuer, or omnibus:keys for API keys; needed where several have a user of that name',
+      'the issuer of the identity, or omnibus:keys for API keys; required if several have a user of that name',
     )
     .action(async (options: ConnectionsOptions & { readonly user: string; readonly issuer?: string }) => {
       const { removeConnections } = await import('../commands/connections.ts');
@@ -73,7 +70,7 @@ function addConnected(program: Command): void {
 
   command('revoke', 'end a connection: its tokens are removed here, and taken back by their issuer if it supports that')
     .argument('<server>', 'name of the server')
-    .option('-p, --principal <key>', 'with --admin: the user, as "list --admin" shows him under PRINCIPAL')
+    .option('-p, --principal <key>', 'with --admin: the user, as "list --admin" shows under PRINCIPAL')
     .action(async (server: string, options: ConnectionsOptions & { readonly principal?: string }) => {
       const { revokeConnection } = await import('../commands/connections.ts');
       await revokeConnection(server, options);

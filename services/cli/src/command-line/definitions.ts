@@ -16,10 +16,12 @@ export function addDefinitions(program: Command): void {
       .option(...shared.tokens)
       .option(...shared.json);
 
-  command('status', 'list what differs from what was approved').action(async (options: DefinitionsOptions) => {
-    const { listDefinitions } = await import('../commands/definitions.ts');
-    await listDefinitions(options);
-  });
+  command('status', 'list the differences from the approved definitions').action(
+    async (options: DefinitionsOptions) => {
+      const { listDefinitions } = await import('../commands/definitions.ts');
+      await listDefinitions(options);
+    },
+  );
 
   command('diff', 'show the differences of a server, with the risky ones marked')
     .argument('<server>', 'name of the server in the configuration')
@@ -38,7 +40,7 @@ export function addDefinitions(program: Command): void {
       '[name...]',
       'tools, prompts and resource templates by the server\'s own names, or "instructions" (default: all)',
     )
-    .option('-y, --yes', 'approve what is shown without asking')
+    .option('-y, --yes', 'approve the shown changes without a question')
     .option(...shared.noInput)
     .action(async (server: string, names: readonly string[], options: ApproveOptions) => {
       const { approveDefinitions } = await import('../commands/definitions.ts');

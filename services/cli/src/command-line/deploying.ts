@@ -49,7 +49,10 @@ export function addPod(program: Command): void {
     .description(
       'serve a program that speaks MCP on stdin and stdout over WebSockets, one program for each connection: omnibus expose --listen 0.0.0.0:7300 -- npx SERVER',
     )
-    .requiredOption('-l, --listen <host:port>', 'address to listen on; whoever reaches it can use the program')
+    .requiredOption(
+      '-l, --listen <host:port>',
+      'address to listen on; every client of this address can use the program',
+    )
     .option('--max-programs <number>', 'how many programs run at the same time', '64')
     .argument('<command...>', 'the program and its arguments, after "--"')
     .action(async (command: readonly [string, ...string[]], options: ExposeOptions) => {

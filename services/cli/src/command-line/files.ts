@@ -65,7 +65,7 @@ function addImport(command: (words: string, description: string) => Command): vo
 export function addClients(program: Command): void {
   program
     .command('clients')
-    .description('list the MCP clients whose files are known, and where these are')
+    .description('list the MCP clients with known files, and the paths of these')
     .option(...shared.json)
     .action(async (options: { readonly json?: boolean }) => {
       const { listClients } = await import('../commands/connect.ts');
@@ -85,7 +85,7 @@ export function addClients(program: Command): void {
       .option(...shared.noInput)
       .option(...shared.json);
 
-  ofClient('connect', 'write the gateway into the file of an MCP client; a copy of the file is kept')
+  ofClient('connect', 'write the gateway into the file of an MCP client, and back up the file')
     .option('-u, --url <url>', 'address of the gateway (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
     .option(...shared.endpoint)
     .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value"')

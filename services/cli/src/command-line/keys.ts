@@ -37,7 +37,7 @@ export function addKeys(program: Command): void {
       await createKey(options);
     });
 
-  command('list', 'list the API keys: whose they are, and whether they are valid, expired or revoked').action(
+  command('list', 'list the API keys with their owners and states: valid, expired or revoked').action(
     async (options: KeysOptions) => {
       const { listKeys } = await import('../commands/keys.ts');
       await listKeys(options);

@@ -33,7 +33,7 @@ export function addLogin(program: Command): void {
     },
   );
 
-  command('whoami', 'show who you are at a gateway').action(async (url: string, options: TokenOptions) => {
+  command('whoami', 'show your identity at a gateway').action(async (url: string, options: TokenOptions) => {
     const { whoAmI } = await import('../commands/login.ts');
     await whoAmI(url, options);
   });

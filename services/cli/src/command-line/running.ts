@@ -21,7 +21,7 @@ export function addRunning(program: Command): void {
   });
 
   command('sessions', 'list the sessions of clients, of all processes')
-    .option('--client <name>', 'only those of clients whose name holds this')
+    .option('--client <name>', 'only those of clients with this text in their names')
     .option('--endpoint <name>', 'only those of this server or profile; "" for the endpoint of all servers')
     .action(async (options: SessionsOptions) => {
       const { listSessions } = await import('../commands/running.ts');
@@ -41,7 +41,7 @@ export function addRunning(program: Command): void {
   )
     .argument('<server>', 'name of the server')
     .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is resumed)')
-    .option('--because <text>', 'the reason, which callers are told')
+    .option('--because <text>', 'the reason; callers see it')
     .action(async (server: string, options: PauseOptions) => {
       const { pause } = await import('../commands/running.ts');
       await pause(server, options);

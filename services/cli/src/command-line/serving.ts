@@ -19,13 +19,13 @@ export function addServing(program: Command, start: StartGateway): void {
         .choices(['all', 'edge', 'session', 'backend'])
         .default('all'),
     )
-    .option('-y, --yes', 'start what servers start without asking, and agree to it')
+    .option('-y, --yes', 'start the programs of servers without a question, and approve them')
     .option('--consent <digest>', 'start nothing but what this digest stands for, which "omnibus check" prints')
     .option(...shared.noInput)
     .option('--browser', 'open the page of a sign-in in a browser, also where none is expected to be seen')
     .option(
       '--no-browser',
-      'never open the page of a sign-in by itself (default: where there is a display, and not in a container or in CI); its address is printed',
+      'print the address of a sign-in instead of opening its page (default: open it if there is a display, but not in a container or in CI)',
     )
     .action(async (options: Given<ServeOptions>) => {
       const { serve } = await import('../commands/serve.ts');
@@ -61,7 +61,7 @@ function addStdio(program: Command, start: StartGateway): void {
     .option('--browser', 'open the page of a sign-in in a browser, also where none is expected to be seen')
     .option(
       '--no-browser',
-      'never open the page of a sign-in by itself (default: where there is a display, and not in a container or in CI); its address is printed',
+      'print the address of a sign-in instead of opening its page (default: open it if there is a display, but not in a container or in CI)',
     )
     .action(async (options: Given<StdioOptions>) => {
       const { serveStdio } = await import('../commands/stdio.ts');
@@ -72,7 +72,7 @@ function addStdio(program: Command, start: StartGateway): void {
 function addDoctor(program: Command, start: StartGateway): void {
   program
     .command('doctor')
-    .description('check everything that a gateway needs, and say what is wrong and how to mend it')
+    .description('check the requirements of a gateway, and print each problem and its fix')
     .option(...shared.config)
     .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
     .addOption(

@@ -18,7 +18,10 @@ export function addUsers(program: Command): void {
       .option('-f, --file <file>', 'the file of users itself')
       .option(...shared.json);
 
-  command('add', 'add a user, or change the password of one; the password is asked for, or read from stdin')
+  command(
+    'add',
+    'add a user, or change the password of one; the command prompts for the password, or reads it from stdin',
+  )
     .argument('<name>', 'the name that the user signs in with')
     .option('-g, --group <name...>', 'groups of the user')
     .action(async (name: string, options: AddOptions) => {

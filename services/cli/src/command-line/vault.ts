@@ -54,14 +54,14 @@ export function addVault(program: Command): void {
       )
       .option(...shared.json);
 
-  copying('backup', 'copy what is in the vault to a file, encrypted as it is').action(
+  copying('backup', 'copy the contents of the vault to a file, still encrypted').action(
     async (file: string, options: CopyOptions) => {
       const { backUpVault } = await import('../commands/vault-copies.ts');
       await backUpVault(file, options);
     },
   );
 
-  copying('restore', 'bring back from a copy what is missing in the vault; what is there stays').action(
+  copying('restore', 'restore missing entries of the vault from a copy; existing entries stay').action(
     async (file: string, options: CopyOptions) => {
       const { restoreVault } = await import('../commands/vault-copies.ts');
       await restoreVault(file, options);

@@ -22,7 +22,7 @@ export function addWatching(program: Command, start: StartGateway): void {
   addList(calls);
   addCall(calls, start);
 
-  asking(program.command('logs'), 'print what a server wrote to stderr, and what became of its connection')
+  asking(program.command('logs'), 'print the stderr output of a server, and the events of its connection')
     .argument('<server>', 'name of the server')
     .option('-f, --follow', 'print further lines as they come, until you stop it')
     .action(async (server: string, options: LogsOptions) => {
@@ -45,12 +45,12 @@ function addList(calls: Command): void {
   )
     .option(
       '-f, --follow',
-      'print each call when it ends, until you stop it; on a terminal, those that run are shown below, with what they do and for how long',
+      'print each call when it ends, until you stop the command; on a terminal, also list running calls below, with their state and duration',
     )
     .option('--running', 'with --follow, in a pipe: also print a line when a call begins, waits or resumes')
     .option('--server <name>', 'only calls of this server')
     .option('--tool <name>', 'only calls of this tool, by the name that its server gives it')
-    .option('--client <name>', 'only calls of clients whose name contains this')
+    .option('--client <name>', 'only calls of clients with this text in their names')
     .addOption(
       new Option('--outcome <outcome>', 'only calls with this outcome').choices([
         'result',
