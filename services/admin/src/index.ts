@@ -1,4 +1,4 @@
-export type { Reloaded } from './api/operator-handlers.ts';
+export type { Reloaded } from './api/options.ts';
 export { wordOf } from './api/audit-rows.ts';
 export { shownVault } from './api/vault-desk.ts';
 export { openAdmin } from './open-admin.ts';

@@ -4,9 +4,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { attempt, attemptAnswer, maxAttemptBytes } from '@omnibus/admin-api';
-import type { Audit } from '@omnibus/audit';
-import { type Config, consoleMode } from '@omnibus/config';
-import type { Edge, Guest } from '@omnibus/edge';
+import { consoleMode } from '@omnibus/config';
+import type { Edge } from '@omnibus/edge';
 import {
   isLegacyRevision,
   isModernRevision,
@@ -18,143 +17,137 @@ import {
   roundMethods,
   type JsonObject,
 } from '@omnibus/protocol';
-import { writeAnswer, type AdminAnswer, type AdminSite, type Logger, type Metrics } from '@omnibus/telemetry';
+import { writeAnswer, type AdminAnswer, type AdminSite } from '@omnibus/telemetry';
 import type { z } from 'zod';
-import type { AdminAccess } from './access.ts';
 import { recordAct } from './act-records.ts';
 import { ApiProblem } from './api/api-problem.ts';
+import type { ApiOptions } from './api/options.ts';
 import { apiHeaders, refuseForeign } from './api/security.ts';
 import { readShape, refuseByMode } from './api/site.ts';
 import { TryDesk } from './try-desk.ts';
 import type { Attempt, TryRun } from './try-run.ts';
 import { streamAttempt } from './try-stream.ts';
 
-export interface TrySiteOptions {
-  readonly config: () => Config;
-  readonly access: AdminAccess;
-  /** Undefined in a process without one, and while it starts. */
+interface TrySiteOptions extends Pick<ApiOptions, 'config' | 'access' | 'audit' | 'metrics' | 'log' | 'onFault'> {
+  /** @returns undefined in a process without one, and while it starts. */
   readonly edge: () => Edge | undefined;
-  readonly audit: () => Audit | undefined;
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  readonly onFault: (what: string, error: unknown) => void;
 }
 
 const base = '/api/v1/try';
 /** A body that is too long is read up to this size, so that its sender reads the answer. */
 const cutBytes = 8 * 1024 * 1024;
 
-export function trySite({
-  config,
-  access,
-  edge,
-  audit,
-  metrics,
-  log,
-  onFault,
-}: TrySiteOptions): AdminSite & { stop(): void } {
+export function trySite(options: TrySiteOptions): AdminSite & { stop(): void } {
   const desk = new TryDesk();
-
-  const begin = async (request: IncomingMessage): Promise<AdminAnswer> => {
-    const open = edge();
-    if (open === undefined)
-      throw new ApiProblem(
-        'conflict',
-        'this process serves no clients, so nothing can be tried here',
-        'open the console of a process with the role edge',
-      );
-    const asked = given(attempt, await bodyOf(request));
-    const endpoint = parseEndpointName(asked.endpoint);
-    const made = attemptOf(asked);
-    let hear = (_text: string): void => undefined;
-    let over = (): void => undefined;
-    const guest: Guest | { readonly fault: { readonly reason: string; readonly message: string } } =
-      await open.connectGuest({ request, endpoint, write: (text) => hear(text), ended: () => over() });
-    const { name: person } = access.of(request);
-    if ('fault' in guest) {
-      const isStranger = guest.fault.reason === 'auth.required' || guest.fault.reason === 'auth.invalid';
-      throw new ApiProblem(
-        isStranger ? 'unauthenticated' : 'forbidden',
-        `the endpoint does not let you in: ${guest.fault.message}`,
-        'a call is made as whoever you are: sign in here with a key or token that clients use',
-      );
-    }
-    const id = desk.start(person, made, (write, ended) => {
-      hear = write;
-      over = ended;
-      return Promise.resolve(guest);
-    });
-    if (id === undefined) {
-      await guest.end();
-      throw new ApiProblem('busy', 'too many calls are tried at once', 'wait for one, or cancel it');
-    }
-    const details = { method: asked.method, name: printable(asked.name, 200), endpoint: asked.endpoint };
-    log.info({ act: 'try', by: person, address: request.socket.remoteAddress, ...details }, 'an act at the admin port');
-    recordAct(audit(), access.of(request), request, 'try', { outcome: 'ok', details });
-    metrics.callers.adminActed('try');
-    return json(202, { id });
-  };
-
-  const act = async (request: IncomingMessage, run: TryRun, what: string): Promise<AdminAnswer> => {
-    if (what === 'cancel') {
-      run.cancel('it was cancelled');
-      return json(200, { cancelled: true });
-    }
-    const { key, result } = given(attemptAnswer, await bodyOf(request));
-    if (!run.answer(key, result === undefined ? undefined : objectOf(result, 'result')))
-      throw new ApiProblem('conflict', 'this question is not open any more');
-    return json(200, { answered: key });
-  };
-
-  const serve = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: string,
-  ): Promise<AdminAnswer | undefined> => {
-    const isGet = request.method === 'GET';
-    refuseForeign(request);
-    refuseByMode(consoleMode(config()));
-    const refusal = await access.guard(request, path, 'try');
-    if (refusal !== undefined)
-      return {
-        ...refusal,
-        text: `${JSON.stringify({ reason: refusal.status === 401 ? 'unauthenticated' : 'forbidden', problem: refusal.text.trim() })}\n`,
-        type: 'application/json',
-      };
-    if (path === base) {
-      if (request.method !== 'POST') throw new ApiProblem('method', `${base} takes POST`, undefined, ['POST']);
-      return begin(request);
-    }
-    const [, id = '', what = ''] = /^\/([0-9a-f]{32})\/(events|answer|cancel)$/.exec(path.slice(base.length)) ?? [];
-    if (what === '')
-      throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/ID/events, answer and cancel`);
-    if (isGet !== (what === 'events') || (!isGet && request.method !== 'POST'))
-      throw new ApiProblem('method', `${what} takes ${what === 'events' ? 'GET' : 'POST'}`, undefined, [
-        what === 'events' ? 'GET' : 'POST',
-      ]);
-    const run = desk.find(id, access.of(request).name);
-    if (run === undefined) throw new ApiProblem('unknown', 'there is no such call, or it was over a minute ago');
-    if (!isGet) return act(request, run, what);
-    streamAttempt(run, request, response, () => desk.followed(id));
-    return undefined;
-  };
-
   return {
     covers: (path) => path === base || path.startsWith(`${base}/`),
     refusal: ({ text }) => ({ ...new ApiProblem('host', text.trim()).answer, headers: apiHeaders }),
     stop: () => desk.stop(),
     async serve(request, response, path) {
       try {
-        const answer = await serve(request, response, path);
+        const answer = await serve(options, desk, request, response, path);
         if (answer !== undefined) writeAnswer(response, { ...answer, headers: { ...apiHeaders, ...answer.headers } });
       } catch (error) {
-        if (!(error instanceof ApiProblem)) onFault('a call could not be tried', error);
+        if (!(error instanceof ApiProblem)) options.onFault('a call could not be tried', error);
         const problem = error instanceof ApiProblem ? error : new ApiProblem('failed', 'this failed; the log says why');
         if (response.headersSent) response.destroy();
         else writeAnswer(response, { ...problem.answer, headers: apiHeaders });
       }
     },
   };
+}
+
+/** @returns undefined if it streams its answer itself. @throws {ApiProblem} */
+async function serve(
+  options: TrySiteOptions,
+  desk: TryDesk,
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+): Promise<AdminAnswer | undefined> {
+  const { config, access } = options;
+  refuseForeign(request);
+  refuseByMode(consoleMode(config()));
+  const refusal = await access.guard(request, path, 'try');
+  if (refusal !== undefined)
+    return {
+      ...refusal,
+      text: `${JSON.stringify({ reason: refusal.status === 401 ? 'unauthenticated' : 'forbidden', problem: refusal.text.trim() })}\n`,
+      type: 'application/json',
+    };
+  if (path === base) {
+    takeOnly(request, 'POST', base);
+    return begin(options, desk, request);
+  }
+  const [, id = '', what = ''] = /^\/([0-9a-f]{32})\/(events|answer|cancel)$/.exec(path.slice(base.length)) ?? [];
+  if (what === '')
+    throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/ID/events, answer and cancel`);
+  takeOnly(request, what === 'events' ? 'GET' : 'POST', what);
+  const run = desk.find(id, access.of(request).name);
+  if (run === undefined) throw new ApiProblem('unknown', 'there is no such call, or it was over a minute ago');
+  if (what !== 'events') return act(request, run, what);
+  streamAttempt(run, request, response, () => desk.followed(id));
+  return undefined;
+}
+
+/** @throws {ApiProblem} `method` */
+function takeOnly(request: IncomingMessage, method: 'GET' | 'POST', what: string): void {
+  if (request.method !== method) throw new ApiProblem('method', `${what} takes ${method}`, undefined, [method]);
+}
+
+/** @throws {ApiProblem} */
+async function begin(
+  { access, edge, audit, metrics, log }: TrySiteOptions,
+  desk: TryDesk,
+  request: IncomingMessage,
+): Promise<AdminAnswer> {
+  const open = edge();
+  if (open === undefined)
+    throw new ApiProblem(
+      'conflict',
+      'this process serves no clients, so nothing can be tried here',
+      'open the console of a process with the role edge',
+    );
+  const asked = given(attempt, await bodyOf(request));
+  const endpoint = parseEndpointName(asked.endpoint);
+  const made = attemptOf(asked);
+  let hear = (_text: string): void => undefined;
+  let over = (): void => undefined;
+  const guest = await open.connectGuest({ request, endpoint, write: (text) => hear(text), ended: () => over() });
+  const by = access.of(request);
+  if ('fault' in guest) {
+    const isStranger = guest.fault.reason === 'auth.required' || guest.fault.reason === 'auth.invalid';
+    throw new ApiProblem(
+      isStranger ? 'unauthenticated' : 'forbidden',
+      `the endpoint does not let you in: ${guest.fault.message}`,
+      'a call is made as whoever you are: sign in here with a key or token that clients use',
+    );
+  }
+  const id = desk.start(by.name, made, (write, ended) => {
+    hear = write;
+    over = ended;
+    return Promise.resolve(guest);
+  });
+  if (id === undefined) {
+    await guest.end();
+    throw new ApiProblem('busy', 'too many calls are tried at once', 'wait for one, or cancel it');
+  }
+  const details = { method: asked.method, name: printable(asked.name, 200), endpoint: asked.endpoint };
+  log.info({ act: 'try', by: by.name, address: request.socket.remoteAddress, ...details }, 'an act at the admin port');
+  recordAct(audit(), by, request, 'try', { outcome: 'ok', details });
+  metrics.callers.adminActed('try');
+  return json(202, { id });
+}
+
+async function act(request: IncomingMessage, run: TryRun, what: string): Promise<AdminAnswer> {
+  if (what === 'cancel') {
+    run.cancel('it was cancelled');
+    return json(200, { cancelled: true });
+  }
+  const { key, result } = given(attemptAnswer, await bodyOf(request));
+  if (!run.answer(key, result === undefined ? undefined : objectOf(result, 'result')))
+    throw new ApiProblem('conflict', 'this question is not open any more');
+  return json(200, { answered: key });
 }
 
 /** @throws {ApiProblem} */

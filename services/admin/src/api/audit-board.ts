@@ -10,16 +10,14 @@ import {
   type recordQuery,
   type verifyQuery,
 } from '@omnibus/admin-api';
-import type { Config } from '@omnibus/config';
 import type { JsonObject } from '@omnibus/protocol';
 import { z } from 'zod';
 import { readTime } from '../record-times.ts';
 import { ApiProblem } from './api-problem.ts';
 import type { Assembly } from './assembly.ts';
+import type { ApiOptions } from './options.ts';
 
-export interface AuditBoardOptions {
-  readonly process: string;
-  readonly config: () => Config;
+interface AuditBoardOptions extends Pick<ApiOptions, 'process' | 'config'> {
   readonly assembly: Assembly;
 }
 

@@ -11,16 +11,14 @@ import type { AuditRow, AuditVerified } from '@omnibus/admin-api';
 import type * as Library from '@omnibus/audit';
 import type { Checkpoint, CheckpointKey, Lane, LaneLine, PlacedLine, RecordFilter, Verifier } from '@omnibus/audit';
 import { auditLedger, type Bus, type Ledger, auditLedgerOf } from '@omnibus/bus';
-import { type Config, ledgerSinkOf } from '@omnibus/config';
+import { ledgerSinkOf } from '@omnibus/config';
 import type { JsonObject } from '@omnibus/protocol';
 import { z } from 'zod';
 import { rowOf } from './audit-rows.ts';
+import type { ApiOptions } from './options.ts';
 import type { Question } from './process-desk.ts';
 
-export interface AuditDeskOptions {
-  readonly process: string;
-  readonly config: () => Config;
-  readonly baseFolder: string;
+interface AuditDeskOptions extends Pick<ApiOptions, 'process' | 'config' | 'baseFolder'> {
   /** Undefined while the process is starting. */
   readonly bus: () => Bus | undefined;
 }

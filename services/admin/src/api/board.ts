@@ -22,20 +22,17 @@ import {
   type Summary,
 } from '@omnibus/admin-api';
 import { accountOf, hasEndpoint, type Config, type ServerConfig } from '@omnibus/config';
-import type { BlockRecord, EndpointName, ServerTrouble, WorkerId } from '@omnibus/protocol';
+import type { BlockRecord, EndpointName, ServerTrouble } from '@omnibus/protocol';
 import { z } from 'zod';
 import { adviceFor } from '../server-advice.ts';
 import { ApiProblem } from './api-problem.ts';
 import { actMs, type Assembly, type Heard } from './assembly.ts';
-import type { ConfigHistory } from './config-history.ts';
+import type { ApiOptions } from './options.ts';
 import { countsOfProcess, summaryOf } from './rates.ts';
 import { cleanAddress, shownValues } from './shown-config.ts';
 
-export interface BoardOptions {
-  readonly process: WorkerId;
-  readonly config: () => Config;
+interface BoardOptions extends Pick<ApiOptions, 'process' | 'config' | 'history'> {
   readonly assembly: Assembly;
-  readonly history: ConfigHistory;
   /** The servers that are paused. */
   readonly pauses: () => readonly BlockRecord[];
 }
@@ -346,40 +343,26 @@ function rowOf(
   const best = order.flatMap((state) => places.filter((place) => place.state === state)).at(0);
   const state = settings?.disabled === true ? 'disabled' : (best?.state ?? 'unknown');
   const sum = (count: (place: ServerPlace) => number): number => places.reduce((all, place) => all + count(place), 0);
-  const problem =
-    state === 'up' || state === 'disabled'
-      ? best?.problem
-      : (best?.problem ?? (state === 'unknown' ? 'no process that connects to it answers' : undefined));
-  const {
-    tools = 0,
-    prompts = 0,
-    resources = 0,
-    leftOut = 0,
-    held = 0,
+  const problem = best?.problem ?? (state === 'unknown' ? 'no process that connects to it answers' : undefined);
+  const { since, era, revision, lastWords, signIns, repairs, unfit, ...found }: Partial<ServerPlace> = best ?? {};
+  const { tools = 0, prompts = 0, resources = 0, leftOut = 0, held = 0, trouble } = found;
+  const optional = {
+    description: settings?.description,
+    account: settings === undefined ? undefined : accountOf(settings, config),
+    problem,
     since,
     era,
     revision,
     lastWords,
+    rates,
     signIns,
     repairs,
     unfit,
-  } = best ?? {};
-  const account = settings === undefined ? undefined : accountOf(settings, config);
-  const known = Object.fromEntries(
-    Object.entries({
-      description: settings?.description,
-      account,
-      problem,
-      since,
-      era,
-      revision,
-      lastWords,
-      rates,
-      signIns,
-      repairs,
-      unfit,
-    }).filter(([, value]) => value !== undefined),
-  );
+    advice:
+      state === 'down' && problem !== undefined
+        ? adviceFor(trouble as ServerTrouble | undefined, settings?.command)
+        : undefined,
+  };
   return {
     name,
     state,
@@ -389,10 +372,7 @@ function rowOf(
     resources,
     leftOut,
     held,
-    ...known,
-    ...(state === 'down' && problem !== undefined
-      ? { advice: adviceFor(best?.trouble as ServerTrouble | undefined, settings?.command) }
-      : {}),
+    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
     running: sum(({ running }) => running),
     waiting: sum(({ waiting }) => waiting),
     connections: sum(({ connections }) => connections),

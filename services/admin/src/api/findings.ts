@@ -1,9 +1,9 @@
 /** Problems that an operator should know of now, the worst first, each with what to do. */
-import type { Configuration, Finding, Processes, Servers } from '@omnibus/admin-api';
+import type { Configuration, Finding, Processes, ServerRow, Servers } from '@omnibus/admin-api';
 
 export interface FindingsOf {
   readonly processes: Processes;
-  readonly servers: Servers;
+  readonly servers: Pick<Servers, 'servers'>;
   readonly configuration: Pick<Configuration, 'rejected' | 'restart' | 'file'>;
 }
 
@@ -30,68 +30,62 @@ function ofProcesses({ processes, missing }: Processes): Finding[] {
   const digests = new Set(processes.map(({ configuration }) => configuration));
   const versions = new Set(processes.map(({ version }) => version));
   const waiting = processes.reduce((sum, each) => sum + (each.waiting ?? 0), 0);
-  return [
-    ...(waiting === 0
-      ? []
-      : [
-          {
-            id: 'approvals',
-            severity: 'warning' as const,
-            text: waiting === 1 ? 'a call waits to be approved' : `${waiting} calls wait to be approved`,
-            advice: 'Look at each, and approve or refuse it: omnibus approvals list',
-            link: '#/approvals',
-          },
-        ]),
-    ...missing.map(({ process, role }): Finding => ({
+  const found: Finding[] = [];
+  if (waiting > 0)
+    found.push({
+      id: 'approvals',
+      severity: 'warning',
+      text: waiting === 1 ? 'a call waits to be approved' : `${waiting} calls wait to be approved`,
+      advice: 'Look at each, and approve or refuse it: omnibus approvals list',
+      link: '#/approvals',
+    });
+  for (const { process, role } of missing)
+    found.push({
       id: `missing ${process}`,
       severity: 'error',
       text: `${process} (${role}) does not answer`,
       advice:
         'It is busy, cut off from NATS, of an older version, or gone: see its log. What it held is taken over when its signs of life stay out.',
       link,
-    })),
-    ...processes.flatMap(({ process, problems, bus }): Finding[] => [
-      ...(bus.isConnected
-        ? []
-        : [
-            {
-              id: `bus ${process}`,
-              severity: 'error' as const,
-              text: `${process} is cut off from the bus`,
-              advice: 'Is NATS there, and does it let this process in? See its log, and omnibus doctor.',
-              link,
-            },
-          ]),
-      ...problems
-        .filter((problem) => bus.isConnected || problem !== 'the bus is not connected')
-        .map((problem): Finding => ({
-          id: `problem ${process} ${problem}`,
-          severity: 'warning',
-          text: `${process} does not serve: ${problem}`,
-          link,
-        })),
-    ]),
-    ...(digests.size > 1
-      ? [
-          {
-            id: 'configurations',
-            severity: 'warning' as const,
-            text: 'processes run different configurations',
-            advice: 'Give all of them the same file, or wait until the last has read it: omnibus reload.',
-            link,
-          },
-        ]
-      : []),
-    ...(versions.size > 1
-      ? [
-          {
-            id: 'versions',
-            severity: 'note' as const,
-            text: `processes run different versions: ${[...versions].join(', ')}`,
-            link,
-          },
-        ]
-      : []),
+    });
+  found.push(...processes.flatMap(ofProcess));
+  if (digests.size > 1)
+    found.push({
+      id: 'configurations',
+      severity: 'warning',
+      text: 'processes run different configurations',
+      advice: 'Give all of them the same file, or wait until the last has read it: omnibus reload.',
+      link,
+    });
+  if (versions.size > 1)
+    found.push({
+      id: 'versions',
+      severity: 'note',
+      text: `processes run different versions: ${[...versions].join(', ')}`,
+      link,
+    });
+  return found;
+}
+
+function ofProcess({ process, problems, bus }: Processes['processes'][number]): Finding[] {
+  const link = '#/topology';
+  const cutOff: Finding = {
+    id: `bus ${process}`,
+    severity: 'error',
+    text: `${process} is cut off from the bus`,
+    advice: 'Is NATS there, and does it let this process in? See its log, and omnibus doctor.',
+    link,
+  };
+  return [
+    ...(bus.isConnected ? [] : [cutOff]),
+    ...problems
+      .filter((problem) => bus.isConnected || problem !== 'the bus is not connected')
+      .map((problem): Finding => ({
+        id: `problem ${process} ${problem}`,
+        severity: 'warning',
+        text: `${process} does not serve: ${problem}`,
+        link,
+      })),
   ];
 }
 
@@ -146,129 +140,131 @@ function ofServers(found: readonly ServerFinding[]): Finding[] {
   });
 }
 
-function aboutServer({
-  name,
-  state,
-  problem: said,
-  lastWords,
-  since,
-  advice,
-  leftOut,
-  held,
-  places,
-  paused,
-}: Servers['servers'][number]): ServerFinding[] {
+/** A server with what its findings are about. */
+interface Facts extends Omit<ServerRow, 'problem'> {
+  readonly problem: string | undefined;
+  /** The problem without the server's name and address in it. */
+  readonly cause: string;
+  /** Processes that cannot reach it. */
+  readonly apart: number;
+}
+
+function aboutServer({ problem: said, lastWords, ...row }: ServerRow): ServerFinding[] {
   // A program that has ended says why in its last words.
   const problem =
-    said === undefined || state === 'up' || lastWords === undefined || said.includes(lastWords)
+    said === undefined || row.state === 'up' || lastWords === undefined || said.includes(lastWords)
       ? said
       : `${said}: ${lastWords}`;
-  const at = encodeURIComponent(name);
-  const about = { server: name, link: `#/servers/${at}` };
-  const apart = places.filter((place) => place.state === 'down').length;
-  const found: ServerFinding[] = [];
   /** Problems name the server, or its address, in front of what is the same for others. */
   const cause =
     problem
-      ?.replaceAll(new RegExp(String.raw`(?<![\w-])${name}(?![\w-])`, 'g'), '')
+      ?.replaceAll(new RegExp(String.raw`(?<![\w-])${row.name}(?![\w-])`, 'g'), '')
       .replaceAll(/https?:\/\/\S+|\d+\.\d+\.\d+\.\d+:\d+/g, '')
       .trim() ?? 'it does not answer';
-  if (state === 'down')
-    found.push({
-      ...about,
-      id: 'down',
-      severity: 'error',
+  const apart = row.places.filter(({ state }) => state === 'down').length;
+  const facts = { ...row, problem, cause, apart };
+  const link = `#/servers/${encodeURIComponent(row.name)}`;
+  return rules
+    .filter((rule) => rule.isMet(facts))
+    .map((rule) => ({ id: rule.id, severity: rule.severity, server: row.name, link, ...rule.about(facts) }));
+}
+
+interface ServerRule extends Pick<ServerFinding, 'id' | 'severity'> {
+  isMet(facts: Facts): boolean;
+  about(facts: Facts): Pick<ServerFinding, 'cause' | 'text'> & Partial<ServerFinding>;
+}
+
+const offers = (servers: string): string => `${servers} offer${servers.startsWith('server ') ? 's' : ''}`;
+
+const rules: readonly ServerRule[] = [
+  {
+    id: 'down',
+    severity: 'error',
+    isMet: ({ state }) => state === 'down',
+    about: ({ cause, since, advice, problem = 'it does not answer' }) => ({
       cause,
       text: (servers, are, why) => `${servers} ${are} down: ${why}`,
-      problem: problem ?? 'it does not answer',
+      problem,
       since,
       advice,
-    });
-  if (state === 'unknown')
-    found.push({
-      ...about,
-      id: 'unknown',
-      severity: 'warning',
+    }),
+  },
+  {
+    id: 'unknown',
+    severity: 'warning',
+    isMet: ({ state }) => state === 'unknown',
+    about: () => ({
       cause: '',
       text: (servers) => `no backend process reports ${servers}`,
       advice: 'Is a process with the role backend there, with the same configuration?',
-    });
-  if (state === 'up' && apart > 0)
-    found.push({
-      ...about,
-      id: 'apart',
-      severity: 'warning',
-      cause: `${apart} of ${places.length}`,
-      text: (servers) => `${servers} cannot be reached from ${apart} of ${places.length} processes`,
-    });
-  if (state === 'up' && problem !== undefined)
-    found.push({
-      ...about,
-      id: 'problem',
-      severity: 'warning',
-      cause,
-      text: (servers, _are, why) => `${servers}: ${why}`,
-      problem,
-    });
-  if (paused !== undefined) {
-    const { by, until, because } = paused;
-    found.push({
-      ...about,
-      id: 'paused',
-      severity: 'warning',
+    }),
+  },
+  {
+    id: 'apart',
+    severity: 'warning',
+    isMet: ({ state, apart }) => state === 'up' && apart > 0,
+    about: ({ apart, places: { length } }) => ({
+      cause: `${apart} of ${length}`,
+      text: (servers) => `${servers} cannot be reached from ${apart} of ${length} processes`,
+    }),
+  },
+  {
+    id: 'problem',
+    severity: 'warning',
+    isMet: ({ state, problem }) => state === 'up' && problem !== undefined,
+    about: ({ cause, problem }) => ({ cause, text: (servers, _are, why) => `${servers}: ${why}`, problem }),
+  },
+  {
+    id: 'paused',
+    severity: 'warning',
+    isMet: ({ paused }) => paused !== undefined,
+    about: ({ name, paused: { by, since, until, because } = { by: '', since: '' } }) => ({
       cause: `${by} ${because ?? ''}`,
       text: (servers, are) =>
-        `${servers} ${are} paused by ${by} since ${paused.since}${until === undefined ? '' : `, until ${until}`}${because === undefined ? '' : `: ${because}`}`,
+        `${servers} ${are} paused by ${by} since ${since}${until === undefined ? '' : `, until ${until}`}${because === undefined ? '' : `: ${because}`}`,
       advice: `Nothing new is sent to it until: omnibus resume ${name}`,
-    });
-  }
-  if (held > 0)
-    found.push({
-      ...about,
-      id: 'held',
-      severity: 'warning',
+    }),
+  },
+  {
+    id: 'held',
+    severity: 'warning',
+    isMet: ({ held }) => held > 0,
+    about: ({ name, held }) => ({
       cause: String(held),
-      text: (servers) =>
-        `${held} of what ${servers} offer${servers.startsWith('server ') ? 's' : ''} wait to be approved`,
+      text: (servers) => `${held} of what ${offers(servers)} wait to be approved`,
       advice: `See what changed, and approve what is right: omnibus definitions diff ${name}`,
-      link: `#/trust/${at}`,
-    });
-  if (leftOut > 0)
-    found.push({
-      ...about,
-      id: 'left out',
-      severity: 'note',
+      link: `#/trust/${encodeURIComponent(name)}`,
+    }),
+  },
+  {
+    id: 'left out',
+    severity: 'note',
+    isMet: ({ leftOut }) => leftOut > 0,
+    about: ({ leftOut }) => ({
       cause: String(leftOut),
-      text: (servers) =>
-        `${leftOut} of what ${servers} offer${servers.startsWith('server ') ? 's' : ''} cannot be shown to clients`,
+      text: (servers) => `${leftOut} of what ${offers(servers)} cannot be shown to clients`,
       link: '#/catalogue',
-    });
-  return found;
-}
+    }),
+  },
+];
 
 function ofConfiguration({ rejected, restart, file }: FindingsOf['configuration']): Finding[] {
   const link = '#/configuration';
-  return [
-    ...(rejected === undefined
-      ? []
-      : [
-          {
-            id: 'rejected',
-            severity: 'error' as const,
-            text: `the changed configuration is not in use: ${rejected.problems[0] ?? ''}`,
-            advice: `Put it right, and it is read again by itself: omnibus check ${file}`,
-            link,
-          },
-        ]),
-    ...(restart.length === 0
-      ? []
-      : [
-          {
-            id: 'restart',
-            severity: 'note' as const,
-            text: `${restart.join(', ')}: changed, and in use with the next start`,
-            link,
-          },
-        ]),
-  ];
+  const found: Finding[] = [];
+  if (rejected !== undefined)
+    found.push({
+      id: 'rejected',
+      severity: 'error',
+      text: `the changed configuration is not in use: ${rejected.problems[0] ?? ''}`,
+      advice: `Put it right, and it is read again by itself: omnibus check ${file}`,
+      link,
+    });
+  if (restart.length > 0)
+    found.push({
+      id: 'restart',
+      severity: 'note',
+      text: `${restart.join(', ')}: changed, and in use with the next start`,
+      link,
+    });
+  return found;
 }

@@ -1,26 +1,14 @@
 /** The operations of the API that show and change blocks, and show what callers used. */
-import type { IncomingMessage } from 'node:http';
-import { usageBucket, type Blocks, type Bus } from '@omnibus/bus';
+import { usageBucket, type Bus } from '@omnibus/bus';
 import { blockKinds, type BlockKind, type UsageRow } from '@omnibus/protocol';
-import type { AdminAccess } from '../access.ts';
-import type { ActDetails } from '../act-records.ts';
 import { ApiProblem } from './api-problem.ts';
+import type { ApiOptions, Kept } from './options.ts';
 import type { Handlers } from './site.ts';
 
-/** What is kept on the bus. */
-export interface Kept {
-  readonly bus: Bus;
-  readonly blocks: Blocks;
-}
-
-export interface MeteringHandlersOptions {
-  readonly access: Pick<AdminAccess, 'of'>;
-  /** Undefined as long as the process is starting. */
-  readonly kept: () => Kept | undefined;
+interface MeteringHandlersOptions extends Pick<ApiOptions, 'kept' | 'note'> {
+  readonly access: Pick<ApiOptions['access'], 'of'>;
   /** Whether the configuration in force has a server of this name. */
   readonly hasServer: (name: string) => boolean;
-  /** Records what was done in the log and the audit. */
-  readonly note: (request: IncomingMessage, act: string, details: ActDetails) => void;
 }
 
 const dayMs = 86_400_000;

@@ -1,59 +1,26 @@
 /** The operations of the API that concern the configuration, API keys, users and recovery. Each change is logged, with who made it. */
 import { resolve } from 'node:path';
 import type { IncomingMessage } from 'node:http';
-import type { Audit } from '@omnibus/audit';
 import type { Config } from '@omnibus/config';
-import type { Faults, Logger, Metrics } from '@omnibus/telemetry';
 import { addKey, readKeys, revokeKeyIn } from '../records/key-records.ts';
-import type { AdminAccess } from '../access.ts';
-import { recordAct, type ActDetails } from '../act-records.ts';
+import { recordAct } from '../act-records.ts';
 import type { Recovery } from '../recovery.ts';
 import { ApiProblem } from './api-problem.ts';
+import type { ApiOptions } from './options.ts';
 import type { Handlers } from './site.ts';
 
-/** What became of a configuration that was read again. */
-export interface Reloaded {
-  /** Why the one from before stays in use; empty where the new one is. */
-  readonly problems: readonly string[];
-  /** Options that take effect with the next start, of those that differ from what the process was started with. */
-  readonly later: readonly string[];
-}
+type OperatorHandlersOptions = Pick<
+  ApiOptions,
+  'config' | 'baseFolder' | 'access' | 'recovery' | 'reload' | 'log' | 'faults' | 'metrics' | 'audit' | 'note'
+>;
 
-export interface OperatorHandlersOptions {
-  /** The configuration as it is now. */
-  readonly config: () => Config;
-  readonly baseFolder: string;
-  readonly access: AdminAccess;
-  readonly recovery: Recovery | undefined;
-  /** Reads the configuration again. @returns the problems found. */
-  readonly reload: () => Promise<Reloaded>;
-  readonly log: Logger;
-  readonly faults: Pick<Faults, 'fromOutside'>;
-  readonly metrics: Metrics;
-  /** Undefined as long as the process is starting, and where nothing is recorded. */
-  readonly audit: () => Audit | undefined;
-  /** Records what was done in the log and the audit. */
-  readonly note: (request: IncomingMessage, act: string, details: ActDetails) => void;
-}
-
-export function operatorHandlers({
-  config,
-  baseFolder,
-  access,
-  reload,
-  note,
-  ...options
-}: OperatorHandlersOptions): Pick<
+export function operatorHandlers(
+  options: OperatorHandlersOptions,
+): Pick<
   Handlers,
   'whoami' | 'reload' | 'keys' | 'makeKey' | 'revokeKey' | 'users' | 'setUser' | 'removeUser' | 'recovery' | 'recover'
 > {
-  const ways = (): Exclude<Config['auth'], 'none' | undefined> | undefined => {
-    const { auth } = config();
-    return auth === 'none' ? undefined : auth;
-  };
-  const keysFile = (): string => fileOf(ways()?.keys?.file, baseFolder, 'auth.keys names no file of API keys');
-  const usersFile = (): string =>
-    fileOf(ways()?.server?.users?.file, baseFolder, 'auth.server.users names no file of users');
+  const { access, reload, note, recovery } = options;
   return {
     whoami: ({ request }) => {
       const { name, roles, facts, tenant } = access.of(request);
@@ -76,52 +43,70 @@ export function operatorHandlers({
         throw new ApiProblem('conflict', `the configuration from before stays:\n${problems.join('\n')}`);
       return { later: [...later] };
     },
-    keys: () =>
-      inWords(() => ({
-        keys: readKeys(keysFile()).map(({ hash: _digest, ...rest }) => rest),
-      })),
+    ...keyHandlers(options),
+    ...userHandlers(options),
+    recovery: () => Promise.resolve({ question: keyed(recovery).question() }),
+    recover: ({ request, body }) => Promise.resolve(recovered(options, request, body)),
+  };
+}
+
+function keyHandlers({
+  config,
+  baseFolder,
+  note,
+}: OperatorHandlersOptions): Pick<Handlers, 'keys' | 'makeKey' | 'revokeKey'> {
+  const file = (): string => fileOf(authOf(config())?.keys?.file, baseFolder, 'auth.keys names no file of API keys');
+  return {
+    keys: () => inWords(() => ({ keys: readKeys(file()).map(({ hash: _digest, ...rest }) => rest) })),
     makeKey: async ({ request, body }) => {
-      const made = await inWords(() => addKey(keysFile(), body));
+      const made = await inWords(() => addKey(file(), body));
       note(request, 'keys.create', { key: made.id, subject: body.subject });
       return made;
     },
     revokeKey: async ({ request, given }) => {
-      const id = await inWords(() => revokeKeyIn(keysFile(), given));
+      const id = await inWords(() => revokeKeyIn(file(), given));
       note(request, 'keys.revoke', { key: id });
       return { id };
     },
+  };
+}
+
+function userHandlers({
+  config,
+  baseFolder,
+  note,
+}: OperatorHandlersOptions): Pick<Handlers, 'users' | 'setUser' | 'removeUser'> {
+  const file = (): string =>
+    fileOf(authOf(config())?.server?.users?.file, baseFolder, 'auth.server.users names no file of users');
+  return {
     users: async () => {
       const { readUsers } = await import('../records/user-records.ts');
       return inWords(() => ({
-        users: readUsers(usersFile()).map(({ password: _digest, passwordSince: _since, id: _id, ...rest }) => rest),
+        users: readUsers(file()).map(({ password: _digest, passwordSince: _since, id: _id, ...rest }) => rest),
       }));
     },
     setUser: async ({ request, body: { name, password, groups } }) => {
       const { setUser } = await import('../records/user-records.ts');
-      const wasThere = await inWords(() => setUser(usersFile(), name, password, groups));
+      const wasThere = await inWords(() => setUser(file(), name, password, groups));
       note(request, 'users.set', { user: name, wasThere });
       return { name, isNew: !wasThere };
     },
     removeUser: async ({ request, given }) => {
       const { removeUserFrom } = await import('../records/user-records.ts');
-      await inWords(() => removeUserFrom(usersFile(), given));
+      await inWords(() => removeUserFrom(file(), given));
       note(request, 'users.remove', { user: given });
       return { name: given };
     },
-    recovery: () => Promise.resolve({ question: keyed(options.recovery).question() }),
-    recover: ({ request, body }) => Promise.resolve(recovered(options, request, body)),
   };
+}
+
+function authOf({ auth }: Config): Exclude<Config['auth'], 'none' | undefined> | undefined {
+  return auth === 'none' ? undefined : auth;
 }
 
 /** @throws {ApiProblem} for a wrong proof. */
 function recovered(
-  {
-    recovery,
-    metrics,
-    faults,
-    audit,
-    log,
-  }: Omit<OperatorHandlersOptions, 'config' | 'baseFolder' | 'access' | 'reload' | 'note'>,
+  { recovery, metrics, faults, audit, log }: OperatorHandlersOptions,
   request: IncomingMessage,
   { question, proof }: { readonly question: string; readonly proof: string },
 ): { readonly token: string; readonly until: string } {

@@ -1,7 +1,6 @@
 /** What this process answers when all are asked (`assembly.ts`): its own state, and what can be done with it. */
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Backend } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
 import {
   isModernRevision,
@@ -15,21 +14,14 @@ import {
   type WorkerId,
   type WorkerOfRole,
 } from '@omnibus/protocol';
-import type { SessionWorker } from '@omnibus/session';
-import type { Metrics, UpstreamState } from '@omnibus/telemetry';
-import type { ProcessStatus } from '../status.ts';
+import type { UpstreamState } from '@omnibus/telemetry';
+import type { ApiOptions } from './options.ts';
 import { redactedConfig } from './shown-config.ts';
 
-export interface ProcessDeskOptions {
-  readonly process: WorkerId;
-  readonly status: () => ProcessStatus;
-  readonly config: () => Config;
-  readonly metrics: Metrics;
-  /** Undefined where the process has none, or is starting. */
-  readonly sessions: () => SessionWorker['desk'] | undefined;
-  readonly backend: () => Backend | undefined;
-  /** Of an edge: what its signs of life name it, and the session workers it knows. */
-  readonly edge: () => { readonly worker: WorkerId; readonly sessionWorkers: readonly WorkerId[] } | undefined;
+interface ProcessDeskOptions extends Pick<
+  ApiOptions,
+  'process' | 'status' | 'config' | 'metrics' | 'sessions' | 'backend' | 'edge'
+> {
   /** Questions that other parts of the process answer. */
   readonly more?: Readonly<Record<string, Question>>;
 }

@@ -14,18 +14,11 @@ import {
   type QueryOf,
 } from '@omnibus/admin-api';
 import { consoleMode, type Config, type ConsoleMode } from '@omnibus/config';
-import {
-  readSmallBody,
-  writeAnswer,
-  type AdminAct,
-  type AdminAnswer,
-  type AdminSite,
-  type Metrics,
-} from '@omnibus/telemetry';
+import { readSmallBody, writeAnswer, type AdminAct, type AdminAnswer, type AdminSite } from '@omnibus/telemetry';
 import type { z } from 'zod';
-import type { AdminAccess } from '../access.ts';
 import { mayDo, type AdminRole } from '../roles.ts';
 import { ApiProblem } from './api-problem.ts';
+import type { ApiOptions } from './options.ts';
 import { actOf, RepeatedActs } from './repeated-acts.ts';
 import { apiHeaders, refuseForeign } from './security.ts';
 
@@ -44,12 +37,8 @@ export type Handlers = {
   readonly [Name in OperationName]: (asked: ApiRequest<Name>) => Promise<AnswerOf<Name> | undefined>;
 };
 
-export interface ApiSiteOptions {
-  readonly config: () => Config;
-  readonly access: AdminAccess;
-  readonly metrics: Metrics;
+interface ApiSiteOptions extends Pick<ApiOptions, 'config' | 'access' | 'metrics' | 'onFault'> {
   readonly handlers: Handlers;
-  readonly onFault: (what: string, error: unknown) => void;
 }
 
 /** The act that each operation needs permission for. The type demands a row for each. */

@@ -1,22 +1,15 @@
 /** The operations of the API about calls that wait for approvers and about definitions of servers. */
-import type { IncomingMessage } from 'node:http';
 import type { Approvals } from '@omnibus/admin-api';
-import type { AdminAccess } from '../access.ts';
-import type { ActDetails } from '../act-records.ts';
 import { mayLook, type Approver } from '../approval-rules.ts';
 import { ApiProblem } from './api-problem.ts';
 import type { ApprovalsOfAll, RawApprovals } from './approval-board.ts';
 import type { DefinitionsOfAll } from './definition-board.ts';
+import type { ApiOptions } from './options.ts';
 import type { Handlers } from './site.ts';
 
-export interface TrustOptions {
-  readonly access: Pick<AdminAccess, 'of'>;
+interface TrustOptions extends Pick<ApiOptions, 'access' | 'note' | 'denied'> {
   readonly approvals: () => ApprovalsOfAll;
   readonly definitions: () => DefinitionsOfAll;
-  /** Records what was done in the log and the audit. */
-  readonly note: (request: IncomingMessage, act: string, details: ActDetails) => void;
-  /** Records what somebody may not do. */
-  readonly denied: (request: IncomingMessage, act: string, details: ActDetails) => void;
 }
 
 /** Bound on the definitions that one audit record names. */

@@ -1,20 +1,17 @@
 /** The operations of the API that show the keys of the vault and switch to another one: in all processes with the vault, or in none. */
-import type { IncomingMessage } from 'node:http';
 import { vaultReport } from '@omnibus/admin-api';
-import type { ActDetails } from '../act-records.ts';
 import { ApiProblem } from './api-problem.ts';
 import { surveyMs, type Assembly, type Heard } from './assembly.ts';
+import type { ApiOptions } from './options.ts';
 import type { Handlers } from './site.ts';
 import { rotated, type ShownVault } from './vault-desk.ts';
 
 /** Together with the time for asking all processes, less than the command line waits. */
 const rotateMs = 6_000;
 
-export interface VaultHandlersOptions {
+interface VaultHandlersOptions extends Pick<ApiOptions, 'note'> {
   /** @throws {ApiProblem} while the process is starting. */
   readonly assembly: () => Assembly;
-  /** Records what was done in the log and the audit. */
-  readonly note: (request: IncomingMessage, act: string, details: ActDetails) => void;
 }
 
 export function vaultHandlers({ assembly, note }: VaultHandlersOptions): Pick<Handlers, 'vault' | 'rotateVault'> {

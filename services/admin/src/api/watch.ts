@@ -19,10 +19,19 @@ const aliveMs = 15_000;
 const maxUnreadBytes = 4 * 1024 * 1024;
 
 /** A source of events besides state: watched calls, and lines of servers. */
-interface Told {
+export interface Told {
   /** @param send sends one event. @returns a function that ends the source. */
   (send: (event: string, data: unknown) => void): () => void;
 }
+
+/** State that is read once for all readers. */
+export interface Topic<Answer extends object = object> {
+  read(): Promise<Answer>;
+  /** @returns the part of the answer that the caller of this request may see; if absent, the whole. */
+  shown?(answer: Answer, request: IncomingMessage): object;
+}
+
+export type Topics = Readonly<Record<StateTopic, Topic>>;
 
 export interface StreamOptions {
   readonly request: IncomingMessage;
@@ -31,13 +40,11 @@ export interface StreamOptions {
   readonly who: string;
   readonly topics: ReadonlySet<string>;
   readonly told: Told;
-  /** The part of an answer that this reader may see. */
-  readonly forReader: (topic: StateTopic, answer: object) => object;
   /** Checks that the caller still has permission. @throws {ApiProblem} */
   readonly check: () => Promise<void>;
 }
 
-interface Stream extends Pick<StreamOptions, 'who' | 'topics' | 'forReader'> {
+interface Stream extends Pick<StreamOptions, 'request' | 'who' | 'topics'> {
   /** What was sent last for each topic. */
   readonly sent: Map<StateTopic, string>;
   readonly send: (event: string, data: unknown) => void;
@@ -45,24 +52,20 @@ interface Stream extends Pick<StreamOptions, 'who' | 'topics' | 'forReader'> {
 
 export class Watches {
   readonly #wheel: DeadlineWheel;
-  readonly #ask: (topic: StateTopic) => Promise<object>;
+  readonly #topics: Topics;
   readonly #onFault: (what: string, error: unknown) => void;
   readonly #streams = new Set<Stream>();
   #next: Deadline | undefined;
   #isLooking = false;
 
-  constructor(
-    wheel: DeadlineWheel,
-    ask: (topic: StateTopic) => Promise<object>,
-    onFault: (what: string, error: unknown) => void,
-  ) {
+  constructor(wheel: DeadlineWheel, topics: Topics, onFault: (what: string, error: unknown) => void) {
     this.#wheel = wheel;
-    this.#ask = ask;
+    this.#topics = topics;
     this.#onFault = onFault;
   }
 
   /** @throws {ApiProblem} `busy` when there are too many. */
-  open({ request, response, who, topics, told, forReader, check }: StreamOptions): void {
+  open({ request, response, who, topics, told, check }: StreamOptions): void {
     if (
       this.#streams.size >= maxStreams ||
       [...this.#streams].filter((each) => each.who === who).length >= maxPerCaller
@@ -83,9 +86,9 @@ export class Watches {
       else if (!response.writableEnded && !response.destroyed) response.write(text);
     };
     const stream: Stream = {
+      request,
       who,
       topics,
-      forReader,
       sent: new Map(),
       send: (event, data) => write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
     };
@@ -144,14 +147,14 @@ export class Watches {
     await Promise.all(
       this.#wanted.map(async (topic) => {
         // A topic that nobody can answer for now is tried again at the next look.
-        const answer = await this.#ask(topic).catch((error: unknown) => {
+        const answer = await this.#topics[topic].read().catch((error: unknown) => {
           if (error instanceof ApiProblem) return undefined;
           throw error;
         });
         if (answer === undefined) return;
         for (const stream of this.#streams) {
           if (!stream.topics.has(topic)) continue;
-          const own = stream.forReader(topic, answer);
+          const own = this.#topics[topic].shown?.(answer, stream.request) ?? answer;
           const { at: _always, ...rest } = own as { readonly at?: string };
           const text = JSON.stringify(rest);
           if (stream.sent.get(topic) === text) continue;
