@@ -4,7 +4,7 @@ import { posix } from 'node:path';
 
 /** Folders of each layer, from the one that imports nothing to the one that may import all. */
 const layers = {
-  core: ['packages/collections', 'packages/protocol', 'deploy'],
+  core: ['packages/collections', 'packages/protocol', 'packages/search', 'deploy'],
   library: [
     'packages/admin-api',
     'packages/audit',

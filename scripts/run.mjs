@@ -142,6 +142,10 @@ const tasks = {
   bench() {
     install();
     build();
+    if (rest[0] === 'search') {
+      run('node', ['test/dist/bench/search.js', ...rest.slice(1)]);
+      return;
+    }
     provide('nats-server', 'nats-server');
     run('node', ['test/dist/bench/main.js', ...rest]);
   },

@@ -1,0 +1,113 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { SearchableTool } from './fields.ts';
+import { maxQueryLength, ToolIndex } from './tool-index.ts';
+
+const schema = (...names: string[]): object => ({
+  type: 'object',
+  properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
+});
+const tools: readonly SearchableTool[] = [
+  {
+    server: 'github',
+    name: 'createIssue',
+    description: 'Opens an issue in a repository.',
+    inputSchema: schema('repo', 'title'),
+  },
+  {
+    server: 'github',
+    name: 'list_pull_requests',
+    description: 'Pull requests of a repository.',
+    inputSchema: schema('repo'),
+  },
+  {
+    server: 'mail',
+    name: 'send',
+    description: 'Sends a message to recipients.',
+    inputSchema: schema('recipients', 'subject'),
+  },
+  {
+    server: 'files',
+    name: 'write_file',
+    title: 'Write a file',
+    description: 'Writes text to a path.',
+    inputSchema: schema('path'),
+  },
+  {
+    server: 'charts',
+    name: 'draw',
+    description: 'Makes a picture of numbers.',
+    inputSchema: {
+      type: 'object',
+      properties: { kind: { enum: ['histogram', 'treemap'], description: 'What to make' } },
+    },
+  },
+  { server: 'kb', name: 'lookup', description: '查询城市天气预报', about: 'Knows everything of volcanoes.' },
+];
+const namesFor = (query: string, limit = 10): string[] =>
+  new ToolIndex(tools).search(query, limit).map(({ index }) => `${tools[index]?.server}/${tools[index]?.name}`);
+
+describe('a question finds a tool', () => {
+  it.each([
+    ['by parts of a name in camel case', 'issues to create', 'github/createIssue'],
+    ['by parts of a name in snake case, in another form of the word', 'requested pulls', 'github/list_pull_requests'],
+    ['by its description', 'a message for my colleagues', 'mail/send'],
+    ['by the name of a parameter', 'recipient', 'mail/send'],
+    ['by a value of a parameter', 'treemap', 'charts/draw'],
+    ['by the name of its server', 'charts', 'charts/draw'],
+    ['by what its server says of itself', 'volcano', 'kb/lookup'],
+    ['by a word that means the same', 'directory listing of pull', 'github/list_pull_requests'],
+    ['in a script without spaces', '天气怎么样', 'kb/lookup'],
+  ])('%s', (_how, query, name) => {
+    expect(namesFor(query)[0]).toBe(name);
+  });
+
+  it('for each sentence of a question with several steps', () => {
+    expect(
+      new Set(namesFor('Read all pull requests of the repository. Write a summary to a path. Send it.', 3)),
+    ).toEqual(new Set(['github/list_pull_requests', 'files/write_file', 'mail/send']));
+  });
+});
+
+it('a question of which no tool has a word finds nothing', () => {
+  expect(namesFor('quantum chromodynamics')).toEqual([]);
+  expect(namesFor('the of and')).toEqual([]);
+  expect(namesFor('')).toEqual([]);
+  expect(new ToolIndex([]).search('mail', 10)).toEqual([]);
+});
+
+it('an answer has as many tools as were asked for, from the wanted ones, best first', () => {
+  const index = new ToolIndex(tools);
+  const all = index.search('repository issue pull message', 10);
+  expect(all.map(({ score }) => score)).toEqual(all.map(({ score }) => score).toSorted((one, other) => other - one));
+  expect(index.search('repository issue pull message', 2)).toEqual(all.slice(0, 2));
+  expect(index.search('repository issue pull message', 10, (at) => tools[at]?.server === 'mail')).toEqual(
+    all.filter(({ index: at }) => tools[at]?.server === 'mail'),
+  );
+});
+
+it('what follows the longest question is not read', () => {
+  expect(namesFor(`${' '.repeat(maxQueryLength)}treemap`)).toEqual([]);
+});
+
+it('a tool with a schema of any form can be searched', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.string(), fc.string(), (inputSchema, description, query) => {
+      const index = new ToolIndex([{ server: 'one', name: 'tool', description, inputSchema }]);
+      expect(index.search(query, 5).length).toBeLessThanOrEqual(1);
+      expect(index.search('tool', 5)).toMatchObject([{ index: 0 }]);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+it('a schema that goes deep, or has very many parameters, is read up to a bound', () => {
+  let deep: object = {};
+  for (let depth = 0; depth < 10_000; depth += 1) deep = { properties: { [`deep${depth}`]: deep } };
+  const wide = { properties: Object.fromEntries(Array.from({ length: 5_000 }, (_none, at) => [`wide${at}`, {}])) };
+  const index = new ToolIndex([
+    { server: 'one', name: 'a', inputSchema: deep },
+    { server: 'one', name: 'b', inputSchema: wide, description: 'x'.repeat(1_000_000) },
+  ]);
+  expect(index.bytes).toBeLessThan(1_000_000);
+});

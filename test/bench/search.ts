@@ -1,0 +1,58 @@
+/**
+ * `npm run bench -- search --set FILE [--set FILE]`: how well and how fast tools are found by words. The project ships no set of questions; a file has
+ * `{ tools: [{ id, server, name, description, inputSchema }], queries: [{ text, relevant: [ids], groups?: [[ids]] }] }`.
+ */
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { ToolIndex, type SearchableTool } from '@omnibus/search';
+
+interface QuestionSet {
+  readonly tools: readonly (SearchableTool & { readonly id: string })[];
+  /** Any tool of a group answers that part of a question; without groups each relevant tool is a part. */
+  readonly queries: readonly {
+    readonly text: string;
+    readonly relevant: readonly string[];
+    readonly groups?: readonly (readonly string[])[];
+  }[];
+}
+
+const depths = [1, 5, 10] as const;
+/** The time of a query is measured with so many tools. */
+const timedTools = 2_000;
+
+function recallOf({ tools, queries }: QuestionSet): number[] {
+  const index = new ToolIndex(tools);
+  const found = queries.map(({ text }) => index.search(text, 10).map((each) => tools[each.index]?.id));
+  return depths.map((depth) => {
+    const shares = queries.map(({ relevant, groups = relevant.map((id) => [id]) }, at) => {
+      const first = new Set(found[at]?.slice(0, depth));
+      return groups.filter((ids) => ids.some((id) => first.has(id))).length / groups.length;
+    });
+    return shares.reduce((sum, share) => sum + share, 0) / shares.length;
+  });
+}
+
+/** Milliseconds of processor time, which other programs on the machine do not change. */
+function timeOf({ tools, queries }: QuestionSet): number {
+  const many = Array.from({ length: timedTools }, (_none, at) => {
+    const tool = tools[at % tools.length] as SearchableTool;
+    return { ...tool, server: `${tool.server}-${Math.floor(at / tools.length)}` };
+  });
+  const index = new ToolIndex(many);
+  for (const { text } of queries) index.search(text, 10);
+  const before = process.cpuUsage();
+  for (const { text } of queries) index.search(text, 10);
+  return process.cpuUsage(before).user / 1_000 / queries.length;
+}
+
+// Recall at 1, 5 and 10, and milliseconds of processor time for a query, as a table in Markdown.
+const files = process.argv.flatMap((arg, at) => (process.argv[at - 1] === '--set' ? [arg] : []));
+if (files.length === 0) throw new Error('give at least one set of questions: npm run bench -- search --set FILE');
+console.log(`| set | tools | queries | R@1 | R@5 | R@10 | ms a query at ${timedTools} tools |`);
+console.log('|---|---:|---:|---:|---:|---:|---:|');
+for (const file of files) {
+  const set = JSON.parse(readFileSync(file, 'utf8')) as QuestionSet;
+  const recalls = recallOf(set).map((recall) => recall.toFixed(3).replace(/^0/, ''));
+  const cells = [basename(file), set.tools.length, set.queries.length, ...recalls, timeOf(set).toFixed(2)];
+  console.log(`| ${cells.join(' | ')} |`);
+}
