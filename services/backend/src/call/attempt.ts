@@ -130,7 +130,7 @@ export class Attempt implements PendingReply, RunningCall {
   }
 
   settle(outcome: ExchangeOutcome, requestId: number): void {
-    if (!this.connection.dialect.goesOn(this, outcome)) this.#port.answered(this, outcome, requestId);
+    if (this.connection.dialect.goesOn?.(this, outcome) !== true) this.#port.answered(this, outcome, requestId);
   }
 
   get #words(): CallWords {

@@ -19,7 +19,8 @@ const maxFaultsInARow = 5;
 
 export class Circuit {
   readonly #options: CircuitOptions;
-  #faultsInARow = 0;
+  /** Requests that failed since the server last answered one. */
+  faultsInARow = 0;
   #isChecking = false;
 
   constructor(options: CircuitOptions) {
@@ -28,7 +29,7 @@ export class Circuit {
 
   /** The server has answered a request, or was just connected to. */
   isWell(): void {
-    this.#faultsInARow = 0;
+    this.faultsInARow = 0;
   }
 
   /** A request failed at the server. */
@@ -48,15 +49,15 @@ export class Circuit {
   }
 
   #doubt(cause: CircuitCause, problemOf: (count: number) => string): void {
-    this.#faultsInARow += 1;
-    if (this.#faultsInARow < maxFaultsInARow || this.#isChecking) return;
-    const count = this.#faultsInARow;
+    this.faultsInARow += 1;
+    if (this.faultsInARow < maxFaultsInARow || this.#isChecking) return;
+    const count = this.faultsInARow;
     this.#isChecking = true;
     void this.#options.isAlive().then((isAlive) => {
       this.#isChecking = false;
       if (isAlive) this.isWell();
       // The server has answered something meanwhile, so it is alive.
-      else if (this.#faultsInARow >= maxFaultsInARow) this.#options.open(cause, problemOf(count));
+      else if (this.faultsInARow >= maxFaultsInARow) this.#options.open(cause, problemOf(count));
     });
   }
 }

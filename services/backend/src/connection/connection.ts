@@ -55,10 +55,6 @@ export class UpstreamConnection {
     this.#options = options;
     const { server, metrics, observer, log, capabilities, owner, isTakenInTurn } = options;
     this.run = new Run(options);
-    this.#pending = new PendingRequests({
-      ended: (reply, how) => this.#questions.leave(reply, how),
-      late: () => metrics.dropped('upstream_late'),
-    });
     this.#complaints = new Complaints({
       ...options,
       transport: () => this.#life.transport,
@@ -77,6 +73,7 @@ export class UpstreamConnection {
       user: () => this.#onlyUser,
       unnamed: () => observer.askedUnnamed(),
     });
+    this.#pending = new PendingRequests(this.#questions, () => metrics.dropped('upstream_late'));
     this.#circuit = new Circuit({
       isAlive: () => this.#isAlive(),
       open: (cause, problem) => this.#life.suspend(cause, problem),
@@ -100,7 +97,7 @@ export class UpstreamConnection {
       pending: this.#pending,
       questions: this.#questions,
       complaints: this.#complaints,
-      answered: () => this.#circuit.isWell(),
+      circuit: this.#circuit,
       failed: (id, outcome, isDoubtful) => this.#failures.settle(id, outcome, isDoubtful),
       acknowledged: (params) => this.#listen?.acknowledged(params),
       owner: options.owner?.session,
@@ -217,20 +214,20 @@ export class UpstreamConnection {
     context: RequestContext,
     greeting?: ServerDialect,
   ): number {
-    const isHeld = !this.isReady && greeting === undefined;
+    const isHeld = !this.#life.isReady && greeting === undefined;
     if (isHeld) this.wake();
     const pending: PendingRequest = {
       method,
       params,
       context,
       reply,
-      order: this.#pending.next(),
+      order: 0,
       dialect: greeting ?? this.#life.dialect,
       state: isHeld ? 'held' : 'sent',
     };
     this.#users.use(reply);
     const id = this.#pending.add(pending);
-    if (this.#life.transport === undefined || !(this.isOpen || greeting !== undefined))
+    if (this.#life.transport === undefined || !(this.#life.isOpen || greeting !== undefined))
       this.#pending.settle(id, {
         kind: 'fault',
         fault: this.#notAvailable('upstream.unavailable', this.#life.problem),
@@ -312,7 +309,7 @@ export class UpstreamConnection {
 
   #observer(isCurrent: () => boolean): TransportObserver {
     return {
-      message: (value, origin) => this.#inbound.receive(value, origin),
+      message: this.#inbound.receive,
       takesAfterText: () => this.#inbound.isOfOneCaller,
       requestFailed: (id, failure) => this.#failures.failed(id, failure, isCurrent()),
       sessionGone: () => {

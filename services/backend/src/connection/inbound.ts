@@ -20,6 +20,7 @@ import {
 import type { Metrics } from '@omnibus/telemetry';
 import { saysSessionGone } from '../transport/server-words.ts';
 import type { TransportObserver } from '../transport/transport.ts';
+import type { Circuit } from './circuit.ts';
 import type { Complaints } from './complaints.ts';
 import type { ConnectionObserver } from './connection-observer.ts';
 import type { PendingRequest, PendingRequests } from './pending-requests.ts';
@@ -34,8 +35,7 @@ export interface InboundOptions {
   readonly pending: PendingRequests;
   readonly questions: Questions;
   readonly complaints: Complaints;
-  /** The server has answered a request. */
-  readonly answered: () => void;
+  readonly circuit: Circuit;
   /** @param isDoubtful whether the failure sounds as if the server did not know our session any more. */
   readonly failed: (id: JsonRpcId, outcome: ExchangeOutcome, isDoubtful: boolean) => void;
   /** The server has confirmed what it will announce. */
@@ -80,19 +80,18 @@ export class Inbound {
   }
 
   /** @param origin the request whose response stream carried the message; undefined where the wire does not tell. */
-  receive(value: unknown, origin: JsonRpcId | undefined): void {
-    if (Array.isArray(value)) for (const item of value) this.#receiveOne(item, origin);
-    else this.#receiveOne(value, origin);
-  }
-
-  #receiveOne(value: unknown, origin: JsonRpcId | undefined): void {
-    const { pending, questions, answered, failed } = this.#options;
+  readonly receive = (value: unknown, origin: JsonRpcId | undefined): void => {
+    if (Array.isArray(value)) {
+      for (const item of value) this.receive(item, origin);
+      return;
+    }
+    const { pending, questions, circuit, failed } = this.#options;
     const classified = classify(value);
     switch (classified.kind) {
       case 'response': {
         const { id, result, error } = classified.message;
         if (id === undefined) return;
-        answered();
+        if (circuit.faultsInARow > 0) circuit.isWell();
         if (result !== undefined) pending.settle(id, { kind: 'result', result: withoutLabels(result) });
         else
           failed(
@@ -120,7 +119,7 @@ export class Inbound {
       case 'invalid':
         this.#receiveInvalid(classified);
     }
-  }
+  };
 
   /** The valid id of an invalid message still shows which request it was to answer. */
   #receiveInvalid({ id, problem, meant }: Extract<Classified, { kind: 'invalid' }>): void {

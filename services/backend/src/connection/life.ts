@@ -53,17 +53,24 @@ export class ConnectionLife {
   readonly #options: ConnectionOptions;
   readonly #port: LifePort;
   readonly #actor: ActorRefFrom<typeof connectionMachine>;
-  #transport: Transport | undefined;
+  /** The transport that was opened last, until it is closed. */
+  #opened: Transport | undefined;
+  /** What messages are sent over: the opened transport, or the one that it has found (`Transport.found`). */
+  transport: Transport | undefined;
+  isReady = false;
+  /** Whether a request can succeed: the connection is ready, or is being opened and has not failed so far. */
+  isOpen = false;
   /** Resolves when the previous transport is closed, which an exclusive transport waits for. */
   #closing: Promise<void>;
   /** When the server is to be tried again; set while the machine is in `backoff` or `resting`. */
   #retry: Deadline | undefined;
   /** When earlier failures no longer count because the connection has been ready for long; set while the machine is in `ready`. */
   #settling: Deadline | undefined;
-  #server: KnownServer;
-  /** The dialect of the server's era; until the first handshake, the assumed one. */
-  #dialect: ServerDialect = assumedDialect;
-  #hasState: boolean | undefined;
+  server: KnownServer;
+  /** The dialect in which the server is spoken to: that of its era; until the first handshake, the assumed one. */
+  dialect: ServerDialect = assumedDialect;
+  /** Whether the server could tell this connection from others at the last handshake (`Transport.hasState`); undefined before the first. */
+  hasState: boolean | undefined;
   /** The problem that the log has a warning of, since the connection was last ready: an attempt that fails in the same way adds none. */
   #warned: string | undefined;
 
@@ -71,7 +78,7 @@ export class ConnectionLife {
     this.#options = options;
     this.#port = port;
     this.#closing = options.after ?? Promise.resolve();
-    this.#server = { introduction: undefined, toolSchema: options.toolSchema };
+    this.server = { introduction: undefined, toolSchema: options.toolSchema };
     this.#actor = startActor(
       connectionMachine.provide({
         actions: {
@@ -91,48 +98,19 @@ export class ConnectionLife {
       }),
       { onFailure: (error) => options.log.error({ err: error }, 'the connection actor failed') },
     );
-    if (options.isBase) {
-      this.#actor.subscribe(({ value, context: { trouble } }) => {
-        const isWaiting =
-          value !== 'ready' && value !== 'asleep' && value !== 'stopped' && this.#isWaitingForUser(trouble);
-        options.metrics.upstream.state(options.server, isWaiting ? 'sign_in' : shownStates[value]);
-      });
-    }
-  }
-
-  /** Whether a request can succeed: the connection is ready, or is being opened and has not failed so far. */
-  get isOpen(): boolean {
-    const { value, context } = this.#actor.getSnapshot();
-    return value === 'ready' || ((value === 'connecting' || value === 'negotiating') && context.problem === '');
-  }
-
-  get isReady(): boolean {
-    return this.#actor.getSnapshot().value === 'ready';
+    this.#actor.subscribe(({ value, context: { problem, trouble } }) => {
+      this.isReady = value === 'ready';
+      this.isOpen = this.isReady || ((value === 'connecting' || value === 'negotiating') && problem === '');
+      if (!options.isBase) return;
+      const isWaiting = !this.isReady && value !== 'asleep' && value !== 'stopped' && this.#isWaitingForUser(trouble);
+      options.metrics.upstream.state(options.server, isWaiting ? 'sign_in' : shownStates[value]);
+    });
   }
 
   /** The reason why it is not ready, in words; while it is opened again, why it was lost or could not be opened before. */
   get problem(): string {
     const { problem } = this.#actor.getSnapshot().context;
     return problem === '' ? 'it is still connecting' : problem;
-  }
-
-  /** The transport that is open. */
-  get transport(): Transport | undefined {
-    return this.#transport;
-  }
-
-  /** The dialect in which the server is spoken to. */
-  get dialect(): ServerDialect {
-    return this.#dialect;
-  }
-
-  get server(): KnownServer {
-    return this.#server;
-  }
-
-  /** Whether the server could tell this connection from others at the last handshake (`Transport.hasState`); undefined before the first. */
-  get hasState(): boolean | undefined {
-    return this.#hasState;
   }
 
   /** Whether the connection is closed on purpose until somebody wakes it. */
@@ -193,9 +171,10 @@ export class ConnectionLife {
   }
 
   #openTransport(): void {
-    const isCurrent = (): boolean => this.#transport === transport;
+    const isCurrent = (): boolean => this.#opened === transport;
     const transport = this.#options.createTransport(this.#port.observer(isCurrent));
-    this.#transport = transport;
+    this.#opened = transport;
+    this.transport = transport;
     this.#port.opening();
     const wait = this.#options.isExclusive ? this.#closing : Promise.resolve();
     wait
@@ -213,12 +192,12 @@ export class ConnectionLife {
   }
 
   #shakeHands(): void {
-    const transport = this.#transport;
+    const transport = this.#opened;
     if (transport === undefined) return;
-    const isCurrent = (): boolean => this.#transport === transport;
+    const isCurrent = (): boolean => this.#opened === transport;
     const { era, server, capabilities, connectTimeoutMs, wheel, metrics, log, toolSchema, repairs } = this.#options;
     const { questions } = this.#port;
-    this.#dialect = assumedDialect;
+    this.dialect = assumedDialect;
     void shakeHands({
       era,
       repairs,
@@ -236,9 +215,10 @@ export class ConnectionLife {
           return undefined;
         }
         const { introduction, dialect } = met;
-        this.#server = { introduction, toolSchema };
-        this.#dialect = dialect;
+        this.server = { introduction, toolSchema };
+        this.dialect = dialect;
         transport.agreed(introduction.revision);
+        this.transport = transport.found ?? transport;
         return dialect.greet({
           transport,
           capabilities,
@@ -266,11 +246,11 @@ export class ConnectionLife {
     const hasRested = type === 'rested';
     if (isBase) diary?.note(hasRested ? 'in use again' : 'connected');
     if (wasReady && isBase && !hasRested) metrics.upstream.restarted(server);
-    this.#hasState = this.#transport?.hasState;
+    this.hasState = this.transport?.hasState;
     this.#port.up();
     // Effects run before the machine's new state can be read, and listeners may send requests at once.
     queueMicrotask(() => {
-      if (this.isReady) this.#port.ready(this.#server.introduction as ServerIntroduction);
+      if (this.isReady) this.#port.ready(this.server.introduction as ServerIntroduction);
     });
   }
 
@@ -288,9 +268,10 @@ export class ConnectionLife {
   }
 
   #closeTransport(): void {
-    const transport = this.#transport;
+    const transport = this.#opened;
     this.#port.closed();
-    this.#transport = undefined;
+    this.#opened = undefined;
+    this.transport = undefined;
     if (transport === undefined) return;
     const close = (): Promise<void> =>
       transport.close().catch((error: unknown) => {

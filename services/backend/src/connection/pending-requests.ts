@@ -9,6 +9,7 @@ import { SlotTable } from '@omnibus/collections';
 import type { ExchangeOutcome, JsonObject, JsonRpcId, SessionKey } from '@omnibus/protocol';
 import type { RequestContext, Said, ServerDialect } from '../dialect/dialect.ts';
 import type { PendingReply } from './pending-reply.ts';
+import type { Questions } from './questions.ts';
 
 export interface PendingRequest extends Said {
   readonly method: string;
@@ -16,39 +17,34 @@ export interface PendingRequest extends Said {
   readonly context: RequestContext;
   readonly reply: PendingReply;
   /** Number of the request in the order of sending. Ids do not give that order, since their slots are used again. */
-  readonly order: number;
+  order: number;
   /** The dialect in which it was sent; for a held request, the dialect is set when it is sent. */
   dialect: ServerDialect;
   /** `held`: the request is not at the server, and will be sent when the connection is ready. */
   state: 'sent' | 'held' | 'resent';
 }
 
-export interface PendingRequestsOptions {
-  /** A request is no longer in flight. Nobody has been told of its end yet, except its maker where that cancelled it. */
-  readonly ended: (reply: PendingReply, how: 'settled' | 'cancelled') => void;
-  /** An answer came for no request. */
-  readonly late: () => void;
-}
-
 export class PendingRequests {
-  readonly #options: PendingRequestsOptions;
+  readonly #questions: Pick<Questions, 'isOpen' | 'leave'>;
+  readonly #late: () => void;
   readonly #table = new SlotTable<PendingRequest>(); // C1
   #count = 0;
   /** Number of the latest request whose caller has heard of a doubt. */
   #doubted = 0;
 
-  constructor(options: PendingRequestsOptions) {
-    this.#options = options;
-  }
-
-  /** The number of the next request in the order of sending. */
-  next(): number {
-    this.#count += 1;
-    return this.#count;
+  /**
+   * @param questions hear of each request that is no longer in flight, before its maker does; a maker that has cancelled it knows.
+   * @param late called for an answer to no request.
+   */
+  constructor(questions: Pick<Questions, 'isOpen' | 'leave'>, late: () => void) {
+    this.#questions = questions;
+    this.#late = late;
   }
 
   /** @returns its id. */
   add(pending: PendingRequest): number {
+    this.#count += 1;
+    pending.order = this.#count;
     return this.#table.add(pending);
   }
 
@@ -60,17 +56,17 @@ export class PendingRequests {
   /** Removes a request that was cancelled. */
   cancel(id: number): PendingRequest | undefined {
     const pending = this.#table.take(id); // C2
-    if (pending !== undefined) this.#options.ended(pending.reply, 'cancelled');
+    if (pending !== undefined) this.#questions.leave(pending.reply, 'cancelled');
     return pending;
   }
 
   settle(id: JsonRpcId, outcome: ExchangeOutcome): void {
     const pending = typeof id === 'number' ? this.#table.take(id) : undefined; // C2
     if (pending === undefined || typeof id !== 'number') {
-      this.#options.late();
+      this.#late();
       return;
     }
-    this.#options.ended(pending.reply, 'settled');
+    if (this.#questions.isOpen) this.#questions.leave(pending.reply, 'settled');
     pending.reply.settle(outcome, id);
   }
 

@@ -106,6 +106,8 @@ function inOtherType(id: JsonRpcId): JsonRpcId {
 export class Questions {
   readonly #options: QuestionsOptions;
   readonly #open = new Map<string | number, OpenQuestion>();
+  /** Whether a client is being asked something. */
+  isOpen = false;
   #wereAsked = false;
   #roots: string | undefined;
   #quiet: (() => void) | undefined;
@@ -144,6 +146,7 @@ export class Questions {
     if (asked !== undefined && this.#open.size < maxOpen) {
       const question: Question = { id, method, params };
       this.#open.set(idKey(id), { question, asked, isCertain: origin !== undefined });
+      this.isOpen = true;
       asked.ask(question);
     } else if (method === 'roots/list') {
       // Many servers ask for roots right after the handshake, when nothing tells whose roots are meant.
@@ -207,17 +210,13 @@ export class Questions {
   clear(reason: string): void {
     const open = [...this.#open.values()];
     this.#open.clear();
+    this.isOpen = false;
     this.#quiet?.();
     for (const {
       question: { id },
       asked,
     } of open)
       asked.withdraw(id, reason);
-  }
-
-  /** Whether a client is being asked something. */
-  get isOpen(): boolean {
-    return this.#open.size > 0;
   }
 
   /** The client's roots that the server was last told, as `rootsKey` gives them. */
@@ -248,7 +247,9 @@ export class Questions {
   }
 
   #close(id: JsonRpcId): void {
-    if (this.#open.delete(idKey(id)) && this.#open.size === 0) this.#quiet?.();
+    if (!this.#open.delete(idKey(id)) || this.#open.size > 0) return;
+    this.isOpen = false;
+    this.#quiet?.();
   }
 
   /** A server asks what it needs for a task on the request that waits for the task's result (2025-11-25 basic/utilities/tasks). */

@@ -104,6 +104,6 @@ export interface ServerDialect {
   greet(greeting: Greeting): Promise<void>;
   /** The one subscription for everything that the server announces; undefined for a server that announces changes without one, and for which each resource is subscribed by a request. */
   listen(port: ListenPort, wheel: DeadlineWheel, server: ServerIntroduction): StandingListen | undefined;
-  /** Looks at the outcome of a call. @returns false when it is final; else the call goes on, and is ended by `sending.finish`. */
-  goesOn(sending: Sending, outcome: ExchangeOutcome): boolean;
+  /** Looks at the outcome of a call. @returns false when it is final, as every outcome is where this is left out; else the call goes on, and is ended by `sending.finish`. */
+  goesOn?(sending: Sending, outcome: ExchangeOutcome): boolean;
 }

@@ -2,7 +2,7 @@
  * Catches exceptions between a transport and the code that handles its messages: an exception while a message is handled ends one request at most, and
  * never the process.
  */
-import { isJsonRpcId, isObject } from '@omnibus/protocol';
+import { isJsonRpcId, isObject, type JsonObject } from '@omnibus/protocol';
 import type { Redactor } from './redactor.ts';
 import type { TransportObserver } from './transport.ts';
 
@@ -15,13 +15,11 @@ export function guarded(
   redactor: Redactor,
   fault: (error: unknown) => void,
 ): TransportObserver {
-  const safely = (run: () => void): boolean => {
+  const safely = (run: () => void): void => {
     try {
       run();
-      return true;
     } catch (error) {
       fault(error);
-      return false;
     }
   };
   const redacted = (value: unknown): unknown => {
@@ -34,11 +32,19 @@ export function guarded(
   };
   return {
     message: (value, origin) => {
-      const clean = Array.isArray(value) ? value.map(redacted) : redacted(value);
-      if (safely(() => observer.message(clean, origin))) return;
-      const id = isObject(value) && !('method' in value) && isJsonRpcId(value['id']) ? value['id'] : undefined;
-      if (id !== undefined)
-        safely(() => observer.requestFailed(id, { kind: 'invalid', problem: 'its answer could not be handled' }));
+      try {
+        const isNoError =
+          isObject(value) &&
+          !('error' in value) &&
+          (value['result'] as JsonObject | null | undefined)?.['isError'] !== true;
+        const clean = isNoError ? value : Array.isArray(value) ? value.map(redacted) : redacted(value);
+        observer.message(clean, origin);
+      } catch (error) {
+        fault(error);
+        const id = isObject(value) && !('method' in value) && isJsonRpcId(value['id']) ? value['id'] : undefined;
+        if (id !== undefined)
+          safely(() => observer.requestFailed(id, { kind: 'invalid', problem: 'its answer could not be handled' }));
+      }
     },
     requestFailed: (id, failure) =>
       safely(() => {

@@ -2,13 +2,19 @@ import type { Dispatcher } from 'undici';
 import type { MessageLimits } from './incoming.ts';
 import type { ReadingShare } from './reading-budget.ts';
 
+/** Sends requests over HTTP. */
+export interface HttpDispatcher extends Pick<Dispatcher, 'dispatch'> {
+  /** Sends POST requests to an address that answers them without a redirect; undefined while that is not known. */
+  readonly direct?: Pick<Dispatcher, 'dispatch'> | undefined;
+}
+
 /** What every transport over HTTP needs. */
 export interface HttpOptions {
   readonly url: string;
   /** Headers from the configuration. A header that the protocol sets always wins. */
   readonly headers: Readonly<Record<string, string>>;
   /** The HTTP connections of the whole process; servers at one origin share them. */
-  readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
+  readonly dispatcher: HttpDispatcher;
   readonly limits: MessageLimits;
   /** The server's share of memory for answers that are being read. */
   readonly reading: ReadingShare;

@@ -2,7 +2,7 @@
  * Checks everything that a server sends, whatever carried it: size, UTF-8, JSON, nesting, and number of messages. The shape of a message is checked later
  * (`classify` in `connection/inbound.ts`).
  */
-import { isJsonRpcId, readJson, type JsonRpcId, type Limits, type RepairCounts } from '@omnibus/protocol';
+import { isJsonRpcId, isObject, readJson, type JsonRpcId, type Limits, type RepairCounts } from '@omnibus/protocol';
 import { mended, ownId } from './mending.ts';
 import type { UnusableQuestion } from './transport.ts';
 
@@ -38,7 +38,11 @@ export function readIncoming(input: Buffer | string, limits: MessageLimits): Inc
   const { value } = read;
   if (Array.isArray(value) && value.length > limits.maxBatchLength)
     return { problem: `it sent ${value.length} messages at once; ${limits.maxBatchLength} are allowed`, id: undefined };
-  return { value: limits.repairs === undefined ? value : mended(value, limits.repairs) };
+  // A result under a number is what nearly every answer is.
+  const isPlain =
+    limits.repairs === undefined ||
+    (isObject(value) && typeof value['id'] === 'number' && !('method' in value) && !('error' in value));
+  return { value: isPlain ? value : mended(value, limits.repairs) };
 }
 
 /**

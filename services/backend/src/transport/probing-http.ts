@@ -56,6 +56,10 @@ export class ProbingHttpTransport implements Transport {
     return this.#current.hasState;
   }
 
+  get found(): Transport {
+    return this.#current;
+  }
+
   async open(): Promise<void> {
     try {
       await this.#current.open();

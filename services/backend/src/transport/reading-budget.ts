@@ -8,7 +8,7 @@
  */
 
 /** Bytes of an answer that are always read: the number of simultaneous answers is bounded, and most are smaller. */
-const smallBytes = 64 * 1024;
+export const smallBytes = 64 * 1024;
 /** The part of the bound that the answers of one server may take. */
 const serverPart = 1 / 2;
 

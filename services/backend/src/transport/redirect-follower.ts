@@ -2,11 +2,11 @@
  * Follows redirects of a server within its origin, with method and body (`redirectOf`). It wraps what shows credentials, so each hop has a proof of its own
  * (RFC 9449, 4.2). A 3xx answer shows that the request was not executed, so it may be sent again (invariant C3 of `connection/failed-requests.ts`).
  *
- * When a POST was answered without a redirect, later ones to the same path go straight through.
+ * It serves the requests to one address. When a POST was answered without a redirect, later ones can go straight through (`direct`).
  */
 import type { Dispatcher } from 'undici';
 import { maxRedirects, redirectOf } from '@omnibus/protocol';
-import { addressOf } from './http-options.ts';
+import { addressOf, type HttpDispatcher } from './http-options.ts';
 
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
@@ -21,11 +21,10 @@ export interface RedirectHandler extends Handler {
   redirected?(to: URL): void;
 }
 
-export class RedirectFollower implements Pick<Dispatcher, 'dispatch'> {
+export class RedirectFollower implements HttpDispatcher {
   readonly #inner: Pick<Dispatcher, 'dispatch'>;
   readonly #followed: (led: string) => void;
-  /** The path of POST requests that are answered without a redirect. */
-  #direct: string | undefined;
+  direct: HttpDispatcher['direct'];
   /** What a permanent redirect (308) said. */
   #moved: { readonly from: string; readonly to: string } | undefined;
 
@@ -36,7 +35,6 @@ export class RedirectFollower implements Pick<Dispatcher, 'dispatch'> {
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: RedirectHandler): boolean {
-    if (options.method === 'POST' && options.path === this.#direct) return this.#inner.dispatch(options, handler);
     if (this.#moved?.from !== options.path) return this.#send(options, handler, addressOf(options), 0);
     const moved = { ...options, path: this.#moved.to };
     handler.redirected?.(addressOf(moved));
@@ -52,7 +50,7 @@ export class RedirectFollower implements Pick<Dispatcher, 'dispatch'> {
         next: (status, location) => {
           if (count === maxRedirects) return undefined;
           const next = redirectOf({ method: options.method, address, status, location });
-          if (next === undefined && count === 0 && options.method === 'POST') this.#direct = options.path;
+          if (next === undefined && address === asked.href && options.method === 'POST') this.direct = this.#inner;
           return next !== undefined && 'to' in next ? next.to : undefined;
         },
         follow: (to, status) => {

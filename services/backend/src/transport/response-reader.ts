@@ -12,18 +12,18 @@ import { insufficientScope, readChallenge, type Challenge } from '@omnibus/crede
 import type { JsonRpcId } from '@omnibus/protocol';
 import { addressRefused } from './address-rule.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
-import { Reading, type ReadingShare } from './reading-budget.ts';
+import { Reading, smallBytes, type ReadingShare } from './reading-budget.ts';
 import type { RedirectHandler } from './redirect-follower.ts';
 import { isEventId } from './server-words.ts';
 import type { UnusableQuestion } from './transport.ts';
 import { noCredentials } from './trouble.ts';
 import { canUnpack, Unpacker } from './unpacker.ts';
 
-type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
+export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 export interface ResponseObserver {
   /** The status line and headers have arrived, and nothing of the body. */
-  started(status: number, headers: ResponseHeaders): void;
+  started?: ((status: number, headers: ResponseHeaders) => void) | undefined;
   message(value: unknown): void;
   /** @param id of the request that the bad message was to answer; `null` when it was to answer none, undefined when it cannot be known. */
   invalid(problem: string, id: JsonRpcId | null | undefined, question?: UnusableQuestion): void;
@@ -55,7 +55,6 @@ export interface EndedResponse {
 
 /** An observer that ignores everything, as a base for observers of unimportant responses. */
 export const silentObserver: ResponseObserver = {
-  started: () => undefined,
   message: () => undefined,
   invalid: () => undefined,
   otherEvent: () => undefined,
@@ -76,6 +75,12 @@ function waitIn(status: number, { 'retry-after': said }: ResponseHeaders): { rea
 
 function locationIn({ location }: ResponseHeaders): { readonly location?: string } {
   return typeof location === 'string' ? { location } : {};
+}
+
+function refusalOf(status: number, mediaType: string, headers: ResponseHeaders): EndedResponse {
+  const challenge = status === 403 ? readChallenge(headers['www-authenticate']) : undefined;
+  if (challenge?.error === insufficientScope) return { status, mediaType, errorBody: '', lacking: challenge };
+  return { status, mediaType, errorBody: '', ...(status < 400 ? locationIn(headers) : waitIn(status, headers)) };
 }
 
 const keptErrorBody = 64 * 1024;
@@ -112,14 +117,15 @@ export class ResponseReader implements RedirectHandler {
   #isOver = false;
   /** The number of complete messages so far. */
   #messages = 0;
-  /** Reading resumes in a later turn of the event loop, since a resumed answer may end at once and let the next one resume. */
-  readonly #reading: Reading;
+  readonly #share: ReadingShare;
+  /** Counts the bytes of the incomplete message; undefined while they are few. */
+  #reading: Reading | undefined;
 
   /** @param share of the bytes of large answers that are read at the same time. */
   constructor(observer: ResponseObserver, limits: MessageLimits, share: ReadingShare) {
     this.#observer = observer;
     this.#limits = limits;
-    this.#reading = new Reading(share, () => setImmediate(() => (this.#unpacker ?? this.#controller)?.resume()));
+    this.#share = share;
   }
 
   /** Ends the response without calling the observer again. */
@@ -152,22 +158,12 @@ export class ResponseReader implements RedirectHandler {
         .split(';')[0]
         ?.trim()
         .toLowerCase() ?? '';
-    const challenge = status === 403 ? readChallenge(headers['www-authenticate']) : undefined;
-    this.#response =
-      challenge?.error === insufficientScope
-        ? { status, mediaType, errorBody: '', lacking: challenge }
-        : {
-            status,
-            mediaType,
-            errorBody: '',
-            ...(status >= 300 && status < 400 ? locationIn(headers) : waitIn(status, headers)),
-          };
-    const coding = String(headers['content-encoding'] ?? 'identity')
-      .trim()
-      .toLowerCase();
-    this.#observer.started(status, headers);
+    this.#response = status < 300 ? { status, mediaType, errorBody: '' } : refusalOf(status, mediaType, headers);
+    const coding =
+      headers['content-encoding'] === undefined ? 'identity' : String(headers['content-encoding']).trim().toLowerCase();
+    this.#observer.started?.(status, headers);
     if (this.#isOver) return;
-    if (canUnpack(coding)) this.#unpacker = this.#createUnpacker(coding, controller);
+    if (coding !== 'identity' && canUnpack(coding)) this.#unpacker = this.#createUnpacker(coding, controller);
     if (status >= 400) this.#mode = 'error';
     else if (this.#unpacker === undefined && coding !== 'identity' && coding !== '')
       this.#refuse('it packed its answer in a way that the gateway did not ask for (Content-Encoding)');
@@ -177,29 +173,28 @@ export class ResponseReader implements RedirectHandler {
     } else this.#mode = mediaType === 'application/json' ? 'json' : 'ignore';
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  /** @param source of the chunk, which can be paused: the controller of the response, or what unpacks it. */
+  onResponseData(source: Pick<Dispatcher.DispatchController, 'pause'>, chunk: Buffer): void {
     if (this.#isOver) return;
-    if (this.#unpacker === undefined) this.#take(controller, chunk);
-    else this.#unpacker.write(chunk);
-  }
-
-  /** @param source of the chunk, which can be paused. */
-  #take(source: Pick<Dispatcher.DispatchController, 'pause'>, chunk: Buffer): void {
+    if (this.#unpacker !== undefined && source !== this.#unpacker) {
+      this.#unpacker.write(chunk);
+      return;
+    }
+    this.#bytes += chunk.length;
     if (this.#events !== undefined) {
       const before = this.#messages;
       this.#events.parser.feed(this.#events.decoder.write(chunk));
       // The complete message has been passed on, and the rest of the chunk is small.
-      if (this.#messages !== before) this.#reading.end();
-      else this.#hold(source, chunk.length);
+      if (this.#messages !== before) this.#endReading();
+      else if (this.#bytes > smallBytes) this.#hold(source, chunk.length);
       return;
     }
-    this.#bytes += chunk.length;
     if (this.#mode === 'json') {
       if (this.#bytes > this.#limits.maxUpstreamMessageBytes) {
         this.#refuse(`its answer is larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
       } else {
         this.#chunks.push(chunk);
-        this.#hold(source, chunk.length);
+        if (this.#bytes > smallBytes) this.#hold(source, chunk.length);
       }
       return;
     }
@@ -258,14 +253,26 @@ export class ResponseReader implements RedirectHandler {
     observer.failed(new Error(problem), true);
   }
 
-  /** Counts the received bytes of an incomplete message; if there are too many, the rest has to wait. */
+  /** Counts the received bytes of a large incomplete message; if there are too many, the rest has to wait. */
   #hold(source: Pick<Dispatcher.DispatchController, 'pause'>, bytes: number): void {
-    if (!this.#isOver && !this.#reading.add(bytes)) source.pause();
+    if (this.#isOver) return;
+    const added = this.#reading === undefined ? this.#bytes : bytes;
+    // Reading resumes in a later turn of the event loop, since a resumed answer may end at once and let the next one resume.
+    this.#reading ??= new Reading(this.#share, () =>
+      setImmediate(() => (this.#unpacker ?? this.#controller)?.resume()),
+    );
+    if (!this.#reading.add(added)) source.pause();
+  }
+
+  #endReading(): void {
+    this.#bytes = 0;
+    this.#reading?.end();
+    this.#reading = undefined;
   }
 
   #createUnpacker(coding: string, controller: Dispatcher.DispatchController): Unpacker {
     const unpacker = new Unpacker(coding, {
-      data: (chunk) => this.#take(unpacker, chunk),
+      data: (chunk) => this.onResponseData(unpacker, chunk),
       end: () => this.#end(),
       refused: (problem) => this.#refuse(problem),
       // After its end the response is no longer the one of its connection.
@@ -276,7 +283,7 @@ export class ResponseReader implements RedirectHandler {
   }
 
   #release(): void {
-    this.#reading.end();
+    this.#reading?.end();
     this.#unpacker?.stop();
     this.#unpacker = undefined;
     this.#observer = silentObserver;

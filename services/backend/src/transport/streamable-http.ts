@@ -6,18 +6,15 @@
  *  H1  Every request ends in exactly one of: its answer, `requestFailed`, `abandon`, `lost`.
  *  H2  Our session id goes to this server and nowhere else.
  */
-import { Ring } from '@omnibus/collections';
+import { Link, Ring } from '@omnibus/collections';
 import {
-  classify,
   featuresOf,
   idKey,
   isJsonRpcId,
   isObject,
   isSameId,
   printable,
-  readJson,
   type JsonObject,
-  type JsonRpcErrorObject,
   type JsonRpcId,
   type JsonRpcMessage,
   type JsonRpcRequest,
@@ -26,13 +23,18 @@ import {
 import type { Child, ChildOptions } from './child-process.ts';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
-import { mended } from './mending.ts';
-import { OpenRequest } from './open-request.ts';
 import { connectionProblem, describeRedirect, describeSilence, describeStatus, hadNoCredentials } from './problems.ts';
-import { ResponseReader, silentObserver, type EndedResponse, type ResponseObserver } from './response-reader.ts';
-import { isSessionId, saysSessionGone } from './server-words.ts';
+import { answersRequest, doubtsSession, errorIn } from './refusal-body.ts';
+import {
+  ResponseReader,
+  silentObserver,
+  type EndedResponse,
+  type ResponseHeaders,
+  type ResponseObserver,
+} from './response-reader.ts';
+import { isSessionId, Reconnecting } from './server-words.ts';
 import { StandingStream } from './standing-stream.ts';
-import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
+import type { RequestFailure, Transport, TransportObserver, UnusableQuestion } from './transport.ts';
 import { acceptedCodings } from './unpacker.ts';
 import { startUrlProgram } from './url-program.ts';
 
@@ -52,7 +54,7 @@ export class StreamableHttpTransport implements Transport {
   readonly keepsOrder = false;
   readonly takesNamelessErrors = false;
   readonly #options: StreamableHttpOptions;
-  readonly #observer: TransportObserver;
+  readonly observer: TransportObserver;
   readonly #origin: string;
   readonly #path: string;
   /** Requests without an answer. */
@@ -69,7 +71,7 @@ export class StreamableHttpTransport implements Transport {
 
   constructor(options: StreamableHttpOptions, observer: TransportObserver) {
     this.#options = options;
-    this.#observer = observer;
+    this.observer = observer;
     const url = new URL(options.url);
     this.#path = `${url.pathname}${url.search}`;
     this.#origin = url.origin;
@@ -101,14 +103,19 @@ export class StreamableHttpTransport implements Transport {
   }
 
   request(message: JsonRpcRequest, headers?: Readonly<Record<string, string>>): void {
-    const open = new OpenRequest(message.id);
-    const reader = new ResponseReader(this.#requestObserver(open), this.#options.limits, this.#options.reading);
+    const { limits, reading, dispatcher } = this.#options;
+    const open = new OpenRequest(message.id, this, this.#revision === undefined);
+    const reader = new ResponseReader(open, limits, reading);
     open.reader = reader;
     this.#open.add(open);
-    this.#dispatch(
-      'POST',
-      JSON.stringify(message),
-      headers === undefined ? this.#headers : { ...this.#headers, ...headers },
+    (dispatcher.direct ?? dispatcher).dispatch(
+      {
+        origin: this.#origin,
+        method: 'POST',
+        path: this.#path,
+        headers: headers === undefined ? this.#headers : { ...this.#headers, ...headers },
+        body: JSON.stringify(message),
+      },
       reader,
     );
   }
@@ -120,7 +127,7 @@ export class StreamableHttpTransport implements Transport {
   abandon(id: JsonRpcId): void {
     const open = this.#open.find((each) => isSameId(each.id, id));
     if (open === undefined) return;
-    this.#take(open);
+    this.take(open);
     open.reader?.abort();
   }
 
@@ -131,12 +138,12 @@ export class StreamableHttpTransport implements Transport {
 
   listen(): void {
     this.#standing = new StandingStream({
-      observer: this.#observer,
+      observer: this.observer,
       limits: this.#options.limits,
       reading: this.#options.reading,
       get: (lastEventId, reader) => this.#dispatch('GET', undefined, this.#listenHeaders(lastEventId), reader),
       sessionGone: () => {
-        if (this.#sessionId !== undefined) this.#observer.sessionGone();
+        if (this.#sessionId !== undefined) this.observer.sessionGone();
       },
       lost: (problem) => this.#lose(problem),
     });
@@ -155,11 +162,11 @@ export class StreamableHttpTransport implements Transport {
 
   /** The answer to a question could not be delivered, so the server will not continue the call that asked; the caller must not wait without end. */
   #undelivered(message: JsonRpcMessage, problem: string): void {
-    this.#observer.dropped('undelivered', `${nameOf(message)}: ${problem}`);
+    this.observer.dropped('undelivered', `${nameOf(message)}: ${problem}`);
     const open = this.#forgetQuestion(message);
     if (open === undefined || !this.#open.has(open)) return;
     open.reader?.abort();
-    this.#fail(open, { kind: 'lost', problem: `the answer to what it asked could not be delivered: ${problem}` });
+    this.fail(open, { kind: 'lost', problem: `the answer to what it asked could not be delivered: ${problem}` });
   }
 
   #forgetQuestion(message: JsonRpcMessage): OpenRequest | undefined {
@@ -170,7 +177,7 @@ export class StreamableHttpTransport implements Transport {
   }
 
   /** @returns false when the request was already answered or given up. */
-  #take(open: OpenRequest): boolean {
+  take(open: OpenRequest): boolean {
     if (!this.#open.remove(open)) return false;
     if (this.#questions.size > 0)
       for (const [id, asker] of this.#questions) if (asker === open) this.#questions.delete(id);
@@ -178,84 +185,49 @@ export class StreamableHttpTransport implements Transport {
     return true;
   }
 
-  #fail(open: OpenRequest, failure: RequestFailure): void {
-    if (this.#take(open)) this.#observer.requestFailed(open.id, failure); // H1
+  fail(open: OpenRequest, failure: RequestFailure): void {
+    if (this.take(open)) this.observer.requestFailed(open.id, failure); // H1
   }
 
-  #requestObserver(open: OpenRequest): ResponseObserver {
-    const { id } = open;
-    return {
-      started: (status, headers) => {
-        const session = headers['mcp-session-id'];
-        if (session === undefined || status >= 300 || this.#revision !== undefined || open.isResumed) return;
-        if (typeof session !== 'string' || !isSessionId(session)) {
-          open.reader?.abort();
-          this.#fail(open, {
-            kind: 'invalid',
-            problem: 'the session id it gave cannot be used: up to 4,096 visible ASCII characters are allowed',
-          });
-          return;
-        }
-        this.#sessionId = session;
-        this.#options.noteSession?.(session);
-        this.#setHeaders();
-      },
-      message: (value) => {
-        open.reconnecting.isWell();
-        for (const each of Array.isArray(value) ? (value as unknown[]) : [value]) this.#note(each, open);
-        this.#observer.message(isNamelessError(value) ? { ...value, id } : value, id);
-      },
-      otherEvent: () => undefined,
-      invalid: (problem, answered, question) => {
-        if (isSameId(answered, id)) {
-          this.#fail(open, { kind: 'invalid', problem });
-          return;
-        }
-        // A later event may be the answer. If none has come by the end of the stream, this one counts as the answer.
-        if (answered === undefined) open.unreadable ??= problem;
-        this.#observer.dropped('invalid', problem, question);
-      },
-      eventId: (eventId) => {
-        open.lastEventId = eventId;
-        open.resumptions = 0;
-        open.reconnecting.hasMoved();
-      },
-      retry: (ms) => open.reconnecting.ask(ms),
-      ended: (response) => {
-        if (!this.#open.has(open)) return;
-        if (open.unreadable === undefined) this.#ended(open, response);
-        else this.#fail(open, { kind: 'invalid', problem: open.unreadable });
-      },
-      failed: (error, isSent) => {
-        if (!this.#open.has(open)) return;
-        const problem = connectionProblem(error, isSent);
-        if (open.unreadable !== undefined) this.#fail(open, { kind: 'invalid', problem: open.unreadable });
-        else if (isSent || open.isResumed) this.#resume(open, problem);
-        else this.#fail(open, { kind: 'not-sent', problem, hadNoCredentials: hadNoCredentials(error) });
-      },
-    };
+  /** The headers of the answer to the first request have come. */
+  started(open: OpenRequest, status: number, headers: ResponseHeaders): void {
+    const session = headers['mcp-session-id'];
+    if (session === undefined || status >= 300 || this.#revision !== undefined || open.isResumed) return;
+    if (typeof session !== 'string' || !isSessionId(session)) {
+      open.reader?.abort();
+      this.fail(open, {
+        kind: 'invalid',
+        problem: 'the session id it gave cannot be used: up to 4,096 visible ASCII characters are allowed',
+      });
+      return;
+    }
+    this.#sessionId = session;
+    this.#options.noteSession?.(session);
+    this.#setHeaders();
   }
 
-  /** Looks at one message of a request's stream: it may be the answer, or a question whose answer has to be sent to the same place. */
-  #note(value: unknown, open: OpenRequest): void {
-    if (!isObject(value)) return;
-    if ('method' in value) {
-      if (isJsonRpcId(value['id']) && this.#questions.size < maxQuestions)
-        this.#questions.set(idKey(value['id']), open);
-    } else if (isSameId(value['id'], open.id) || isNamelessError(value)) this.#take(open);
+  /** A question of the server came on the stream of a request. */
+  asked(open: OpenRequest, { id }: JsonObject): void {
+    if (isJsonRpcId(id) && this.#questions.size < maxQuestions) this.#questions.set(idKey(id), open);
   }
 
-  #ended(open: OpenRequest, response: EndedResponse): void {
+  /** Whether the request has neither an answer nor was given up. */
+  has(open: OpenRequest): boolean {
+    return this.#open.has(open);
+  }
+
+  /** A response has ended, and none of its messages was the answer. */
+  ended(open: OpenRequest, response: EndedResponse): void {
     const { status, mediaType, errorBody } = response;
     if (status < 300) {
       if (mediaType === 'text/event-stream' || open.isResumed)
-        this.#resume(open, 'the server ended its answer without a result');
-      else this.#fail(open, { kind: 'invalid', problem: describeSilence(response) });
+        this.resume(open, 'the server ended its answer without a result');
+      else this.fail(open, { kind: 'invalid', problem: describeSilence(response) });
       return;
     }
     // Only the answer to the POST itself proves that nothing was executed (2025-11-25 basic/transports, Session Management).
     if (open.isResumed)
-      this.#fail(open, {
+      this.fail(open, {
         kind: 'lost',
         problem: `the server took the request, but does not go on with its answer (HTTP ${status})`,
       });
@@ -264,16 +236,16 @@ export class StreamableHttpTransport implements Transport {
       this.#sessionId !== undefined &&
       !answersRequest(errorBody, open.id, this.#options.limits)
     )
-      this.#fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
+      this.fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
     else if (status < 400)
-      this.#fail(open, {
+      this.fail(open, {
         kind: 'refused',
         httpStatus: status,
         problem: describeRedirect(response, 'POST', this.#options.url),
       });
     else {
       const said = errorIn(errorBody, open.id, this.#options.limits);
-      this.#fail(open, {
+      this.fail(open, {
         kind: 'refused',
         httpStatus: status,
         problem: describeStatus(response),
@@ -284,32 +256,32 @@ export class StreamableHttpTransport implements Transport {
       if (said.isAnswer === true) return;
     }
     if (response.location !== undefined)
-      this.#observer.dropped('refusal', `HTTP ${status} to ${printable(response.location, 200)}`);
-    if (errorBody !== '') this.#observer.dropped('refusal', `HTTP ${status}: ${errorBody}`);
+      this.observer.dropped('refusal', `HTTP ${status} to ${printable(response.location, 200)}`);
+    if (errorBody !== '') this.observer.dropped('refusal', `HTTP ${status}: ${errorBody}`);
   }
 
   /** Resumes a broken response stream after its last event (2025-11-25, Resumability and Redelivery). */
-  #resume(open: OpenRequest, problem: string): void {
+  resume(open: OpenRequest, problem: string): void {
     if (
       open.lastEventId === undefined ||
       open.lastEventId === '' ||
       open.resumptions >= maxResumptions ||
       this.#isClosed
     ) {
-      this.#fail(open, { kind: 'lost', problem });
+      this.fail(open, { kind: 'lost', problem });
       return;
     }
     open.resumptions += 1;
     open.isResumed = true;
     open.timer = setTimeout(() => {
-      const reader = new ResponseReader(this.#requestObserver(open), this.#options.limits, this.#options.reading);
+      const reader = new ResponseReader(open, this.#options.limits, this.#options.reading);
       open.reader = reader;
       this.#dispatch('GET', undefined, this.#listenHeaders(open.lastEventId), reader);
     }, open.reconnecting.next());
   }
 
   #lose(problem: string): void {
-    if (!this.#isClosed) this.#observer.lost(problem);
+    if (!this.#isClosed) this.observer.lost(problem);
   }
 
   #dispatch(
@@ -318,7 +290,8 @@ export class StreamableHttpTransport implements Transport {
     headers: Readonly<Record<string, string>>,
     reader: ResponseReader,
   ): void {
-    this.#options.dispatcher.dispatch(
+    const { dispatcher } = this.#options;
+    (method === 'POST' ? (dispatcher.direct ?? dispatcher) : dispatcher).dispatch(
       { origin: this.#origin, method, path: this.#path, headers, body: body ?? null },
       reader,
     );
@@ -367,8 +340,91 @@ export class StreamableHttpTransport implements Transport {
   }
 }
 
-function doubtsSession({ status, errorBody }: EndedResponse): boolean {
-  return status === 410 || (status < 500 && saysSessionGone(errorBody));
+/** A request without an answer: it hears what comes on its response stream, or on the streams that resume that one. */
+class OpenRequest extends Link implements ResponseObserver {
+  readonly id: JsonRpcId;
+  readonly #transport: StreamableHttpTransport;
+  readonly started: ResponseObserver['started'];
+  reader: ResponseReader | undefined;
+  lastEventId: string | undefined;
+  /** Undefined while its stream has brought no event. */
+  #reconnecting: Reconnecting | undefined;
+  resumptions = 0;
+  /** The problem of an unreadable event on its stream, which may have been the answer. */
+  #unreadable: string | undefined;
+  timer: NodeJS.Timeout | undefined;
+  /** Whether its response now comes over a GET that resumes the stream; the POST itself was accepted. */
+  isResumed = false;
+
+  /** @param opensSession whether its answer may bring a session id. */
+  constructor(id: JsonRpcId, transport: StreamableHttpTransport, opensSession: boolean) {
+    super();
+    this.id = id;
+    this.#transport = transport;
+    this.started = opensSession ? (status, headers) => transport.started(this, status, headers) : undefined;
+  }
+
+  get reconnecting(): Reconnecting {
+    this.#reconnecting ??= new Reconnecting();
+    return this.#reconnecting;
+  }
+
+  message(value: unknown): void {
+    const { id } = this;
+    this.#reconnecting?.isWell();
+    if (isObject(value) && value['id'] === id && !('method' in value)) {
+      this.#transport.take(this);
+      this.#transport.observer.message(value, id);
+      return;
+    }
+    for (const each of Array.isArray(value) ? (value as unknown[]) : [value]) this.#note(each);
+    this.#transport.observer.message(isNamelessError(value) ? { ...value, id } : value, id);
+  }
+
+  /** Looks at one message: it may be the answer, or a question whose answer has to be sent to the same place. */
+  #note(value: unknown): void {
+    if (!isObject(value)) return;
+    if ('method' in value) this.#transport.asked(this, value);
+    else if (isSameId(value['id'], this.id) || isNamelessError(value)) this.#transport.take(this);
+  }
+
+  otherEvent(): void {
+    // Servers use other events to keep streams open.
+  }
+
+  invalid(problem: string, answered: JsonRpcId | null | undefined, question?: UnusableQuestion): void {
+    if (isSameId(answered, this.id)) {
+      this.#transport.fail(this, { kind: 'invalid', problem });
+      return;
+    }
+    // A later event may be the answer. If none has come by the end of the stream, this one counts as the answer.
+    if (answered === undefined) this.#unreadable ??= problem;
+    this.#transport.observer.dropped('invalid', problem, question);
+  }
+
+  eventId(eventId: string): void {
+    this.lastEventId = eventId;
+    this.resumptions = 0;
+    this.reconnecting.hasMoved();
+  }
+
+  retry(ms: number): void {
+    this.reconnecting.ask(ms);
+  }
+
+  ended(response: EndedResponse): void {
+    if (!this.#transport.has(this)) return;
+    if (this.#unreadable === undefined) this.#transport.ended(this, response);
+    else this.#transport.fail(this, { kind: 'invalid', problem: this.#unreadable });
+  }
+
+  failed(error: Error, isSent: boolean): void {
+    if (!this.#transport.has(this)) return;
+    const problem = connectionProblem(error, isSent);
+    if (this.#unreadable !== undefined) this.#transport.fail(this, { kind: 'invalid', problem: this.#unreadable });
+    else if (isSent || this.isResumed) this.#transport.resume(this, problem);
+    else this.#transport.fail(this, { kind: 'not-sent', problem, hadNoCredentials: hadNoCredentials(error) });
+  }
 }
 
 /** Whether a message is an error without a request id (JSON-RPC 2.0, section 5). On a request's own stream it can only be meant for that request. */
@@ -376,26 +432,4 @@ function isNamelessError(value: unknown): value is JsonObject {
   return (
     isObject(value) && 'error' in value && !('method' in value) && (value['id'] === undefined || value['id'] === null)
   );
-}
-
-/**
- * Whether a 404 is the answer of a server that knows our session: its error has the request's own id and does not speak of sessions. One tool that answers
- * so must not end the session, which all callers share.
- */
-function answersRequest(body: string, id: JsonRpcId, limits: HttpOptions['limits']): boolean {
-  return !saysSessionGone(body) && errorIn(body, id, limits).hasOwnId === true;
-}
-
-/** The JSON-RPC error in the body of a refusal, if there is one. */
-function errorIn(
-  body: string,
-  id: JsonRpcId,
-  limits: HttpOptions['limits'],
-): { readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean; readonly hasOwnId?: boolean } {
-  const read = readJson(body, limits.maxUpstreamMessageBytes, limits);
-  if (read.kind === 'refused') return {}; // Not JSON: a proxy's page, or text for people.
-  const classified = classify(limits.repairs === undefined ? read.value : mended(read.value, limits.repairs));
-  if (classified.kind !== 'response' || classified.message.error === undefined) return {};
-  const hasOwnId = isSameId(classified.message.id, id);
-  return { error: classified.message.error, isAnswer: classified.message.id === undefined || hasOwnId, hasOwnId };
 }

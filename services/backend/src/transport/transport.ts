@@ -103,6 +103,8 @@ export interface Transport {
   readonly hasState: boolean;
   /** The server has named its revision: from now on messages name it where the wire wants that. */
   agreed(revision: Revision): void;
+  /** The transport that carries all messages once the server has named its revision; left out where it is this one. */
+  readonly found?: Transport;
   /** From now on messages of the server outside of requests are received; for a server with sessions, once the handshake is complete. */
   listen(): void;
   /** Closes the connection in the way that the wire demands, and ends its child process. */

@@ -3,7 +3,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Transport } from '../../transport/transport.ts';
 import type { Greeting, ServerDialect } from '../dialect.ts';
 import { only } from '../leg.ts';
-import { callParams } from './messages.ts';
+import type { JsonObject } from '@omnibus/protocol';
 
 /** How long a server that was told roots is left alone: it reads the folders before it can use them, and nothing tells when it has. */
 const lookAroundMs = 250;
@@ -15,8 +15,17 @@ export const legacyDialect: ServerDialect = {
   hearsNotifications: true,
   refusesInBody: false,
   signOfLife: 'ping',
+  // Tokens of other hops are never passed on.
   request: (transport, id, { method, params }, progressToken) =>
-    transport.request({ jsonrpc: '2.0', id, method, params: callParams(params, progressToken) }),
+    transport.request({
+      jsonrpc: '2.0',
+      id,
+      method,
+      params:
+        progressToken === undefined
+          ? params
+          : { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), progressToken } },
+    }),
   cancel: (transport, id, reason) =>
     transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason } }),
   greet: async (greeting) => {
@@ -27,7 +36,6 @@ export const legacyDialect: ServerDialect = {
     if ('roots' in capabilities) await letLookAround(greeting);
   },
   listen: () => undefined,
-  goesOn: () => false,
 };
 
 /** Sends `notifications/initialized` and waits until the server has taken it, or its time is over: over HTTP requests overtake each other, and a server that has not taken it yet may show no lists. */
