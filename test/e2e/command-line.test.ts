@@ -12,6 +12,7 @@ import { startGateway } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { fixturePath, omnibusProgram, root, sealing, startProcess } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
+import { inPipe } from '../support/terminal.ts';
 import { Upstream } from '../support/upstream.ts';
 
 let folder: string;
@@ -394,6 +395,28 @@ it('doctor checks everything, and advises on what is wrong', async () => {
   expect(output).toMatch(/✓ server good: up, revision 2025-11-25: 1 tool,/);
   expect(output).toMatch(/✗ server gone: .*\n {4}Is the server running/);
   expect(output).toMatch(/✗ server typo: .*\n {4}Is "no-such-program" installed/);
+});
+
+it('doctor asks the gateway that runs where there is no configuration, and names both where there is none', async () => {
+  await using server = await Upstream.start();
+  await using gateway = await startGateway('embedded', {
+    mcpServers: { good: { url: server.url }, gone: { url: 'http://127.0.0.1:1/mcp', connectTimeout: '2s' } },
+  });
+  const address = await gateway.admin(gateway.backend);
+  const empty = join(folder, 'empty');
+  await mkdir(empty, { recursive: true });
+  const running = await inPipe(['doctor', '--admin', address], { cwd: empty });
+  expect(running.status).toBe(78);
+  expect(running.stdout).toMatch(/✓ gateway: version \S+ runs at 127\.0\.0\.1:\d+: 1 process, 1 of 2 servers up/);
+  expect(running.stdout).toMatch(/✗ gateway: server gone is down: .*\n {4}Is the server running/);
+  const named = await inPipe(['doctor', '--json'], { cwd: empty, env: { OMNIBUS_ADMIN: address } });
+  expect(JSON.parse(named.stdout)).toContainEqual(expect.objectContaining({ about: 'gateway', state: 'bad' }));
+  const none = await inPipe(['doctor', '--admin', '127.0.0.1:1'], { cwd: empty });
+  expect(none).toMatchObject({ status: 78, stdout: '' });
+  expect(none.stderr).toMatch(/no configuration in this folder, and no gateway answers at 127\.0\.0\.1:1: /);
+  const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: address, mcpServers: {} }));
+  const beside = await inPipe(['doctor', '-c', file]);
+  expect(beside.stdout).toMatch(/! admin: .* is in use\n.*\n✓ gateway: version/);
 });
 
 /** What doctor says of a NATS that works: on a loaded machine it answers late, which is a warning. */

@@ -72,8 +72,16 @@ function addStdio(program: Command, start: StartGateway): void {
 function addDoctor(program: Command, start: StartGateway): void {
   program
     .command('doctor')
-    .description('check the requirements of a gateway, and print each problem and its fix')
+    .description(
+      'check the requirements of a gateway, and print each problem and its fix. In a folder without a configuration, ask the gateway that runs',
+    )
     .option(...shared.config)
+    .option(
+      '-a, --admin <host:port>',
+      'the admin address of a gateway that runs (default: that of the configuration, else OMNIBUS_ADMIN or 127.0.0.1:7301)',
+    )
+    .option(...shared.signedIn)
+    .option(...shared.tokens)
     .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
     .addOption(
       new Option('-r, --role <role>', 'the role of the process; checks that only other roles need are left out')

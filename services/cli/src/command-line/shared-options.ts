@@ -1,10 +1,11 @@
+import { atThisMachine } from '../commands/admin-port.ts';
+
 /**
  * The admin address that a command asks: that of the environment, as `omnibus serve` takes it. A gateway that listens at all addresses is asked at this machine.
  * @returns 127.0.0.1:7301 where the environment names none, or a port that the gateway chooses.
  */
-function adminAddress({ OMNIBUS_ADMIN: given = '' }: NodeJS.ProcessEnv): string {
-  if (given === '' || given.endsWith(':0')) return '127.0.0.1:7301';
-  return given.replace(/^(0\.0\.0\.0|\[::\]):/, '127.0.0.1:');
+export function adminAddress({ OMNIBUS_ADMIN: given = '' }: NodeJS.ProcessEnv): string {
+  return given === '' || given.endsWith(':0') ? '127.0.0.1:7301' : atThisMachine(given);
 }
 
 /** Options that several commands have, each with its flags, its meaning and its default. */

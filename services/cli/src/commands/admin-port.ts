@@ -61,3 +61,8 @@ export async function openAdmin(
 
 export const baseOf = (admin: string): string =>
   /^https?:\/\//.test(admin) ? admin.replace(/\/$/, '') : `http://${admin}`;
+
+/** Where a process of this machine is asked that listens at this address; one that listens at all addresses is asked at 127.0.0.1. */
+export function atThisMachine(address: string): string {
+  return address.replace(/^(0\.0\.0\.0|\[::\]):/, '127.0.0.1:');
+}

@@ -2,24 +2,27 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { adminAddress } from '../command-line/shared-options.ts';
 import { counted } from '../output/counted.ts';
-import type { Exit } from '@omnibus/client';
+import { CommandProblem, type Exit } from '@omnibus/client';
 import { once } from 'node:events';
 import type { NatsExamination } from '@omnibus/bus';
 import { enabledServers, type Config, type Role } from '@omnibus/config';
 import { printable } from '@omnibus/protocol';
 import { exposureProblem, exposureWarning } from '../findings/exposure.ts';
-import { tlsFilesOf, tlsFilesProblem } from '@omnibus/identity';
+import { adminTlsFilesOf, tlsFilesOf, tlsFilesProblem } from '@omnibus/identity';
 import { busAddress, examineBus } from '@omnibus/setup/bus';
 import { findSealingKeys } from '@omnibus/setup/sealing-key';
 import type { Starting } from '../gateway.ts';
 import { answer, answerJson, runCommand } from '../output/outcome.ts';
+import { atThisMachine, type AskOptions } from './admin-port.ts';
 import type { Finding } from './finding.ts';
+import { gatewayFindings, tellingGatewayFindings } from './gateway-findings.ts';
 import { identityFindings } from './identity-findings.ts';
 import { serverFindings } from './server-findings.ts';
-import { needSettings, type Overrides } from './settings.ts';
+import { findConfigFile, needSettings, type Overrides } from './settings.ts';
 
-export interface DoctorOptions extends Overrides, Starting {
+export interface DoctorOptions extends Overrides, Starting, Omit<AskOptions, 'admin'> {
   readonly config?: string;
   readonly json?: boolean;
 }
@@ -40,7 +43,6 @@ export async function doctor(options: DoctorOptions): Promise<void> {
 }
 
 async function examine(options: DoctorOptions): Promise<Exit> {
-  const { config, file, baseFolder } = await needSettings(options.config, options, { connects: true });
   const findings: Finding[] = [];
   const found = (finding: Finding): void => {
     findings.push(finding);
@@ -49,6 +51,29 @@ async function examine(options: DoctorOptions): Promise<Exit> {
       `${marks[finding.state]} ${finding.about}: ${printable(finding.text)}\n${finding.advice === undefined ? '' : `    ${finding.advice}\n`}`,
     );
   };
+  if (findConfigFile(options.config) === undefined) await examineRunning(options, found);
+  else await examineFile(options, found);
+  if (options.json === true) answerJson(findings);
+  return findings.some(({ state }) => state === 'bad') ? 'config' : 'done';
+}
+
+/** Without a configuration in this folder, the gateway that runs is asked. @throws {CommandProblem} when none runs. */
+async function examineRunning(options: DoctorOptions, found: (finding: Finding) => void): Promise<void> {
+  const admin = options.admin ?? adminAddress(process.env);
+  try {
+    for (const finding of await gatewayFindings({ ...options, admin })) found(finding);
+  } catch (error) {
+    if (!(error instanceof CommandProblem) || error.exit !== 'unreachable') throw error;
+    throw new CommandProblem(
+      'config',
+      `there is no configuration in this folder, and no gateway answers at ${error.message}`,
+      { advice: 'Name a configuration with --config FILE, or the admin address of a gateway with --admin HOST:PORT.' },
+    );
+  }
+}
+
+async function examineFile(options: DoctorOptions, found: (finding: Finding) => void): Promise<void> {
+  const { config, file, baseFolder } = await needSettings(options.config, options, { connects: true });
   found({
     about: 'configuration',
     state: 'good',
@@ -57,7 +82,11 @@ async function examine(options: DoctorOptions): Promise<Exit> {
   // bin/omnibus.js refuses a Node that is too old before this runs.
   found({ about: 'Node', state: 'good', text: process.versions.node });
   const { role = 'all' } = options;
-  for (const finding of await addressFindings(config, role)) found(finding);
+  const addresses = await addressFindings(config, role);
+  for (const finding of addresses) found(finding);
+  if (addresses.some(({ about, state }) => about === 'admin' && state === 'warning'))
+    for (const finding of await tellingGatewayFindings({ ...options, admin: askedAt(config, baseFolder) }))
+      found(finding);
   for (const finding of [
     ...exposureFindings(config),
     ...(await tlsFindings(config, baseFolder)),
@@ -69,8 +98,11 @@ async function examine(options: DoctorOptions): Promise<Exit> {
   if (role === 'all' || role === 'backend')
     for (const finding of await serverFindings(config, baseFolder, options.start)) found(finding);
   else found({ about: 'servers', state: 'unchecked', text: `a process with the role ${role} connects to no servers` });
-  if (options.json === true) answerJson(findings);
-  return findings.some(({ state }) => state === 'bad') ? 'config' : 'done';
+}
+
+/** Where a gateway with this configuration is asked. */
+function askedAt(config: Config, baseFolder: string): string {
+  return `${adminTlsFilesOf(config, baseFolder) === undefined ? 'http' : 'https'}://${atThisMachine(config.admin)}`;
 }
 
 /** Whether callers on other machines can use the gateway without authentication. */
