@@ -7,6 +7,7 @@ import { existsSync, readFileSync, readSync, statSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startDockerEngine } from './docker-engine.mjs';
+import { isInstalled, packagesIn } from './installed.mjs';
 import { whenOrphaned } from './orphaned.mjs';
 import { changedSince, long, longOf } from './lanes.mjs';
 import { repeatedly } from './flaky.mjs';
@@ -15,6 +16,8 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const bin = join(root, 'node_modules', '.bin');
 /** Node 24 for `npm start`, where the machine's Node is too old for the gateway. */
 const ownNode = join(root, '.node');
+/** npm's own record of what it has installed. */
+const installedRecord = join(root, 'node_modules', '.package-lock.json');
 const nodePackage = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
 const env = {
   ...process.env,
@@ -172,6 +175,12 @@ const tasks = {
     provide('chromium', 'chromium');
     run('node', ['test/dist/console/pictures.js']);
   },
+  /** Walks the paths of somebody who has never used this, and times each step. */
+  stranger() {
+    install();
+    build();
+    run('node', ['test/dist/stranger/main.js', ...rest]);
+  },
   docs() {
     install();
     build();
@@ -211,17 +220,25 @@ function hasTestTools() {
   return existsSync(join(root, 'node_modules', 'vitest', 'package.json'));
 }
 
-/** Whether what is installed is as old as the lock file at most. */
-function isInstalled() {
-  const marker = join(root, 'node_modules', '.package-lock.json');
-  return existsSync(marker) && statSync(marker).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs;
+/** Whether npm has installed what the lock file names; without the tools of tests, those for development may be missing. */
+function isWhole() {
+  const installed = packagesIn(installedRecord);
+  return (
+    installed !== undefined &&
+    isInstalled(packagesIn(join(root, 'package-lock.json')) ?? {}, installed, !hasTestTools())
+  );
 }
 
-/** Installs all dependencies when they are missing or older than the lock file. */
+/** The words for npm that install what the lock file names. `ci` empties node_modules first, which is needed once; later only what differs is replaced. */
+function npmInstall() {
+  return [...(existsSync(installedRecord) ? ['install', '--no-save'] : ['ci']), ...quietly];
+}
+
+/** Installs all dependencies where some are missing or others than those of the lock file. */
 function install() {
-  if (isInstalled() && hasTestTools()) return;
+  if (isWhole() && hasTestTools()) return;
   console.error('omnibus: installing dependencies (a minute or so the first time)');
-  run('npm', ['ci', ...quietly]);
+  run('npm', npmInstall());
 }
 
 /**
@@ -232,7 +249,7 @@ async function installToRun() {
   if (hasTestTools() || namesLargeParts()) return install();
   const { devDependencies } = manifestOf('.');
   const wanted = [];
-  if (!isInstalled()) wanted.push(['ci', '--omit=dev', '--ignore-scripts', ...quietly]);
+  if (!isWhole()) wanted.push([...npmInstall(), '--omit=dev', '--ignore-scripts']);
   if (!isRecent() && !existsSync(join(ownNode, 'node_modules', nodePackage)))
     wanted.push(['install', '--no-save', '--prefix', ownNode, ...quietly, `${nodePackage}@${devDependencies.node}`]);
   if (wanted.length === 0) return;

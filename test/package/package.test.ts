@@ -7,6 +7,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { version } from '@omnibus/protocol';
 import { startGateway, shapes, writeConfig } from '../support/gateway.ts';
 import { fixturePath, root, startProcess } from '../support/processes.ts';
+import { fromPackage } from '../stranger/paths.ts';
+import { Steps, type Step } from '../stranger/steps.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 import { install, makeArchive, type Archive, type Installed } from './installed.ts';
@@ -107,6 +109,13 @@ it('has the sizes and the number of packages that docs/how-to/install.md names, 
   } as const;
   for (const [name, [named, measured]] of Object.entries(pairs))
     expect(Math.abs(named - measured) / measured, `${name}: ${named} named, ${measured} measured`).toBeLessThan(0.1);
+});
+
+it('somebody who has only the package adds a server of their own, serves it and calls it', async () => {
+  const told: Step[] = [];
+  await fromPackage(archive.file, new Steps('package', (step) => told.push(step)));
+  expect(told.map(({ what }) => what.split(' ')[1])).toEqual(['install', 'add', 'serve,', 'call']);
+  expect(told[0]?.megabytes).toBeGreaterThan(1);
 });
 
 it('prints its documents without a checkout', async () => {
