@@ -104,64 +104,15 @@ function valuesFrom({ spec }: ServerObject, field: 'headersFrom' | 'envFrom'): r
   return (spec[field] ?? []) as readonly ValueFrom[];
 }
 
-export function readObject(object: ServerObject, { allowedHosts, pods, secret }: ReadOptions): Read {
+export function readObject(object: ServerObject, options: ReadOptions): Read {
   const server = serverNameOf(object);
-  const { spec } = object;
-  if (!isToken(server))
-    return {
-      server,
-      problem: `"${server}" is no name for a server: namespace and name together may have 63 characters`,
-    };
-  const wantsPod = object.kind === 'McpServer' && (spec['command'] !== undefined || spec['image'] !== undefined);
-  if (wantsPod && spec['url'] !== undefined)
-    return {
-      server,
-      problem: 'spec.url is of a server that runs already, and does not go with spec.command or spec.image',
-    };
-  if (wantsPod && pods === undefined)
-    return { server, problem: 'this gateway has no pods made: discovery.kubernetes.pods is not there' };
-  const ofOperator = operatorsOwn.find(
-    (option) => spec[option] !== undefined || object.annotations[`${group}/${option}`] !== undefined,
-  );
-  if (ofOperator !== undefined)
-    return {
-      server,
-      problem: `${spec[ofOperator] === undefined ? `annotation ${group}/${ofOperator}` : `spec.${ofOperator}`}: an object cannot name the credentials of a server; the operator names them in the gateway's own file`,
-    };
-  const given =
-    object.kind === 'Service'
-      ? fromService(object)
-      : Object.fromEntries(fields.flatMap((field) => (spec[field] === undefined ? [] : [[field, spec[field]]])));
-  if (typeof given === 'string') return { server, problem: given };
-  const values = secretValues(object, secret);
-  if (typeof values === 'string') return { server, problem: values };
-  const pod =
-    wantsPod && pods !== undefined
-      ? podOf(object, pods, values.slice(valuesFrom(object, 'headersFrom').length))
-      : undefined;
-  if (typeof pod === 'string') return { server, problem: pod };
-  const complete = pod === undefined ? given : { ...podDefaults, ...given, ...addressOf(object, pod) };
-  if (!('url' in complete))
-    return { server, problem: 'spec.url is missing, or spec.command or spec.image of a server that is to be run' };
-  const result = loadConfig({
-    file: server,
-    text: JSON.stringify({ mcpServers: { [server]: complete } }),
-    env: {},
-    readFile: () => '',
-  });
-  // Faults that in a file would only keep this one server from being connected to, such as an unset variable, make its object invalid.
-  const problems = 'problems' in result ? result.problems : result.faults;
-  if ('problems' in result || problems.length > 0)
-    return {
-      server,
-      problem: problems
-        .map(({ path, message }) => `${path.replace(`mcpServers.${server}`, 'spec')}: ${message}`)
-        .join('; '),
-    };
-  const config = result.config.mcpServers[server] as ServerConfig;
-  const addresses = { allowedHosts };
-  const problem = forbiddenHost(new URL(String(config.url)).hostname, addresses);
-  if (problem !== undefined) return { server, problem: `spec.url: the address is not allowed: ${problem}` };
+  const problem = placeProblem(object, server, options) ?? operatorProblem(object);
+  if (problem !== undefined) return { server, problem };
+  const read = settingsOf(object, options);
+  if (typeof read === 'string') return { server, problem: read };
+  const { settings, values, pod } = read;
+  const config = checked(server, settings, options.allowedHosts);
+  if (typeof config === 'string') return { server, problem: config };
   const headers: Record<string, string> = { ...config.headers };
   for (const [index, { name, prefix = '' }] of valuesFrom(object, 'headersFrom').entries())
     headers[name] = `${prefix}${values[index] as string}`;
@@ -169,13 +120,82 @@ export function readObject(object: ServerObject, { allowedHosts, pods, secret }:
   const [naming] = Object.entries(headers).find(([name, value]) => hasTemplates({ [name]: value })) ?? [];
   if (naming !== undefined)
     return { server, problem: `spec.headersFrom: the header "${naming}" cannot name the caller` };
+  const complete = { ...config, headers, addresses: { allowedHosts: options.allowedHosts } };
   return pod === undefined
-    ? { server, config: { ...config, headers, addresses } }
-    : {
-        server,
-        config: { ...config, headers, addresses, isStarted: true },
-        pod: { ...pod, sleepMs: config.sleepAfter },
-      };
+    ? { server, config: complete }
+    : { server, config: { ...complete, isStarted: true }, pod: { ...pod, sleepMs: config.sleepAfter } };
+}
+
+/** Whether the object asks for a pod, not for a server that runs already. */
+const wantsPod = ({ kind, spec }: ServerObject): boolean =>
+  kind === 'McpServer' && (spec['command'] !== undefined || spec['image'] !== undefined);
+
+/** Why the gateway cannot have the server at all, whatever its settings are. */
+function placeProblem(object: ServerObject, server: string, { pods }: ReadOptions): string | undefined {
+  if (!isToken(server))
+    return `"${server}" is no name for a server: namespace and name together may have 63 characters`;
+  if (!wantsPod(object)) return undefined;
+  if (object.spec['url'] !== undefined)
+    return 'spec.url is of a server that runs already, and does not go with spec.command or spec.image';
+  return pods === undefined ? 'this gateway has no pods made: discovery.kubernetes.pods is not there' : undefined;
+}
+
+function operatorProblem({ spec, annotations }: ServerObject): string | undefined {
+  const option = operatorsOwn.find((each) => spec[each] !== undefined || annotations[`${group}/${each}`] !== undefined);
+  if (option === undefined) return undefined;
+  const place = spec[option] === undefined ? `annotation ${group}/${option}` : `spec.${option}`;
+  return `${place}: an object cannot name the credentials of a server; the operator names them in the gateway's own file`;
+}
+
+interface ObjectSettings {
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** From Secrets, in the order of `secretsOf`. */
+  readonly values: readonly string[];
+  readonly pod: Omit<Pod, 'sleepMs'> | undefined;
+}
+
+/** @returns a text if the object is wrong, which says why. */
+function settingsOf(object: ServerObject, { pods, secret }: ReadOptions): ObjectSettings | string {
+  const { spec } = object;
+  const given =
+    object.kind === 'Service'
+      ? fromService(object)
+      : Object.fromEntries(fields.flatMap((field) => (spec[field] === undefined ? [] : [[field, spec[field]]])));
+  if (typeof given === 'string') return given;
+  const values = secretValues(object, secret);
+  if (typeof values === 'string') return values;
+  const pod =
+    pods !== undefined && wantsPod(object)
+      ? podOf(object, pods, values.slice(valuesFrom(object, 'headersFrom').length))
+      : undefined;
+  if (typeof pod === 'string') return pod;
+  const settings = pod === undefined ? given : { ...podDefaults, ...given, ...addressOf(object, pod) };
+  return 'url' in settings
+    ? { settings, values, pod }
+    : 'spec.url is missing, or spec.command or spec.image of a server that is to be run';
+}
+
+/** Checks settings like those of the configuration file. @returns a text if they are wrong, which says why. */
+function checked(
+  server: string,
+  settings: ObjectSettings['settings'],
+  allowedHosts: ReadOptions['allowedHosts'],
+): ServerConfig | string {
+  const result = loadConfig({
+    file: server,
+    text: JSON.stringify({ mcpServers: { [server]: settings } }),
+    env: {},
+    readFile: () => '',
+  });
+  // Faults that in a file would only keep this one server from being connected to, such as an unset variable, make its object invalid.
+  const problems = 'problems' in result ? result.problems : result.faults;
+  if ('problems' in result || problems.length > 0)
+    return problems
+      .map(({ path, message }) => `${path.replace(`mcpServers.${server}`, 'spec')}: ${message}`)
+      .join('; ');
+  const config = result.config.mcpServers[server] as ServerConfig;
+  const problem = forbiddenHost(new URL(String(config.url)).hostname, { allowedHosts });
+  return problem === undefined ? config : `spec.url: the address is not allowed: ${problem}`;
 }
 
 /** The values from Secrets, in the order of `secretsOf`. @returns a text where one cannot be read, which says why. */

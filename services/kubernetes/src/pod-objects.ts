@@ -114,18 +114,16 @@ export function podObjects(
   ];
 }
 
+const unprivileged = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+};
+
 function podSpec(pod: Pod, port: number, settings: PodSettings): object {
-  const isWrapped = pod.httpPort === undefined;
-  const securityContext = {
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ['ALL'] },
-  };
-  const mounts = [{ name: 'tmp', mountPath: '/tmp' }];
-  const { command, image, env } = pod;
   const pullSecrets = [...settings.imagePullSecrets, ...pod.imagePullSecrets].map((name) => ({ name }));
-  const probe = isWrapped ? { httpGet: { path: '/healthz', port: 'mcp' } } : { tcpSocket: { port: 'mcp' } };
-  return {
+  const tmp = { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } };
+  const shared = {
     serviceAccountName: pod.name,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
@@ -138,56 +136,56 @@ function podSpec(pod: Pod, port: number, settings: PodSettings): object {
       seccompProfile: { type: 'RuntimeDefault' },
     },
     ...(pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets }),
-    ...(isWrapped
-      ? {
-          initContainers: [
-            {
-              name: 'omnibus',
-              image: settings.image,
-              command: ['node', '/app/bin/omnibus.js', 'copy', carried],
-              securityContext,
-              resources: settings.resources,
-              volumeMounts: [{ name: 'omnibus', mountPath: carried }],
-            },
-          ],
-        }
-      : {}),
-    containers: [
-      {
-        name: 'server',
-        image,
-        ...(isWrapped
-          ? {
-              command: [
-                `${carried}/loader`,
-                '--library-path',
-                `${carried}/lib`,
-                `${carried}/node`,
-                `${carried}/app/bin/omnibus.js`,
-                'expose',
-                '--listen',
-                `0.0.0.0:${port}`,
-                '--',
-              ],
-              args: command,
-            }
-          : command.length === 0
-            ? {}
-            : { command }),
-        // /tmp is the only folder that can be written; programs keep downloads under HOME.
-        env: [{ name: 'HOME', value: '/tmp' }, ...env],
-        ports: [{ name: 'mcp', containerPort: port, protocol: 'TCP' }],
-        startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 300 },
-        readinessProbe: { ...probe, periodSeconds: 5 },
-        livenessProbe: { ...probe, periodSeconds: 20, failureThreshold: 3 },
-        securityContext,
-        resources: pod.resources,
-        volumeMounts: isWrapped ? [...mounts, { name: 'omnibus', mountPath: carried, readOnly: true }] : mounts,
-      },
+  };
+  const containers = [serverContainer(pod, port)];
+  if (pod.httpPort !== undefined) return { ...shared, containers, volumes: [tmp] };
+  const copy = {
+    name: 'omnibus',
+    image: settings.image,
+    command: ['node', '/app/bin/omnibus.js', 'copy', carried],
+    securityContext: unprivileged,
+    resources: settings.resources,
+    volumeMounts: [{ name: 'omnibus', mountPath: carried }],
+  };
+  const volumes = [tmp, { name: 'omnibus', emptyDir: { sizeLimit: '512Mi' } }];
+  return { ...shared, initContainers: [copy], containers, volumes };
+}
+
+/** The command of the image if it serves HTTP by itself, else `omnibus expose` in front of it. */
+function commandOf({ command, httpPort }: Pod, port: number): object {
+  if (httpPort !== undefined) return command.length === 0 ? {} : { command };
+  return {
+    command: [
+      `${carried}/loader`,
+      '--library-path',
+      `${carried}/lib`,
+      `${carried}/node`,
+      `${carried}/app/bin/omnibus.js`,
+      'expose',
+      '--listen',
+      `0.0.0.0:${port}`,
+      '--',
     ],
-    volumes: [
-      { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } },
-      ...(isWrapped ? [{ name: 'omnibus', emptyDir: { sizeLimit: '512Mi' } }] : []),
-    ],
+    args: command,
+  };
+}
+
+function serverContainer(pod: Pod, port: number): object {
+  const isWrapped = pod.httpPort === undefined;
+  const mounts = [{ name: 'tmp', mountPath: '/tmp' }];
+  const probe = isWrapped ? { httpGet: { path: '/healthz', port: 'mcp' } } : { tcpSocket: { port: 'mcp' } };
+  return {
+    name: 'server',
+    image: pod.image,
+    ...commandOf(pod, port),
+    // /tmp is the only folder that can be written; programs keep downloads under HOME.
+    env: [{ name: 'HOME', value: '/tmp' }, ...pod.env],
+    ports: [{ name: 'mcp', containerPort: port, protocol: 'TCP' }],
+    startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 300 },
+    readinessProbe: { ...probe, periodSeconds: 5 },
+    livenessProbe: { ...probe, periodSeconds: 20, failureThreshold: 3 },
+    securityContext: unprivileged,
+    resources: pod.resources,
+    volumeMounts: isWrapped ? [...mounts, { name: 'omnibus', mountPath: carried, readOnly: true }] : mounts,
   };
 }
