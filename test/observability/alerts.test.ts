@@ -303,5 +303,5 @@ it.each(alerts)('$name has a runbook: what it means, what to look at, what to do
   const file = join(root, 'docs/runbooks', runbookOf(name));
   expect(existsSync(file), `docs/runbooks/${runbookOf(name)}`).toBe(true);
   const page = await readFile(file, 'utf8');
-  for (const heading of [`# ${name}`, '## What it means', '## Look', '## Do']) expect(page).toContain(heading);
+  for (const heading of [`# ${name}`, '## Meaning', '## Look', '## Do']) expect(page).toContain(heading);
 });
