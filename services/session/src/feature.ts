@@ -5,7 +5,7 @@
 import type { Config } from '@omnibus/config';
 import type { Guardrails, Policy } from '@omnibus/policy';
 import type { ExchangeId, ServerNotice, SessionKey } from '@omnibus/protocol';
-import { everything, type AccessSource } from './call/access.ts';
+import type { AccessSource } from './call/access.ts';
 import type { Adapters } from './call/adapters.ts';
 import { noBarrier, type Barrier } from './call/barrier.ts';
 import { Gates, type Gate } from './call/gates.ts';
@@ -33,7 +33,7 @@ export interface FeatureStart {
 /** Members that a feature leaves out are not called. */
 export interface SessionFeature {
   readonly name: string;
-  /** Whether it is on. Gates and transforms of a feature that is off are in no list. Default: it is. */
+  /** Whether it is on. What a feature that is off adds to calls is in no list. Default: it is. */
   readonly isOn?: boolean;
   readonly gates?: readonly Gate[];
   readonly transforms?: readonly CallTransformer[];
@@ -61,7 +61,8 @@ export class Features {
   readonly gates: Gates;
   readonly watchers: Watchers;
   readonly barrier: Barrier;
-  readonly access: AccessSource;
+  /** The rules that are on; undefined if every caller may see and do everything. */
+  readonly access: { on: AccessSource | undefined } = { on: undefined };
   readonly resultGates: readonly ResultGate[];
   readonly guests: readonly GuestMaker[];
   /** The transforms of features that are on. */
@@ -70,11 +71,10 @@ export class Features {
   constructor(all: readonly SessionFeature[]) {
     this.all = all;
     this.gates = new Gates(all.flatMap(({ gates = [] }) => gates));
-    this.watchers = new Watchers(all.flatMap(({ watchers = [] }) => watchers));
+    this.watchers = new Watchers([]);
     this.resultGates = all.flatMap(({ resultGates = [] }) => resultGates);
     this.guests = all.flatMap(({ guests = [] }) => guests);
     this.barrier = all.find(({ barrier }) => barrier !== undefined)?.barrier ?? noBarrier;
-    this.access = all.find(({ access }) => access !== undefined)?.access ?? everything;
     this.choose();
   }
 
@@ -83,11 +83,13 @@ export class Features {
     return this.all.reduce((sum, { waiting = 0 }) => sum + waiting, 0);
   }
 
-  /** Puts the gates and transforms of the features that are on into the lists. */
+  /** Puts what the features that are on add to calls into the lists. */
   choose(): void {
     const on = this.all.filter(({ isOn }) => isOn !== false);
     this.gates.set(on.flatMap(({ gates = [] }) => gates));
     this.transforms.on = on.flatMap(({ transforms = [] }) => transforms);
+    this.watchers.all = on.flatMap(({ watchers = [] }) => watchers);
+    this.access.on = on.find(({ access }) => access !== undefined)?.access;
   }
 
   async start(parts: FeatureStart): Promise<void> {
@@ -98,6 +100,11 @@ export class Features {
   apply(config: Config, compiled: Compiled): void {
     for (const feature of this.all) feature.apply?.(config, compiled);
     this.choose();
+  }
+
+  /** Whether a configuration changes what callers may see and do. */
+  changesAccess(config: Config, policy: Policy | undefined): boolean {
+    return this.all.some(({ access }) => access?.isOther(config, policy) === true);
   }
 
   hear(notice: ServerNotice): void {

@@ -307,17 +307,17 @@ export class SessionWorker {
       nextQuestionId: idSequence<QuestionId>(this.#worker),
       passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
       hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,
-      accessOf: features.access.of,
+      access: features.access,
       timeLimits: this.#settings.timeLimits,
       whoFor: (server, caller) => (this.#settings.isOwned(server) ? whoOf(given.factsOf(caller)) : {}),
       view: (caller, declared?: Declared) =>
-        this.#views.get(this.#placeOf(caller), declared, this.#features.access.of(caller)?.sight),
+        this.#views.get(this.#placeOf(caller), declared, this.#features.access.on?.of(caller)?.sight),
       viewAlone: (caller, capabilities) =>
         this.#views.getAlone(
           this.#placeOf(caller),
           capabilities,
           caller.principal,
-          this.#features.access.of(caller)?.sight,
+          this.#features.access.on?.of(caller)?.sight,
         ),
     };
   }
@@ -337,17 +337,19 @@ export class SessionWorker {
     const { config, wheel, log } = this.#options;
     return new Views(new Endpoints(config), {
       wheel,
-      guarded: (record) => this.#features.access.guarded(record),
+      guarded: (record) => this.#features.access.on?.guarded(record) ?? record,
       announce: (place, changesFor) => {
         for (const { session } of this.#sessions.held.values())
           if (this.#placeOf(session.caller) === place)
-            session.listsChanged(changesFor(session.declared, this.#features.access.of(session.sight.asking)?.sight));
+            session.listsChanged(
+              changesFor(session.declared, this.#features.access.on?.of(session.sight.asking)?.sight),
+            );
         this.#stateless.listsChanged(place, (declared, caller) =>
-          changesFor(declared, this.#features.access.of(caller)?.sight),
+          changesFor(declared, this.#features.access.on?.of(caller)?.sight),
         );
       },
       sightsInUse: () =>
-        new Set(this.#readers.flatMap(({ sight }) => this.#features.access.of(sight.asking)?.sight?.name ?? [])),
+        new Set(this.#readers.flatMap(({ sight }) => this.#features.access.on?.of(sight.asking)?.sight?.name ?? [])),
       maxPreparedLength: () => this.#config.limits.maxPreparedListBytes,
       tell: (endpoint, problems) =>
         log.warn(
@@ -494,7 +496,7 @@ export class SessionWorker {
    */
   apply(config: Config, policy?: Policy, guardrails?: Guardrails): void {
     // Only callers whose visible lists differ under the changed rules are told of a change.
-    const seen = this.#features.access.isOther(config, policy)
+    const seen = this.#features.changesAccess(config, policy)
       ? this.#readers.map((reader) => ({ ...reader, before: reader.sight.view }))
       : [];
     this.#config = config;

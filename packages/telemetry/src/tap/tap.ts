@@ -55,6 +55,7 @@ export class Tap {
   readonly #options: TapOptions;
   readonly #watches = new Map<string, Watched>();
   readonly #begun = new Set<(watch: string) => void>();
+  readonly #turned: (() => void)[] = [];
   #sweep: { cancel(): void } | undefined;
 
   constructor(options: TapOptions) {
@@ -86,14 +87,25 @@ export class Tap {
     return () => void this.#begun.delete(begun);
   }
 
+  /** Calls `turned` whenever the first watch begins or the last one ends. */
+  whenTurned(turned: () => void): void {
+    this.#turned.push(turned);
+  }
+
   stop(): void {
     this.#sweep?.cancel();
     this.#watches.clear();
-    this.isWatched = false;
+    this.#turn();
+  }
+
+  #turn(): void {
+    const wasWatched = this.isWatched;
+    this.isWatched = this.#watches.size > 0;
+    if (wasWatched !== this.isWatched) for (const turned of this.#turned) turned();
   }
 
   #changed(): void {
-    this.isWatched = this.#watches.size > 0;
+    this.#turn();
     this.#options.metrics.watches.set(this.#watches.size);
     this.#sweep?.cancel();
     if (!this.isWatched) return;

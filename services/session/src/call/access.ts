@@ -35,13 +35,6 @@ export interface AccessSource {
   isOther(config: Config, policy: Policy | undefined): boolean;
 }
 
-/** Every caller may see and do everything. */
-export const everything: AccessSource = {
-  of: () => undefined,
-  guarded: (record) => record,
-  isOther: () => false,
-};
-
 export interface AskedRequest {
   readonly method: string;
   readonly view: View;

@@ -5,7 +5,7 @@ import type { Sealer } from '../public-ids/sealer.ts';
 import type { Barrier } from './barrier.ts';
 import type { Gates } from './gates.ts';
 import type { CallTransformer } from './transforms.ts';
-import type { Access } from './access.ts';
+import type { AccessSource } from './access.ts';
 import type { ExchangeHost } from './adapters.ts';
 import type { TimeLimits } from './exchange-request.ts';
 import type { Watchers } from './watchers.ts';
@@ -21,8 +21,8 @@ export interface CallHost extends ExchangeHost {
   readonly barrier: Barrier;
   readonly watchers: Watchers;
   readonly sealer: Sealer;
-  /** What the rules in force permit a caller; undefined where there are no rules. */
-  readonly accessOf: (caller: Caller) => Access | undefined;
+  /** What the rules in force permit callers; undefined while there are none. */
+  readonly access: { readonly on: AccessSource | undefined };
   /** The identity of a caller, for a server that is called with credentials of its users; empty for others. */
   readonly whoFor: (server: ServerName, caller: Caller) => { readonly who?: Who };
   readonly nextExchangeId: () => ExchangeId;

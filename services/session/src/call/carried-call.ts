@@ -26,7 +26,7 @@ import type { PublicMessages } from './public-messages.ts';
 import type { Destination } from './plan.ts';
 import { unchanged, type CallTransform, type Questioner } from './transform.ts';
 import { transformOf } from './transforms.ts';
-import type { SendOwn, WatchedCall } from './watchers.ts';
+import type { EndedCall, SendOwn, WatchedCall } from './watchers.ts';
 
 /** What all calls of one client share. */
 export interface CarrierParts<Stream extends CallStream> {
@@ -63,6 +63,12 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   readonly #asker: Questioner;
   /** Left out if no watcher wants answers. */
   readonly answered: ((input: InputKey, answer: InputAnswer) => void) | undefined;
+  /** When it was sent, in milliseconds by `performance.now()`. */
+  readonly #since = performance.now();
+  /** The tag under which it is watched. */
+  readonly #tag: string | undefined;
+  /** Whether its server has asked the client something. */
+  #hasAsked = false;
   /** Whether it was cancelled or failed: nothing is said to the client any more, whatever a transform still looks at. */
   #isOver = false;
 
@@ -84,7 +90,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     const { on } = parts.host.transforms;
     this.#transform = (on.length === 0 ? undefined : transformOf(on, call, to)) ?? unchanged;
     const { host, port } = parts;
-    const since = performance.now();
+    const since = this.#since;
     let { trace } = call.stream;
     let tap: string | undefined;
     for (const watcher of host.watchers.all) {
@@ -100,6 +106,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
       };
     if (trace !== undefined) request.context.trace = trace;
     if (tap !== undefined) request.context.tap = tap;
+    this.#tag = tap;
     this.#exchange = new Exchange(host, request, this);
     this.#asker = this.#transform === unchanged ? this.#exchange : this.#transform.asker(this.#exchange);
   }
@@ -135,9 +142,9 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
 
   #stop(reason: string, outcome: ExchangeOutcome | 'cancelled'): void {
     this.#isOver = true;
-    for (const watched of this.#watched) watched.ended(outcome, undefined);
+    this.#told(outcome, undefined);
     this.#exchange.cancel(reason);
-    this.#parts.port.askerEnded(this.#asker, reason);
+    if (this.#hasAsked) this.#parts.port.askerEnded(this.#asker, reason);
     for (const follower of this.#call.followers ?? []) follower.cancelled();
     this.#ending.cancelled?.();
   }
@@ -172,6 +179,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   }
 
   input(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
+    this.#hasAsked = true;
     for (const watched of this.#watched) watched.asked?.(event);
     const { port, messages } = this.#parts;
     const { server } = this.#to;
@@ -216,14 +224,22 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   #end(outcome: ExchangeOutcome): void {
     const { host, port, kept, messages, open } = this.#parts;
     const { server, params } = this.#to;
-    port.askerEnded(this.#asker, 'the call has ended');
+    if (this.#hasAsked) port.askerEnded(this.#asker, 'the call has ended');
     open.remove(this);
     if (typeof params['uri'] === 'string')
       kept.noteSubscription(this.#call.method, server, params['uri'], outcome, this.#exchange.sentTo);
     if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') host.metrics.upstream.timedOut(server);
     for (const watched of this.#watched) watched.answering?.(outcome);
     this.#ending.settled(outcome);
-    for (const watched of this.#watched) watched.ended(outcome, messages.lastLength);
+    this.#told(outcome, messages.lastLength);
     open.lookIdle();
+  }
+
+  /** Tells watchers how it has ended. */
+  #told(outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void {
+    for (const watched of this.#watched) watched.ended(outcome, characters);
+    if (outcome === 'cancelled' || (outcome.kind === 'result' && outcome.result['isError'] !== true)) return;
+    const ended: EndedCall = { client: this.#parts.port, call: this.#call, to: this.#to, since: this.#since };
+    for (const watcher of this.#parts.host.watchers.all) watcher.failed?.(ended, outcome, this.#tag);
   }
 }

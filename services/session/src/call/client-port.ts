@@ -18,6 +18,7 @@ import type {
 } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { Permission } from './permission.ts';
+import type { LinkedResources } from './routes/linked-resources.ts';
 import type { CallScreen, Questioner } from './transform.ts';
 
 /** Sink for one request: messages, then at most one answer. */
@@ -47,6 +48,8 @@ export interface ClientPort<Stream extends CallStream> {
   /** The session that it is; undefined for one request without a session (2026-07-28). */
   readonly session: SessionKey | undefined;
   readonly dialect: ClientDialect;
+  /** What results have led it to. */
+  readonly linkedResources: LinkedResources;
   /** Name and version that the client gives itself. */
   readonly info: ClientInfo | undefined;
   /** Capabilities of the client, which say what servers may ask of it. */

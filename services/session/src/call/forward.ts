@@ -27,24 +27,22 @@ import type { ForwardingHooks } from './forwarding-hooks.ts';
 import type { Gate, GateRun } from './gates.ts';
 import { KeptAtServers } from './kept-at-servers.ts';
 import type { Planned } from './planned-again.ts';
-import { PublicMessages } from './public-messages.ts';
+import { PublicMessages, type PublicIds } from './public-messages.ts';
 import { withoutNullArguments, withoutOwnMeta } from './request-params.ts';
 import { WaitingRequest, type OpenRequests } from './open-requests.ts';
 import type { Plan } from './plan.ts';
 import { route, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
-import type { LinkedResources } from './routes/linked-resources.ts';
 import { CallTasks } from './tasks.ts';
 
 const methodNotFound = -32_601;
 
-export class Forwarding<Stream extends CallStream> implements GateRun<Stream> {
+export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, RoutedClient, PublicIds {
   readonly #host: CallHost;
-  readonly #client: RoutedClient & { readonly tasks: TaskIds };
   readonly kept: KeptAtServers;
   readonly messages: PublicMessages<Stream>;
   readonly carrier: Carrier<Stream>;
-  readonly linkedResources: LinkedResources;
+  #taskIds: TaskIds | undefined;
   #made: SequentialRequests<Stream> | undefined;
   #following: CallTasks<Stream> | undefined;
   readonly watchers: GateRun<Stream>['watchers'];
@@ -54,19 +52,12 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream> {
   /** Number of notifications that no adapter has accepted yet. */
   #notified = 0;
 
-  constructor(host: CallHost, port: ClientPort<Stream>, linkedResources: LinkedResources, hooks: ForwardingHooks) {
-    const tasks = new TaskIds(host.sealer, port.caller.principal, {
-      owner: port.key,
-      place: undefined,
-      tool: undefined,
-    });
+  constructor(host: CallHost, port: ClientPort<Stream>, hooks: ForwardingHooks) {
     this.#host = host;
-    this.linkedResources = linkedResources;
-    this.#client = { tasks, linkedResources, port };
     this.kept = new KeptAtServers(hooks.keptChanged, (server, uri) =>
       host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }),
     );
-    this.messages = new PublicMessages(host, port, tasks, linkedResources);
+    this.messages = new PublicMessages(host, port, this);
     this.carrier = new Carrier(host, port, this.kept, this.messages, hooks);
     this.watchers = host.watchers;
     this.timeLimits = host.timeLimits;
@@ -77,13 +68,22 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream> {
   /** Made by the first request that needs it: most clients without sessions make one call. */
   get #sequential(): SequentialRequests<Stream> {
     this.#made ??= new SequentialRequests(
-      { timeLimits: this.timeLimits, accessOf: this.#host.accessOf, isBarred: (server) => this.#isBarred(server) },
+      { timeLimits: this.timeLimits, access: this.#host.access, isBarred: (server) => this.#isBarred(server) },
       this.carrier,
       this.messages,
-      this.#client.tasks,
+      this.tasks,
       this.port,
     );
     return this.#made;
+  }
+
+  get tasks(): TaskIds {
+    this.#taskIds ??= new TaskIds(this.#host.sealer, this.port.caller.principal, {
+      owner: this.port.key,
+      place: undefined,
+      tool: undefined,
+    });
+    return this.#taskIds;
   }
 
   get #tasks(): CallTasks<Stream> {
@@ -99,7 +99,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream> {
   /** Restores what another worker had noted of servers. Which pages the client shows was not noted: it may show some of every server that it has used. */
   restore(...[contacted, ...rest]: Parameters<KeptAtServers['restore']>): void {
     this.kept.restore(contacted, ...rest);
-    for (const server of contacted) this.linkedResources.showPage(server);
+    for (const server of contacted) this.port.linkedResources.showPage(server);
   }
 
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
@@ -184,15 +184,15 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream> {
 
   /** A plan with the decision about it. */
   #plan(method: ExchangeMethod, view: View, given: JsonObject): Plan {
-    const plan = route({ method, view }, given, this.#client);
-    const access = this.#host.accessOf(this.port.asking);
+    const plan = route({ method, view }, given, this);
+    const access = this.#host.access.on?.of(this.port.asking);
     return access === undefined ? plan : access.permitted(plan, { method, view }, given);
   }
 
   /** Why a request that was permitted earlier would be refused now; undefined if it would not. @param access of the caller who continues it. */
   refusal(method: ExchangeMethod, params: JsonObject, view: View, access: Access): GatewayFault | undefined {
     const given = withoutNullArguments(params);
-    const plan = access.permitted(route({ method, view }, given, this.#client), { method, view }, given);
+    const plan = access.permitted(route({ method, view }, given, this), { method, view }, given);
     return plan.kind === 'refuse' ? plan.fault : undefined;
   }
 
@@ -278,8 +278,8 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream> {
         { method, server, params: passed, subject: ['notification', method], isNotification: true },
         ({ kind }) => ended(kind === 'result'),
       );
-    const screen = this.#host
-      .accessOf(this.port.asking)
+    const screen = this.#host.access.on
+      ?.of(this.port.asking)
       ?.screen({ kind: 'server', server, name: method, method }, false);
     if (screen?.looksAt('requests') !== true) send(withoutOwnMeta(params ?? {}));
     else screen.request(withoutOwnMeta(params ?? {}), (made) => ('fault' in made ? ended(false) : send(made.payload)));

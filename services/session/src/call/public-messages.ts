@@ -18,18 +18,21 @@ import {
 import type { Metrics } from '@omnibus/telemetry';
 import type { ServerAnswer } from '../dialect/dialect.ts';
 import { publicElicitation, publicElicitations } from '../public-ids/elicitation-ids.ts';
-import { mapErrorUri, mapResultUris } from '../public-ids/resource-uris.ts';
+import { linkedUris, mapErrorUri, mapResultUris } from '../public-ids/resource-uris.ts';
 import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
 import type { CallFollower, CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import type { Destination } from './plan.ts';
-import type { LinkedResources } from './routes/linked-resources.ts';
 import type { Requested, Watchers } from './watchers.ts';
+
+/** The public ids of one client's tasks. They are made when they are first needed, which is never for most clients. */
+export interface PublicIds {
+  readonly tasks: TaskIds;
+}
 
 export class PublicMessages<Stream extends CallStream> {
   readonly #metrics: Pick<Metrics, 'refused'>;
   readonly #port: ClientPort<Stream>;
-  readonly #tasks: TaskIds;
-  readonly #linkedResources: LinkedResources;
+  readonly #ids: PublicIds;
   readonly #watchers: Watchers;
   /** Characters of the answer that was written last. */
   lastLength = 0;
@@ -37,20 +40,18 @@ export class PublicMessages<Stream extends CallStream> {
   constructor(
     { metrics, watchers }: { readonly metrics: Pick<Metrics, 'refused'>; readonly watchers: Watchers },
     port: ClientPort<Stream>,
-    tasks: TaskIds,
-    linkedResources: LinkedResources,
+    ids: PublicIds,
   ) {
     this.#metrics = metrics;
     this.#watchers = watchers;
     this.#port = port;
-    this.#tasks = tasks;
-    this.#linkedResources = linkedResources;
+    this.#ids = ids;
   }
 
   progress(server: ServerName, event: ProgressEvent, about: Partial<TaskAddress> | undefined): ProgressEvent {
     return event.more === undefined
       ? event
-      : { ...event, more: this.#tasks.of(about).publicMention(server, event.more) };
+      : { ...event, more: this.#ids.tasks.of(about).publicMention(server, event.more) };
   }
 
   tellProgress(token: JsonRpcId, event: ProgressEvent, to: { send(text: string): void }): void {
@@ -75,12 +76,12 @@ export class PublicMessages<Stream extends CallStream> {
   }
 
   task({ server, task, place, tool }: Extract<ServerNotice, { kind: 'task-status' }>): JsonObject {
-    return this.#tasks.of({ place, tool }).publicTask(server, task);
+    return this.#ids.tasks.of({ place, tool }).publicTask(server, task);
   }
 
   /** Parameters with a task id in `_meta` replaced by the public one. @param about what is known of that task. */
   mention(server: ServerName, params: JsonObject, about?: Partial<TaskAddress>): JsonObject {
-    return this.#tasks.of(about).publicMention(server, params);
+    return this.#ids.tasks.of(about).publicMention(server, params);
   }
 
   question(server: ServerName, params: JsonObject, about?: Partial<TaskAddress>): JsonObject {
@@ -89,7 +90,7 @@ export class PublicMessages<Stream extends CallStream> {
 
   /** A client's answer to a question, with a public task id in it replaced by the server's own. */
   original(value: JsonObject): JsonObject {
-    return this.#tasks.originalMention(value);
+    return this.#ids.tasks.originalMention(value);
   }
 
   refuse(stream: Stream, id: JsonRpcId, reason: ErrorReason, message?: string): void {
@@ -119,61 +120,47 @@ export class PublicMessages<Stream extends CallStream> {
     outcome: ExchangeOutcome,
     more?: JsonObject,
   ): void {
-    const size =
-      outcome.kind === 'fault' || to.server === undefined
-        ? 0
-        : this.#answer(call, { ...to, server: to.server }, outcome, more);
-    if (outcome.kind === 'fault') this.answerFault(call.stream, call.id, outcome.fault);
+    const { stream, id, method } = call;
+    const { server, wrapsOutput = false } = to;
+    let size = 0;
+    if (outcome.kind === 'fault') this.answerFault(stream, id, outcome.fault);
+    else if (server !== undefined) {
+      const published = this.#published(call, to, server, outcome);
+      const shown = this.#port.dialect.answerOf(method, published, wrapsOutput);
+      size = this.write(stream, id, shown, outcome.kind === 'result' ? more : undefined);
+    }
     if (call.followers !== undefined) tellFollowers(call.followers, outcome, size);
   }
 
-  /** @returns how much it is, in characters of JSON. */
-  #answer(
-    { stream, id, method, view, given }: ForwardedCall<Stream>,
-    {
-      server,
-      task,
-      tool,
-      wrapsOutput = false,
-      hasPage = false,
-    }: Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput' | 'hasPage'>,
+  /** What a server has answered, with public ids and URIs. */
+  #published(
+    { method, view, given }: ForwardedCall<Stream>,
+    { task, tool, hasPage = false }: Partial<Pick<Destination, 'task' | 'tool' | 'hasPage'>>,
+    server: ServerName,
     outcome: Exclude<ExchangeOutcome, { kind: 'fault' }>,
-    more?: JsonObject,
-  ): number {
+  ): ServerAnswer {
     const mapUri = view.resources.hasAliases(server)
       ? (uri: string): string => view.resources.publicUri(server, uri)
       : undefined;
-    if (outcome.kind === 'result') {
-      if (method === 'tools/call' || method === 'tasks/result') this.#linkedResources.remember(server, outcome.result);
-      if (hasPage || (method === 'resources/read' && String(given['uri']).startsWith(pageScheme)))
-        this.#linkedResources.showPage(server);
-      const { result, place, tools } = outcome;
-      const about = task ?? (tool === undefined || !isTask(result) ? outcome : { place, tool });
-      const made = this.#tasks.of(about).publicResult(method, server, result, tools);
-      const published = made['cacheScope'] === 'public' ? forWhom({ view, server, method }, made) : made;
-      return this.write(
-        stream,
-        id,
-        this.#port.dialect.answerOf(
-          method,
-          { kind: 'result', result: mapUri === undefined ? published : mapResultUris(method, published, mapUri) },
-          wrapsOutput,
-        ),
-        more,
-      );
+    if (outcome.kind === 'error')
+      return {
+        kind: 'error',
+        error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)),
+      };
+    const { result, place, tools } = outcome;
+    if (method === 'tools/call' || method === 'tasks/result') {
+      const uris = linkedUris(result);
+      if (uris.length > 0) this.#port.linkedResources.remember(server, uris);
     }
-    return this.write(
-      stream,
-      id,
-      this.#port.dialect.answerOf(
-        method,
-        {
-          kind: 'error',
-          error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)),
-        },
-        wrapsOutput,
-      ),
-    );
+    if (hasPage || (method === 'resources/read' && String(given['uri']).startsWith(pageScheme)))
+      this.#port.linkedResources.showPage(server);
+    let made = result;
+    if (mayNameTask(method, result)) {
+      const about = task ?? (tool === undefined || !isTask(result) ? { place } : { place, tool });
+      made = this.#ids.tasks.of(about).publicResult(method, server, result, tools);
+    }
+    if (made['cacheScope'] === 'public') made = forWhom({ view, server, method }, made);
+    return { kind: 'result', result: mapUri === undefined ? made : mapResultUris(method, made, mapUri) };
   }
 
   /** @returns how much it is, in characters of JSON. */
@@ -213,6 +200,11 @@ function forWhom(
   if (method !== 'resources/read' && listKindOf(method) === undefined) return result;
   const isForAll = view.definition.isForKnown !== true && view.record(server)?.owners === undefined;
   return isForAll ? result : { ...result, cacheScope: 'private' };
+}
+
+/** Whether a result may name a task: that of a request about tasks, and one that says so of itself. */
+function mayNameTask(method: ExchangeMethod, result: JsonObject): boolean {
+  return '_meta' in result || 'task' in result || result['resultType'] === 'task' || method.startsWith('tasks/');
 }
 
 /** Whether a call was answered with a task, in the form of either era. */

@@ -82,8 +82,11 @@ function planOf(
           ? { server: one, id: 'own', owner: 'owner' as SessionKey, place: undefined, tool: undefined }
           : undefined,
     },
-    linkedResources: { find: (uri) => linked[uri] ?? [], ofPages: () => [] },
-    port: { dialect: { unknownMethod: 'method.unknown' }, taskMode: () => taskMode },
+    port: {
+      linkedResources: { find: (uri) => linked[uri] ?? [], ofPages: () => [] },
+      dialect: { unknownMethod: 'method.unknown' },
+      taskMode: () => taskMode,
+    },
   });
 }
 

@@ -26,8 +26,8 @@ import { heldBack, leftOut, severalPages, unknownEntry, unknownResource } from '
 /** What routing needs to know of a client. */
 export interface RoutedClient {
   readonly tasks: Pick<TaskIds, 'open'>;
-  readonly linkedResources: Pick<LinkedResources, 'find' | 'ofPages'>;
   readonly port: {
+    readonly linkedResources: Pick<LinkedResources, 'find' | 'ofPages'>;
     readonly dialect: Pick<ClientDialect, 'unknownMethod'>;
     taskMode(): TaskMode;
   };
@@ -65,10 +65,10 @@ export function route(
     case 'skills/get':
     case 'resources/directory/read': {
       const uri = params['uri'] as string;
-      const problem = uriFault(view, client.linkedResources, uri);
+      const problem = uriFault(view, client.port.linkedResources, uri);
       if (problem !== undefined) return refuse(problem);
       const servers = view.serversWithExtension(skillsExtension).filter((server) => view.mayHave(server, uri));
-      const found = resourceRoute(view, client.linkedResources, uri);
+      const found = resourceRoute(view, client.port.linkedResources, uri);
       const owner =
         found === undefined || 'rivals' in found || !servers.includes(found.server) ? undefined : found.server;
       return { kind: 'search', servers: owner === undefined ? servers : [owner], uri, params };
@@ -87,7 +87,7 @@ export function route(
   }
 }
 
-function resourcePlan(view: View, params: JsonObject, { linkedResources }: RoutedClient): Plan {
+function resourcePlan(view: View, params: JsonObject, { port: { linkedResources } }: RoutedClient): Plan {
   const uri = params['uri'] as string;
   const problem = uriFault(view, linkedResources, uri);
   if (problem !== undefined) return refuse(problem);
@@ -119,7 +119,7 @@ function toolPlan(view: View, params: JsonObject, client: RoutedClient): Plan {
   if (listed !== undefined) return routedPlan(view, params, client, listed, name);
   const asks = signInPlan(view, name, params);
   if (asks !== undefined) return asks;
-  const [page, ...others] = client.linkedResources.ofPages(view.pageTools(name));
+  const [page, ...others] = client.port.linkedResources.ofPages(view.pageTools(name));
   if (page !== undefined)
     return others.length === 0
       ? routedPlan(view, params, client, page, page.publicName)
@@ -173,7 +173,7 @@ function signInPlan(view: View, name: string, params: JsonObject): Plan | undefi
   };
 }
 
-function completionPlan(view: View, params: JsonObject, { linkedResources }: RoutedClient): Plan {
+function completionPlan(view: View, params: JsonObject, { port: { linkedResources } }: RoutedClient): Plan {
   const ref = params['ref'] as JsonObject;
   const isPrompt = ref['type'] === 'ref/prompt';
   const named = (isPrompt ? ref['name'] : ref['uri']) as string;

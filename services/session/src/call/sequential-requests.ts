@@ -43,7 +43,7 @@ interface Searched {
 
 interface SequentialRequestsOptions {
   readonly timeLimits: CallHost['timeLimits'];
-  readonly accessOf: CallHost['accessOf'];
+  readonly access: CallHost['access'];
   readonly isBarred: (server: ServerName) => boolean;
 }
 
@@ -135,7 +135,7 @@ export class SequentialRequests<Stream extends CallStream> {
       tool === ''
         ? { kind: 'server', server, name: method, method, isBegun: true }
         : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
-    return this.#options.accessOf(this.#port.asking)?.redacted(wanted, task) ?? task;
+    return this.#options.access.on?.of(this.#port.asking)?.redacted(wanted, task) ?? task;
   }
 
   /** The page of one server, with the entries that the client may see. */
@@ -190,8 +190,8 @@ export class SequentialRequests<Stream extends CallStream> {
       return;
     }
     const { server, cursor } = page;
-    const screen = this.#options
-      .accessOf(this.#port.asking)
+    const screen = this.#options.access.on
+      ?.of(this.#port.asking)
       ?.screen({ kind: 'server', server, name: call.method, method: call.method }, false);
     this.#carrier.carry(
       screen === undefined ? call : { ...call, screen },

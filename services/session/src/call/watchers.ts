@@ -68,6 +68,9 @@ export interface SentCall {
   readonly trace: string | undefined;
 }
 
+/** A call that was sent and has ended. */
+export type EndedCall = Pick<SentCall, 'client' | 'call' | 'to' | 'since'>;
+
 /** A call that is held before it is sent, and what it waits for. */
 export type HeldCall = Pick<SentCall, 'client' | 'call' | 'since'> & {
   readonly to: Pick<Destination, 'server' | 'tool'>;
@@ -112,6 +115,8 @@ export interface CallWatcher {
   sent?(sent: SentCall): WatchedCall | undefined;
   /** @returns undefined if this watcher does not want the call. */
   held?(held: HeldCall): WatchedCall | undefined;
+  /** A call that was sent has ended with an error, a fault, or a result that is one. @param tag under which it is watched. */
+  failed?(sent: EndedCall, outcome: ExchangeOutcome, tag: string | undefined): void;
   /** Something happens between two rounds of a call (2026-07-28 basic/patterns, Multi Round-Trip Requests). @param tag under which it is watched. */
   continued?(tag: string, event: string, more: JsonObject): void;
   /** A request was answered with a fault before any server was asked. */
@@ -135,7 +140,8 @@ export interface CallWatcher {
 export class Watchers implements Required<
   Pick<CallWatcher, 'continued' | 'refused' | 'taskAnswered' | 'listed' | 'turnedAway' | 'noted'>
 > {
-  readonly all: readonly CallWatcher[];
+  /** Those of the features that are on. */
+  all: readonly CallWatcher[];
 
   constructor(all: readonly CallWatcher[]) {
     this.all = all;

@@ -2,7 +2,7 @@
 import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import { Proofs } from '@omnibus/identity';
+import type { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Guardrails, Policy } from '@omnibus/policy';
 import type { WorkerId } from '@omnibus/protocol';
@@ -61,13 +61,12 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
     await openLimits({
       ...parts,
       ...of,
-      factsOf: (caller) => Proofs.factsOf(caller, proofs),
       barrier: blocks?.barrier ?? noBarrier,
       onceMore,
     }),
     resultSize(config),
     ...(options.tracing === undefined ? [] : [traces(options.tracing)]),
     ...(options.audit === undefined ? [] : [audit(options.audit, parts)]),
-    reports(options),
+    ...reports(options),
   ];
 }

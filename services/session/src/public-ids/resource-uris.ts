@@ -3,6 +3,8 @@ import { isObject, type ExchangeMethod, type JsonObject, type JsonRpcErrorObject
 
 type MapUri = (uri: string) => string;
 
+const none: readonly string[] = [];
+
 /** Maps every resource URI in a result. Links inside resource contents and texts are data, and stay. */
 export function mapResultUris(method: ExchangeMethod, result: JsonObject, mapUri: MapUri): JsonObject {
   switch (method) {
@@ -36,18 +38,16 @@ export function mapErrorUri(error: JsonRpcErrorObject, mapUri: MapUri): JsonRpcE
 }
 
 /** URIs that a tool's result links to; the client may read them next although no list has them. */
-export function linkedUris(result: JsonObject): string[] {
-  const { content } = result;
-  if (!Array.isArray(content)) return [];
-  return content.flatMap((block: unknown) => {
-    if (!isObject(block)) return [];
-    const named = block['type'] === 'resource' ? block['resource'] : block;
-    return (block['type'] === 'resource' || block['type'] === 'resource_link') &&
-      isObject(named) &&
-      typeof named['uri'] === 'string'
-      ? [named['uri']]
-      : [];
-  });
+export function linkedUris({ content }: JsonObject): readonly string[] {
+  if (!Array.isArray(content)) return none;
+  let uris: string[] | undefined;
+  for (const block of content as readonly unknown[]) {
+    if (!isObject(block)) continue;
+    const { type } = block;
+    const named = type === 'resource' ? block['resource'] : type === 'resource_link' ? block : undefined;
+    if (isObject(named) && typeof named['uri'] === 'string') (uris ??= []).push(named['uri']);
+  }
+  return uris ?? none;
 }
 
 function mapBlock(block: unknown, mapUri: MapUri): unknown {

@@ -41,7 +41,7 @@ it.each<[string, LogLevel | undefined, readonly string[]]>([
 });
 
 it('a session whose key permits single tools hears messages about no call only if no other client can have caused them', async () => {
-  const worker = await WorkerUnderTest.start(['up']);
+  const worker = await WorkerUnderTest.start(['up'], { auth: { keys: { file: 'keys.yaml' } } });
   await worker.put('up', {
     capabilities: { tools: {}, logging: {} },
     lists: { ...noLists, tools: [{ name: 'act', inputSchema: { type: 'object' } }] },

@@ -82,7 +82,7 @@ function screened(
 ): void {
   const { server } = notice;
   const tool = 'tool' in notice ? notice.tool : undefined;
-  const screen = host.accessOf(client.asking)?.screen(
+  const screen = host.access.on?.of(client.asking)?.screen(
     tool === undefined
       ? { kind: 'server', server, name: notice.kind, method: notice.kind }
       : {

@@ -57,7 +57,7 @@ export class Serving {
     }
     // A client that has kept a list, and asks for none, may name what is found only now.
     if (
-      isUnrouted(method, params ?? {}, view, forwarding.linkedResources) &&
+      isUnrouted(method, params ?? {}, view, () => client.linkedResources) &&
       this.#isHeld(request, stream, { isNamed: true })
     )
       return;

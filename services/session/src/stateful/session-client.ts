@@ -2,6 +2,7 @@
 import type { View } from '@omnibus/catalog';
 import {
   declaredBy,
+  latestLegacyRevision,
   tasksExtension,
   type Caller,
   type ClientInfo,
@@ -11,15 +12,17 @@ import {
   type InputKey,
   type JsonObject,
   type JsonRpcId,
+  type LegacyRevision,
   type LogLevel,
   type ServerName,
   type SessionKey,
 } from '@omnibus/protocol';
+import { LinkedResources } from '../call/routes/linked-resources.ts';
 import type { ClientPort, ForwardedCall } from '../call/client-port.ts';
 import type { Questioner } from '../call/transform.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import type { TaskMode } from '../dialect/dialect.ts';
-import type { LegacyDialect } from '../dialect/legacy/dialect.ts';
+import { legacyDialect, type LegacyDialect } from '../dialect/legacy/dialect.ts';
 import type { ClientLogLevel } from '../dialect/legacy/log-level.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionStreams } from '../streams/session-streams.ts';
@@ -32,8 +35,6 @@ export interface SessionClientOptions {
   readonly caller: Caller;
   readonly streams: SessionStreams;
   readonly level: ClientLogLevel;
-  /** The dialect of the negotiated revision. */
-  readonly dialect: () => LegacyDialect;
   readonly questions: () => ServerQuestions;
 }
 
@@ -49,10 +50,13 @@ export class SessionClient implements ClientPort<PostStream> {
   /** Name and version that the client gives itself. */
   info: ClientInfo | undefined;
   readonly level: ClientLogLevel;
+  /** The dialect of the negotiated revision. */
+  dialect: LegacyDialect = legacyDialect(latestLegacyRevision);
   /** Capabilities that it was offered. Changes of lists that it was not offered are not announced to it. */
   offered: ReadonlySet<string> = new Set();
   readonly #options: SessionClientOptions;
   #capabilities: JsonObject = {};
+  #linkedResources: LinkedResources | undefined;
 
   constructor(options: SessionClientOptions) {
     this.key = options.key;
@@ -64,16 +68,18 @@ export class SessionClient implements ClientPort<PostStream> {
     this.#options = options;
   }
 
-  /** Notes what the client declared in `initialize`. */
-  declare(capabilities: JsonObject, info: ClientInfo | undefined): void {
+  /** Notes what the client declared in `initialize`. @param revision that was negotiated. */
+  declare(revision: LegacyRevision, capabilities: JsonObject, info: ClientInfo | undefined): void {
+    this.dialect = legacyDialect(revision);
     this.info = info;
     this.declaredBytes = JSON.stringify(capabilities).length;
     this.#capabilities = offeredCapabilities(capabilities, [tasksExtension]);
     this.declared = declaredBy(this.#capabilities, true, this.caller.principal);
   }
 
-  get dialect(): LegacyDialect {
-    return this.#options.dialect();
+  get linkedResources(): LinkedResources {
+    this.#linkedResources ??= new LinkedResources();
+    return this.#linkedResources;
   }
 
   /** Its capabilities, which say what servers may ask of it. */

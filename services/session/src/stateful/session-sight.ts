@@ -5,10 +5,10 @@ import type { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
 
 export class SessionSight {
-  readonly #host: Pick<SessionHost, 'view' | 'accessOf'>;
+  readonly #host: Pick<SessionHost, 'view' | 'access'>;
   readonly #client: SessionClient;
 
-  constructor(host: Pick<SessionHost, 'view' | 'accessOf'>, client: SessionClient) {
+  constructor(host: Pick<SessionHost, 'view' | 'access'>, client: SessionClient) {
     this.#host = host;
     this.#client = client;
   }
@@ -39,11 +39,11 @@ export class SessionSight {
     const { asking } = this.#client;
     // With the same facts and under the same rules it sees the same.
     if (caller === asking) return [];
-    const before = this.#host.accessOf(this.#client.asking);
+    const before = this.#host.access.on?.of(this.#client.asking);
     this.#client.asking = caller;
     if (
       before?.sight === undefined ||
-      before.sight === this.#host.accessOf(this.#client.asking)?.sight ||
+      before.sight === this.#host.access.on?.of(this.#client.asking)?.sight ||
       before.lacksFacts === true
     )
       return [];

@@ -35,9 +35,7 @@ import {
 import type { ActorRefFrom } from 'xstate';
 import type { Barrier } from '../call/barrier.ts';
 import { Forwarding } from '../call/forward.ts';
-import { LinkedResources } from '../call/routes/linked-resources.ts';
 import { capabilities as capabilityNames, offeredBy } from '../call/routes/needed-capability.ts';
-import { legacyDialect, type LegacyDialect } from '../dialect/legacy/dialect.ts';
 import { initializeResult } from '../dialect/legacy/handshake.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { Reply } from '../streams/resumable-stream.ts';
@@ -112,8 +110,6 @@ export class Session {
 
   #partsOf(host: SessionHost, guests: readonly GuestMaker[]): SessionParts {
     const { key, caller } = this;
-    const dialect = (): LegacyDialect =>
-      legacyDialect(this.#actor.getSnapshot().context.revision ?? latestLegacyRevision);
     const changed = (): void => this.#hooks.changed(this);
     const streams = new SessionStreams(
       key,
@@ -122,8 +118,8 @@ export class Session {
       (stream) => forwarding.failStream(stream, unkept),
     );
     const level = levelOf(key, host, () => forwarding, changed);
-    const client = new SessionClient({ host, key, caller, streams, level, dialect, questions: () => questions });
-    const forwarding: Forwarding<PostStream> = new Forwarding(host, client, new LinkedResources(), {
+    const client = new SessionClient({ host, key, caller, streams, level, questions: () => questions });
+    const forwarding: Forwarding<PostStream> = new Forwarding(host, client, {
       idle: () => this.#onIdle?.(),
       keptChanged: changed,
       doubt: () => host.confirm(key)?.then((isHeld) => (isHeld ? undefined : interrupted)),
@@ -184,7 +180,7 @@ export class Session {
     const { protocolVersion, capabilities: given, clientInfo } = request.params ?? {};
     const revision = negotiateRevision(String(protocolVersion));
     const capabilities = isObject(given) ? given : {};
-    this.#declare(capabilities, clientInfoOf(clientInfo));
+    this.#declare(revision, capabilities, clientInfoOf(clientInfo));
     this.#parts.client.offered = new Set(offeredBy(view));
     void this.#parts.offerWait.begin(); // Its first list is not far.
     this.#actor.send({ type: 'client.initialize', revision, capabilities });
@@ -194,8 +190,8 @@ export class Session {
     );
   }
 
-  #declare(capabilities: JsonObject, info: ClientInfo | undefined): void {
-    this.#parts.client.declare(capabilities, info);
+  #declare(revision: LegacyRevision, capabilities: JsonObject, info: ClientInfo | undefined): void {
+    this.#parts.client.declare(revision, capabilities, info);
     // Seen or not by its client: from now on it is told when this changes.
     void this.sight.view;
   }
@@ -221,7 +217,7 @@ export class Session {
     const { client, forwarding, questions } = this.#parts;
     client.offered = new Set(offered ?? capabilityNames); // A worker of an older version told its clients of everything.
     forwarding.restore(touched, subscriptions, bound);
-    this.#declare(capabilities, record.client);
+    this.#declare(revision, capabilities, record.client);
     client.level.current = logLevel;
     questions.restore(record);
     this.#actor.send({ type: 'client.initialize', revision, capabilities });
@@ -250,7 +246,8 @@ export class Session {
       reply({ kind: 'probed', missing: streams.missing(command.streams) });
       return;
     }
-    this.listsChanged(this.#parts.sight.asks(command.caller));
+    const changed = this.#parts.sight.asks(command.caller);
+    if (changed.length > 0) this.listsChanged(changed);
     switch (command.kind) {
       case 'post':
         if (this.#posted.receive(command, [command.message], reply, edge)) this.isUsed = true;

@@ -28,6 +28,8 @@ import type { TaskMode } from '../dialect/dialect.ts';
 import { CallDialect, type CallDialectOptions } from '../dialect/modern/call-dialect.ts';
 import type { CallQuestions } from './call-questions.ts';
 import { progressTokenOf, type PendingReply } from './pending-reply.ts';
+import type { LinkedResources } from '../call/routes/linked-resources.ts';
+import type { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { RoundProgress } from './round-progress.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
@@ -35,6 +37,7 @@ export interface CallClientOptions extends CallDialectOptions {
   /** The request with which the call began. */
   readonly first: PendingReply;
   readonly host: Pick<StatelessHost, 'factsOf' | 'viewAlone'>;
+  readonly linkedResources: LinkedResourcesOfClients;
 }
 
 /** The call, as far as its client needs it. */
@@ -58,6 +61,7 @@ export class CallClient implements ClientPort<CallStream> {
   readonly #questions: CallQuestions;
   readonly #call: AskedCall;
   readonly #host: CallClientOptions['host'];
+  readonly #linkedResources: LinkedResourcesOfClients;
 
   constructor(options: CallClientOptions, questions: CallQuestions, call: AskedCall) {
     const { first, host } = options;
@@ -68,6 +72,11 @@ export class CallClient implements ClientPort<CallStream> {
     this.#questions = questions;
     this.#call = call;
     this.#host = host;
+    this.#linkedResources = options.linkedResources;
+  }
+
+  get linkedResources(): LinkedResources {
+    return this.#linkedResources.of(this.caller);
   }
 
   view(): View | undefined {

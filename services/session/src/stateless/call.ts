@@ -30,7 +30,6 @@ import type { Barrier } from '../call/barrier.ts';
 import type { CallStream } from '../call/client-port.ts';
 import { Forwarding } from '../call/forward.ts';
 import type { ForwardingHooks } from '../call/forwarding-hooks.ts';
-import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import { inputRequired } from '../dialect/modern/encode.ts';
 import { CallClient, type CallClientOptions } from './call-client.ts';
 import { CallQuestions } from './call-questions.ts';
@@ -44,7 +43,6 @@ import type { StatelessHost } from './stateless-host.ts';
 export interface StatelessCallOptions extends CallClientOptions {
   readonly host: StatelessHost;
   readonly view: View;
-  readonly linkedResources: LinkedResources;
   /** Parameters for the server, without members that are for the gateway. */
   readonly params: JsonObject;
   readonly method: ExchangeMethod;
@@ -83,7 +81,7 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
     this.#wantedAt = options.host.bus.reconnects;
     this.#waiters = [options.first];
     this.#client = new CallClient(options, this.#questions, this);
-    this.#forwarding = new Forwarding(options.host, this.#client, options.linkedResources, this);
+    this.#forwarding = new Forwarding(options.host, this.#client, this);
   }
 
   start(): void {
@@ -222,7 +220,7 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
   resume(waiter: PendingReply, round: number, view: View): void {
     const { host, method, params } = this.#options;
     this.#wantedAt = host.bus.reconnects;
-    const access = this.#phase === 'parked' ? host.accessOf(waiter.command.caller) : undefined;
+    const access = this.#phase === 'parked' ? host.access.on?.of(waiter.command.caller) : undefined;
     const refusal = access === undefined ? undefined : this.#forwarding.refusal(method, params, view, access);
     if (refusal !== undefined) {
       refuse(waiter, refusal);

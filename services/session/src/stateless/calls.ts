@@ -140,7 +140,7 @@ export class StatelessCalls {
     const call = new StatelessCall({
       host,
       view,
-      linkedResources: linkedResources.of(caller),
+      linkedResources,
       first: waiter,
       method,
       place,

@@ -1,20 +1,15 @@
 import { expect, it } from 'vitest';
-import { anonymous, parseServerName, rootEndpoint, type Caller, type JsonObject } from '@omnibus/protocol';
+import { anonymous, parseServerName, rootEndpoint, type Caller } from '@omnibus/protocol';
 import { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 
 const server = parseServerName('up');
 const client = (origin: number): Caller => ({ principal: anonymous, endpoint: rootEndpoint, origin: String(origin) });
-const links = (from: number, count: number): JsonObject => ({
-  content: Array.from({ length: count }, (_, index) => ({
-    type: 'resource_link',
-    uri: `up://${from}/${index}/${'x'.repeat(2_000)}`,
-    name: 'link',
-  })),
-});
+const links = (from: number, count: number): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `up://${from}/${index}/${'x'.repeat(2_000)}`);
 
 it("what results linked to is each client's own", () => {
   const all = new LinkedResourcesOfClients();
-  all.of(client(1)).remember(server, { content: [{ type: 'resource_link', uri: 'up://1', name: 'one' }] });
+  all.of(client(1)).remember(server, ['up://1']);
   expect([all.of(client(1)).find('up://1'), all.of(client(2)).find('up://1')]).toEqual([[server], []]);
 });
 

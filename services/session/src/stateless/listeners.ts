@@ -75,7 +75,7 @@ export class Listeners {
       return tasksMissing('taskIds need');
     const limitMs = readOwnLimit(params);
     if (typeof limitMs === 'object') return fault('params.invalid', limitMs.problem);
-    const resources = listenedResources(asked, view, linkedResources, this.#host.accessOf(caller));
+    const resources = listenedResources(asked, view, linkedResources, this.#host.access.on?.of(caller));
     if ('fault' in resources) return resources.fault;
     const full = this.#shares.take(holderOf(caller));
     if (full !== undefined) return fault('listen.limit', full);

@@ -127,7 +127,7 @@ export class RequestsUnderTest {
       factsOf: ({ facts }) => facts,
       placeOf: ({ endpoint }) => endpoint,
       sealer: new Sealer(),
-      accessOf: () => undefined,
+      access: { on: undefined },
       limits: { ...defaultLimits, ...limits },
       adapters: this.#watch,
       nextExchangeId: () => this.#nextId(),

@@ -38,6 +38,7 @@ import type { Place } from '../views/place.ts';
 import { fetchWithin } from './fetched-results.ts';
 import { StatelessCalls } from './calls.ts';
 import { LegacyTasks } from './legacy-tasks.ts';
+import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { isUnrouted } from '../call/routes/unrouted.ts';
 import { Listeners } from './listeners.ts';
@@ -252,14 +253,15 @@ export class StatelessRequests {
       else this.#list(waiter, view, kind, params);
       return;
     }
-    const linked = this.#linkedResources.of(waiter.command.caller);
+    const { caller } = waiter.command;
+    const linked = (): LinkedResources => this.#linkedResources.of(caller);
     if (isUnrouted(method, params, view, linked) && this.#receiveLater(waiter, { isNamed: true })) return;
     switch (method) {
       case 'server/discover':
         answerResult(waiter, discovery(view));
         return;
       case 'subscriptions/listen': {
-        const refusal = this.#listeners.listen(waiter, view, linked);
+        const refusal = this.#listeners.listen(waiter, view, linked());
         if (refusal !== undefined) this.#deny(waiter, refusal);
         return;
       }
@@ -353,7 +355,7 @@ export class StatelessRequests {
       const {
         screen,
         refusal = this.#host.barrier.problemOf(this.#host.factsOf(caller), task.server, task.tool, true),
-      }: TaskPermission = this.#host.accessOf(caller)?.ofTask(task, { method, view }) ?? {};
+      }: TaskPermission = this.#host.access.on?.of(caller)?.ofTask(task, { method, view }) ?? {};
       if (refusal !== undefined) {
         this.#deny(waiter, refusal);
         return;

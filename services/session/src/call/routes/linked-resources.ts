@@ -2,8 +2,7 @@
  * What results have led a client to: URIs that it may read next although no list has them, of which the oldest are forgotten, and servers whose pages it may
  * show.
  */
-import type { JsonObject, ServerName } from '@omnibus/protocol';
-import { linkedUris } from '../../public-ids/resource-uris.ts';
+import type { ServerName } from '@omnibus/protocol';
 
 /** URIs that are remembered for one client, which usually reads a link soon after it got it; for an older one all servers are asked. */
 const maxRemembered = 1_000;
@@ -26,8 +25,9 @@ export class LinkedResources {
     this.#grown = grown;
   }
 
-  remember(server: ServerName, result: JsonObject): void {
-    for (const uri of linkedUris(result)) if (uri.length <= maxUriLength) this.#remember(server, uri);
+  /** @param uris that a result of the server links to. */
+  remember(server: ServerName, uris: readonly string[]): void {
+    for (const uri of uris) if (uri.length <= maxUriLength) this.#remember(server, uri);
   }
 
   /** The servers whose results linked to it. */

@@ -53,8 +53,7 @@ function call(name: string, shown: readonly ServerName[], seen = view, hasSessio
     { name, arguments: {} },
     {
       tasks: { open: () => undefined },
-      linkedResources,
-      port: { dialect: { unknownMethod: 'method.unknown' }, taskMode: () => 'none' },
+      port: { linkedResources, dialect: { unknownMethod: 'method.unknown' }, taskMode: () => 'none' },
     },
   );
 }

@@ -42,8 +42,11 @@ function planOf(method: ExchangeMethod, params: JsonObject, records: readonly Ca
   );
   return route({ method, view }, params, {
     tasks: { open: () => undefined },
-    linkedResources: { find: () => [], ofPages: () => [] },
-    port: { dialect: { unknownMethod: 'method.unknown' }, taskMode: () => 'none' },
+    port: {
+      linkedResources: { find: () => [], ofPages: () => [] },
+      dialect: { unknownMethod: 'method.unknown' },
+      taskMode: () => 'none',
+    },
   });
 }
 

@@ -27,7 +27,8 @@ const record: CatalogRecord = {
   },
 };
 const view = new View(definition, new Map([[up, record]]));
-const judge = (method: string, params: object): boolean => isUnrouted(method, { ...params }, view, { find: () => [] });
+const judge = (method: string, params: object): boolean =>
+  isUnrouted(method, { ...params }, view, () => ({ find: () => [] }));
 
 it.each([
   ['tools/call', { name: 'act' }, { name: 'other' }],

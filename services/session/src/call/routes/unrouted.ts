@@ -12,13 +12,13 @@ export function isUnrouted(
   method: string,
   params: JsonObject,
   view: View,
-  linkedResources: Pick<LinkedResources, 'find'>,
+  linkedResources: () => Pick<LinkedResources, 'find'>,
 ): boolean {
   // Most URIs are in a list, which is found at once.
   const isNoResource = (uri: unknown): boolean =>
     typeof uri === 'string' &&
     view.resourceRoute(uri) === undefined &&
-    resourceRoute(view, linkedResources, uri) === undefined;
+    resourceRoute(view, linkedResources(), uri) === undefined;
   const isNoPrompt = (name: unknown): boolean => typeof name === 'string' && view.promptRoute(name) === undefined;
   switch (method) {
     case 'tools/call':

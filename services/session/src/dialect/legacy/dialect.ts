@@ -12,10 +12,13 @@ export class LegacyDialect extends CommonMessages implements ClientDialect {
   readonly hasBatches: boolean;
   readonly taskMode: TaskMode;
   readonly revision: Revision;
+  /** Whether clients know every kind of content. */
+  readonly #knowsAllContent: boolean;
 
   constructor(revision: Revision) {
     super();
-    const { batching, tasks } = featuresOf(revision);
+    const { batching, tasks, audioContent, resourceLinks } = featuresOf(revision);
+    this.#knowsAllContent = audioContent && resourceLinks;
     this.revision = revision;
     this.hasBatches = batching;
     this.taskMode = tasks ? 'requested' : 'none';
@@ -24,7 +27,10 @@ export class LegacyDialect extends CommonMessages implements ClientDialect {
   answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer {
     const plain = answer.kind === 'error' ? plainModernError(method, answer.error) : answer;
     if (plain.kind === 'error') return downLevelError(method, plain.error, this.revision);
-    return { kind: 'result', result: downLevelResult(method, plainResult(plain.result, wrapsOutput), this.revision) };
+    const isNewer = wrapsOutput || 'resultType' in plain.result;
+    if (!isNewer && this.#knowsAllContent) return plain;
+    const result = isNewer ? plainResult(plain.result, wrapsOutput) : plain.result;
+    return { kind: 'result', result: downLevelResult(method, result, this.revision) };
   }
 
   /** The parameters of a server's question in this revision, or why a client of it cannot be asked. */

@@ -15,7 +15,6 @@ const resourceNotFound = -32_002;
 
 /** Removes members of a result that only the newer revision has. @param wrapsOutput whether the list shows the tool's output wrapped in an object. */
 export function plainResult(result: JsonObject, wrapsOutput: boolean): JsonObject {
-  if (!('resultType' in result) && !wrapsOutput) return result;
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, _meta: meta, ...plain } = result;
   const { structuredContent } = plain;
   const isWrapped = structuredContent !== undefined && (wrapsOutput || !isObject(structuredContent));

@@ -1,10 +1,12 @@
 /** Limits and quotas of callers, and what they use. */
 import { openingAdvice, quotaBuckets, usageBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
+import { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Caller, Facts, QuotaRecord, WorkerId } from '@omnibus/protocol';
+import type { QuotaRecord, WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Barrier } from '../../call/barrier.ts';
+import { mayKnowCallers } from '../../call/client-of.ts';
 import type { Gate } from '../../call/gates.ts';
 import type { SessionFeature } from '../../feature.ts';
 import { CallGate } from './call-gate.ts';
@@ -27,24 +29,18 @@ export interface LimitsOptions {
   readonly worker: WorkerId;
   /** The number of session workers. */
   readonly workers: () => number;
-  readonly factsOf: (caller: Caller) => Facts | undefined;
+  readonly proofs: Proofs | undefined;
   readonly barrier: Barrier;
   /** The gate at which a call goes on that has changed while it waited for a part of a quota. */
   readonly onceMore: Gate | undefined;
 }
 
 export async function openLimits(options: LimitsOptions): Promise<SessionFeature> {
-  const { bus, wheel, log, metrics, worker, workers, config, factsOf, barrier, onceMore } = options;
-  // If NATS has no room for a bucket or forbids it, for example since its permissions are of an older version, calls are served without it.
-  const opened = async <Made>(what: string, opening: Promise<Made>): Promise<Made | undefined> =>
-    opening.catch((error: unknown) => {
-      log.error({ what, problem: String(error) }, `this cannot be opened on the bus: ${openingAdvice(error)}`);
-      return undefined;
-    });
+  const { bus, wheel, log, metrics, worker, workers, config, proofs, barrier, onceMore } = options;
   const [day, month, store] = await Promise.all([
-    opened('quotas of a day', bus.keyValue(quotaBuckets.day)),
-    opened('quotas of a month', bus.keyValue(quotaBuckets.month)),
-    opened('what callers use', bus.keyValue(usageBucket)),
+    opened(log, 'quotas of a day', bus.keyValue(quotaBuckets.day)),
+    opened(log, 'quotas of a month', bus.keyValue(quotaBuckets.month)),
+    opened(log, 'what callers use', bus.keyValue(usageBucket)),
   ]);
   const bucket = (window: Window): KeyValue<QuotaRecord> => {
     const found = window === 'day' ? day : month;
@@ -64,14 +60,19 @@ export async function openLimits(options: LimitsOptions): Promise<SessionFeature
     metrics.limitKeys.set({ table: 'running' }, limiter.running.size);
     metrics.limitKeys.set({ table: 'quotas' }, quotas.size);
   });
+  const mayKnow = mayKnowCallers(config, proofs);
   return {
     name: 'limits',
+    // Use is counted by caller, and a task keeps its place until it ends, whatever becomes of the limit.
+    get isOn() {
+      return limiter.hasRules || mayKnow || tasks.size > 0;
+    },
     gates: [limitGate(limits, onceMore)],
     watchers: [taskWatch(tasks, barrier)],
     resultGates: [
       {
         begin: (caller, server, name) => {
-          const facts = factsOf(caller);
+          const facts = Proofs.factsOf(caller, proofs);
           return limits.isFor(facts)
             ? limits.begin({ caller, facts, server, kind: 'tool', name, isFetch: true })
             : undefined;
@@ -91,4 +92,12 @@ export async function openLimits(options: LimitsOptions): Promise<SessionFeature
       await wheel.isDoneWithin(stopMs, Promise.all([limiter.stop(), usage?.stop()]));
     },
   };
+}
+
+/** If NATS has no room for a bucket or forbids it, for example since its permissions are of an older version, calls are served without it. */
+async function opened<Made>(log: Logger, what: string, opening: Promise<Made>): Promise<Made | undefined> {
+  return opening.catch((error: unknown) => {
+    log.error({ what, problem: String(error) }, `this cannot be opened on the bus: ${openingAdvice(error)}`);
+    return undefined;
+  });
 }

@@ -4,7 +4,7 @@ import { isObject, printable, type ExchangeOutcome, type GatewayFault, type Json
 import { shownTag, type Failures, type Logger, type Tap } from '@omnibus/telemetry';
 import type { CallStream, ForwardedCall } from '../../call/client-port.ts';
 import type { Destination } from '../../call/plan.ts';
-import type { CallWatcher, HeldCall, Requested, Requester, SentCall, WatchedCall } from '../../call/watchers.ts';
+import type { CallWatcher, Requested, Requester, WatchedCall } from '../../call/watchers.ts';
 
 export interface CallReportOptions {
   readonly tap: Tap;
@@ -19,20 +19,43 @@ type ReportedCall = Pick<ForwardedCall<CallStream>, 'method' | 'given' | 'stream
 
 const maxProblem = 300;
 
-export class CallReports implements CallWatcher {
-  readonly tap: Tap;
+export class CallReports {
   readonly #options: CallReportOptions;
+  readonly #tap: Tap;
   readonly #isLogged: boolean;
 
   constructor(options: CallReportOptions) {
     this.#options = options;
-    this.tap = options.tap;
+    this.#tap = options.tap;
     this.#isLogged = options.level !== 'off' && options.log.isLevelEnabled(options.level);
   }
 
-  sent({ client, call, to, since }: SentCall): WatchedCall {
-    return this.#watched(client, call, to, since, this.tap.isWatched ? this.#routed(client, call, to) : undefined);
+  /** Whether each call is reported, and not only those that fail. */
+  get reportsAll(): boolean {
+    return this.#tap.isWatched || this.#isLogged;
   }
+
+  /** Reports calls to watchers and to the log. */
+  readonly ofAll: CallWatcher = {
+    sent: ({ client, call, to, since }) => {
+      const tag = this.#tap.isWatched ? this.#routed(client, call, to) : undefined;
+      return tag === undefined && !this.#isLogged ? undefined : this.#watched(client, call, to, since, tag);
+    },
+    held: ({ client, call, to, since, event, more }) => {
+      const tag = this.#tap.isWatched ? this.#chosen(client, call, to) : undefined;
+      if (tag === undefined) return undefined;
+      this.#tap.tell(tag, 'session', event, { ...this.#about(client, call, to), ...more });
+      return this.#watched(client, call, to, since, tag);
+    },
+    continued: (tag, event, more) => this.#tap.tell(tag, 'session', event, more),
+  };
+
+  /** Puts calls that fail on the list of the last failures, and reports refusals. */
+  readonly ofFailures: CallWatcher = {
+    failed: ({ client, call, to, since }, outcome, tag) =>
+      this.#keep(call, this.#about(client, call, to), saidOf(call, outcome, since), tag),
+    refused: (client, requested, gatewayFault) => this.#refused(client, requested, gatewayFault),
+  };
 
   #watched(
     client: Requester,
@@ -41,17 +64,20 @@ export class CallReports implements CallWatcher {
     since: number,
     tag: string | undefined,
   ): WatchedCall {
-    const ended = (outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void => {
-      const isFailure = outcome !== 'cancelled' && (outcome.kind !== 'result' || outcome.result['isError'] === true);
-      if (tag === undefined && !this.#isLogged && !isFailure) return;
-      this.#ended(client, call, to, outcome, {
-        tag,
-        since,
-        isFailure,
-        characters: outcome !== 'cancelled' && outcome.kind === 'fault' ? 0 : characters,
-      });
+    const ended: WatchedCall['ended'] = (outcome, characters = 0) => {
+      const said = saidOf(call, outcome, since);
+      const bytes = outcome !== 'cancelled' && outcome.kind === 'fault' ? 0 : characters;
+      if (tag !== undefined)
+        this.#tap.tell(tag, 'session', 'settled', {
+          ...said,
+          bytes,
+          ...(isWhole(call) && outcome !== 'cancelled' && outcome.kind === 'result'
+            ? this.#tap.payload(tag, outcome.result)
+            : {}),
+        });
+      if (this.#isLogged) this.#log({ ...this.#about(client, call, to), ...said, bytes });
     };
-    return tag === undefined ? { ended } : new TappedCall(this.tap, tag, ended);
+    return tag === undefined ? { ended } : new TappedCall(this.#tap, tag, ended);
   }
 
   /** Reports that a call is about to be sent to a server. @returns its tag where it is watched. */
@@ -60,7 +86,7 @@ export class CallReports implements CallWatcher {
     call: ReportedCall,
     to: Pick<Destination, 'server' | 'tool' | 'params'>,
   ): string | undefined {
-    const { tap } = this;
+    const tap = this.#tap;
     const tag = this.#chosen(port, call, to);
     if (tag !== undefined)
       tap.tell(tag, 'session', 'routed', {
@@ -71,74 +97,23 @@ export class CallReports implements CallWatcher {
     return tag;
   }
 
-  held({ client, call, to, since, event, more }: HeldCall): WatchedCall | undefined {
-    if (!this.tap.isWatched) return undefined;
-    const tag = this.#chosen(client, call, to);
-    if (tag === undefined) return undefined;
-    this.tap.tell(tag, 'session', event, { ...this.#about(client, call, to), ...more });
-    return this.#watched(client, call, to, since, tag);
-  }
-
-  continued(tag: string, event: string, more: JsonObject): void {
-    this.tap.tell(tag, 'session', event, more);
-  }
-
   #chosen(
     { info, key }: Requester,
     { tap, stream }: ReportedCall,
     { server, tool }: Pick<Destination, 'server' | 'tool'>,
   ): string | undefined {
-    const tag = this.tap.chooseKnown(tap ?? stream.tap, { server, tool, client: info?.name, session: key });
+    const tag = this.#tap.chooseKnown(tap ?? stream.tap, { server, tool, client: info?.name, session: key });
     if (tag !== undefined) stream.watchedAs?.(tag);
     return tag;
   }
 
-  /** Reports the end of a call. @param since when it was sent, by `performance.now()`. @param characters length of the answer as JSON. */
-  #ended(
-    port: Requester,
-    call: ReportedCall,
-    to: Pick<Destination, 'server' | 'tool'>,
-    outcome: ExchangeOutcome | 'cancelled',
-    {
-      tag,
-      since,
-      isFailure,
-      characters = 0,
-    }: {
-      readonly tag: string | undefined;
-      readonly since: number;
-      readonly isFailure: boolean;
-      readonly characters?: number | undefined;
-    },
-  ): void {
-    // Where a rule redacts or a guardrail may change the answer, neither payload nor message of the server is shown here.
-    const isWhole = call.screen?.takesOut !== true;
-    const { problem, ...words } = wordsOf(outcome);
-    const said = {
-      ...words,
-      ...(isWhole && problem !== undefined ? { problem } : {}),
-      ms: Math.round((performance.now() - since) * 10) / 10,
-    };
-    if (tag !== undefined)
-      this.tap.tell(tag, 'session', 'settled', {
-        ...said,
-        bytes: characters,
-        ...(isWhole && outcome !== 'cancelled' && outcome.kind === 'result'
-          ? this.tap.payload(tag, outcome.result)
-          : {}),
-      });
-    const about = this.#isLogged || isFailure ? this.#about(port, call, to) : {};
-    if (isFailure) this.#keep(call, about, said, tag);
-    if (this.#isLogged) this.#log({ ...about, ...said, bytes: characters });
-  }
-
-  refused(client: Requester, { method, params, call }: Requested, { reason, message }: GatewayFault): void {
+  #refused(client: Requester, { method, params, call }: Requested, { reason, message }: GatewayFault): void {
     if (call === undefined) return;
     const { stream } = call;
     const said = { outcome: 'fault', reason, problem: printable(message, maxProblem), ms: 0 };
     const about = this.#about(client, { method, given: params }, undefined);
     const tag = call.tap ?? stream.tap;
-    if (tag !== undefined) this.tap.tell(tag, 'session', 'settled', { ...about, ...said });
+    if (tag !== undefined) this.#tap.tell(tag, 'session', 'settled', { ...about, ...said });
     this.#keep(call, about, said, tag);
     if (this.#isLogged) this.#log({ ...about, ...said });
   }
@@ -204,6 +179,21 @@ class TappedCall implements WatchedCall {
   withdrawn(): void {
     this.#tap.tell(this.tap, 'session', 'withdrawn');
   }
+}
+
+/** Whether the answer of a server may be shown outside the call: not if a rule redacts it or a guardrail may change it. */
+function isWhole({ screen }: ReportedCall): boolean {
+  return screen?.takesOut !== true;
+}
+
+/** The outcome of a call, in words. @param since when it was sent, by `performance.now()`. */
+function saidOf(call: ReportedCall, outcome: ExchangeOutcome | 'cancelled', since: number): JsonObject {
+  const { problem, ...words } = wordsOf(outcome);
+  return {
+    ...words,
+    ...(isWhole(call) && problem !== undefined ? { problem } : {}),
+    ms: Math.round((performance.now() - since) * 10) / 10,
+  };
 }
 
 function wordsOf(outcome: ExchangeOutcome | 'cancelled'): JsonObject {

@@ -12,8 +12,24 @@ export interface ReportsOptions {
   readonly config: { readonly log: { readonly calls: CallReportOptions['level'] } };
 }
 
-export function reports({ tap = noTap(), failures = new Failures(), log, config }: ReportsOptions): SessionFeature {
-  return { name: 'reports', watchers: [new CallReports({ tap, failures, log, level: config.log.calls })] };
+export function reports({
+  tap = noTap(),
+  failures = new Failures(),
+  log,
+  config,
+}: ReportsOptions): readonly SessionFeature[] {
+  const calls = new CallReports({ tap, failures, log, level: config.log.calls });
+  return [
+    { name: 'failures', watchers: [calls.ofFailures] },
+    {
+      name: 'taps',
+      get isOn() {
+        return calls.reportsAll;
+      },
+      watchers: [calls.ofAll],
+      start: ({ changed }) => tap.whenTurned(changed),
+    },
+  ];
 }
 
 function noTap(): Tap {

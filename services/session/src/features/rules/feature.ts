@@ -4,6 +4,7 @@ import type { Config } from '@omnibus/config';
 import type { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import { mayKnowCallers } from '../../call/client-of.ts';
 import type { Compiled, FeatureStart, SessionFeature } from '../../feature.ts';
 import { OutsideChecks } from '../guardrails/outside.ts';
 import { AccessRules } from './access.ts';
@@ -27,13 +28,23 @@ export function rules({ config, bus, wheel, log, metrics, proofs }: RulesOptions
   });
   const access = new AccessRules({ log, metrics, proofs, limits: new CredentialLimits(config), outside });
   access.set(config, compiled.policy, compiled.guardrails);
+  const mayKnow = mayKnowCallers(config, proofs);
+  const rule = ({ policy, guardrails }: Compiled): boolean =>
+    mayKnow || policy !== undefined || guardrails !== undefined;
+  let isOn = rule(compiled);
   return {
     name: 'rules',
+    get isOn() {
+      return isOn;
+    },
     access,
     start: (parts) => {
       started = parts;
     },
-    apply: (next, { policy, guardrails }) => access.set(next, policy, guardrails),
+    apply: (next, of) => {
+      isOn = rule(of);
+      access.set(next, of.policy, of.guardrails);
+    },
     stop: () => outside.stop(),
   };
 }
