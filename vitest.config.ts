@@ -20,6 +20,12 @@ const leftOut =
 /** Most of the time of a system test goes by while processes start and time limits pass, so several files are run at once. */
 const system = { testTimeout: 120_000, hookTimeout: 180_000 };
 
+/**
+ * Files that run one after the other in the same worker share what they import, since loading it takes more processor time than most of them. A file that leaves
+ * something behind for the next one fails.
+ */
+const shared = { isolate: false, setupFiles: [join(import.meta.dirname, 'scripts/leaves-nothing.mjs')] };
+
 /** System tests that take minutes: they begin first, so that the run does not end with one of them alone on the machine. */
 const longest = [
   'direct/direct',
@@ -67,6 +73,7 @@ export default defineConfig({
         extends: true,
         // They wait for sockets and short timers most of their time.
         test: {
+          ...shared,
           name: 'unit',
           include: ['{packages,services}/**/src/**/*.test.ts'],
           testTimeout: 60_000,
@@ -77,6 +84,7 @@ export default defineConfig({
         extends: true,
         test: {
           ...system,
+          ...shared,
           name: 'system',
           include: ['test/**/*.test.ts'],
           exclude: [...alone, ...leftOut],

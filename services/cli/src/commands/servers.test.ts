@@ -7,6 +7,8 @@ import { addServer, type AddServerOptions } from './servers.ts';
 let folder: string;
 let said: string;
 beforeEach(() => {
+  // A command that fails ends its process after a second.
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
   folder = mkdtempSync(join(tmpdir(), 'omnibus-add-'));
   said = '';
   for (const stream of [process.stdout, process.stderr])
@@ -17,6 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.restoreAllMocks();
+  vi.useRealTimers();
   process.exitCode = undefined;
   rmSync(folder, { recursive: true });
 });

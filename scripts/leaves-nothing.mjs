@@ -1,0 +1,18 @@
+/** Runs before each file of tests: a file fails that leaves something behind which the next file in its worker would meet. */
+import { afterAll, vi } from 'vitest';
+
+const environment = { ...process.env };
+const folder = process.cwd();
+
+// Registered before those of the file, so that it runs after them.
+afterAll(() => {
+  const left = [
+    ...(vi.isFakeTimers() ? ['a clock that is turned'] : []),
+    ...(process.cwd() === folder ? [] : ['another working directory']),
+    ...(process.exitCode === undefined ? [] : ['an exit status']),
+    ...[...new Set([...Object.keys(environment), ...Object.keys(process.env)])]
+      .filter((name) => process.env[name] !== environment[name])
+      .map((name) => `the variable ${name}`),
+  ];
+  if (left.length > 0) throw new Error(`this file leaves behind for the next one: ${left.join(', ')}`);
+});
