@@ -84,7 +84,7 @@ it('the plain manifests are ones that Kubernetes takes, and their configuration 
   );
 });
 
-it('only edges and session workers are given the sealing key, only edges the digests of API keys, and no manifest holds any', async () => {
+it('only edges and session workers get the sealing key, only edges the digests of API keys, and no manifest holds any', async () => {
   const manifests = read(await readFile(join(plain, 'omnibus.yaml'), 'utf8'));
   expect(manifests.filter(({ kind }) => kind === 'Secret')).toEqual([]);
   const given = manifests.filter(

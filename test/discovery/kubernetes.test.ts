@@ -88,7 +88,7 @@ it('what cannot be a server is said in its status, and takes nothing from the ga
   expect(await client.untilTools((names) => names.length > 0)).toEqual(['own_one__own']);
 });
 
-it('an object may pin the definitions of its server, leave tools out, and say whose tenants its server and its profile are for', async () => {
+it('an object may pin the definitions of its server, leave tools out, and name the tenants of its server and profile', async () => {
   await using api = await KubernetesApi.start();
   await using wiki = await Upstream.start({ tools: [tool('read'), tool('secret_write')] });
   await using ofOthers = await Upstream.start({ tools: [tool('other')] });

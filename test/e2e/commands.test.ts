@@ -364,7 +364,7 @@ describe('files', () => {
     await rm(join(folder, '.cursor'), { recursive: true });
   });
 
-  it('a file that cannot be taken over does not keep the others from being imported', async () => {
+  it('a file that cannot be imported does not prevent the import of others', async () => {
     await mkdir(join(folder, '.gemini'));
     await writeFile(join(folder, '.gemini/settings.json'), '{ "mcpServers": {');
     await writeFile(join(folder, '.mcp.json'), JSON.stringify({ mcpServers: { a: { command: 'a' } } }));

@@ -81,7 +81,7 @@ it(
   },
 );
 
-it('a file of a client, which a repository may have, is asked about at first; --yes agrees, and --no-input asks nothing', async () => {
+it('a file of a client, which a repository may have, needs an approval at first; --yes approves it, and --no-input asks nothing', async () => {
   const file = await write('.mcp.json', { one: entry() });
   const [refused, unasked] = await Promise.all([
     serveAt(file, [[/Start it\? \[y\/N\]/, '\r']]),
@@ -123,7 +123,7 @@ it('with the digest that check prints, that is started and nothing else, also by
     expect([status, stderr]).toEqual([78, expect.stringContaining('now start something else')]);
 });
 
-it('check warns of what is not pinned where definitions are, and add and import show what is started, with warnings', async () => {
+it('check warns of unpinned versions where definitions are pinned, and add and import show the programs to start, with warnings', async () => {
   const file = await write('mine.json', {
     one: { command: 'npx', args: ['-y', 'server'], definitions: 'pin', disabled: false },
     two: { command: 'npx', args: ['-y', 'server@1.0.0'], definitions: 'pin' },

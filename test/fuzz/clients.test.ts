@@ -83,7 +83,7 @@ function idOf(iteration: number): number {
 }
 
 it.each(shapes)(
-  'mutated messages of clients get a result or an error from the table, and nobody else notices: %s',
+  'mutated messages of clients get a result or an error from the table, and no other client notices: %s',
   { timeout: testMs },
   async (shape) => {
     await using legacy = await HonestHttpServer.start('2025-11-25');

@@ -31,7 +31,7 @@ const clients = 8;
 const window = 12;
 
 it.each(shapes)(
-  'whatever servers say, each request gets one answer, and nobody else notices: %s',
+  'whatever servers send, each request gets one answer, and no other client notices: %s',
   { timeout: testMs },
   async (shape) => {
     await using stack = new AsyncDisposableStack();

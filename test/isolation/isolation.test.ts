@@ -240,7 +240,7 @@ describe.each(
   }
 
   it(
-    'no byte of one reaches another, and what everybody may do succeeds for everybody',
+    'no byte of one reaches another, and permitted requests succeed for all',
     { timeout: shrinkMs + 180_000 },
     async () => {
       await fc.assert(

@@ -88,7 +88,7 @@ describe('consent, when the worker that holds the session is replaced', () => {
     return { stopped };
   }
 
-  it('is never taken for another action: what was asked before a takeover does not answer what is asked after it', async () => {
+  it('is never used for another action: an answer from before a takeover does not answer a question after it', async () => {
     using client = await openAsked(gateway.url);
     const { question: newsletter } = await askedBy(client, 'newsletter');
     await replaceWorker('SIGKILL');
@@ -103,7 +103,7 @@ describe('consent, when the worker that holds the session is replaced', () => {
     expect(JSON.stringify(message)).not.toContain('accept');
   });
 
-  it('that is given in the moment in which a worker begins to leave reaches the call that asked for it', async () => {
+  it('that comes in the moment in which a worker begins to leave reaches the call that asked for it', async () => {
     using client = await openAsked(gateway.url);
     for (const say of ['first', 'second', 'third']) {
       const { question, stream } = await askedBy(client, say);
@@ -180,7 +180,7 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
     return caller;
   }
 
-  it('what a server asks on its standing stream reaches the session it asks, not the one that happens to have a call in flight', async () => {
+  it("a question on a server's standing stream reaches the session it is for, not the one that happens to have a call in flight", async () => {
     const endpoint = await endpointOf('asking', 'later');
     const [asker, busy] = [await open(formsOnly, endpoint), await open(formsOnly, endpoint)];
     const busyId = busy.newId();
@@ -222,7 +222,7 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
     expect(both.map((answer) => answer.includes('the file in'))).toEqual([true, false, false, true]);
   });
 
-  it('log messages of two calls in flight at a shared program reach nobody else, and those of a call that is alone reach its client', async () => {
+  it('log messages of two calls in flight at a shared program reach no other client, and those of a call that is alone reach its client', async () => {
     const endpoint = await endpointOf('pipe', 'talk');
     const callers = await Promise.all([1, 2, 3].map(() => open(plainKind, endpoint)));
     const talk = (caller: Caller, marker: string) =>
@@ -238,7 +238,7 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
     expect(callers.flatMap((caller) => caller.foreign())).toEqual([]);
   });
 
-  it('a resource that one session subscribed to is told of to that session', async () => {
+  it('updates of a resource go to the session that subscribed to it', async () => {
     const endpoint = await endpointOf('touched', 'touch');
     const callers = await Promise.all(
       [plainKind, plainKind, askable, { ...plainKind, wire: 'ws' } as const].map((kind) => open(kind, endpoint)),
@@ -259,7 +259,7 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
     expect(callers.flatMap((caller) => caller.foreign())).toEqual([]);
   });
 
-  it("a question of one task is answered by whoever holds that task, under no other task's name", async () => {
+  it("a question of one task is answered by the owner of that task, under no other task's name", async () => {
     const endpoint = await endpointOf('era', 'task');
     using alice = new ModernClient(endpoint, withTasks);
     using bob = new ModernClient(endpoint, withTasks);

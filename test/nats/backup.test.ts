@@ -105,7 +105,7 @@ describe('what is lost and restored', () => {
     return client;
   };
 
-  it('of NATS, by snapshots of JetStream as `nats account backup` makes them, with users who may do nothing else: pins, vault, sign-ins, blocks, quotas, audit', async () => {
+  it('of NATS, by snapshots of JetStream as `nats account backup` makes them, with users that have no other rights: pins, vault, sign-ins, blocks, quotas, audit', async () => {
     const usersFile = join(folder, 'users.yaml');
     expect(await manageUsers(usersFile, password, 'add', 'ben')).toBe(0);
     const gateway = await start('nats', { server: { users: { file: usersFile } } });

@@ -28,7 +28,7 @@ async function readiness(part: RunningProcess): Promise<string> {
 }
 
 describe.each(Object.entries(users))('at a NATS %s', (_which, settings) => {
-  it('a gateway whose store was lost says what is missing, has it again, and then survives a session worker', async () => {
+  it('a gateway that lost its store names the missing parts, restores them, and then survives the loss of a session worker', async () => {
     await using stack = new AsyncDisposableStack();
     const nats = stack.use(await startNatsProgram(settings));
     const hasUsers = settings !== '';

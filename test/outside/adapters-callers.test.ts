@@ -256,7 +256,7 @@ describe('callers at one server', () => {
     await expect.poll(() => childrenOf(gateway.backend.pid)).toBeLessThanOrEqual(before);
   });
 
-  it('a server that constantly announces changed lists is asked for them at intervals', async () => {
+  it('a server that constantly announces changed lists gets requests for them at intervals', async () => {
     using client = await RawClient.open(gateway.url);
     const before = Number(contentOf(await client.callTool('pipe__lists')));
     for (let storm = 0; storm < 3; storm += 1) await client.callTool('pipe__change', { times: 4_000 });

@@ -109,7 +109,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-it('every process authenticates callers of its admin port, and each role may do only what it is for; health needs no authentication', async () => {
+it('every process authenticates callers of its admin port, and each role has only its own rights; health needs no authentication', async () => {
   for (const port of ports) {
     for (const path of ['/healthz', '/readyz']) expect((await ask(port, path)).status).toBe(200);
     for (const path of ['/status', '/metrics', '/api/v1/whoami', '/api/v1/keys'])

@@ -92,7 +92,7 @@ describe('tasks of programs of two backend workers', () => {
     }
   });
 
-  it('a task whose program has ended is lost, and a task with the same id in the restarted program is not mistaken for it', async () => {
+  it('a task whose program has ended is lost, and a task with the same id in the restarted program is not confused with it', async () => {
     using session = await RawClient.open(gateway.url);
     const old = taskOf(await create(session, 'm-ended-1'));
     const notes = (await readFile(join(folder, 'notes'), 'utf8'))
@@ -111,7 +111,7 @@ describe('tasks of programs of two backend workers', () => {
     }
   });
 
-  it('a request for a task whose worker is gone is answered that it is lost, and never with another task of the same id', async () => {
+  it('a request for a task whose worker is gone gets task.lost, and never another task of the same id', async () => {
     using client = new ModernClient(gateway.url, tasks);
     const ids = await Promise.all(
       many.map(async (index) => taskOf(await client.call('newer__job', { arguments: { marker: `m-lost-${index}` } }))),

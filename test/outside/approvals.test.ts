@@ -262,7 +262,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     ]);
   });
 
-  it('shows and decides calls over the API of every process with the sealing key, for those who may, and tells the others why not', async () => {
+  it('shows and decides calls over the API of every process with the sealing key, for permitted callers, and tells the others the reason', async () => {
     using hers = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
     using his = new ModernClient(gateway.url, {}, keys.headersOf('both'));
     const ports = shape === 'nats' ? [gateway.edge, gateway.processes[1] as typeof gateway.edge] : [gateway.edge];

@@ -186,7 +186,7 @@ describe.each(shapes)('%s', (shape) => {
       }
     },
 
-    async 'the ids of what she was asked, and of her request'() {
+    async 'the ids of her questions, and of her request'() {
       const marker = newMarker();
       const stream = await EventReader.open(gateway.url, ann.session as string, {
         body: callOf('hers', 'web__ask', { marker, what: 'form' }),

@@ -66,7 +66,7 @@ async function verified(): Promise<{ readonly status: number; readonly said: str
   return { status, said: running.output() };
 }
 
-it('calls go on, what the ring has no place for is counted, logged and named as a gap, and the rest is written when there is room', async () => {
+it('calls continue, records beyond the ring are counted, logged and named as a gap, and the rest is written when there is room', async () => {
   const calls = 250;
   {
     await using gateway = await started({ ring: 100 });
@@ -109,7 +109,7 @@ it('calls go on, what the ring has no place for is counted, logged and named as 
   ]).toEqual([7, ...gaps]);
 });
 
-it('with strict, what is not read-only is refused and not executed as long as nothing can be recorded, and nothing is missing afterwards', async () => {
+it('with strict, calls that are not read-only are refused and not executed while nothing can be recorded, and no record is missing afterwards', async () => {
   {
     await using gateway = await started({ strict: true, strictWait: '3s' });
     using client = await RawClient.open(gateway.url);

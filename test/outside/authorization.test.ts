@@ -199,7 +199,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     'javascript:alert(1)',
     'http://127.0.0.1/callback/../x',
     'http://127.0.0.1/callback#x',
-  ])('nobody is sent to %s, which the client has not registered: a page says so', async (redirect) => {
+  ])('no user is sent to %s, which the client has not registered: a page says so', async (redirect) => {
     const client = await OAuthClient.register(issuer, { redirect_uris: ['http://127.0.0.1/callback'] });
     const response = await fetch(client.authorizeUrl({ redirect_uri: redirect }), {
       redirect: 'manual',
@@ -328,7 +328,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     expect(await statusWith(tokens)).toBe(200);
   });
 
-  it('only the browser that was asked can answer, and not from a page of another origin', async () => {
+  it('only the browser with the question can answer, and not from a page of another origin', async () => {
     const client = await OAuthClient.register(issuer);
     const [ann, bob] = [new Browser(), new Browser()];
     const page = await ann.submit(
@@ -387,7 +387,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     ).toContain('code=');
   });
 
-  it('a user who is removed while the gateway runs loses tokens, streams, refreshing and signing in at every edge, and others are not affected', async () => {
+  it('a user removed while the gateway runs loses tokens, streams, refreshing and signing in at every edge, and others are not affected', async () => {
     const client = await OAuthClient.register(issuer);
     const browser = new Browser();
     const tokens = await client.signIn(browser, 'carol', password);

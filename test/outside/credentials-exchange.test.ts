@@ -155,7 +155,7 @@ describe.each(shapesOfLane)('%s,', (shape) => {
     expect(exchanges.length - before).toBe(1);
   });
 
-  it('a user who has signed in at the gateway is called for by an assertion of his identity provider', async () => {
+  it("calls for a user signed in at the gateway use an assertion of the user's identity provider", async () => {
     const signedIn = await new OAuthClient(front.url, 'test').signIn(new Browser(), '', '');
     using una = await RawClient.open(gateway.url, revision, bearer(signedIn));
     expect(await una.untilTools((names) => names.includes('mail__only_una'))).toContain('mail__whose');

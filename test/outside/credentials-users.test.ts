@@ -98,7 +98,7 @@ describe.each(shapesOfLane)('%s,', (shape) => {
     ]);
   });
 
-  it('a user who signs in at an address that was given to another has given no access until telling the code', async () => {
+  it('a sign-in at an address of another caller gives no access until that caller enters the code', async () => {
     const { old } = of('ben');
     const address = addressIn(await old.callTool('old__connect'));
     // Ann opens the address that Ben has sent her, and signs in.

@@ -281,7 +281,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
   );
 
   it.each(['hooked', 'judged', 'open'])(
-    '%s: whoever is slow, wrong or huge, or breaks the shape of a message, has failed, and the guardrail says what that means',
+    '%s: a slow, invalid or oversized verdict, or one that breaks the shape of a message, counts as a failure, and the guardrail decides on its effect',
     async (name) => {
       using old = await RawClient.open(gateway.url);
       const isOpen = name === 'open';
@@ -302,7 +302,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
   );
 
   it.each(['hooked', 'judged', 'open'])(
-    '%s: whoever dies in the middle, redirects, answers byte by byte, with another status or other types, has failed, and is counted',
+    '%s: a verdict that breaks off, redirects, comes byte by byte, or has another status or other types, counts as a failure',
     async (name) => {
       using old = await RawClient.open(gateway.url);
       const isOpen = name === 'open';
@@ -334,7 +334,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     },
   );
 
-  it('a message that nobody can look at does not pass unless the guardrail says so, and a client may cancel what is looked at', async () => {
+  it('a message without a verdict does not pass unless the guardrail says so, and a client may cancel a call that waits for one', async () => {
     using old = await RawClient.open(gateway.url);
     const before = work.calls.values.length;
     expect(reasonOf(await old.callTool('dead'))).toBe('guardrail.unavailable');

@@ -62,7 +62,7 @@ describe('a gateway that may keep little', () => {
     expect(await measure('omnibus_kept_bytes')).toBe(0);
   });
 
-  it('refuses a client that declares megabytes, names what is too large, and keeps nothing of it', async () => {
+  it('refuses a client that declares megabytes, names the part that is too large, and stores nothing of it', async () => {
     const before = await measure('omnibus_session_bytes');
     for (let count = 0; count < 4; count += 1) {
       const { last, session } = await initialize({ experimental: { padding: 'x'.repeat(2 * mebibyte) } });
@@ -107,7 +107,7 @@ describe('a gateway that may keep little', () => {
 });
 
 describe('sessions that were opened and never confirmed', () => {
-  it('end sooner than others, and take the place of nobody', async () => {
+  it('end sooner than others, and displace no other', async () => {
     await using gateway = await startGateway(
       'embedded',
       { timeouts: { unusedSession: '1m' }, mcpServers: {} },

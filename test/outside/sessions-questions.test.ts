@@ -109,7 +109,7 @@ describe('questions to clients, with session workers that come and go', () => {
     expect(said).not.toContain('newsletter');
   });
 
-  it('SIGTERM: what a user answers while workers are replaced reaches the call that asked, round after round', async () => {
+  it("SIGTERM: a user's answer while workers are replaced reaches its call, round after round", async () => {
     const clients = await Promise.all(Array.from({ length: 6 }, () => openClient()));
     for (let round = 0; round < 3; round += 1) {
       const calls = await Promise.all(

@@ -216,7 +216,7 @@ it('the metadata of a client come from its document, which is fetched only from 
   documents.close();
 });
 
-it('the tokens of a user who was signed out at the other provider are not refreshed, and end', async () => {
+it('the tokens of a user signed out at the other provider are not refreshed, and end', async () => {
   const client = await OAuthClient.register(own.front.url, { redirect_uris: [answers.url] });
   const arrived = answers.next();
   await walker.visit(new URL(client.authorizeUrl({ redirect_uri: answers.url })));

@@ -141,7 +141,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
   );
 
   it.each(['2025-11-25', '2026-07-28'])(
-    'a client of %s whose key is for some tools alone finds those of its tenant, and no other tool is there',
+    'a client of %s with a key for some tools finds those of its tenant, and no other tool',
     async (revision) => {
       const modern = new ModernClient(gateway.url);
       using session =
@@ -215,7 +215,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     for (const path of ['/api/v1/keys', '/api/v1/blocks']) expect((await ask(admin, path)).status).toBe(403);
   });
 
-  it('a quota holds over all session workers, says when it begins anew, and counts only what was executed', async () => {
+  it('a quota holds over all session workers, says when it resets, and counts only executed calls', async () => {
     if (shape === 'nats') await gateway.startPart('session');
     const modern = new ModernClient(gateway.url);
     const call = (name = 'act-common'): Promise<Answer> =>

@@ -115,7 +115,7 @@ it('loses nothing when a sink is down and comes back, and says when it works aga
   expect(verify(shaky.lines).findings).toEqual([]);
 });
 
-it('counts what a full ring had no place for, in the chain, and goes on with it', async () => {
+it('counts the records that a full ring dropped, in the chain, and continues it', async () => {
   const sink = new SinkUnderTest();
   sink.hold();
   const { trail, counted } = trailUnderTest([{ sink, isOptional: false }], { ring: 200 });

@@ -44,7 +44,7 @@ describe('a list of a server', () => {
     expect(repaired.rejected).toEqual([{ kind: 'tools', name: 'array', problem }]);
   });
 
-  it('loses entries that are too long, too deep or have names nobody can read, with a reason', async () => {
+  it('loses entries that are too long, too deep or have unreadable names, with a reason', async () => {
     let deep: object = {};
     for (let level = 0; level < 20_000; level += 1) deep = { deep };
     const { entries, rejected } = await check([
@@ -61,7 +61,7 @@ describe('a list of a server', () => {
     ]);
   });
 
-  it('ends at its bounds, and what is said of what was left out is bounded too', async () => {
+  it('ends at its bounds, and the report of left out entries is bounded too', async () => {
     const many = await check(Array.from({ length: 101 }, (_, index) => tool(String(index))));
     expect(many.rejected).toEqual([{ kind: 'tools', problem: 'only the first 100 of 101 are kept' }]);
     const long = await check(

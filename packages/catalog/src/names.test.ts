@@ -62,7 +62,7 @@ describe('public names', () => {
   });
 
   it(
-    'are one for each of 10,000 tools whose names begin alike and hold what no name may, in reasonable time',
+    'are distinct for 10,000 tools whose names begin alike and have forbidden characters, in reasonable time',
     { timeout: 60_000 },
     () => {
       const began = Date.now();

@@ -204,7 +204,7 @@ describe('a view', () => {
     expect(view.problems.every(({ server }) => server === 'bad')).toBe(true);
   });
 
-  it('leaves a record out that is none, whoever wrote it', () => {
+  it('leaves an invalid record out, whichever process wrote it', () => {
     const good = record('good', { tools: [tool('x')] });
     for (const broken of [
       {},
@@ -222,7 +222,7 @@ describe('a view', () => {
     }
   });
 
-  it('shows what a server says of its entries as it is, whatever its type, where nothing is computed from it', () => {
+  it("shows the members of a server's entries unchanged, whatever their type, if nothing is computed from them", () => {
     const odd = {
       name: 'odd',
       inputSchema: { type: 7, properties: [], required: 'x' },
@@ -292,7 +292,7 @@ describe('a view', () => {
     expect((view.instructions() as string).length).toBeLessThan(17_000);
   });
 
-  it('takes tools away that a profile takes away, also those whose names begin with a dot', () => {
+  it('removes tools that a profile excludes, also those whose names begin with a dot', () => {
     const view = new View(
       definition(['a'], { tools: ['!a/*'] }),
       catalog(record('a', { tools: [tool('.hidden'), tool('plain')] })),

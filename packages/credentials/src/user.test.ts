@@ -138,7 +138,7 @@ it('who has revoked what he allowed is shown as nobody, and asked to sign in aga
   expect(await replica().ask()).toEqual({});
 });
 
-it("a server that trusts another issuer by now is shown nothing of the one before, and that one's refresh token goes nowhere", async () => {
+it('a server that now trusts another issuer gets no token of the earlier one, and the refresh token of that one goes nowhere', async () => {
   const { strict, replica } = await ground(Date.now() + 3_600_000);
   strict.trusted = 'https://other.example';
   const one = replica();

@@ -280,7 +280,7 @@ it.each([
   ['expiry', { expires: '2020-01-01' }],
   ['expiry in future', { expires: '2199-01-01' }],
 ])(
-  'a key whose %s were changed keeps nothing open on its former terms; with a note or other groups it does',
+  'a key with changed %s leaves nothing open on its former terms; with a note or other groups it does',
   async (_what, changes) => {
     const { key, record } = newKey({ subject: 'ann', groups: [] });
     const known = await open(record);

@@ -65,7 +65,7 @@ it.each<[string, object, RegExp]>([
     /names nobody: it has no claim "sub"/,
   ],
 ])(
-  'an opaque token whose issuer says %s is not taken for one of its program, which others use too',
+  'an opaque token whose issuer says %s does not identify its program, which others use too',
   async (_what, says, expected) => {
     issuer.opaque.set('odd', { active: true, aud: audience, ...says });
     expect(await problemOf('odd')).toMatch(expected);
@@ -97,7 +97,7 @@ it('an opaque token may have dots', async () => {
   expect(await problemOf(await signed({ iss: 'https://evil.example' }))).toMatch(/its issuer is https/);
 });
 
-it('when an issuer cannot be asked, its operator is told why, once, and the caller nothing of its answer', async () => {
+it('when an issuer does not answer, the log has the reason, once, and the caller gets nothing of its answer', async () => {
   issuer.isBroken = true;
   for (const token of ['one', 'two', 'three'])
     expect(await problemOf(token)).toBe(`auth.unavailable: ${issuer.issuer} cannot be asked about tokens now`);

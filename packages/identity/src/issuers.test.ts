@@ -216,7 +216,7 @@ describe.each([
   ],
   ['of an actor without a name', () => signed({ act: {} }), /not who/],
 ])('a token %s', (_what, make, why) => {
-  it('proves nobody, and what is said of it does not repeat it', async () => {
+  it('proves no identity, and messages about it do not repeat it', async () => {
     const token = await make();
     const problem = await problemOf(token);
     expect(problem).toMatch(/^auth\.invalid: /);
@@ -297,7 +297,7 @@ it('an issuer that leads elsewhere is not followed there', async () => {
   expect(other.asked).toEqual([]);
 });
 
-it('the same name in two tenants is two callers, and who does not say his tenant is nobody', async () => {
+it('the same name in two tenants is two callers, and a token without a tenant is invalid', async () => {
   await open({
     issuers: [
       { issuer: issuer.issuer, subject: 'sub', groups: 'groups', tenant: 'tid', algorithms, tokenType: 'auto' },
@@ -430,7 +430,7 @@ describe('a proxy that has signed its users in', () => {
     }),
   );
 
-  it('is believed from its own addresses, and nobody else is', () => {
+  it('is believed from its own addresses, and no other sender is', () => {
     const forged = { 'x-forwarded-user': 'ann', 'x-forwarded-for': '10.0.0.1', forwarded: 'for=10.0.0.1' };
     expect([from('10.1.2.3', forged), from('::ffff:10.1.2.3', forged), from('::1', forged)]).toEqual([
       'ann',

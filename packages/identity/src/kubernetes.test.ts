@@ -175,7 +175,7 @@ describe('a token of a service account', () => {
     expect(api.reviews).toEqual([]);
   });
 
-  it('is neither good nor bad while the API server cannot be asked, and its operator is told why, once for many', async () => {
+  it('is neither valid nor invalid while the API server does not answer, and the log has the reason, once for many', async () => {
     const unasked = {
       fault: { reason: 'auth.unavailable', message: 'the API server of the cluster cannot be asked about tokens now' },
     };

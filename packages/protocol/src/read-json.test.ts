@@ -91,7 +91,7 @@ describe('a message from outside', () => {
     expect(read(Buffer.from('{"a":1}', 'utf16le'))).toMatchObject({ reason: 'message.not_json' });
   });
 
-  it('that is no JSON is answered with what was wrong and where, and none of its words', () => {
+  it('that is not JSON is answered with the problem and its position, and none of its text', () => {
     const problem = (text: string) => read(text);
     expect(problem('{"ä":"secret",}')).toMatchObject({
       problem: 'the message is not JSON: Expected double-quoted property name at byte 15',

@@ -32,7 +32,7 @@ function start(format: 'json' | 'pretty', lines: number): ChildProcess {
 const limit = { timeout: 45_000 };
 
 it.each(['json', 'pretty'] as const)(
-  'a process whose log nobody reads any more ends when it is told to: %s',
+  'a process without a reader of its log still stops on a signal: %s',
   limit,
   async (format) => {
     const child = start(format, 3);

@@ -246,7 +246,7 @@ it('a program that asks every five seconds is never told to slow down, and whoev
   expect(take('other', '198.51.100.1')).toBe(true);
 });
 
-it('whoever has another password signs in anew with every browser, and so does who takes all back', async () => {
+it('a user with a new password must sign in again with every browser, and so must one who withdraws all consents', async () => {
   const [one, other] = [new Browser(), new Browser()];
   const signIn = async (browser: Browser, said: string): Promise<Page> =>
     browser.submit(await browser.open('/account'), '/login', { name: 'ann', password: said });

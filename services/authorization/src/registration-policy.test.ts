@@ -89,7 +89,7 @@ it('open: whoever asks', async () => {
   expect(await metadataOf(url)).toMatchObject({ registration_endpoint: `${url}/register` });
 });
 
-it('token: who has it, and nobody without or with another', async () => {
+it('token: clients that have it, and none without or with another', async () => {
   const url = await serve('token');
   for (const wrong of [
     undefined,
@@ -109,7 +109,7 @@ it('token: who has it, and nobody without or with another', async () => {
   expect(await metadataOf(url)).toMatchObject({ registration_endpoint: `${url}/register` });
 });
 
-it('off: nobody, which the metadata say; clients that are listed are served', async () => {
+it('off: no client, as the metadata say; listed clients are served', async () => {
   const url = await serve('off');
   for (const given of [undefined, `Bearer ${registrationToken}`]) expect((await register(url, given)).status).toBe(404);
   expect(await metadataOf(url)).not.toHaveProperty('registration_endpoint');

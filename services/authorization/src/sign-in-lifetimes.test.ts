@@ -158,7 +158,7 @@ const isRevoked = ({ tokens }: SignedIn): boolean => {
 const isSignedIn = async ({ cookies }: SignedIn): Promise<boolean> =>
   (await visit(cookies, '/account')).includes('Signed in as');
 
-it('what they had allowed is revoked at the start, their browsers have to sign in again, and others are not affected', async () => {
+it('their consents are revoked at the start, their browsers must sign in again, and others are not affected', async () => {
   const [ann, ben, carl] = [await signIn('ann'), await signIn('ben'), await signIn('carl')];
   await authorization.close();
   vi.setSystemTime(Date.now() + 60_000);
@@ -175,7 +175,7 @@ it('what they had allowed is revoked at the start, their browsers have to sign i
   expect([await isSignedIn(ann), await isSignedIn(ben), await isSignedIn(carl)]).toEqual([false, false, true]);
 });
 
-it('a user who gets the name of a removed one is another caller, and gets nothing of him whatever the clocks say', async () => {
+it('a user with the name of a removed one is another caller, and gets nothing of the old one, whatever the clocks say', async () => {
   await authorization.close();
   const created = new Date(Date.now() - 3_600_000).toISOString();
   const [first, second] = [

@@ -108,7 +108,7 @@ it.each(['/authorize/none', '/authorize/..%2f', '/authorize//x', '/authorize/a/b
   },
 );
 
-it('an address or form that is longer than any program needs is refused in words, and nothing of it is kept', async () => {
+it('an address or form that is longer than any program needs is refused in words, and nothing of it is stored', async () => {
   const before = await keysOf('short');
   const long = `${authorize}&state=${'x'.repeat(8_192)}`;
   for (const method of ['GET', 'HEAD']) expect((await ask(long, { method })).status).toBe(414);
@@ -157,7 +157,7 @@ it('where it is, no header says', async () => {
   });
 });
 
-it('what is kept of those who are not signed in stands with what ends soon, and pushes no user out', async () => {
+it('records of strangers are stored with short-lived ones, and displace no user', async () => {
   const page = await ask('/device');
   expect(page.headers.getSetCookie().join(' ')).toContain('omnibus-session=');
   expect([(await keysOf('short')) > 0, await keysOf('long')]).toEqual([true, 0]);
@@ -184,7 +184,7 @@ it('a form for a code that comes without the page that it is on leads back to th
 });
 
 it.each(['/token', '/revoke'])(
-  'whoever names documents of clients at %s has only so many fetched, and others theirs as before',
+  'requests for documents of clients at %s are bounded for one caller, and do not affect others',
   async (path) => {
     const saidOf = async (name: string): Promise<unknown> =>
       (

@@ -144,7 +144,7 @@ beforeEach(async () => {
 /** Advances the clock by more than the shortest time between two questions to the provider. */
 const pass = (): void => void vi.setSystemTime(Date.now() + 1_500);
 
-it('whoever is signed out at the provider signs in there again, and gets nothing more by a browser that is signed in here', async () => {
+it('a user signed out at the provider must sign in there again, and gets nothing more by a browser that is signed in here', async () => {
   const browser = new Browser();
   expect(claimsOf(await browser.tokens())).toMatchObject({ sub: `${provider.issuer}|una` });
   provider.isSignedOut = true;
@@ -177,7 +177,7 @@ it('the page with what he has allowed is shown to nobody whom the provider has s
   expect(browser.signIns).toBe(signIns + 1);
 });
 
-it('whoever belongs to another tenant by now, or to none, is refreshed no more as one of the first', async () => {
+it('tokens of a user who moved to another tenant, or to none, are no longer refreshed', async () => {
   for (const org of ['rival', undefined]) {
     provider.claims = { sub: 'una', org: 'acme', sid: 'session-1' };
     const first = await new Browser().tokens();

@@ -133,7 +133,7 @@ it('a worker that is gone while a look goes on is looked at once more', async ()
   expect(forgotten).toEqual([orphan]);
 });
 
-it('what is kept for a session whose worker is gone and that nobody takes over is given up, and nothing before that', async () => {
+it('state for a session whose worker is gone, and that no worker takes over, is released, and nothing before that', async () => {
   const [alive, dead] = [await new SessionWorker().start(), await new SessionWorker().start()];
   const [orphan, other] = [newRequestKey(), newRequestKey()];
   for (const key of [orphan, other]) kept.add(key);

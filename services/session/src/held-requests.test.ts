@@ -182,7 +182,7 @@ it('a worker that was cut off while a record became safe looks whether it still 
   expect(calls()).toEqual(['kept']);
 });
 
-it('a client that calls before it confirms the handshake is asked what its server asks during the call', async () => {
+it("a client that calls before it confirms the handshake gets its server's questions during the call", async () => {
   const client = await test.openUnconfirmed(latestLegacyRevision, { sampling: {} });
   const ended = Promise.withResolvers<void>();
   test.takes = (reply) => {

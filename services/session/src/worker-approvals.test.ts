@@ -196,7 +196,7 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     expect(approvalsNoted()).toEqual(['approval.asked', 'approval.refused']);
   });
 
-  it('is shown all arguments, however long, and a call that is too long for that is approved by nobody', async () => {
+  it('sees all arguments, however long, and a call that is too long for that cannot be approved', async () => {
     const client = await open();
     const args = { note: 'x'.repeat(4_100), path: '/prod/everything' };
     const { message, answer } = await asking(client, revision, { name: 'bank__pay', arguments: args });

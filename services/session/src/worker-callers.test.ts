@@ -87,7 +87,7 @@ it('opens for whom an edge has proven, and for nobody who says so himself', asyn
   expect(await reasonOf(open(ann))).toBe('opened');
 });
 
-it('is unknown to everybody else, by any command', async () => {
+it('is unknown to all others, by any command', async () => {
   const [ann, bob] = [callerOf('ann'), callerOf('bob')];
   const opened = await open(ann);
   if (opened.kind !== 'opened') throw new Error(opened.kind);

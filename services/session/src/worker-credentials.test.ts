@@ -224,7 +224,7 @@ describe('a subscription without a session to resources, by a token that lacks t
       });
   }
 
-  it('is told of all that are lacking at once, in the words of a request to read, and subscribes to nothing', async () => {
+  it('gets all missing ones at once, in the words of a request to read, and subscribes to nothing', async () => {
     await begin();
     const client = await worker.open(latestModernRevision, {}, user());
     const [read, refused] = [

@@ -168,7 +168,7 @@ describe.each(revisions)('for a client of %s, at an endpoint of several servers'
     await worker.stop();
   });
 
-  it('the server that has a prompt is asked to complete it, also where it does not declare that it can', async () => {
+  it('the server that has a prompt gets the request to complete it, also if it does not declare completions', async () => {
     const worker = await start(['up', 'other'], {}, { capabilities: { tools: {}, prompts: {} } });
     const lists = { ...noLists, prompts: [{ name: 'say' }] };
     await worker.put('up', { ...record, capabilities: { prompts: {} }, lists });

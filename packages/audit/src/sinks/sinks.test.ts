@@ -210,7 +210,7 @@ it.each([
     (prev: string, seq: number) => forged('session-under-test', prev, seq, 'audit.closed'),
   ],
 ])(
-  'after an entry of another program (%s) the audit goes on with a new chain, loses nothing, and the entry is shown as foreign',
+  'after an entry of another program (%s) the audit continues with a new chain, loses nothing, and verify shows the entry as foreign',
   async (_what, textOf) => {
     const ledger = new LedgerUnderTest();
     const key = readCheckpointKey(randomBytes(32).toString('base64'));
@@ -303,7 +303,7 @@ it('gives systems that collect OCSF what they know: requests, sign-ins and what 
   expect(consent).toMatchObject({ class_uid: 3_005, privileges: ['mcp'], status_id: 1 });
 });
 
-it('a webhook that answers wrongly in every way is told again until it has stored the batch, and no other sink waits for it', async () => {
+it('a webhook that answers wrongly in every way gets the batch again until it has stored it, and no other sink waits for it', async () => {
   const stored: string[] = [];
   let asked = 0;
   /** The ways, one after the other; then it behaves. Nothing of a batch counts as stored before an answer that says so. */

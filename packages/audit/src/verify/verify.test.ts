@@ -79,7 +79,7 @@ it('says of a writer that never ended that it may lack its last quarter of a sec
   expect(kindsOf(verifier.finish([], undefined))).toEqual(['torn', 'unclosed']);
 });
 
-it('finds a cut tail, a chain that was written anew and a writer that is gone by checkpoints of either kind of key', () => {
+it('finds a cut tail, a rewritten chain and a missing writer by checkpoints of either kind of key', () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const pem = (key: typeof privateKey, type: 'pkcs8' | 'spki'): string => key.export({ type, format: 'pem' }) as string;
   const secret = randomBytes(32).toString('base64');
@@ -150,7 +150,7 @@ it('a record that excuses the absence of others counts only where a signed check
   ]);
 });
 
-it('a record with a number that somebody made up is named, and takes no longer to be than others', () => {
+it('a record with an invented number is named, as fast as any other', () => {
   const lines = linesOf('writer', 10);
   const madeUp = (seq: number): string => {
     const body = `{"event.name":"mcp.call","omnibus.chain":{"writer":"writer","seq":${seq},"prev":"${headOf(lines, 10)}"}}`;

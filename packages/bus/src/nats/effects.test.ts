@@ -96,7 +96,7 @@ describe.each(busRoles)('the user of role %s', (role) => {
     await admin.flush();
   }
 
-  it('neither changes, copies, empties nor deletes what is stored by requests to the API of JetStream', async () => {
+  it('neither changes, copies, empties nor deletes stored data by requests to the API of JetStream', async () => {
     const before = await stored();
     for (const { name, subjects: of } of streams) {
       const { config } = await manager.streams.info(name);

@@ -35,7 +35,7 @@ const junk = [
 ];
 
 it.each(names)(
-  'junk on %s reaches no handler; what is sound does, and whoever asks with junk is told',
+  'junk on %s reaches no handler; valid messages do, and a request with junk gets an error',
   async (name) => {
     const family = families[name];
     const to: Subject<unknown, unknown> = { ...subject<unknown, unknown>(name, ...family.tokens), shapes: family };

@@ -18,7 +18,7 @@ const controls = subject<Note>('large-controls');
 const large = 'x'.repeat(3_000_000);
 const sender = (name: string): string => calls.name.replace('large-calls', `blob.${name}`);
 
-it('a sender that stops in the middle of a large message holds up nobody else', async () => {
+it('a sender that stops in the middle of a large message delays no other', async () => {
   const heard = new Heard<string>();
   await nats.far.subscribe(calls, ({ name }) => heard.add(name));
   const asked = new Heard<string>();
@@ -63,7 +63,7 @@ it.each([
   ['has more bytes than any message', `${sender('x')} 1 8000 999999999`],
   ['has none', `${sender('x')} 1 0 0`],
   ['is none', 'nonsense'],
-])('a claim that %s is refused, and whoever asks is told', async (_what, claim) => {
+])('a claim that %s is refused, and its request gets an error', async (_what, claim) => {
   await nats.far.subscribe(calls, () => expect.fail('there is nothing to handle'));
   const answer = await nats.outsider.request(calls.name, '', 5_000, ['Omnibus-Blob', claim]);
   expect(answer.headers).toEqual([expect.stringMatching(/^Omnibus-Failure: undecodable /)]);
@@ -102,7 +102,7 @@ it('nobody can ask a sender for what it does not keep', async () => {
   expect(await heard.until(2)).toEqual(['large', 'again']);
 });
 
-it('a NATS that refuses what is said or heard is named, and nobody waits for it', async () => {
+it('a NATS that refuses to publish or subscribe is named, and no caller waits for it', async () => {
   await using strict = await startNatsProgram(
     `no_auth_user: a\nauthorization { users = [{ user: a, password: a, permissions: { publish: { deny: "${calls.name}" }, subscribe: { deny: "${controls.name}" } } }] }`,
   );

@@ -46,7 +46,7 @@ const over = (role: 'session' | 'edge'): Promise<Bus> =>
     () => undefined,
   );
 
-it('nobody else adds under the name of a writer, and no role can take anything away', async () => {
+it('no other role adds under the name of a writer, and none can remove anything', async () => {
   const [session, second] = [await over('session'), await over('session')];
   const [one, other] = [await session.ledger(definition), await second.ledger(definition)];
   await one.append('mine', 'a');
@@ -68,7 +68,7 @@ it('nobody else adds under the name of a writer, and no role can take anything a
   await second.drain();
 });
 
-it('what a role writes below its own name under the name of another role is no entry of that one', async () => {
+it('an entry of a role below its own name, under the name of another role, is no entry of that one', async () => {
   const [session, edge] = [await over('session'), await over('edge')];
   const ledger = await session.ledger(definition);
   await ledger.append('session-one', 'a');

@@ -10,7 +10,7 @@ it.each([
     'an account',
     'accounts { A { jetstream: { max_file: 100MB }, users: [{ user: a, password: a }] } }\nno_auth_user: a',
   ],
-])('%s without room for what is reserved says so, and what there is room for is opened', async (_what, settings) => {
+])('%s without room for a reservation says so, and the others are opened', async (_what, settings) => {
   await using server = await startNatsServer(settings);
   const bus = await openNatsBus({ servers: server.url, clientName: 'one', connectTimeoutMs: 5_000 }, () => undefined);
   const day = await bus.keyValue(quotaBuckets.day);

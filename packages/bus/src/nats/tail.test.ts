@@ -11,7 +11,7 @@ import { followStore } from './tail.ts';
 
 const bucket: Bucket<string> = { name: 'omnibus-torn' };
 
-it('a value whose parts cannot be read is heard when they can, unless another has replaced it, and holds up no other', async () => {
+it('a value with unreadable parts is reported when they can be read, unless another has replaced it, and delays no other', async () => {
   const refused = '{ user: reader, password: reader, permissions: { publish: { deny: ["$JS.API.STREAM.CREATE.>"] } } }';
   await using server = await startNatsProgram(
     `authorization { users: [${refused}, { user: writer, password: writer }] }`,

@@ -540,7 +540,7 @@ it.each<readonly [string, string | object, string]>([
   ]);
 });
 
-it("a file that is nobody's is not taken for that of a client", () => {
+it('a file of an unknown program is not taken for that of a client', () => {
   expect(() => readClientFile('x.json', '{"mcp":{"a":{"timeout":120}}}')).toThrow(
     'it is not the file of a known program: write its servers under `mcpServers`',
   );

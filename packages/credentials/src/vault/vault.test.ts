@@ -23,7 +23,7 @@ function vaultOf(file: string, keys: readonly string[], unreadable: string[] = [
   );
 }
 
-it('what is kept is read again by the next process, in a file for its owner alone that shows nothing of it', async () => {
+it('the next process reads stored tokens again, from a file for its owner alone that shows nothing of them', async () => {
   const [file, key] = [fileOfVault(), keyLine('a')];
   await vaultOf(file, [key]).put(place, 'https://issuer.example', { refreshToken: 'the refresh token' });
   expect((await vaultOf(file, [key]).get(place))?.value).toEqual({ refreshToken: 'the refresh token' });

@@ -32,7 +32,7 @@ async function read(
 }
 
 describe('reading a list of a server', () => {
-  it('survives a page of 200,000 entries, keeps what it may and says how many were left out', async () => {
+  it('survives a page of 200,000 entries, keeps the permitted number and reports how many were left out', async () => {
     const { ask } = pages({ tools: Array.from({ length: 200_000 }, (_, index) => tool(`t${index}`)) });
     const { entries, leftOut, problems } = await read(ask);
     expect([entries.length, leftOut]).toEqual([50_000, 150_000]);
@@ -63,7 +63,7 @@ describe('reading a list of a server', () => {
     expect(problems[0]?.problem).toContain('limits.maxCatalogBytes');
   });
 
-  it('leaves out what is too deep, has an endless name, comes twice or is no entry, and uses the rest', async () => {
+  it('leaves out entries that are too deep, have an endless name, come twice or are invalid, and uses the rest', async () => {
     const deep: JsonObject = {};
     let inner = deep;
     for (let depth = 0; depth < 6_000; depth += 1) {

@@ -6,7 +6,7 @@ import { AdapterUnderTest, type HeardByServer } from '../adapter-under-test.ts';
 const [one, other] = ['session one', 'session two'] as unknown as [SessionKey, SessionKey];
 const toolOf = ({ method, params }: HeardByServer): unknown => (method === 'tools/call' ? params?.['name'] : undefined);
 
-it('a tool whose errors come with HTTP 404 and the own id of the request costs nobody the session of its server', async () => {
+it('a tool whose errors come with HTTP 404 and the own id of the request costs no caller the session of its server', async () => {
   await using it = await AdapterUnderTest.start({
     says: (message, response) => {
       if (toolOf(message) !== 'bad') return undefined;

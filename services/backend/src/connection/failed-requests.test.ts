@@ -96,7 +96,7 @@ const answers: readonly (readonly [string, RequestFailure])[] = [
 ];
 
 it.each(answers)(
-  'a tool that brings its callers %s takes its server from nobody while a ping is answered',
+  'a tool that brings its callers %s takes its server from no other caller while it answers a ping',
   async (_how, failure) => {
     const { connection, transport, lost, begin } = await connect();
     const [failed, well]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];

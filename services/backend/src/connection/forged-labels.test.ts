@@ -44,7 +44,7 @@ async function heardOf(server: AdapterUnderTest, name: string): Promise<readonly
   return events;
 }
 
-it('in entries of lists, results, errors, progress, log messages, other notifications and questions, a label of a server is taken out, and its other members stay', async () => {
+it('in entries of lists, results, errors, progress, log messages, other notifications and questions, a label of a server is removed, and its other members stay', async () => {
   await using server = await AdapterUnderTest.start({
     capabilities: { tools: {}, logging: {} },
     says: ({ method, params, id }, response) => {

@@ -88,7 +88,7 @@ async function counts(
 
 describe('a program', () => {
   it.for(['legacy', 'modern', 'both'] as const)(
-    'of era "%s" keeps what a known caller leaves in it from others, and for all of his sessions',
+    'of era "%s" keeps the state of a known caller from others, and for all sessions of that caller',
     async (era) => {
       await using up = await AdapterUnderTest.start({}, program(era));
       await up.adapter.firstAttempt;
@@ -121,7 +121,7 @@ describe('a program', () => {
     expect(await counts(up, [newSession(), { principal: ann }], [newSession(), { principal: bob }])).toEqual([1, 2]);
   });
 
-  it("of 2026-07-28 is a session's alone where that was said, and a known caller's for his requests without a session", async () => {
+  it('of 2026-07-28 belongs to one session if so configured, and to a known caller for requests without a session', async () => {
     await using up = await AdapterUnderTest.start({}, program('modern', 'session'));
     await up.adapter.firstAttempt;
     const [one, two] = [newSession(), newSession()];
@@ -152,7 +152,7 @@ describe('a program', () => {
     ).toEqual([1, 2, 1]);
   });
 
-  it('of a known caller is asked for no list: those of everybody are prepared already', async () => {
+  it('of a known caller gets no request for lists: the shared ones are prepared already', async () => {
     for (const era of ['legacy', 'modern'] as const) {
       await using up = await AdapterUnderTest.start({}, program(era));
       await up.adapter.firstAttempt;
@@ -187,7 +187,7 @@ describe('a program', () => {
     },
   );
 
-  it('that one more would be too many is refused to a known caller with the reason, and one that nobody uses makes room', async () => {
+  it('beyond the limit is refused to a known caller with the reason, and an unused one makes room', async () => {
     await using up = await AdapterUnderTest.start({}, program('legacy', 'auto', { maxConnections: 1 }));
     await up.adapter.firstAttempt;
     expect(
@@ -221,7 +221,7 @@ describe('a server over HTTP', () => {
       });
   };
 
-  it('that keeps sessions has one for each known caller, and one for those who need not be known', async () => {
+  it('that keeps sessions has one for each known caller, and one for anonymous callers', async () => {
     await using up = await AdapterUnderTest.start({});
     await calls(up);
     expect(sessions(up)).toEqual(['session-2', 'session-3', 'session-2', 'session-1', 'session-1']);

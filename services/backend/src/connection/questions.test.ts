@@ -264,7 +264,7 @@ describe('a question that its server withdraws', () => {
 });
 
 describe('what a server of one stream says of no request', () => {
-  it('is asked of the latest request of the one session that uses it, though an older one is in a slot behind it', async () => {
+  it('goes to the latest request of the one session that uses it, though an older one is in a slot behind it', async () => {
     const { connection, transport, asked, begin } = await connect();
     const session = newRequestKey();
     const first = begin(session, 'first');

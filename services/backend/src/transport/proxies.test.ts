@@ -46,7 +46,7 @@ async function startProxy() {
   };
 }
 
-it('a server with a proxy is reached through it alone, and the proxy sees nothing of what the server is sent', async () => {
+it('a server with a proxy is reached through it alone, and the proxy sees nothing of the messages to the server', async () => {
   using proxy = await startProxy();
   const tokens = new Set<string | undefined>();
   await using it = await AdapterUnderTest.start(
@@ -118,7 +118,7 @@ it('TLS goes through a proxy to the server itself, with the authority that the c
   await authority[Symbol.asyncDispose]();
 });
 
-it('the rule for addresses of servers that others add holds before a proxy is asked, for addresses and for names', async () => {
+it('the rule for addresses of servers that others add applies before a request to a proxy, for addresses and for names', async () => {
   using proxy = await startProxy();
   const agents = new Agents();
   const dispatcher = agents.of({ allowedHosts: [] }, undefined, proxy.url);

@@ -73,7 +73,7 @@ describe('answers that are read', () => {
     expect(budget.bytes).toBe(0);
   });
 
-  it("that dribble hold up nobody else's", () => {
+  it("that dribble delay no other client's", () => {
     const [slow, quick] = [budget.share(), budget.share()];
     const others = Array.from({ length: 3 }, () => budget.share());
     for (const share of [slow, ...others])

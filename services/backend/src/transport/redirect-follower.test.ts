@@ -23,7 +23,7 @@ function redirecting(status: number, to: (path: string) => string | undefined): 
 }
 
 it.each([307, 308])(
-  'a server that redirects to its own address with a slash by %i is used, and it is said where it is',
+  'a server that redirects to its own address with a slash by %i is used, and the log has its address',
   async (status) => {
     const { first } = redirecting(status, (path) => (path === '/mcp' ? '/mcp/' : undefined));
     const paths: string[] = [];

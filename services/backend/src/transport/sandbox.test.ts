@@ -80,7 +80,7 @@ afterAll(async () => {
 });
 
 describe('a program in a sandbox', () => {
-  it('reads what it was given and what the system has, changes what it was given to change, and has no network, no other files and no other processes', async () => {
+  it("reads its granted paths and the system's programs, writes its writable paths, and has no network, no other files and no other processes", async () => {
     const { port } = listener.address() as AddressInfo;
     const at = (...names: string[]): string[] => names.map((name) => join(folder, name));
     const [given, inner, home, cwd] = at('given', 'given/inner', 'home', 'cwd') as [string, string, string, string];

@@ -108,7 +108,7 @@ it('a broken answer that names no request ends the only call at once, and a brok
   expect(broken.kind === 'fault' && broken.fault.message).toMatch(/wrote on stdout.*"content":\[/);
 });
 
-it('a call hears once that the program wrote what is no message, with its words only if no other call can have caused them', async () => {
+it('a call hears once that the program wrote no valid message, with its words only if no other call can have caused them', async () => {
   await using it = await start(String.raw`
     if (method !== 'tools/call') out(JSON.stringify(message) + '\n');
     else {

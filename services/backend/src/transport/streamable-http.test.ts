@@ -70,7 +70,7 @@ function connected() {
   return { transport, posted, failed, call };
 }
 
-it('an answer that cannot be delivered ends its call, however many questions were given up before', async () => {
+it('an answer that cannot be delivered ends its call, however many questions were dropped before', async () => {
   const { transport, posted, failed, call } = connected();
   for (let id = 1; id <= 150; id += 1) {
     const answer = call(id);

@@ -77,7 +77,7 @@ it.each([
   await expect(signIn({ url: await serve(), usesDevice: false, opensBrowser: false, say })).rejects.toThrow(message);
 });
 
-it('the address and the code that a user is to type are shown without what would control the terminal', async () => {
+it('the address and the code for the user are printed without control characters', async () => {
   const said: string[] = [];
   await expect(
     signIn({ url: await serve(), usesDevice: true, opensBrowser: false, say: (text) => said.push(text) }),

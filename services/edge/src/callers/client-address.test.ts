@@ -55,7 +55,7 @@ it('where a proxy is to be believed and says nothing, nonsense, or two things, i
   }
 });
 
-it('a client has an origin where its address is its own: not on this machine, and not behind a proxy that nobody trusts', () => {
+it('a client has an origin if its address is its own: not on this machine, and not behind an untrusted proxy', () => {
   const addresses = new ClientAddresses(['10.0.0.0/8']);
   expect(addresses.originOf(from('192.0.2.1'))).toBe('192.0.2.1');
   expect(addresses.originOf(from('2001:db8:1:2::3'))).toBe('2001:db8:1:2::/64');

@@ -63,7 +63,7 @@ describe.each([
   ['GET', '/sse', { accept: 'text/event-stream' }],
   ['POST', '/messages?sessionId=x', {}],
 ])('%s %s', (method, path, headers) => {
-  it('is refused to whoever brings nothing, and told how to be known', async () => {
+  it('is refused to callers without credentials, with the ways to authenticate', async () => {
     const answer = await fetch(`${url}${path}`, { method, headers });
     expect(answer.status).toBe(401);
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="omnibus"');
@@ -110,7 +110,7 @@ it('a known caller is the principal of what is asked, and is told apart by nothi
   expect(callers[0]?.principal).not.toBe(callers[1]?.principal);
 });
 
-it('one caller who opens sessions too fast holds up no other at the same address, on no way in', async () => {
+it('a caller that opens sessions too fast delays no other at the same address, over any transport', async () => {
   // No session of a caller comes back to him meanwhile, however long the test takes.
   using stack = new DisposableStack();
   stack.defer(() => vi.useRealTimers());

@@ -84,7 +84,7 @@ describe('the metadata', () => {
     ['/mcp/a', '/mcp/a'],
     ['/sse/a', '/sse/a'],
     ['/ws', '/ws'],
-  ])('at %s are about that endpoint, for everybody, whatever Host is named', async (place, resource) => {
+  ])('at %s are about that endpoint, for all callers, whatever the Host', async (place, resource) => {
     const document = {
       resource: `${publicUrl}${resource}`,
       authorization_servers: [issuer.issuer],

@@ -23,7 +23,7 @@ it('one that was forgotten is asked for anew, and one that was opened keeps its 
   expect([three, two, one].map((id) => addresses.of(id).owner)).toEqual([owner, owner, undefined]);
 });
 
-it('ids that somebody invents leave nothing behind and push nobody out', () => {
+it('invented ids leave nothing behind and evict no other', () => {
   const addresses = new SessionAddresses(2);
   const [one, two] = [newSessionId(), newSessionId()];
   addresses.opened(one, owner);

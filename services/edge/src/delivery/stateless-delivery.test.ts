@@ -78,7 +78,7 @@ const answered: ModernReply = { kind: 'message', text: '{}', isAnswer: true, seq
 const reasons = (frames: readonly ModernReply[]): string[] =>
   frames.map((frame) => (frame.kind === 'refused' ? frame.fault.reason : frame.kind));
 
-it('a request at a worker that pauses for a second or two goes on, whoever leaves meanwhile', async () => {
+it('a request at a worker that pauses for a second or two continues, whichever worker leaves meanwhile', async () => {
   const all = [await started(), await started()];
   const { key, frames, at } = await request('tools/call');
   const other = all.find((worker) => worker !== at) as Worker;
@@ -95,7 +95,7 @@ it('a request at a worker that pauses for a second or two goes on, whoever leave
   expect([reasons(frames), closed]).toEqual([['message'], []]);
 });
 
-it('a request whose worker is silent for good is answered "outcome unknown", or made again where that does no harm, and ended there should that one come back', async () => {
+it('a request whose worker stays silent is answered "outcome unknown", or retried if that is safe, and cancelled there if the worker comes back', async () => {
   await started();
   await started();
   const [call, list] = [await request('tools/call'), await request('tools/list')];

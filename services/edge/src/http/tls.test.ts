@@ -88,7 +88,7 @@ async function shown(test: EdgeUnderTest): Promise<string> {
 }
 
 describe('TLS', () => {
-  it('is what clients speak, on a WebSocket too, and what speaks no TLS is closed and ends nothing', async () => {
+  it('serves clients, on a WebSocket too, and closes connections without TLS, which end nothing else', async () => {
     await using test = await EdgeUnderTest.start('', {
       tls: { certFile: server.certFile, keyFile: server.keyFile, clients: undefined },
     });
@@ -120,7 +120,7 @@ describe('TLS', () => {
     socket.destroy();
   });
 
-  it('shows the new certificate when its files change, and the old one when they become useless, which is said and counted', async () => {
+  it('uses the new certificate when its files change, and the old one when they become invalid, which it logs and counts', async () => {
     const [certFile, keyFile] = [join(authority.folder, 'edge.pem'), join(authority.folder, 'edge.key')];
     const write = async (issued: Issued): Promise<void> => {
       await copyFile(issued.certFile, certFile);
@@ -206,7 +206,7 @@ describe('a client certificate', () => {
     ]);
   });
 
-  it('proves nobody when it is of another authority, meant for servers, expired, or names nobody or two, and says which', async () => {
+  it('proves no identity when it is of another authority, for servers, expired, or names no subject or two, and says which', async () => {
     await using test = await start({ subject: 'uri', uriPrefix: 'spiffe://example.org/' });
     await test.serveStateless();
     for (const [certificate, why] of [
@@ -275,7 +275,7 @@ describe('a client certificate', () => {
     agent.destroy();
   });
 
-  it('ends the streams that it opened when it expires, and proves nobody any more on connections that stay', async () => {
+  it('ends the streams that it opened when it expires, and proves no identity any more on connections that stay', async () => {
     await using test = await start();
     await test.serveStateless();
     const { cert, key } = await clients.issue({ otherNames: [spiffe('ann')], until: new Date(Date.now() + 3_000) });

@@ -213,7 +213,7 @@ describe('a call', () => {
     expect([outcomes, cancelsAt(slow.worker)]).toEqual([['result'], []]);
   });
 
-  it('at a backend that is silent for good is given up, and cancelled there as soon as it is heard of again', async () => {
+  it('at a backend that stays silent fails, and is cancelled there as soon as it answers again', async () => {
     const [silent] = [await started(), await started()];
     const { id } = await call('tools/call', silent.worker);
     silent.isPaused = true;
@@ -365,7 +365,7 @@ describe('a call', () => {
     expect(other.calls.has(id)).toBe(true);
   });
 
-  it('is looked after whoever began it', async () => {
+  it('is watched, whichever part began it', async () => {
     const [first] = [await started(), await started()];
     await call('tasks/cancel', first.worker);
     first.kill();

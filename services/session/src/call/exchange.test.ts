@@ -242,7 +242,7 @@ describe('an exchange', () => {
     ]);
   });
 
-  it('does not age while a client is asked, and each question has a time of its own', async () => {
+  it('does not age while a client answers a question, and each question has its own time', async () => {
     const { exchange, say } = await begin();
     await pass(900);
     await say(question(1));
@@ -276,7 +276,7 @@ describe('an exchange', () => {
     expect(reasons()).toEqual(['upstream.timeout']);
   });
 
-  it('that is made again because its adapter was lost while a question was open has its time limit again, and the question is taken back', async () => {
+  it('that is retried because its adapter was lost while a question was open has a new time limit, and the question is withdrawn', async () => {
     const { exchange, say } = await begin('resources/read', true);
     await say(question(1));
     exchange.adapterLost();
@@ -352,7 +352,7 @@ describe('an exchange', () => {
     expect(outcomes).toMatchObject([{ kind: 'result' }]);
   });
 
-  it('is asked a hundred things at once and no more; the server is told so', async () => {
+  it('gets at most a hundred questions at once; the server gets an error beyond', async () => {
     const { say } = await begin();
     for (let input = 1; input <= 102; input += 1) await say(question(input));
     expect(said.length).toBe(100);
@@ -362,7 +362,7 @@ describe('an exchange', () => {
     ]);
   });
 
-  it('ignores what a newer peer says that it does not know, and counts it', async () => {
+  it('ignores unknown messages of a newer peer, and counts them', async () => {
     const { say } = await begin();
     await say(JSON.parse('{"kind":"from the future"}') as ExchangeEvent);
     await say({ kind: 'result', result: {} });

@@ -86,7 +86,7 @@ describe('the records of sessions', () => {
       taken: (lost) => taken.push(lost),
     });
 
-  it('one that is forgotten is written again: the session that lives goes on, and can be taken over', async () => {
+  it('a lost one is written again: the live session continues, and another worker can take it over', async () => {
     const store = await open(200);
     const records = recordsOf(store, one);
     await records.create(key, recordOf(one, ['up']));
@@ -121,7 +121,7 @@ describe('the records of sessions', () => {
     expect([taken, await store.get(key)]).toEqual([[key], undefined]);
   });
 
-  it('whoever held the session before does not remove the record of the one that holds it now', async () => {
+  it('the previous owner of a session does not remove the record of the present one', async () => {
     const store = await open();
     const [before, after] = [recordsOf(store, one), recordsOf(store, two)];
     await before.create(key, recordOf(one));
@@ -133,7 +133,7 @@ describe('the records of sessions', () => {
     expect((await store.get(key))?.value.worker).toBe(two);
   });
 
-  it('whether a session is still held is asked until it is known', async () => {
+  it('a worker asks for the owner of a session until it knows it', async () => {
     const store = await open();
     const { state, wrapped } = failing(store);
     const records = recordsOf(wrapped, one);

@@ -55,7 +55,7 @@ describe('tasks of an older server', () => {
     expect(test.answers.map(({ input }) => input)).toEqual([1, 2]);
   });
 
-  it('of one name at two programs are asked about for whoever created them', async () => {
+  it('of one name at two programs are polled for the caller that created them', async () => {
     const test = await RequestsUnderTest.start();
     const first = test.call();
     await pass();

@@ -20,7 +20,7 @@ describe('a subscription', () => {
   const commandOf = (test: RequestsUnderTest, server: string): Asked =>
     test.asked.find((asked) => asked.server === server) as Asked;
 
-  it('is acknowledged when each server has answered, however long that takes, with what was taken', async () => {
+  it('is acknowledged when each server has answered, however long that takes, with the accepted part', async () => {
     const test = await RequestsUnderTest.start({}, two);
     const sent = test.send('subscriptions/listen', {
       notifications: { toolsListChanged: true, resourceSubscriptions: uris },
@@ -34,7 +34,7 @@ describe('a subscription', () => {
     expect(acknowledged(sent)).toEqual([{ toolsListChanged: true, resourceSubscriptions: ['up://one', 'down://one'] }]);
   });
 
-  it('does not claim what a server refuses or does not answer in the time of the request, which the client may make shorter', async () => {
+  it('does not claim the parts that a server refuses or does not answer in the time of the request, which the client may shorten', async () => {
     const test = await RequestsUnderTest.start({}, two);
     const listen = (more: JsonObject = {}): Sent =>
       test.send('subscriptions/listen', { notifications: { resourceSubscriptions: uris }, ...more });

@@ -61,7 +61,7 @@ it('a call that waits for the answers of one is continued by nobody else', async
   expect(test.answers).toMatchObject([{ answer: { result: accepted } }]);
 });
 
-it('what a call waits for is brought back to the endpoint where it began: another one may have other servers under the same names, and other keys', async () => {
+it('answers for a waiting call count only at the endpoint where it began: another one may have other servers under the same names, and other keys', async () => {
   const [test, newer] = [await RequestsUnderTest.start(), await modern()];
   const sent = await call(test, ann);
   (test.asked[0] as Asked).reply({
@@ -101,7 +101,7 @@ const wanted: JsonObject = {
 const modern = (): Promise<RequestsUnderTest> =>
   RequestsUnderTest.start({}, [recordOf(up, { revision: '2026-07-28' })]);
 
-it('the state of a server of the same revision is bound to whom it was given and to the request, and the server gets its own back', async () => {
+it('the state of a server of the same revision is bound to its caller and to the request, and the server gets its own back', async () => {
   const test = await modern();
   const { requestState } = (await answered(test, ann, wanted)) as { readonly requestState: string };
   expect(requestState).not.toContain(state);

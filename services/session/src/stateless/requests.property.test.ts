@@ -121,7 +121,7 @@ class Run {
 }
 
 it(
-  'a request whose stream is closed at any moment leaves nothing, and one that is not is answered once',
+  'a request whose stream is closed at any moment leaves nothing, and any other is answered once',
   { timeout: 60_000 },
   async () => {
     vi.useFakeTimers();

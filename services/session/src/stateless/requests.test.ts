@@ -51,7 +51,7 @@ describe('calls that wait for their clients', () => {
     expect(kept.answer()).toMatchObject({ resultType: 'complete' });
   });
 
-  it('are refused, with the limit that is reached, where all are taken by others', async () => {
+  it('are refused, with the exceeded limit, if others use all of them', async () => {
     const test = await RequestsUnderTest.start({ maxParked: 3 });
     for (let count = 0; count < 3; count += 1) await parked(test, `192.0.2.${count}`);
     const { sent, asked } = await parked(test, '192.0.2.9');
@@ -187,7 +187,7 @@ describe('requests without a session', () => {
     expect(test.asked.length).toBe(3);
   });
 
-  it('whose subscriptions are as many as one client may have are refused before those of others', async () => {
+  it('beyond the subscriptions of one client are refused before those of others', async () => {
     const test = await RequestsUnderTest.start({ maxListenersPerClient: 1, maxListeners: 2 });
     const listen = (origin: string): Sent =>
       test.send('subscriptions/listen', { notifications: { toolsListChanged: true } }, origin);
@@ -227,7 +227,7 @@ describe('requests without a session', () => {
     expect([test.asked.length, frames.length]).toEqual([0, 0]);
   });
 
-  it('of a newer edge that this version does not know are refused, and what it tells is ignored and counted', async () => {
+  it('of a newer edge that this version does not know are refused, and its notices are ignored and counted', async () => {
     const test = await RequestsUnderTest.start();
     const frames: unknown[] = [];
     test.bus.request(

@@ -52,7 +52,7 @@ describe('the GET streams of a session', () => {
     expect(heard['c']?.some((text) => text.includes('notifications/tools/list_changed'))).toBe(true);
   });
 
-  it('a client that has not confirmed the handshake is told nothing: neither questions nor changes', () => {
+  it('a client that has not confirmed the handshake gets nothing: neither questions nor changes', () => {
     const { push, heard, reply } = client();
     push.attach(id('a'), reply('a'));
     push.push('question');

@@ -52,7 +52,7 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     ).toHaveLength(1);
   });
 
-  it('is told by the list which servers have not said yet what they offer it', async () => {
+  it('gets the names of servers that have not yet listed their tools for it', async () => {
     test = await WorkerUnderTest.start(['a']);
     await test.put('a', { revision: latestLegacyRevision, lists });
     const client = await test.open(revision, { sampling: {} });

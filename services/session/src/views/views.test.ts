@@ -121,7 +121,7 @@ it('what came and went unseen is not told, and changes that come together are to
   expect(toolsOf()).toBe(0);
 });
 
-it('what cannot be shown is told once, and stands there as long as it is so', () => {
+it('an unusable entry is reported once, and stays listed as long as it is so', () => {
   const { leftOut, put, views, toolsOf } = setUp();
   let deep: object = {};
   for (let level = 0; level < 20_000; level += 1) deep = { deep };
@@ -279,7 +279,7 @@ describe('what a worker wrote that is gone', () => {
     expect(new Set(removed)).toEqual(new Set([catalogKey(server, worker), catalogKey(server, left)]));
   });
 
-  it('is removed too where its key names no server and worker, once nobody has written it for an hour', async () => {
+  it('is also removed if its key names no server and worker, an hour after its last write', async () => {
     const removed: string[] = [];
     const wheel = new DeadlineWheel({ tickMs: 1_000, onFault: (error) => expect.fail(String(error)) });
     const views = new Views(definitions, {

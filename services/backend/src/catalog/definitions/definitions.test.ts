@@ -119,7 +119,7 @@ it('a change is held back as soon as the server tells of it, and is there when i
   expect((await kept())['tools:act']).toMatchObject({ inputSchema: { required: ['token'] } });
 });
 
-it('as long as it is not known what was approved, nothing is served, and with `warn` all is', async () => {
+it('while the approved definitions are unknown, nothing is served, and with `warn` all is', async () => {
   await writeFile(file, '{ "version": 99 }');
   const server = new Changing(toolNamed('act'));
   await using pinned = await server.start();

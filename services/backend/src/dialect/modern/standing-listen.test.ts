@@ -73,7 +73,7 @@ class Server {
 const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 
 describe('a standing subscription', () => {
-  it('that is widened is read on for a while after the wider one is there: what the server said on it before is still on its way', async () => {
+  it('that is widened is read for a while after the wider one opens: earlier messages of the server may still be in transit', async () => {
     const server = new Server();
     void server.listen.watch(['a']);
     server.acknowledge(1);

@@ -28,7 +28,7 @@ it('each resource that sessions listen to is said to be updated once, after the 
   await expect.poll(() => updated(it)).toEqual([one, two]);
 });
 
-it('after the server has lost its session, updates are said once the server was told again what to tell of, and not before', async () => {
+it('after the server has lost its session, updates are reported once the server has the subscriptions again, and not before', async () => {
   let isForgotten = false;
   let again: { readonly uri: unknown; readonly take: () => void }[] = [];
   await using it = await AdapterUnderTest.start({

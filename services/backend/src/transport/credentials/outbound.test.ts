@@ -23,7 +23,7 @@ it.each([
   await agents.destroy();
 });
 
-it('an issuer in a private network is asked where the operator has named it, or the server itself is in one', () => {
+it('an issuer in a private network gets requests if the operator has named it, or the server itself is in one', () => {
   const isAsked = (own: readonly string[], allowedHosts: readonly string[], host: string): boolean =>
     forbiddenHost(host, issuersOf(own, allowedHosts)) === undefined;
   expect(isAsked(['https://server.example/mcp'], [], '10.1.2.3')).toBe(false);

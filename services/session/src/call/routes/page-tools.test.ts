@@ -75,7 +75,7 @@ it('a page calls a tool of its own server by the name that the server gives it, 
   expect(call('refresh', [bank])).toMatchObject({ kind: 'send', server: bank, publicName: 'bank__refresh' });
 });
 
-it('a name of a server whose pages the client was not given leads nowhere, nor does one kept from pages', () => {
+it('a name of a server whose pages the client does not have leads nowhere, nor does one hidden from pages', () => {
   expect(call('pay', [shop])).toMatchObject(refused('unknown tool'));
   expect(call('secret', [shop])).toMatchObject(refused('unknown tool'));
   expect(call('erase', [plain])).toMatchObject(refused('unknown tool'));

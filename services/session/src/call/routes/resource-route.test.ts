@@ -69,7 +69,7 @@ describe('a URI that no server lists', () => {
     expect(await read(test, 'other://x')).toMatchObject({ reason: 'resource.ambiguous' });
   });
 
-  it('that nothing tells of is asked of a few servers, one after the other, and what one of them answers goes to the client', async () => {
+  it('that no list has goes to a few servers, one after the other, and the answer of one of them goes to the client', async () => {
     const test = await RequestsUnderTest.start(
       {},
       Array.from({ length: 40 }, (_, index) => server(parseServerName(`server${index}`), [])),
@@ -122,7 +122,7 @@ describe('a URI that servers read otherwise than it is written', () => {
     [' mem://secret', 'blank (U+0020) at position 0; write it as %20'],
     ['mem://my secret', 'blank (U+0020) at position 8'],
     [' mem://sec\u0001ret', 'control character (U+0001) at position 10'],
-  ])('is refused, with what is wrong with it: %j', async (uri, problem) => {
+  ])('is refused, with its problem: %j', async (uri, problem) => {
     const test = await RequestsUnderTest.start({}, [
       { ...server(one, ['mem://{+p}', '{+any}']), capabilities: { tools: {}, resources: {}, completions: {} } },
       server(two, []),
