@@ -5,6 +5,7 @@ import { strayImports } from './directions.mjs';
 import { long } from './lanes.mjs';
 import { circlesOf } from './import-circles.mjs';
 import { strayVersions } from './package/versions.mjs';
+import { proseProblems } from './prose.mjs';
 import { arrowsOf } from './service-arrows.mjs';
 
 const files = execFileSync(
@@ -122,6 +123,8 @@ for (const file of texts) {
     // Rules of `.editorconfig`, for files that no linter reads.
     ...(/[ \t\r]$/.test(line) ? [`${index + 1}: ends in a blank`] : []),
   ]);
+  // The changelog and results of measurements are records.
+  if (file.endsWith('.md') && !/^CHANGELOG|\/results\//.test(file)) problems.push(...proseProblems(text));
   if (text !== '' && !text.endsWith('\n')) problems.push(`${lines.length}: the last line has no end`);
   violations += problems.length;
   for (const problem of problems) console.error(`${file}:${problem}`);

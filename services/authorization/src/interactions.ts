@@ -240,7 +240,7 @@ export class Interactions {
     if (user === undefined) {
       metrics.callers.signedIn('password', 'refused');
       records.signedIn({ way: 'password', outcome: 'denied', subject: name, client, address, reason: 'refused' });
-      log.warn({ user: name, address }, 'somebody could not sign in');
+      log.warn({ user: name, address }, 'a user could not sign in');
       return this.#showSignIn(exchange, details, 403, name, 'The name or the password is wrong.');
     }
     metrics.callers.signedIn('password', 'good');
