@@ -69,31 +69,29 @@ function titleOf({ title }: Schema, name: string): string {
   return plain(typeof title === 'string' && title !== '' ? title : name).slice(0, 120);
 }
 
-function Field(props: FieldProps) {
-  const { label, path, schema, root, isRequired, value, set, problems, depth } = props;
-  const id = useId();
-  const ways = waysOf(schema, root);
-  const [chosen, setChosen] = useState(0);
-  const choices = choicesOf(schema);
-  const way = choices.length > 0 ? schema : (resolve(ways[Math.min(chosen, ways.length - 1)] ?? {}, root) ?? {});
-  const shape = depth > maxDepth ? 'json' : shapeOf(way);
-  const problem = problems.get(path);
-  const isGroup = choices.length === 0 && (shape === 'object' || shape === 'array');
-  const help = [
-    typeof schema['description'] === 'string' ? schema['description'] : '',
-    schema['default'] === undefined ? '' : `Left out, it is ${asText(schema['default'])}.`,
+/** What a user needs to know of a field besides its name. */
+function helpOf(schema: Schema): string {
+  const { description, default: byDefault } = schema;
+  return [
+    typeof description === 'string' ? description : '',
+    byDefault === undefined ? '' : `Left out, it is ${asText(byDefault)}.`,
   ]
     .filter((text) => text !== '')
     .join(' ');
-  const inner = {
-    ...props,
-    schema: way,
-    id,
-    describedBy:
-      [help === '' ? '' : `${id}-help`, problem === undefined ? '' : `${id}-problem`]
-        .filter((each) => each !== '')
-        .join(' ') || undefined,
-  };
+}
+
+function Field(props: FieldProps) {
+  const { label, path, schema, root, isRequired, value, problems, depth } = props;
+  const id = useId();
+  const ways = waysOf(schema, root);
+  const [chosen, setChosen] = useState(0);
+  const isChoice = choicesOf(schema).length > 0;
+  const way = isChoice ? schema : (resolve(ways[Math.min(chosen, ways.length - 1)] ?? {}, root) ?? {});
+  const shape = depth > maxDepth ? 'json' : shapeOf(way);
+  const problem = problems.get(path);
+  const help = helpOf(schema);
+  const described = [...(help === '' ? [] : [`${id}-help`]), ...(problem === undefined ? [] : [`${id}-problem`])];
+  const inner = { ...props, schema: way, id, describedBy: described.join(' ') || undefined };
   const head = (
     <>
       {label}
@@ -102,24 +100,71 @@ function Field(props: FieldProps) {
   );
   const foot = (
     <>
-      {choices.length === 0 && ways.length > 1 && (
-        <label class="ways">
-          as{' '}
-          <select
-            value={chosen}
-            onChange={(event) => {
-              setChosen(Number(event.currentTarget.value));
-              set(undefined);
-            }}
-          >
-            {ways.map((each, index) => (
-              <option key={index} value={index}>
-                {titleOf(each, typeWords(each)).slice(0, 60)}
-              </option>
-            ))}
-          </select>
-        </label>
+      {!isChoice && ways.length > 1 && <Ways {...props} ways={ways} chosen={chosen} choose={setChosen} />}
+      <Without {...props} isText={shape === 'string'} isChoice={isChoice} />
+      <Notes id={id} problem={problem} help={help} />
+    </>
+  );
+  if (!isChoice && (shape === 'object' || shape === 'array') && value !== null)
+    return (
+      <fieldset>
+        <legend>{head}</legend>
+        {shape === 'object' ? <Group {...inner} /> : <List {...inner} />}
+        {foot}
+      </fieldset>
+    );
+  return (
+    <div class="field">
+      <label for={id}>{head}</label>
+      {value === null ? (
+        <input id={id} value="null" disabled aria-describedby={inner.describedBy} />
+      ) : isChoice ? (
+        <Choice {...inner} />
+      ) : (
+        <One {...inner} shape={shape} />
       )}
+      {foot}
+    </div>
+  );
+}
+
+interface WaysProps extends FieldProps {
+  readonly ways: readonly Schema[];
+  readonly chosen: number;
+  readonly choose: (way: number) => void;
+}
+
+/** Chooses between the types that a field can have. */
+function Ways({ ways, chosen, choose, set }: WaysProps) {
+  return (
+    <label class="ways">
+      as{' '}
+      <select
+        value={chosen}
+        onChange={(event) => {
+          choose(Number(event.currentTarget.value));
+          set(undefined);
+        }}
+      >
+        {ways.map((each, index) => (
+          <option key={index} value={index}>
+            {titleOf(each, typeWords(each)).slice(0, 60)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface WithoutProps extends FieldProps {
+  readonly isText: boolean;
+  readonly isChoice: boolean;
+}
+
+/** Buttons for values that cannot be typed: null, an empty text, and none. */
+function Without({ schema, root, value, set, isRequired, isText, isChoice }: WithoutProps) {
+  return (
+    <>
       {isNullable(schema, root) && (
         <button
           type="button"
@@ -130,12 +175,12 @@ function Field(props: FieldProps) {
           null
         </button>
       )}
-      {value === undefined && isRequired && shape === 'string' && choices.length === 0 && (
+      {value === undefined && isRequired && isText && !isChoice && (
         <button type="button" class="small" onClick={() => set('')}>
           send empty text
         </button>
       )}
-      {value === '' && shape === 'string' && (
+      {value === '' && isText && (
         <span class="dim">
           an empty text is sent{' '}
           <button type="button" class="small" onClick={() => set(undefined)}>
@@ -143,6 +188,19 @@ function Field(props: FieldProps) {
           </button>
         </span>
       )}
+    </>
+  );
+}
+
+interface NotesProps {
+  readonly id: string;
+  readonly problem: string | undefined;
+  readonly help: string;
+}
+
+function Notes({ id, problem, help }: NotesProps) {
+  return (
+    <>
       {problem !== undefined && (
         <p class="field-problem" id={`${id}-problem`}>
           <span aria-hidden="true">✗</span> {problem}
@@ -154,28 +212,6 @@ function Field(props: FieldProps) {
         </p>
       )}
     </>
-  );
-  if (isGroup && value !== null) {
-    return (
-      <fieldset>
-        <legend>{head}</legend>
-        {shape === 'object' ? <Group {...inner} /> : <List {...inner} />}
-        {foot}
-      </fieldset>
-    );
-  }
-  return (
-    <div class="field">
-      <label for={id}>{head}</label>
-      {value === null ? (
-        <input id={id} value="null" disabled aria-describedby={inner.describedBy} />
-      ) : choices.length > 0 ? (
-        <Choice {...inner} />
-      ) : (
-        <One {...inner} shape={shape} />
-      )}
-      {foot}
-    </div>
   );
 }
 
@@ -308,28 +344,20 @@ function One({
       />
     );
   if (shape === 'json') return <Json {...common} value={value} set={set} />;
-  const isLong =
-    typeof schema['maxLength'] === 'number' ? schema['maxLength'] > 200 : text.length > 100 || text.includes('\n');
-  if (isLong)
-    return (
-      <textarea
-        {...common}
-        value={text}
-        placeholder={hint}
-        onInput={(event) => set(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
-      />
-    );
+  const { maxLength } = schema;
+  const isLong = typeof maxLength === 'number' ? maxLength > 200 : text.length > 100 || text.includes('\n');
   const typed = {
+    ...common,
     value: text,
     placeholder: hint,
-    autocomplete: 'off',
     onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
       set(event.currentTarget.value === '' ? undefined : event.currentTarget.value),
-  } as const;
+  };
+  if (isLong) return <textarea {...typed} />;
   return schema['format'] === 'password' ? (
-    <input {...common} {...typed} type="password" />
+    <input {...typed} autocomplete="off" type="password" />
   ) : (
-    <input {...common} {...typed} type="text" />
+    <input {...typed} autocomplete="off" type="text" />
   );
 }
 

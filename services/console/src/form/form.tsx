@@ -45,6 +45,11 @@ interface FormProps {
   readonly problems: readonly FieldProblem[];
 }
 
+/** @returns JSON in which a field that cannot be read is the text that the user wrote. */
+function writtenOf(value: unknown): string {
+  return JSON.stringify(value, (_key, each: unknown) => (each instanceof Unread ? each.text : each), 2);
+}
+
 export function ArgumentsForm({ schema, draft, set, problems }: FormProps) {
   const [refused, setRefused] = useState<string>();
   const byPath = new Map(problems.map(({ path, problem }) => [path, problem]));
@@ -52,12 +57,7 @@ export function ArgumentsForm({ schema, draft, set, problems }: FormProps) {
     setRefused(undefined);
     if (mode === draft.mode) return;
     if (mode === 'json') {
-      const text = JSON.stringify(
-        draft.value,
-        (_key, value: unknown) => (value instanceof Unread ? value.text : value),
-        2,
-      );
-      set({ ...draft, mode, text });
+      set({ ...draft, mode, text: writtenOf(draft.value) });
       return;
     }
     const read = readJson(draft.text);

@@ -39,6 +39,16 @@ export function Empty({ why, children }: { readonly why: string; readonly childr
   );
 }
 
+/** One line of a list of facts. */
+export function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
 export function Problem({ problem, advice }: ReturnType<typeof problemWords>) {
   return (
     <div class="problem" role="alert">

@@ -46,6 +46,14 @@ interface TableProps {
 export function Table({ label, head, sortable = {}, children }: TableProps) {
   const region = useRef<HTMLDivElement>(null);
   const order = orders.value[label];
+  /** Below this width, each row is a card. */
+  const narrowPx = head.length > 5 ? 760 : 460;
+  useLayoutEffect(() => {
+    const place = region.current as HTMLDivElement;
+    const watched = new ResizeObserver(() => place.classList.toggle('cards', place.clientWidth <= narrowPx));
+    watched.observe(place);
+    return () => watched.disconnect();
+  }, [narrowPx]);
   // As a card, a row has the title of the column in front of each cell.
   useLayoutEffect(() => {
     for (const row of region.current?.querySelectorAll<HTMLTableRowElement>(':scope > table > tbody > tr') ?? [])
@@ -53,7 +61,7 @@ export function Table({ label, head, sortable = {}, children }: TableProps) {
         for (const [at, cell] of [...row.cells].entries()) cell.dataset['title'] = head[at];
   });
   return (
-    <div class={`table${head.length > 5 ? ' many' : ''}`} role="region" aria-label={label} tabIndex={0} ref={region}>
+    <div class="table" role="region" aria-label={label} tabIndex={0} ref={region}>
       <table>
         <thead>
           <tr>

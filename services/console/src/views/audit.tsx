@@ -1,14 +1,15 @@
 /** The view "Audit": a search in the records, one record with its place in the chain of its writer, and whether a chain is as it was written. */
 import type { AuditRecord, AuditRecords, AuditRow, AuditVerified } from '@omnibus/admin-api';
 import { useEffect, useState } from 'preact/hooks';
-import { get, problemWords } from '../api/ask.ts';
+import { problemWords } from '../api/ask.ts';
 import { useOnce } from '../api/once.ts';
 import { follow } from '../api/stream.ts';
-import { Copy, Empty, Heading, Problem } from '../parts/basics.tsx';
+import { Copy, Empty, Fact, Heading, Problem } from '../parts/basics.tsx';
 import { Table } from '../parts/table.tsx';
 import { AskForm, queryOf } from '../parts/filters.tsx';
 import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
+import { usePages } from '../parts/pages.tsx';
 import { Said } from '../parts/said.tsx';
 import { State, type Tone } from '../parts/state.tsx';
 import { UnknownRights } from '../parts/unknown-rights.tsx';
@@ -127,23 +128,10 @@ function Pages({
   readonly path: (cursor: string) => string;
   readonly chosen: string | undefined;
 }) {
-  const [more, setMore] = useState<readonly AuditRecords[]>([]);
-  const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
-  const pages = [first, ...more];
-  const last = pages.at(-1) as AuditRecords;
+  const { pages, last, more } = usePages(first, path);
   const records = pages.flatMap((page) => page.records);
-  const load = async (cursor: string): Promise<void> => {
-    try {
-      setMore([...more, await get<AuditRecords>(path(cursor))]);
-      setProblem(undefined);
-    } catch (error) {
-      setProblem(problemWords(error));
-    }
-  };
+  const sum = (of: (page: AuditRecords) => number): number => pages.reduce((all, page) => all + of(page), 0);
   if (!first.isRecorded) return <Off />;
-  const elsewhere = first.elsewhere.length > 0 && (
-    <p>Records go to {first.elsewhere.join(', ')} too, which cannot be searched here.</p>
-  );
   if (first.sources.length === 0)
     return (
       <Empty why="No sink of this gateway can be searched from here.">
@@ -169,20 +157,16 @@ function Pages({
       )}
       <p class="dim" role="status">
         {count(
-          pages.reduce((sum, page) => sum + page.looked, 0),
+          sum(({ looked }) => looked),
           'record',
         )}{' '}
-        read ({bytes(pages.reduce((sum, page) => sum + page.bytes, 0))})
-        {last.reached !== undefined && `, back to ${last.reached}`}
+        read ({bytes(sum((page) => page.bytes))}){last.reached !== undefined && `, back to ${last.reached}`}
         {last.next === undefined && ': all there are'}, in {first.sources.map((source) => source.place).join('; ')}.
       </p>
-      {elsewhere}
-      {problem !== undefined && <Problem {...problem} />}
-      {last.next !== undefined && (
-        <button type="button" onClick={() => void load(last.next as string)}>
-          Earlier records
-        </button>
+      {first.elsewhere.length > 0 && (
+        <p>Records go to {first.elsewhere.join(', ')} too, which cannot be searched here.</p>
       )}
+      {more('Earlier records')}
     </>
   );
 }
@@ -261,14 +245,12 @@ function Whole({ row, record, chain }: AuditRecord) {
         {followsWords[chain.follows]}.
       </p>
       <dl>
-        <dt>Hash before</dt>
-        <dd>
+        <Fact name="Hash before">
           <code>{chain.prev === '' ? '–' : chain.prev}</code>
-        </dd>
-        <dt>Hash</dt>
-        <dd>
+        </Fact>
+        <Fact name="Hash">
           <code>{chain.hash}</code>
-        </dd>
+        </Fact>
       </dl>
       <Said text={pretty(record)} max={20_000} isBlock />
       <div class="buttons">

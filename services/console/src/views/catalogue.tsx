@@ -1,13 +1,14 @@
 /** The view "Catalogue": tools, prompts and resources of an endpoint, with their names and arguments. */
 import type { Catalogue as Answer, CatalogueEntry } from '@omnibus/admin-api';
-import { useEffect, useState } from 'preact/hooks';
-import { get, problemWords } from '../api/ask.ts';
+import { useEffect } from 'preact/hooks';
 import { useLive } from '../api/live.ts';
-import { Command, Copy, Empty, Heading, Problem, Shown } from '../parts/basics.tsx';
+import { Command, Copy, Empty, Heading, Shown } from '../parts/basics.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
+import { usePages } from '../parts/pages.tsx';
 import { Said } from '../parts/said.tsx';
-import { fieldsOf, typeWords } from '../form/schema.ts';
+import { SearchField } from '../parts/search-field.tsx';
+import { fieldsOf, typeWords, type Schema } from '../form/schema.ts';
 import { hrefOf, place, setQuery } from '../route.ts';
 import { count, numberWords } from '../words.ts';
 
@@ -63,9 +64,7 @@ function Filters({ endpoints }: { readonly endpoints: Answer['endpoints'] }) {
   const endpoint = query.get('endpoint') ?? '';
   return (
     <div class="filters">
-      <label>
-        Search <input type="search" value={query.get('q') ?? ''} placeholder="name or words of it" onInput={set('q')} />
-      </label>
+      <SearchField label="Search" placeholder="name or words of it" />
       <label>
         Kind{' '}
         <select value={query.get('kind') ?? ''} onChange={set('kind')}>
@@ -130,18 +129,9 @@ function Pages({
   readonly path: string;
   readonly chosen: string | undefined;
 }) {
-  const [more, setMore] = useState<readonly Answer[]>([]);
-  const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
-  const next = (more.at(-1) ?? first).next;
-  const load = async (cursor: string): Promise<void> => {
-    try {
-      setMore([...more, await get<Answer>(pathOf(new URLSearchParams(path.slice(path.indexOf('?'))), cursor))]);
-      setProblem(undefined);
-    } catch (error) {
-      setProblem(problemWords(error));
-    }
-  };
-  const entries = [...first.entries, ...more.flatMap((page) => page.entries)];
+  const query = new URLSearchParams(path.slice(path.indexOf('?')));
+  const { pages, more } = usePages(first, (cursor) => pathOf(query, cursor));
+  const entries = pages.flatMap((page) => page.entries);
   return (
     <>
       {chosen !== undefined && !entries.some(({ name }) => name === chosen) && <Elsewhere name={chosen} />}
@@ -150,13 +140,7 @@ function Pages({
           <Row key={`${entry.kind} ${entry.name}`} entry={entry} isChosen={chosen === entry.name} />
         ))}
       </Table>
-      {problem !== undefined && <Problem {...problem} />}
-      {next !== undefined && (
-        <button
-          type="button"
-          onClick={() => void load(next)}
-        >{`More (${numberWords(entries.length)} of ${numberWords(first.total)})`}</button>
-      )}
+      {more(`More (${numberWords(entries.length)} of ${numberWords(first.total)})`)}
     </>
   );
 }
@@ -235,7 +219,6 @@ function Card({
   mimeType,
 }: CatalogueEntry) {
   const says = hints.filter(([hint, value]) => annotations[hint] === value).map(([, , words]) => words);
-  const fields = inputSchema === undefined ? [] : fieldsOf(inputSchema);
   useEffect(() => document.querySelector('tr.card')?.scrollIntoView({ block: 'nearest' }), [name]);
   return (
     <>
@@ -255,26 +238,7 @@ function Card({
         </p>
       )}
       {mimeType !== undefined && <p>{mimeType}</p>}
-      {fields.length > 0 && (
-        <Table label={`Fields of ${name}`} head={['Field', 'Type', 'Needed', 'What it is']}>
-          {fields.map(({ name: field, schema, isRequired }) => (
-            <tr key={field}>
-              <td>
-                <code>
-                  <Said text={field} max={80} />
-                </code>
-              </td>
-              <td>
-                <Said text={typeWords(schema)} max={200} />
-              </td>
-              <td>{isRequired ? 'yes' : 'no'}</td>
-              <td>
-                <Said text={typeof schema['description'] === 'string' ? schema['description'] : ''} max={300} />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      {inputSchema !== undefined && <Takes name={name} inputSchema={inputSchema} />}
       {Object.entries({
         Arguments: given,
         'Schema of what it takes': inputSchema,
@@ -290,6 +254,31 @@ function Card({
           ),
       )}
     </>
+  );
+}
+
+function Takes({ name, inputSchema }: { readonly name: string; readonly inputSchema: Schema }) {
+  const fields = fieldsOf(inputSchema);
+  if (fields.length === 0) return null;
+  return (
+    <Table label={`Fields of ${name}`} head={['Field', 'Type', 'Needed', 'What it is']}>
+      {fields.map(({ name: field, schema, isRequired }) => (
+        <tr key={field}>
+          <td>
+            <code>
+              <Said text={field} max={80} />
+            </code>
+          </td>
+          <td>
+            <Said text={typeWords(schema)} max={200} />
+          </td>
+          <td>{isRequired ? 'yes' : 'no'}</td>
+          <td>
+            <Said text={typeof schema['description'] === 'string' ? schema['description'] : ''} max={300} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

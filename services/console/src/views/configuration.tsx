@@ -6,6 +6,7 @@ import { Ago, Copy, Empty, Heading, Shown } from '../parts/basics.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
+import { SearchField } from '../parts/search-field.tsx';
 import { State } from '../parts/state.tsx';
 import { place, setQuery } from '../route.ts';
 import { asText, count, numberWords } from '../words.ts';
@@ -15,7 +16,6 @@ const maxRows = 300;
 
 export function Configuration() {
   const configuration = useLive<Answer>('configuration');
-  const { query } = place.value;
   return (
     <>
       <Heading
@@ -30,63 +30,63 @@ export function Configuration() {
         Configuration
       </Heading>
       <Shown live={configuration}>
-        {(value) => {
-          const wanted = (query.get('q') ?? '').toLowerCase();
-          const isAll = query.get('all') === 'yes' || wanted !== '';
-          const rows = value.values.filter(
-            ({ path, value: each, from }) =>
-              (isAll || from !== 'default') && `${path} ${asText(each)} ${from}`.toLowerCase().includes(wanted),
-          );
-          return (
-            <>
-              <Missing missing={value.missing} />
-              <Refused {...value} />
-              {value.changed !== undefined && (
-                <Changes label="The last change" difference={value.changed.difference}>
-                  changed <Ago at={value.changed.at} />
-                </Changes>
-              )}
-              <div class="filters">
-                <label>
-                  Search{' '}
-                  <input
-                    type="search"
-                    value={query.get('q') ?? ''}
-                    placeholder="option or value"
-                    onInput={(event) => setQuery({ q: event.currentTarget.value })}
-                  />
-                </label>
-                <label>
-                  <input
-                    type="checkbox"
-                    checked={query.get('all') === 'yes'}
-                    onChange={(event) => setQuery({ all: event.currentTarget.checked ? 'yes' : '' })}
-                  />{' '}
-                  defaults too
-                </label>
-                <span class="dim">
-                  {count(value.values.length, 'value')},{' '}
-                  {numberWords(value.values.filter(({ from }) => from === 'default').length)} of them defaults
-                </span>
-              </div>
-              {rows.length === 0 ? (
-                <Empty why={wanted === '' ? 'Nothing but defaults is in force.' : 'No option fits.'}>
-                  <button type="button" onClick={() => setQuery({ q: '', all: 'yes' })}>
-                    Show all
-                  </button>
-                </Empty>
-              ) : (
-                <Values rows={rows.slice(0, maxRows)} />
-              )}
-              {rows.length > maxRows && <p class="dim">{numberWords(rows.length - maxRows)} more: search for them.</p>}
-              <p class="dim">
-                The file is the truth: change it there, and it is taken without a restart. This page changes nothing of
-                it.
-              </p>
-            </>
-          );
-        }}
+        {(value) => (
+          <>
+            <Missing missing={value.missing} />
+            <Refused {...value} />
+            {value.changed !== undefined && (
+              <Changes label="The last change" difference={value.changed.difference}>
+                changed <Ago at={value.changed.at} />
+              </Changes>
+            )}
+            <InForce values={value.values} />
+            <p class="dim">
+              The file is the truth: change it there, and it is taken without a restart. This page changes nothing of
+              it.
+            </p>
+          </>
+        )}
       </Shown>
+    </>
+  );
+}
+
+/** The values in force that fit the filter. */
+function InForce({ values }: Pick<Answer, 'values'>) {
+  const { query } = place.value;
+  const wanted = (query.get('q') ?? '').toLowerCase();
+  const isAll = query.get('all') === 'yes' || wanted !== '';
+  const rows = values.filter(
+    ({ path, value: each, from }) =>
+      (isAll || from !== 'default') && `${path} ${asText(each)} ${from}`.toLowerCase().includes(wanted),
+  );
+  return (
+    <>
+      <div class="filters">
+        <SearchField label="Search" placeholder="option or value" />
+        <label>
+          <input
+            type="checkbox"
+            checked={query.get('all') === 'yes'}
+            onChange={(event) => setQuery({ all: event.currentTarget.checked ? 'yes' : '' })}
+          />{' '}
+          defaults too
+        </label>
+        <span class="dim">
+          {count(values.length, 'value')}, {numberWords(values.filter(({ from }) => from === 'default').length)} of them
+          defaults
+        </span>
+      </div>
+      {rows.length === 0 ? (
+        <Empty why={wanted === '' ? 'Nothing but defaults is in force.' : 'No option fits.'}>
+          <button type="button" onClick={() => setQuery({ q: '', all: 'yes' })}>
+            Show all
+          </button>
+        </Empty>
+      ) : (
+        <Values rows={rows.slice(0, maxRows)} />
+      )}
+      {rows.length > maxRows && <p class="dim">{numberWords(rows.length - maxRows)} more: search for them.</p>}
     </>
   );
 }

@@ -5,8 +5,9 @@ import { remove } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { Ago, Confirm, Empty, Heading, Shown } from '../parts/basics.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
-import { may } from '../parts/may.ts';
+import { OperatorButton } from '../parts/operator-button.tsx';
 import { Said } from '../parts/said.tsx';
+import { SearchField } from '../parts/search-field.tsx';
 import { State } from '../parts/state.tsx';
 import { hrefOf, place, setQuery } from '../route.ts';
 import { count, numberWords } from '../words.ts';
@@ -15,52 +16,14 @@ export function Connections() {
   const connections = useLive<Answer>('connections');
   const [said, setSaid] = useState('');
   const [chosen, setChosen] = useState<ConnectionSeen>();
-  const words = place.value.query.get('q') ?? '';
   const { value } = connections;
   return (
     <>
       <Heading aside={value !== undefined && count(value.total, 'connection')}>Connections</Heading>
       <p>Users who have signed in at a server: it is called with tokens that are theirs alone.</p>
-      <label class="search">
-        User or server{' '}
-        <input
-          type="search"
-          value={words}
-          placeholder="a part of the name"
-          onInput={(event) => setQuery({ q: event.currentTarget.value })}
-        />
-      </label>
+      <SearchField label="User or server" placeholder="a part of the name" isAlone />
       <p role="status">{said}</p>
-      <Shown live={connections}>
-        {({ connections: all, total }) => {
-          const shown = all.filter(({ server, owner = '', principal }) =>
-            [server, owner, principal].some((text) => text.toLowerCase().includes(words.toLowerCase())),
-          );
-          if (all.length === 0)
-            return (
-              <Empty why="Nobody has signed in at a server.">
-                Users are asked to by servers with <code>{'credentials: { kind: oauth }'}</code>, when they first use
-                them.
-              </Empty>
-            );
-          if (shown.length === 0)
-            return (
-              <Empty why="No connection is of such a user or server.">
-                <button type="button" onClick={() => setQuery({ q: '' })}>
-                  Show all
-                </button>
-              </Empty>
-            );
-          return (
-            <>
-              <List shown={shown} choose={setChosen} />
-              {total > all.length && (
-                <p class="dim">{`The first ${numberWords(all.length)} of ${numberWords(total)} are shown.`}</p>
-              )}
-            </>
-          );
-        }}
-      </Shown>
+      <Shown live={connections}>{(answer) => <Found {...answer} choose={setChosen} />}</Shown>
       {chosen !== undefined && (
         <Revoke
           chosen={chosen}
@@ -69,6 +32,35 @@ export function Connections() {
             if (done !== undefined) setSaid(done);
           }}
         />
+      )}
+    </>
+  );
+}
+
+function Found({ connections, total, choose }: Answer & { readonly choose: (row: ConnectionSeen) => void }) {
+  const words = (place.value.query.get('q') ?? '').toLowerCase();
+  const shown = connections.filter(({ server, owner = '', principal }) =>
+    [server, owner, principal].some((text) => text.toLowerCase().includes(words)),
+  );
+  if (connections.length === 0)
+    return (
+      <Empty why="Nobody has signed in at a server.">
+        Users are asked to by servers with <code>{'credentials: { kind: oauth }'}</code>, when they first use them.
+      </Empty>
+    );
+  if (shown.length === 0)
+    return (
+      <Empty why="No connection is of such a user or server.">
+        <button type="button" onClick={() => setQuery({ q: '' })}>
+          Show all
+        </button>
+      </Empty>
+    );
+  return (
+    <>
+      <List shown={shown} choose={choose} />
+      {total > connections.length && (
+        <p class="dim">{`The first ${numberWords(connections.length)} of ${numberWords(total)} are shown.`}</p>
       )}
     </>
   );
@@ -99,7 +91,6 @@ function List({
   readonly shown: readonly ConnectionSeen[];
   readonly choose: (row: ConnectionSeen) => void;
 }) {
-  const { mayChange } = may();
   return (
     <Table
       label="Connections"
@@ -125,15 +116,9 @@ function List({
           </td>
           <td class="nowrap">{row.since !== undefined && <Ago at={row.since} />}</td>
           <td>
-            <button
-              type="button"
-              disabled={!mayChange}
-              title={mayChange ? undefined : 'for operators'}
-              aria-label={`Revoke ${row.server} of ${userOf(row)}…`}
-              onClick={() => choose(row)}
-            >
+            <OperatorButton label={`Revoke ${row.server} of ${userOf(row)}…`} act={() => choose(row)}>
               Revoke…
-            </button>
+            </OperatorButton>
           </td>
         </tr>
       ))}

@@ -37,53 +37,44 @@ function Row({ at, before, after }: Difference) {
       )}
     </td>
   );
-  if (before === undefined || after === undefined) {
+  if (before === undefined || after === undefined)
     return (
       <tr>
         {where}
-        <td class="side">
-          {before === undefined ? (
-            <span class="dim">nothing</span>
-          ) : (
-            <del>
-              <Said text={valueText(before)} max={1_000} />
-            </del>
-          )}
-        </td>
-        <td class="side">
-          {after === undefined ? (
-            <span class="dim">nothing</span>
-          ) : (
-            <ins>
-              <Said text={valueText(after)} max={1_000} />
-            </ins>
-          )}
-        </td>
+        <Side mark="del" text={before === undefined ? undefined : valueText(before)} />
+        <Side mark="ins" text={after === undefined ? undefined : valueText(after)} />
       </tr>
     );
-  }
-  const part = changedPart(valueText(before), valueText(after));
+  const { head, tail, ...part } = changedPart(valueText(before), valueText(after));
   return (
     <tr>
       {where}
-      <td class="side">
-        <Said text={part.head} />
-        {part.before !== '' && (
-          <del>
-            <Said text={part.before} max={1_000} />
-          </del>
-        )}
-        <Said text={part.tail} />
-      </td>
-      <td class="side">
-        <Said text={part.head} />
-        {part.after !== '' && (
-          <ins>
-            <Said text={part.after} max={1_000} />
-          </ins>
-        )}
-        <Said text={part.tail} />
-      </td>
+      <Side mark="del" head={head} text={part.before} tail={tail} />
+      <Side mark="ins" head={head} text={part.after} tail={tail} />
     </tr>
+  );
+}
+
+interface SideProps {
+  readonly mark: 'del' | 'ins';
+  /** The text that only this side has; undefined if the definition is not there on this side. */
+  readonly text: string | undefined;
+  /** The text before and after it, which both sides have. */
+  readonly head?: string;
+  readonly tail?: string;
+}
+
+function Side({ mark: Mark, text, head, tail }: SideProps) {
+  return (
+    <td class="side">
+      {head !== undefined && <Said text={head} />}
+      {text === undefined && <span class="dim">nothing</span>}
+      {text !== undefined && (text !== '' || head === undefined) && (
+        <Mark>
+          <Said text={text} max={1_000} />
+        </Mark>
+      )}
+      {tail !== undefined && <Said text={tail} />}
+    </td>
   );
 }

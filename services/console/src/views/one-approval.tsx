@@ -3,7 +3,7 @@ import type { Approval, ApprovalPage, Decided, Decision } from '@omnibus/admin-a
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { post, problemWords } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
-import { Problem, Shown } from '../parts/basics.tsx';
+import { Fact, Problem, Shown } from '../parts/basics.tsx';
 import { Said } from '../parts/said.tsx';
 import { ApprovalState, State } from '../parts/state.tsx';
 import { duration, numberWords } from '../words.ts';
@@ -92,49 +92,32 @@ function Outcome({ state, by, reason, until }: Approval) {
   );
 }
 
+const kindWords = { tool: 'Tool', prompt: 'Prompt', resource: 'Resource' } as const;
+
 function Facts(call: Approval) {
-  const { kind = 'tool', server, tool, rule, because, client, tenant, approvers, digest, worker, until, hidden } = call;
+  const { kind = 'tool', server, tool, rule, because, approvers, digest, worker, until, hidden } = call;
   return (
     <dl>
-      <dt>{kind === 'tool' ? 'Tool' : kind === 'prompt' ? 'Prompt' : 'Resource'}</dt>
-      <dd>
+      <Fact name={kindWords[kind]}>
         <code>
           <Said text={tool} max={Infinity} />
         </code>{' '}
         of server <Said text={server} max={100} />
-      </dd>
+      </Fact>
       {kind !== 'resource' && (
-        <>
-          <dt>Arguments</dt>
-          <dd>
-            <Said text={laidOut(call.arguments)} max={Infinity} isBlock />
-          </dd>
-        </>
+        <Fact name="Arguments">
+          <Said text={laidOut(call.arguments)} max={Infinity} isBlock />
+        </Fact>
       )}
       {hidden !== undefined && (
-        <>
-          <dt>Not shown</dt>
-          <dd>
-            <State tone="warn" shape="!" word={`${numberWords(hidden)} more characters`} />, so it can only be refused.
-          </dd>
-        </>
+        <Fact name="Not shown">
+          <State tone="warn" shape="!" word={`${numberWords(hidden)} more characters`} />, so it can only be refused.
+        </Fact>
       )}
-      <dt>Who</dt>
-      <dd>
-        <Said text={whoOf(call)} max={400} />
-        {client !== undefined && (
-          <>
-            , with the client <Said text={client} max={100} />
-          </>
-        )}
-        {tenant !== undefined && (
-          <>
-            , of the tenant <Said text={tenant} max={100} />
-          </>
-        )}
-      </dd>
-      <dt>Rule</dt>
-      <dd>
+      <Fact name="Who">
+        <Who {...call} />
+      </Fact>
+      <Fact name="Rule">
         <code>
           <Said text={rule} max={200} />
         </code>
@@ -143,28 +126,43 @@ function Facts(call: Approval) {
             : <Said text={because} max={400} />
           </>
         )}
-      </dd>
-      <dt>Approvers</dt>
-      <dd>
+      </Fact>
+      <Fact name="Approvers">
         {approvers === undefined ? (
           'everybody with the role approver, operator or admin'
         ) : (
           <Said text={approvers.join(', ')} max={400} />
         )}
-      </dd>
-      <dt>Until</dt>
-      <dd>
+      </Fact>
+      <Fact name="Until">
         <time dateTime={new Date(until).toISOString()}>{new Date(until).toLocaleString()}</time>
-      </dd>
-      <dt>Digest</dt>
-      <dd>
+      </Fact>
+      <Fact name="Digest">
         <code>{digest}</code>
-      </dd>
-      <dt>Held by</dt>
-      <dd>
+      </Fact>
+      <Fact name="Held by">
         <code>{worker}</code>
-      </dd>
+      </Fact>
     </dl>
+  );
+}
+
+function Who(call: Approval) {
+  const { client, tenant } = call;
+  return (
+    <>
+      <Said text={whoOf(call)} max={400} />
+      {client !== undefined && (
+        <>
+          , with the client <Said text={client} max={100} />
+        </>
+      )}
+      {tenant !== undefined && (
+        <>
+          , of the tenant <Said text={tenant} max={100} />
+        </>
+      )}
+    </>
   );
 }
 

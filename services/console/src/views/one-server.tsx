@@ -4,10 +4,10 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { post, problemWords } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { LogWatch } from '../api/logs.ts';
-import { Ago, Command, Confirm, Empty, Shown } from '../parts/basics.tsx';
+import { Ago, Command, Confirm, Empty, Fact, Shown } from '../parts/basics.tsx';
 import { useBrought } from '../parts/brought.ts';
-import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
+import { OperatorButton } from '../parts/operator-button.tsx';
 import { Rates } from '../parts/rates.tsx';
 import { Said, Target } from '../parts/said.tsx';
 import { ServerState } from '../parts/state.tsx';
@@ -18,29 +18,9 @@ import { clock, count } from '../words.ts';
 /** One server: what is wrong with it, what can be done, the processes connected to it, and its lines. */
 export function OneServer({ name }: { readonly name: string }) {
   const page = useLive<ServerPage>(`servers/${encodeURIComponent(name)}?lines=false`);
-  const [asking, setAsking] = useState<'restart' | 'pause'>();
+  const [asking, setAsking] = useState<keyof typeof acts>();
   const [done, setDone] = useState<string>();
-  const { mayChange } = may();
   const brought = useBrought();
-  const restart = async (): Promise<string> => {
-    const { done: by, of } = await post<Restarted>(`servers/${encodeURIComponent(name)}/restart`);
-    refresh();
-    return `${by} of ${count(of, 'process', 'processes')} connected to it anew.`;
-  };
-  const pause = async (): Promise<string> => {
-    await post<Paused>(`servers/${encodeURIComponent(name)}/pause`);
-    refresh();
-    return 'It is paused.';
-  };
-  const resume = async (): Promise<void> => {
-    try {
-      await post<Paused>(`servers/${encodeURIComponent(name)}/resume`);
-      setDone('It is not paused any more.');
-    } catch (error) {
-      setDone(problemWords(error).problem);
-    }
-    refresh();
-  };
   return (
     <section class="detail" ref={brought} aria-label={`Server ${name}`}>
       <h2>{name}</h2>
@@ -48,41 +28,7 @@ export function OneServer({ name }: { readonly name: string }) {
         {(value) => (
           <>
             <Why {...value} />
-            <div class="buttons">
-              <button
-                type="button"
-                disabled={!mayChange}
-                title={mayChange ? undefined : 'for operators'}
-                onClick={() => setAsking('restart')}
-              >
-                Restart…
-              </button>
-              {value.server.paused === undefined ? (
-                <button
-                  type="button"
-                  disabled={!mayChange}
-                  title={mayChange ? undefined : 'for operators'}
-                  onClick={() => setAsking('pause')}
-                >
-                  Pause…
-                </button>
-              ) : (
-                <button
-                  type="button"
-                  disabled={!mayChange}
-                  title={mayChange ? undefined : 'for operators'}
-                  onClick={() => void resume()}
-                >
-                  Resume
-                </button>
-              )}
-              <a class="button" href={hrefOf('catalogue', undefined, { server: name })}>
-                Its tools
-              </a>
-              <a class="button" href={hrefOf('calls', undefined, { server: name })}>
-                Its calls
-              </a>
-            </div>
+            <Acts server={value.server} ask={setAsking} say={setDone} />
             <p role="status">{done}</p>
             <details>
               <summary>Change or remove it</summary>
@@ -98,39 +44,78 @@ export function OneServer({ name }: { readonly name: string }) {
           </>
         )}
       </Shown>
-      {asking === 'pause' && (
+      {asking !== undefined && (
         <Confirm
-          title={`Pause ${name}?`}
-          act="Pause"
-          run={pause}
+          title={`${acts[asking].word} ${name}?`}
+          act={acts[asking].word}
+          run={() => acts[asking].run(name)}
           close={(said) => {
             setAsking(undefined);
             setDone(said);
           }}
         >
-          <p>
-            Nothing new is sent to it, in no process, until somebody resumes it. Calls that run there go on; new ones
-            are refused, and told why.
-          </p>
-        </Confirm>
-      )}
-      {asking === 'restart' && (
-        <Confirm
-          title={`Restart ${name}?`}
-          act="Restart"
-          run={restart}
-          close={(said) => {
-            setAsking(undefined);
-            setDone(said);
-          }}
-        >
-          <p>
-            Its connections are closed and made anew. Calls that run there fail, and whatever it keeps in memory is
-            lost.
-          </p>
+          <p>{acts[asking].effect}</p>
         </Confirm>
       )}
     </section>
+  );
+}
+
+/** Acts that affect others, so that the user confirms them. */
+const acts = {
+  restart: {
+    word: 'Restart',
+    effect:
+      'Its connections are closed and made anew. Calls that run there fail, and whatever it keeps in memory is lost.',
+    run: async (name: string): Promise<string> => {
+      const { done: by, of } = await post<Restarted>(`servers/${encodeURIComponent(name)}/restart`);
+      refresh();
+      return `${by} of ${count(of, 'process', 'processes')} connected to it anew.`;
+    },
+  },
+  pause: {
+    word: 'Pause',
+    effect:
+      'Nothing new is sent to it, in no process, until somebody resumes it. Calls that run there go on; new ones are refused, and told why.',
+    run: async (name: string): Promise<string> => {
+      await post<Paused>(`servers/${encodeURIComponent(name)}/pause`);
+      refresh();
+      return 'It is paused.';
+    },
+  },
+} as const;
+
+interface ActsProps {
+  readonly server: ServerRow;
+  readonly ask: (act: keyof typeof acts) => void;
+  readonly say: (done: string) => void;
+}
+
+function Acts({ server: { name, paused }, ask, say }: ActsProps) {
+  const resume = async (): Promise<void> => {
+    try {
+      await post<Paused>(`servers/${encodeURIComponent(name)}/resume`);
+      say('It is not paused any more.');
+    } catch (error) {
+      say(problemWords(error).problem);
+    }
+    refresh();
+  };
+  return (
+    <div class="buttons">
+      <OperatorButton act={() => ask('restart')}>Restart…</OperatorButton>
+      {paused === undefined ? (
+        <OperatorButton act={() => ask('pause')}>Pause…</OperatorButton>
+      ) : (
+        <OperatorButton act={() => void resume()}>Resume</OperatorButton>
+      )}
+      <a class="button" href={hrefOf('catalogue', undefined, { server: name })}>
+        Its tools
+      </a>
+      <a class="button" href={hrefOf('calls', undefined, { server: name })}>
+        Its calls
+      </a>
+    </div>
   );
 }
 
@@ -140,98 +125,97 @@ export function reasonOf({ state, problem, lastWords }: ServerRow): string {
   return problem.includes(lastWords) ? problem : `${problem}: ${lastWords}`;
 }
 
-function Why({ server, address, command, endpoints }: ServerPage) {
+function Why(page: ServerPage) {
+  const { state, paused, advice } = page.server;
   return (
     <>
       <p>
-        <ServerState state={server.state} />{' '}
-        {server.problem !== undefined && <Said text={reasonOf(server)} max={1_000} />}
+        <ServerState state={state} />{' '}
+        {page.server.problem !== undefined && <Said text={reasonOf(page.server)} max={1_000} />}
       </p>
-      {server.paused !== undefined && (
+      {paused !== undefined && (
         <p>
-          Paused by <Said text={server.paused.by} /> <Ago at={server.paused.since} />
-          {server.paused.until !== undefined && `, until ${server.paused.until}`}
-          {server.paused.because !== undefined && (
+          Paused by <Said text={paused.by} /> <Ago at={paused.since} />
+          {paused.until !== undefined && `, until ${paused.until}`}
+          {paused.because !== undefined && (
             <>
-              : <Said text={server.paused.because} />
+              : <Said text={paused.because} />
             </>
           )}
           . Nothing new is sent to it; what runs there goes on.
         </p>
       )}
-      {server.advice !== undefined && (
+      {advice !== undefined && (
         <p class="advice">
-          → <Said text={server.advice} max={1_000} />
+          → <Said text={advice} max={1_000} />
         </p>
       )}
-      <dl>
-        <dt>Speaks</dt>
-        <dd>
-          {server.revision ?? 'not known yet'}
-          {server.era !== undefined && ` (${server.era})`} over {server.transport}
-        </dd>
-        {address !== undefined && (
-          <>
-            <dt>Address</dt>
-            <dd>
-              <Target address={address} />
-            </dd>
-          </>
-        )}
-        {command !== undefined && (
-          <>
-            <dt>Program</dt>
-            <dd>
-              <code>
-                <Said text={command.join(' ')} />
-              </code>
-            </dd>
-          </>
-        )}
-        <dt>Offers</dt>
-        <dd>
-          {count(server.tools, 'tool')}, {count(server.prompts, 'prompt')}, {count(server.resources, 'resource')}
-          {server.leftOut > 0 && `; ${server.leftOut} more do not fit and are in no list`}
-          {server.held > 0 && (
-            <>
-              ;{' '}
-              <a href={hrefOf('trust', server.name)}>
-                {server.held} {server.held === 1 ? 'waits' : 'wait'} to be approved
-              </a>
-            </>
-          )}
-        </dd>
-        {(server.unfit ?? []).length > 0 && (
-          <>
-            <dt>Left out</dt>
-            <dd>
-              {server.unfit?.map(({ kind, name, problem }, index) => (
-                <div key={index}>
-                  <Said text={`${kind}${name === undefined ? '' : ` ${name}`}: ${problem}`} max={300} />
-                </div>
-              ))}
-            </dd>
-          </>
-        )}
-        {(server.repairs ?? []).length > 0 && (
-          <>
-            <dt>Repairs</dt>
-            <dd>
-              {server.repairs?.map(({ repair, reads, count: times, example }) => (
-                <div key={repair}>
-                  The gateway reads {reads}: {count(times, 'time')}, as at <Said text={example} max={200} />
-                </div>
-              ))}
-            </dd>
-          </>
-        )}
-        <dt>Shown at</dt>
-        <dd>
-          {endpoints.length === 0
-            ? 'no endpoint'
-            : endpoints.map((endpoint) => <code key={endpoint}>{endpoint} </code>)}
-        </dd>
-      </dl>
+      <Facts {...page} />
+    </>
+  );
+}
+
+function Facts({ server, address, command, endpoints }: ServerPage) {
+  const { unfit = [], repairs = [] } = server;
+  return (
+    <dl>
+      <Fact name="Speaks">
+        {server.revision ?? 'not known yet'}
+        {server.era !== undefined && ` (${server.era})`} over {server.transport}
+      </Fact>
+      {address !== undefined && (
+        <Fact name="Address">
+          <Target address={address} />
+        </Fact>
+      )}
+      {command !== undefined && (
+        <Fact name="Program">
+          <code>
+            <Said text={command.join(' ')} />
+          </code>
+        </Fact>
+      )}
+      <Fact name="Offers">
+        <Offers {...server} />
+      </Fact>
+      {unfit.length > 0 && (
+        <Fact name="Left out">
+          {unfit.map(({ kind, name, problem }, index) => (
+            <div key={index}>
+              <Said text={`${kind}${name === undefined ? '' : ` ${name}`}: ${problem}`} max={300} />
+            </div>
+          ))}
+        </Fact>
+      )}
+      {repairs.length > 0 && (
+        <Fact name="Repairs">
+          {repairs.map(({ repair, reads, count: times, example }) => (
+            <div key={repair}>
+              The gateway reads {reads}: {count(times, 'time')}, as at <Said text={example} max={200} />
+            </div>
+          ))}
+        </Fact>
+      )}
+      <Fact name="Shown at">
+        {endpoints.length === 0 ? 'no endpoint' : endpoints.map((endpoint) => <code key={endpoint}>{endpoint} </code>)}
+      </Fact>
+    </dl>
+  );
+}
+
+function Offers({ name, tools, prompts, resources, leftOut, held }: ServerRow) {
+  return (
+    <>
+      {count(tools, 'tool')}, {count(prompts, 'prompt')}, {count(resources, 'resource')}
+      {leftOut > 0 && `; ${leftOut} more do not fit and are in no list`}
+      {held > 0 && (
+        <>
+          ;{' '}
+          <a href={hrefOf('trust', name)}>
+            {held} {held === 1 ? 'waits' : 'wait'} to be approved
+          </a>
+        </>
+      )}
     </>
   );
 }

@@ -11,6 +11,7 @@ import { post, problemWords } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { Confirm, Empty, Problem, Shown } from '../parts/basics.tsx';
 import { may } from '../parts/may.ts';
+import { OperatorButton } from '../parts/operator-button.tsx';
 import { Said } from '../parts/said.tsx';
 import { Mode, State } from '../parts/state.tsx';
 import { count, numberWords } from '../words.ts';
@@ -135,12 +136,7 @@ function Deviations({ deviations, more, mode, server, approve }: DeviationsProps
   return (
     <>
       <div class="buttons">
-        <button
-          type="button"
-          disabled={!mayChange}
-          title={mayChange ? undefined : 'for operators'}
-          onClick={() => setAsking(true)}
-        >{`Approve all ${numberWords(all.length)}…`}</button>
+        <OperatorButton act={() => setAsking(true)}>{`Approve all ${numberWords(all.length)}…`}</OperatorButton>
         {!mayChange && <span class="dim">You may look at it; operators and admins approve.</span>}
       </div>
       {deviations.map((each) => (
@@ -196,7 +192,6 @@ function OneDeviation({
 }) {
   const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
   const [isSent, setSent] = useState(false);
-  const { mayChange } = may();
   const { isHeld, why, risks, digest } = deviation;
   const name = nameOf(deviation);
   const take = async (): Promise<void> => {
@@ -217,10 +212,8 @@ function OneDeviation({
       <p>
         {isHeld ? (
           <State tone="ask" shape="?" word="held back" />
-        ) : mode === 'pin' ? (
-          <State tone="warn" shape="!" word="approved texts are shown" />
         ) : (
-          <State tone="warn" shape="!" word="shown as it is" />
+          <State tone="warn" shape="!" word={mode === 'pin' ? 'approved texts are shown' : 'shown as it is'} />
         )}{' '}
         {whys[why] ?? why}
       </p>
@@ -235,12 +228,9 @@ function OneDeviation({
       )}
       <Differences {...deviation} />
       <div class="buttons">
-        <button
-          type="button"
-          disabled={!mayChange || isSent}
-          title={mayChange ? undefined : 'for operators'}
-          onClick={() => void take()}
-        >{`Approve ${name.length > 60 ? `${name.slice(0, 60)}…` : name}`}</button>
+        <OperatorButton isBusy={isSent} act={() => void take()}>
+          {`Approve ${name.length > 60 ? `${name.slice(0, 60)}…` : name}`}
+        </OperatorButton>
         <span class="dim">
           digest <code>{digest.slice(0, 16)}</code>
         </span>

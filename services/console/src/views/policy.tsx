@@ -1,7 +1,5 @@
 /** The view "Policy": whether somebody may do something and why, what somebody is shown, and the rules in force. */
 import type { Explained, PolicyDecision, PolicyPage, PolicyRule, Sees as SeesAnswer } from '@omnibus/admin-api';
-import { useState } from 'preact/hooks';
-import { get, problemWords } from '../api/ask.ts';
 import { useLive } from '../api/live.ts';
 import { useOnce } from '../api/once.ts';
 import { Empty, Heading, Problem, Shown } from '../parts/basics.tsx';
@@ -9,6 +7,7 @@ import { Table } from '../parts/table.tsx';
 import { AskForm, queryOf } from '../parts/filters.tsx';
 import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
+import { usePages } from '../parts/pages.tsx';
 import { Said } from '../parts/said.tsx';
 import { State, type Tone } from '../parts/state.tsx';
 import { UnknownRights } from '../parts/unknown-rights.tsx';
@@ -245,20 +244,9 @@ function Sees() {
 }
 
 function SeenPages({ first, path }: { readonly first: SeesAnswer; readonly path: (cursor: string) => string }) {
-  const [more, setMore] = useState<readonly SeesAnswer[]>([]);
-  const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
-  const pages = [first, ...more];
-  const next = pages.at(-1)?.next;
+  const { pages, more } = usePages(first, path);
   const rows = pages.flatMap((page) => page.rows);
   const looked = pages.reduce((sum, page) => sum + page.looked, 0);
-  const load = async (cursor: string): Promise<void> => {
-    try {
-      setMore([...more, await get<SeesAnswer>(path(cursor))]);
-      setProblem(undefined);
-    } catch (error) {
-      setProblem(problemWords(error));
-    }
-  };
   return (
     <>
       <Missing missing={first.missing} />
@@ -272,27 +260,8 @@ function SeenPages({ first, path }: { readonly first: SeesAnswer; readonly path:
         />
       ) : (
         <Table label="What it is shown" head={['Server', 'Name', 'Kind', 'Outcome', 'By']}>
-          {rows.map(({ kind, server, name, outcome, isConditional, rule, redacted }) => (
-            <tr key={`${kind} ${server}/${name}`}>
-              <td>{server}</td>
-              <td>
-                <Said text={name} max={120} />
-              </td>
-              <td>{kind}</td>
-              <td class="nowrap">
-                <Outcome outcome={outcome} isRecorded={first.isRecorded} />
-                {isConditional && <span class="dim"> without arguments; depends on conditions</span>}
-              </td>
-              <td>
-                {rule === undefined ? <span class="dim">default</span> : <code>{rule}</code>}
-                {redacted !== undefined && (
-                  <>
-                    {' '}
-                    · redacted by <code>{redacted}</code>
-                  </>
-                )}
-              </td>
-            </tr>
+          {rows.map((row) => (
+            <SeenRow key={`${row.kind} ${row.server}/${row.name}`} row={row} isRecorded={first.isRecorded} />
           ))}
         </Table>
       )}
@@ -300,27 +269,44 @@ function SeenPages({ first, path }: { readonly first: SeesAnswer; readonly path:
         {numberWords(looked)} of {numberWords(first.total)} entries were looked at. A key that is made for certain tools
         may use fewer, and blocks and limits count besides.
       </p>
-      {problem !== undefined && <Problem {...problem} />}
-      {next !== undefined && (
-        <button type="button" onClick={() => void load(next)}>
-          More
-        </button>
-      )}
+      {more('More')}
     </>
   );
 }
 
+function SeenRow({
+  row: { kind, server, name, outcome, isConditional, rule, redacted },
+  isRecorded,
+}: {
+  readonly row: SeesAnswer['rows'][number];
+  readonly isRecorded: boolean;
+}) {
+  return (
+    <tr>
+      <td>{server}</td>
+      <td>
+        <Said text={name} max={120} />
+      </td>
+      <td>{kind}</td>
+      <td class="nowrap">
+        <Outcome outcome={outcome} isRecorded={isRecorded} />
+        {isConditional && <span class="dim"> without arguments; depends on conditions</span>}
+      </td>
+      <td>
+        {rule === undefined ? <span class="dim">default</span> : <code>{rule}</code>}
+        {redacted !== undefined && (
+          <>
+            {' '}
+            · redacted by <code>{redacted}</code>
+          </>
+        )}
+      </td>
+    </tr>
+  );
+}
+
 function Rules({ first }: { readonly first: PolicyPage }) {
-  const [more, setMore] = useState<readonly PolicyPage[]>([]);
-  const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
-  const next = (more.at(-1) ?? first).next;
-  const load = async (cursor: string): Promise<void> => {
-    try {
-      setMore([...more, await get<PolicyPage>(`policy?cursor=${encodeURIComponent(cursor)}`)]);
-    } catch (error) {
-      setProblem(problemWords(error));
-    }
-  };
+  const { pages, more } = usePages(first, (cursor) => `policy?cursor=${encodeURIComponent(cursor)}`);
   return (
     <section aria-label="Rules in force">
       <h2>
@@ -335,19 +321,14 @@ function Rules({ first }: { readonly first: PolicyPage }) {
         />
       ) : (
         <Table label="Rules" head={['Rule', 'Effect', 'Who', 'What', 'Under which conditions', 'From']}>
-          {[first, ...more]
+          {pages
             .flatMap((page) => page.rules)
             .map((rule) => (
               <Row key={rule.id} {...rule} />
             ))}
         </Table>
       )}
-      {problem !== undefined && <Problem {...problem} />}
-      {next !== undefined && (
-        <button type="button" onClick={() => void load(next)}>
-          More
-        </button>
-      )}
+      {more('More')}
       <p class="dim">
         A rule that denies overrides every rule that asks, that overrides every rule that allows; their order means
         nothing.

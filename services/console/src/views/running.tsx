@@ -19,30 +19,18 @@ export function Running({ attempt, entry }: { readonly attempt: Attempt; readonl
   const state = attempt.state.value;
   const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
   const isRunning = state.phase === 'running' || state.phase === 'asking';
+  const cancel = (): void => void attempt.cancel().catch((error: unknown) => setProblem(problemWords(error)));
   return (
     <section class="running" aria-label="The call">
       <h2>The call</h2>
       <div role="status">
-        {isRunning ? (
-          state.questions.length > 0 ? (
-            <State tone="ask" shape="?" word="waits for you" />
-          ) : (
-            <OnItsWay entry={entry} since={state.startedAt} />
-          )
-        ) : state.phase === 'failed' ? (
-          <State tone="bad" shape="✗" word="failed" />
-        ) : (
-          <State tone="good" shape="✓" word="answered" />
-        )}{' '}
+        <Phase state={state} entry={entry} isRunning={isRunning} />{' '}
         {state.ms !== undefined && <span class="dim">after {duration(state.ms)}</span>}
       </div>
       {isRunning && (
         <div class="buttons">
           <Since at={state.startedAt} />{' '}
-          <button
-            type="button"
-            onClick={() => void attempt.cancel().catch((error: unknown) => setProblem(problemWords(error)))}
-          >
+          <button type="button" onClick={cancel}>
             Cancel
           </button>
         </div>
@@ -63,22 +51,45 @@ export function Running({ attempt, entry }: { readonly attempt: Attempt; readonl
         </>
       )}
       {state.raw !== undefined && <Result raw={state.raw} />}
-      {state.logs.length > 0 && (
-        <details>
-          <summary>{state.logs.length} log messages of the server</summary>
-          <ol class="lines">
-            {state.logs.map((line, index) => (
-              <li key={index}>
-                <span class="dim">
-                  <Said text={asText(line['level'] ?? '')} max={20} />
-                </span>{' '}
-                <Said text={asText(line['data'] ?? '')} max={1_000} />
-              </li>
-            ))}
-          </ol>
-        </details>
-      )}
+      <Logs logs={state.logs} />
     </section>
+  );
+}
+
+function Phase({
+  state,
+  entry,
+  isRunning,
+}: {
+  readonly state: AttemptState;
+  readonly entry: Tried;
+  readonly isRunning: boolean;
+}) {
+  if (isRunning && state.questions.length > 0) return <State tone="ask" shape="?" word="waits for you" />;
+  if (isRunning) return <OnItsWay entry={entry} since={state.startedAt} />;
+  return state.phase === 'failed' ? (
+    <State tone="bad" shape="✗" word="failed" />
+  ) : (
+    <State tone="good" shape="✓" word="answered" />
+  );
+}
+
+function Logs({ logs }: Pick<AttemptState, 'logs'>) {
+  if (logs.length === 0) return null;
+  return (
+    <details>
+      <summary>{logs.length} log messages of the server</summary>
+      <ol class="lines">
+        {logs.map((line, index) => (
+          <li key={index}>
+            <span class="dim">
+              <Said text={asText(line['level'] ?? '')} max={20} />
+            </span>{' '}
+            <Said text={asText(line['data'] ?? '')} max={1_000} />
+          </li>
+        ))}
+      </ol>
+    </details>
   );
 }
 

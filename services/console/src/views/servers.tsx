@@ -6,6 +6,7 @@ import { Ago, Command, Empty, Heading, Shown } from '../parts/basics.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
+import { SearchField } from '../parts/search-field.tsx';
 import { ServerState } from '../parts/state.tsx';
 import { hrefOf, place, setQuery } from '../route.ts';
 import { count, duration, numberWords } from '../words.ts';
@@ -35,15 +36,7 @@ export function Servers() {
             ) : (
               <>
                 <div class="filters">
-                  <label>
-                    Filter{' '}
-                    <input
-                      type="search"
-                      value={query.get('q') ?? ''}
-                      placeholder="name, state, problem"
-                      onInput={(event) => setQuery({ q: event.currentTarget.value })}
-                    />
-                  </label>
+                  <SearchField label="Filter" placeholder="name, state, problem" />
                   <button type="button" onClick={() => setAdding(true)}>
                     Add a server…
                   </button>
@@ -102,51 +95,65 @@ function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; rea
       sortable={columns}
     >
       {sorted('Servers', servers, columns).map((server) => (
-        <tr key={server.name} class={server.name === chosen ? 'chosen' : undefined}>
-          <td>
-            <a href={hrefOf('servers', server.name)} aria-current={server.name === chosen ? 'true' : undefined}>
-              {server.name}
-            </a>
-          </td>
-          <td class="nowrap">
-            <ServerState state={server.state} />{' '}
-            {server.since !== undefined && (
-              <span class="dim">
-                <Ago at={server.since} isSince />
-              </span>
-            )}
-          </td>
-          <td class="wide">
-            <Said text={reasonOf(server)} max={240} />
-          </td>
-          <td>{server.era ?? '–'}</td>
-          <td class="number">
-            {numberWords(server.tools)}
-            {server.held > 0 && (
-              <span class="warn-text" title="entries that wait to be approved">
-                {' '}
-                +{server.held} held
-              </span>
-            )}
-            {server.signIns !== undefined && (
-              <span class="dim" title="users who have yet to sign in">
-                {' '}
-                {count(server.signIns, 'sign-in')} wanted
-              </span>
-            )}
-          </td>
-          <td class="number">
-            {server.running} / {server.waiting}
-          </td>
-          <td class="number">{server.rates?.p50 === undefined ? '–' : duration(server.rates.p50)}</td>
-          <td class="number">{server.rates?.p95 === undefined ? '–' : duration(server.rates.p95)}</td>
-          <td class="number">
-            {server.rates === undefined || server.rates.calls === 0
-              ? '–'
-              : `${((100 * server.rates.failed) / server.rates.calls).toFixed(1)} %`}
-          </td>
-        </tr>
+        <Row key={server.name} server={server} isChosen={server.name === chosen} />
       ))}
     </Table>
+  );
+}
+
+function Row({ server, isChosen }: { readonly server: ServerRow; readonly isChosen: boolean }) {
+  const { name, state, since, era, running, waiting, rates } = server;
+  const timeOf = (ms: number | undefined): string => (ms === undefined ? '–' : duration(ms));
+  return (
+    <tr class={isChosen ? 'chosen' : undefined}>
+      <td>
+        <a href={hrefOf('servers', name)} aria-current={isChosen ? 'true' : undefined}>
+          {name}
+        </a>
+      </td>
+      <td class="nowrap">
+        <ServerState state={state} />{' '}
+        {since !== undefined && (
+          <span class="dim">
+            <Ago at={since} isSince />
+          </span>
+        )}
+      </td>
+      <td class="wide">
+        <Said text={reasonOf(server)} max={240} />
+      </td>
+      <td>{era ?? '–'}</td>
+      <td class="number">
+        <Tools {...server} />
+      </td>
+      <td class="number">
+        {running} / {waiting}
+      </td>
+      <td class="number">{timeOf(rates?.p50)}</td>
+      <td class="number">{timeOf(rates?.p95)}</td>
+      <td class="number">
+        {rates === undefined || rates.calls === 0 ? '–' : `${((100 * rates.failed) / rates.calls).toFixed(1)} %`}
+      </td>
+    </tr>
+  );
+}
+
+function Tools({ tools, held, signIns }: ServerRow) {
+  return (
+    <>
+      {numberWords(tools)}
+      {held > 0 && (
+        <span class="warn-text" title="entries that wait to be approved">
+          {' '}
+          +{held} held
+        </span>
+      )}
+      {signIns !== undefined && (
+        <span class="dim" title="users who have yet to sign in">
+          {' '}
+          {count(signIns, 'sign-in')} wanted
+        </span>
+      )}
+    </>
   );
 }

@@ -3,12 +3,13 @@ import type { Ended, RecentClient, SessionPage, SessionRow, Sessions as Answer }
 import { useState } from 'preact/hooks';
 import { remove } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
-import { Confirm, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { Confirm, Empty, Fact, Heading, Shown } from '../parts/basics.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { useBrought } from '../parts/brought.ts';
-import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
+import { OperatorButton } from '../parts/operator-button.tsx';
 import { Said } from '../parts/said.tsx';
+import { SearchField } from '../parts/search-field.tsx';
 import { go, hrefOf, place, setQuery } from '../route.ts';
 import { count, duration, numberWords } from '../words.ts';
 
@@ -23,15 +24,7 @@ export function Sessions() {
   return (
     <>
       <Heading aside={sessions.value !== undefined && count(sessions.value.total, 'session')}>Sessions</Heading>
-      <label class="search">
-        Client{' '}
-        <input
-          type="search"
-          value={query.get('client') ?? ''}
-          placeholder="its name"
-          onInput={(event) => setQuery({ client: event.currentTarget.value, cursor: '' })}
-        />
-      </label>
+      <SearchField label="Client" name="client" clears={['cursor']} placeholder="its name" isAlone />
       <p role="status">{said}</p>
       <Shown live={sessions}>
         {(value) => (
@@ -170,16 +163,15 @@ function nameOf({ client }: Pick<SessionRow, 'client'>): string {
   return client === undefined ? 'a client without a name' : `${client.name} ${client.version ?? ''}`.trim();
 }
 
-function One({ name, ended }: { readonly name: string; readonly ended: (said: string) => void }) {
+interface OneProps {
+  readonly name: string;
+  readonly ended: (said: string) => void;
+}
+
+function One({ name, ended }: OneProps) {
   const page = useLive<SessionPage>(`sessions/${encodeURIComponent(name)}`);
   const [isAsking, setAsking] = useState(false);
-  const { mayChange } = may();
   const brought = useBrought();
-  const end = async (): Promise<string> => {
-    await remove<Ended>(`sessions/${encodeURIComponent(name)}`);
-    refresh();
-    return 'The session has ended. Its client opens another when it asks again.';
-  };
   return (
     <section class="detail" ref={brought} aria-label="Session">
       <h2>
@@ -188,64 +180,68 @@ function One({ name, ended }: { readonly name: string; readonly ended: (said: st
       <Shown live={page}>
         {({ session }) => (
           <>
-            <dl>
-              <dt>Client</dt>
-              <dd>
-                <Said text={nameOf(session)} />
-              </dd>
-              <dt>State</dt>
-              <dd>
-                {session.state}, {count(session.open, 'open request')}, {count(session.streams, 'stream')},{' '}
-                {count(session.subscriptions, 'subscription')}
-              </dd>
-              <dt>Servers that may keep something for it</dt>
-              <dd>
-                {session.servers.length === 0
-                  ? 'none'
-                  : session.servers.map((server) => (
-                      <a key={server} href={hrefOf('servers', server)}>
-                        {server}{' '}
-                      </a>
-                    ))}
-              </dd>
-              <dt>Held by</dt>
-              <dd>
-                <code>{session.process}</code>
-              </dd>
-            </dl>
+            <Facts {...session} />
             <div class="buttons">
-              <button
-                type="button"
-                disabled={!mayChange}
-                title={mayChange ? undefined : 'for operators'}
-                onClick={() => setAsking(true)}
-              >
-                End it…
-              </button>
+              <OperatorButton act={() => setAsking(true)}>End it…</OperatorButton>
               {session.client !== undefined && (
                 <a class="button" href={hrefOf('calls', undefined, { client: session.client.name })}>
                   Calls of this client
                 </a>
               )}
             </div>
-            {isAsking && (
-              <Confirm
-                title="End this session?"
-                act="End it"
-                run={end}
-                close={(said) => {
-                  setAsking(false);
-                  if (said === undefined) return;
-                  ended(said);
-                  go(hrefOf('sessions'));
-                }}
-              >
-                <p>{count(session.open, 'open request')}, its subscriptions and its questions end with it.</p>
-              </Confirm>
-            )}
+            {isAsking && <End name={name} session={session} ended={ended} close={() => setAsking(false)} />}
           </>
         )}
       </Shown>
     </section>
+  );
+}
+
+function Facts(session: SessionRow) {
+  return (
+    <dl>
+      <Fact name="Client">
+        <Said text={nameOf(session)} />
+      </Fact>
+      <Fact name="State">
+        {session.state}, {count(session.open, 'open request')}, {count(session.streams, 'stream')},{' '}
+        {count(session.subscriptions, 'subscription')}
+      </Fact>
+      <Fact name="Servers that may keep something for it">
+        {session.servers.length === 0
+          ? 'none'
+          : session.servers.map((server) => (
+              <a key={server} href={hrefOf('servers', server)}>
+                {server}{' '}
+              </a>
+            ))}
+      </Fact>
+      <Fact name="Held by">
+        <code>{session.process}</code>
+      </Fact>
+    </dl>
+  );
+}
+
+function End({ name, session, ended, close }: OneProps & { readonly session: SessionRow; readonly close: () => void }) {
+  const end = async (): Promise<string> => {
+    await remove<Ended>(`sessions/${encodeURIComponent(name)}`);
+    refresh();
+    return 'The session has ended. Its client opens another when it asks again.';
+  };
+  return (
+    <Confirm
+      title="End this session?"
+      act="End it"
+      run={end}
+      close={(said) => {
+        close();
+        if (said === undefined) return;
+        ended(said);
+        go(hrefOf('sessions'));
+      }}
+    >
+      <p>{count(session.open, 'open request')}, its subscriptions and its questions end with it.</p>
+    </Confirm>
   );
 }

@@ -6,7 +6,7 @@ import { Said } from '../parts/said.tsx';
 import { isSchema as isObject } from '../form/schema.ts';
 import { count } from '../words.ts';
 import { AsClient, firstClient } from './as-client.tsx';
-import { Attempt } from './attempt.ts';
+import { Attempt, type AttemptState } from './attempt.ts';
 import { Running } from './running.tsx';
 import { expand, variablesOf } from './template.ts';
 
@@ -141,6 +141,24 @@ function TextField({ field: { name, description, isRequired }, value, set, ask }
           <option key={each} value={each} />
         ))}
       </datalist>
+      <Suggestions name={name} state={state} offered={offered} set={set} />
+    </div>
+  );
+}
+
+function Suggestions({
+  name,
+  state,
+  offered,
+  set,
+}: {
+  readonly name: string;
+  readonly state: AttemptState | undefined;
+  readonly offered: readonly string[];
+  readonly set: (value: string) => void;
+}) {
+  return (
+    <>
       <div role="status">
         {state?.phase === 'failed' && (
           <span class="dim">
@@ -162,7 +180,7 @@ function TextField({ field: { name, description, isRequired }, value, set, ask }
           ))}
         </div>
       )}
-    </div>
+    </>
   );
 }
 

@@ -9,6 +9,7 @@ import { Confirm, Copy, Empty, Heading, Shown } from '../parts/basics.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { may } from '../parts/may.ts';
 import { Said } from '../parts/said.tsx';
+import { SearchField } from '../parts/search-field.tsx';
 import { hrefOf, place, setQuery } from '../route.ts';
 import { numberWords } from '../words.ts';
 import { AsClient, firstClient } from './as-client.tsx';
@@ -48,15 +49,7 @@ function Choose() {
     <>
       <Heading>Try</Heading>
       <div class="filters">
-        <label>
-          Search{' '}
-          <input
-            type="search"
-            value={q}
-            placeholder="name or words of it"
-            onInput={(event) => setQuery({ q: event.currentTarget.value })}
-          />
-        </label>
+        <SearchField label="Search" placeholder="name or words of it" />
         <div class="buttons" role="group" aria-label="Kind">
           {Object.entries(kindWords).map(([each, words]) => (
             <button
@@ -71,42 +64,45 @@ function Choose() {
         </div>
       </div>
       <Shown live={found}>
-        {({ entries, total }) =>
-          entries.length === 0 ? (
+        {(answer) =>
+          answer.entries.length === 0 ? (
             <Empty why={q === '' ? `No server offers ${kindWords[kind]} yet.` : 'Nothing fits.'}>
               <a href={hrefOf('servers')}>Are the servers up?</a>
             </Empty>
           ) : (
-            <>
-              <Table
-                label={`What to try: ${kindWords[kind]}`}
-                head={['Name', 'Server', 'What it does']}
-                sortable={columns}
-              >
-                {sorted(`What to try: ${kindWords[kind]}`, entries, columns).map((entry) => (
-                  <tr key={entry.name}>
-                    <td>
-                      <a href={hrefOf('try', entry.name, { kind: kind === 'tool' ? undefined : kind })}>
-                        <Said text={entry.name} max={120} />
-                      </a>
-                      {entry.isForAskable === true && <span class="dim"> asks back</span>}
-                    </td>
-                    <td>
-                      <Said text={entry.server} max={80} />
-                    </td>
-                    <td class="wide">
-                      <Said text={entry.description ?? ''} max={160} />
-                    </td>
-                  </tr>
-                ))}
-              </Table>
-              {total > entries.length && (
-                <p class="dim">{`The first ${numberWords(entries.length)} of ${numberWords(total)}: search for the others.`}</p>
-              )}
-            </>
+            <Entries {...answer} kind={kind} />
           )
         }
       </Shown>
+    </>
+  );
+}
+
+function Entries({ entries, total, kind }: CatalogueAnswer & { readonly kind: Kind }) {
+  const label = `What to try: ${kindWords[kind]}`;
+  return (
+    <>
+      <Table label={label} head={['Name', 'Server', 'What it does']} sortable={columns}>
+        {sorted(label, entries, columns).map((entry) => (
+          <tr key={entry.name}>
+            <td>
+              <a href={hrefOf('try', entry.name, { kind: kind === 'tool' ? undefined : kind })}>
+                <Said text={entry.name} max={120} />
+              </a>
+              {entry.isForAskable === true && <span class="dim"> asks back</span>}
+            </td>
+            <td>
+              <Said text={entry.server} max={80} />
+            </td>
+            <td class="wide">
+              <Said text={entry.description ?? ''} max={160} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {total > entries.length && (
+        <p class="dim">{`The first ${numberWords(entries.length)} of ${numberWords(total)}: search for the others.`}</p>
+      )}
     </>
   );
 }
@@ -178,26 +174,15 @@ function Bench({
     if (isDangerous && !('problems' in readDraft(draft, schema))) setAsking(true);
     else call();
   };
-  const keyed = (event: KeyboardEvent): void => {
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event);
-  };
   return (
     <>
       {entry.description !== undefined && <Said text={entry.description} max={600} isBlock />}
       {entry.isForAskable === true && (
         <p class="dim">Its server offers it only to clients that can be asked, as this page can.</p>
       )}
-      <form class="bench" ref={form} onSubmit={submit} onKeyDown={keyed} noValidate>
+      <form class="bench" ref={form} onSubmit={submit} onKeyDown={onCtrlEnter(submit)} noValidate>
         <ArgumentsForm schema={schema} draft={draft} set={setDraft} problems={problems} />
-        {problems.length > 0 && (
-          <p
-            class="field-problem"
-            role="alert"
-          >{`${problems.length === 1 ? 'One field is' : `${problems.length} fields are`} not right: ${problems
-            .slice(0, 10)
-            .map(({ path, problem }) => `${path}: ${problem}`)
-            .join('; ')}`}</p>
-        )}
+        <NotRight problems={problems} />
         <AsClient client={client} set={setClient} />
         <div class="buttons">
           <button type="submit" class="strong" disabled={!mayChange} title={mayChange ? 'Ctrl Enter' : 'for operators'}>
@@ -207,21 +192,42 @@ function Bench({
           {'text' in text && <Copies copied={{ name: entry.name, args: text.text, endpoint }} />}
         </div>
       </form>
-      {isAsking && (
-        <Confirm
-          title={`Call ${entry.name}?`}
-          act="Call it"
-          run={() => {
-            call();
-            return Promise.resolve('');
-          }}
-          close={() => setAsking(false)}
-        >
-          <p>Its server says that it may destroy something, and it is called for real.</p>
-        </Confirm>
-      )}
+      {isAsking && <AskFirst name={entry.name} call={call} close={() => setAsking(false)} />}
       {attempt !== undefined && <Running attempt={attempt} entry={entry} />}
     </>
+  );
+}
+
+const onCtrlEnter =
+  (submit: (event: Event) => void) =>
+  (event: KeyboardEvent): void => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event);
+  };
+
+function NotRight({ problems }: { readonly problems: readonly FieldProblem[] }) {
+  if (problems.length === 0) return null;
+  const which = problems.length === 1 ? 'One field is' : `${problems.length} fields are`;
+  const first = problems.slice(0, 10).map(({ path, problem }) => `${path}: ${problem}`);
+  return <p class="field-problem" role="alert">{`${which} not right: ${first.join('; ')}`}</p>;
+}
+
+function AskFirst({
+  name,
+  call,
+  close,
+}: {
+  readonly name: string;
+  readonly call: () => void;
+  readonly close: () => void;
+}) {
+  const run = (): Promise<string> => {
+    call();
+    return Promise.resolve('');
+  };
+  return (
+    <Confirm title={`Call ${name}?`} act="Call it" run={run} close={close}>
+      <p>Its server says that it may destroy something, and it is called for real.</p>
+    </Confirm>
   );
 }
 
