@@ -55,7 +55,10 @@ export function compileSchema(schema: JsonObject): CompiledSchema {
       validate(value) {
         budget.left = steps;
         try {
-          return validate(withPlainNumbers(value)) ? 'ok' : { problem: inWords(validate.errors ?? []) };
+          // A validator knows no raw numbers; most values have none, which is known without looking through them, and are not copied.
+          return validate(holdsRawNumbers(value) ? plain(value) : value)
+            ? 'ok'
+            : { problem: inWords(validate.errors ?? []) };
         } catch (error) {
           // A schema that refers to itself for the same value goes deeper than any stack.
           if (error instanceof BudgetExhausted || error instanceof RangeError) return 'unchecked';
@@ -110,11 +113,6 @@ function linearPattern(pattern: string): { test(text: string): boolean } {
   }
 }
 linearPattern.code = 'linearPattern';
-
-/** A validator knows no raw numbers; most values have none, which is known without looking through them, and are not copied. */
-function withPlainNumbers(value: unknown): unknown {
-  return holdsRawNumbers(value) ? plain(value) : value;
-}
 
 function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;

@@ -218,7 +218,7 @@ export class AdapterUnderTest implements AsyncDisposable {
       ...more,
     };
     return new Promise((resolve) => {
-      this.adapter.hear(
+      this.adapter.calls.begin(
         { kind: 'call', exchange: newRequestKey() as string as ExchangeId, method, params, context },
         (event) => (['result', 'error', 'fault'].includes(event.kind) ? resolve(event) : before?.(event)),
       );

@@ -2,11 +2,9 @@
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import {
   extensionsFor,
-  type CallCommand,
   type CatalogRecord,
   type ControlCommand,
   type ExchangeContext,
-  type ExchangeEvent,
   type ExchangeId,
   type JsonObject,
   type Principal,
@@ -17,6 +15,7 @@ import type { UpstreamLoad } from '@omnibus/telemetry';
 import { Calls, type CallsOptions } from './call/calls.ts';
 import { Features, type ServerFeature, type ServerParts } from './feature.ts';
 import { QuestionRelay } from './call/question-relay.ts';
+import type { CallWatcher } from './call/steps.ts';
 import { ServerWords } from './call/server-words.ts';
 import { CatalogPublisher } from './catalog/publisher.ts';
 import type { ConnectionBudget } from './connection/budget.ts';
@@ -51,7 +50,7 @@ export class Adapter {
   readonly #questions: QuestionRelay;
   readonly #catalog: CatalogPublisher;
   readonly #words: ServerWords;
-  readonly #slumber: Slumber;
+  readonly #slumber: Slumber | undefined;
   /** Subscriptions for cancellations and the like. */
   #controls: Subscription[] = [];
   #settled: () => void = () => undefined;
@@ -77,20 +76,6 @@ export class Adapter {
       hears: this.#features.hears,
       base: () => this.#connection,
     });
-    this.calls = new Calls({
-      server,
-      config,
-      wheel,
-      log,
-      isWaitedFor: options.isWaitedFor,
-      meter: metrics.upstream.callMeter(server),
-      catalog: this.#catalog,
-      questions: this.#questions,
-      connections: () => this.#pool,
-      dropped: () => metrics.dropped('log_storm'),
-      steps: this.#features.steps,
-      watchers: this.#features.watchers,
-    });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
     });
@@ -100,14 +85,46 @@ export class Adapter {
     );
     this.#connection = this.#createBase(factory);
     this.#pool = this.#createPool(factory);
-    this.#slumber = new Slumber({
+    this.#slumber = this.#createSlumber();
+    this.calls = new Calls({
+      server,
+      config,
+      wheel,
+      log,
+      isWaitedFor: options.isWaitedFor,
+      meter: metrics.upstream.callMeter(server),
+      catalog: this.#catalog,
+      questions: this.#questions,
+      pool: this.#pool,
+      dropped: () => metrics.dropped('log_storm'),
+      steps: this.#features.steps,
+      watchers: [this.#slumber ?? [], bus.isShared ? this.#binding() : [], this.#features.watchers].flat(),
+    });
+  }
+
+  /** @returns undefined for a server that never sleeps. */
+  #createSlumber(): Slumber | undefined {
+    const { wheel, config, slept } = this.#options;
+    if (config.sleepAfter === 0) return undefined;
+    return new Slumber({
       wheel,
       afterMs: config.sleepAfter,
       base: this.#connection,
-      changed: options.slept,
+      changed: slept,
       isBusy: () =>
         this.calls.running + this.calls.waiting + this.#pool.size > 0 || this.#features.isNeeded(this.#connection),
     });
+  }
+
+  /** From a session's first call on, its calls come here if the server keeps state for it. */
+  #binding(): CallWatcher {
+    const { worker } = this.#options;
+    return {
+      begun: ({ command: { isBound, context }, reply }) => {
+        if (isBound !== true && !context.standsAlone && this.#keepsState(context)) reply({ kind: 'bound', worker });
+        return undefined;
+      },
+    };
   }
 
   #createCatalog(): CatalogPublisher {
@@ -269,16 +286,6 @@ export class Adapter {
     return this.calls.held(exchanges);
   }
 
-  /** Takes a call. */
-  hear(command: CallCommand, reply: (event: ExchangeEvent) => void): void {
-    const { bus, worker } = this.#options;
-    this.#slumber.used();
-    // From now on the session's calls come here, where the server keeps state for it.
-    if (bus.isShared && command.isBound !== true && !command.context.standsAlone && this.#keepsState(command.context))
-      reply({ kind: 'bound', worker });
-    this.calls.begin(command, reply);
-  }
-
   /** From now on another adapter writes what is known of the server. */
   retire(): void {
     this.#catalog.retire();
@@ -302,7 +309,6 @@ export class Adapter {
   /** Lets running calls end within the limit, and closes the connections. No new calls come any more. */
   async stop(drainMs: number): Promise<void> {
     await this.calls.drained(drainMs);
-    this.#slumber.stop();
     for (const subscription of this.#controls) subscription.close();
     await Promise.all([this.#connection.stop(), this.#pool.stop()]);
     this.#gone.resolve();
@@ -344,7 +350,7 @@ export class Adapter {
         return;
       case 'wanted':
         this.#catalog.wanted();
-        if (command.caller !== undefined && this.#catalog.offers.want(command.caller)) this.#slumber.used();
+        if (command.caller !== undefined && this.#catalog.offers.want(command.caller)) this.#slumber?.used();
         return;
       default:
         this.#features.control(command);
@@ -386,7 +392,7 @@ export class Adapter {
     const { revision, lists } = this.record;
     this.#options.log.info({ revision, tools: lists.tools.length }, 'server is up');
     this.#features.opened(this.#connection);
-    this.#slumber.begin();
+    this.#slumber?.begin();
     this.#settled();
   }
 

@@ -59,14 +59,11 @@ export class Attempt implements PendingReply, RunningCall {
   readonly principal: Principal;
   readonly listens: boolean;
   readonly task: string | undefined;
-  /** Releases the connection. */
-  readonly end: () => void;
   readonly #port: AttemptPort;
   /** Id of the request; undefined until it was sent. */
   #id: number | undefined;
 
-  /** @param end releases the connection. */
-  constructor(port: AttemptPort, call: Call, connection: UpstreamConnection, params: JsonObject, end: () => void) {
+  constructor(port: AttemptPort, call: Call, connection: UpstreamConnection, params: JsonObject) {
     const { method, context } = call.command;
     const { client, principal, session, standsAlone } = context;
     const { taskId } = params;
@@ -76,7 +73,6 @@ export class Attempt implements PendingReply, RunningCall {
     this.method = method;
     this.context = context;
     this.params = params;
-    this.end = end;
     this.session = client?.isOne === true ? (client.id as SessionKey) : session;
     this.principal = principal;
     this.listens = !standsAlone;
@@ -85,6 +81,11 @@ export class Attempt implements PendingReply, RunningCall {
 
   get wheel(): DeadlineWheel {
     return this.#port.wheel;
+  }
+
+  /** Gives the connection of the call back. */
+  end(): void {
+    this.call.end();
   }
 
   send(): void {
@@ -148,7 +149,7 @@ export class Attempt implements PendingReply, RunningCall {
   }
 
   again(params: JsonObject): void {
-    const next = new Attempt(this.#port, this.call, this.connection, params, this.end);
+    const next = new Attempt(this.#port, this.call, this.connection, params);
     next.round = this.round + 1;
     next.send();
   }

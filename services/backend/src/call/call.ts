@@ -8,9 +8,9 @@ import type {
   ExchangeOutcome,
   InputAnswer,
   SessionKey,
+  ToolEntry,
 } from '@omnibus/protocol';
 import type { CallResult } from '@omnibus/telemetry';
-import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import { rootsKey } from '../connection/questions.ts';
 import type { CallWords } from './call-words.ts';
@@ -21,11 +21,12 @@ export interface RunningCall {
   readonly connection: UpstreamConnection;
   /** Cancels the request at the server. @param isTimeout the request ran out of time, which may mean that the server is not well. */
   cancel(reason: string, isTimeout: boolean): void;
-  /** Releases the connection. */
-  end(): void;
 }
 
 export class Call extends KeyedLink {
+  readonly key: ExchangeId;
+  readonly exchange: ExchangeId;
+  readonly session: SessionKey;
   readonly command: CallCommand;
   readonly reply: (event: ExchangeEvent) => void;
   readonly arrivedAt = performance.now();
@@ -34,6 +35,12 @@ export class Call extends KeyedLink {
   place: Place | undefined;
   /** The latest attempt; undefined until the first. */
   running: RunningCall | undefined;
+  /** The called tool, as its caller is offered it; undefined for another call, and for a tool that the server does not list. */
+  tool: ToolEntry | undefined;
+  /** Whether it goes over the connection that serves everybody. */
+  isCommon = false;
+  /** Gives its connection back; undefined while it has none. */
+  done: (() => void) | undefined;
   /** The roots of its client, where they had to be asked for. */
   roots: InputAnswer | undefined;
   /** What watches it. */
@@ -41,11 +48,20 @@ export class Call extends KeyedLink {
   /** Undefined while its server has said nothing. */
   words: CallWords | undefined;
 
-  constructor(command: CallCommand, reply: (event: ExchangeEvent) => void, limit: Deadline) {
+  constructor(
+    command: CallCommand,
+    reply: (event: ExchangeEvent) => void,
+    limit: Deadline,
+    tool: ToolEntry | undefined,
+  ) {
     super();
+    this.key = command.exchange;
+    this.exchange = command.exchange;
+    this.session = command.context.session;
     this.command = command;
     this.reply = reply;
     this.limit = limit;
+    this.tool = tool;
   }
 
   /** From now on it is watched by this, too. */
@@ -53,16 +69,11 @@ export class Call extends KeyedLink {
     this.watched = [...this.watched, watched];
   }
 
-  get key(): ExchangeId {
-    return this.command.exchange;
-  }
-
-  get exchange(): ExchangeId {
-    return this.command.exchange;
-  }
-
-  get session(): SessionKey {
-    return this.command.context.session;
+  /** Gives its connection back, once. */
+  end(): void {
+    const { done } = this;
+    this.done = undefined;
+    done?.();
   }
 
   /** The roots of its client, as `rootsKey` gives them. */
@@ -74,14 +85,4 @@ export class Call extends KeyedLink {
 
 export function resultOf(outcome: ExchangeOutcome): CallResult {
   return outcome.kind === 'result' && outcome.result['isError'] === true ? 'tool_error' : outcome.kind;
-}
-
-/** The name of the called tool in metrics; undefined if its server does not list it. */
-export function listedToolOf(
-  { method, params: { name }, context: { principal } }: CallCommand,
-  catalog: Pick<CatalogPublisher, 'tool'>,
-): string | undefined {
-  return method === 'tools/call' && typeof name === 'string' && catalog.tool(name, principal) !== undefined
-    ? name
-    : undefined;
 }

@@ -11,6 +11,7 @@ import type { ServerConfig } from '@omnibus/config';
 import { Bulkhead, Drain, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
   fault,
+  isComplete,
   outcomeUrlProblem,
   type CallCommand,
   type ExchangeEvent,
@@ -24,9 +25,9 @@ import {
 import type { CallMeter, CallResult, Logger } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
-import type { ConnectionPool, Taken } from '../connection/pool.ts';
+import type { ConnectionPool } from '../connection/pool.ts';
 import { Attempt, wordsOf, type AttemptPort } from './attempt.ts';
-import { Call, listedToolOf, resultOf } from './call.ts';
+import { Call, resultOf } from './call.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import { byMethod, stepsWith, type CallRun, type CallStep, type CallWatcher, type Placed } from './steps.ts';
 
@@ -41,17 +42,16 @@ export interface CallsOptions {
   /** What features add to the calls, in this order. */
   readonly steps: readonly CallStep[];
   readonly watchers: readonly CallWatcher[];
-  readonly catalog: Pick<CatalogPublisher, 'tool' | 'refresh'>;
+  readonly catalog: Pick<CatalogPublisher, 'toolOf' | 'refresh'>;
   readonly questions: QuestionRelay;
   /** Chooses the connection of a call. */
-  readonly connections: () => Pick<ConnectionPool, 'settling' | 'turn' | 'take' | 'learn'>;
+  readonly pool: Pick<ConnectionPool, 'common' | 'settling' | 'turn' | 'take' | 'learn'>;
   /** Called for a log message that is dropped because there are too many. */
   readonly dropped: () => void;
 }
 
 /** The session ends a call at its time limit; the adapter waits this much longer, in case the session is gone. */
 const orphanGraceMs = 5_000;
-const nothing = (): void => undefined;
 
 export class Calls implements CallRun, AttemptPort {
   readonly #options: CallsOptions;
@@ -67,6 +67,7 @@ export class Calls implements CallRun, AttemptPort {
   readonly #place;
   readonly #prepare;
   readonly #holds;
+  readonly #goesOn;
   readonly #outcome;
   readonly #forgotten;
   readonly #takes;
@@ -88,6 +89,7 @@ export class Calls implements CallRun, AttemptPort {
     this.#place = stepsWith(steps, 'place');
     this.#prepare = stepsWith(steps, 'prepare');
     this.#holds = stepsWith(steps, 'holds');
+    this.#goesOn = stepsWith(steps, 'goesOn');
     this.#outcome = stepsWith(steps, 'outcome');
     this.#forgotten = stepsWith(steps, 'forgotten');
     this.#takes = byMethod(steps, 'takes');
@@ -120,13 +122,14 @@ export class Calls implements CallRun, AttemptPort {
   }
 
   begin(command: CallCommand, reply: (event: ExchangeEvent) => void): void {
-    const { watchers, wheel } = this.#options;
+    const { watchers, wheel, catalog } = this.#options;
     const limit = wheel.schedule(command.context.maxTimeMs + orphanGraceMs, () =>
       this.cancel(command.exchange, 'the time limit has passed', true),
     );
-    const call = new Call(command, reply, limit);
+    const call = new Call(command, reply, limit, catalog.toolOf(command));
     this.#calls.add(call);
     for (const watcher of watchers) {
+      if (watcher.given !== undefined && command.context[watcher.given] === undefined) continue;
       const watched = watcher.begun(call, this.#bulkhead);
       if (watched !== undefined) call.watch(watched);
     }
@@ -168,7 +171,7 @@ export class Calls implements CallRun, AttemptPort {
     // The connection comes first: a question that another call takes over has to move there before this call is forgotten.
     running?.cancel(reason, isTimeout);
     if (running !== undefined) this.#cancels[call.command.method]?.(call, running.connection);
-    running?.end(); // A2
+    call.end(); // A2
     this.#forget(call, 'cancelled', undefined);
   }
 
@@ -179,6 +182,7 @@ export class Calls implements CallRun, AttemptPort {
   }
 
   again(call: Call): void {
+    call.tool = this.#options.catalog.toolOf(call.command);
     this.#resume(call, () => (call.place === undefined ? this.#enter(call) : this.#run(call)));
   }
 
@@ -201,10 +205,13 @@ export class Calls implements CallRun, AttemptPort {
   /** Runs a call; a bug in the gateway ends the call and nothing else. */
   #run(call: Call): void {
     if (!this.#calls.has(call)) return;
+    const { pool } = this.#options;
+    const { context } = call.command;
     try {
-      const settling = this.#options.connections().settling(call.command.context);
-      if (settling === undefined) this.#pass(call);
-      else this.#after(call, settling, () => this.#resume(call, () => this.#pass(call)));
+      const common = pool.common(context);
+      const settling = common === undefined ? pool.settling(context) : undefined;
+      if (settling === undefined) this.#pass(call, common);
+      else this.#after(call, settling, () => this.#resume(call, () => this.#pass(call, undefined)));
     } catch (error) {
       this.failed(call, error);
     }
@@ -235,57 +242,59 @@ export class Calls implements CallRun, AttemptPort {
       .catch((error: unknown) => this.failed(call, error));
   }
 
-  /** Asks the steps before a connection is taken. */
-  #pass(call: Call): void {
+  /** Asks the steps before a connection is taken. @param common the connection that serves everybody, if it serves this call. */
+  #pass(call: Call, common: UpstreamConnection | undefined): void {
+    const { method, context } = call.command;
     for (const step of this.#before) {
+      if (step.client !== undefined && !(step.client in context.capabilities)) continue;
       const outcome = step.before(call);
       if (outcome === undefined) continue;
       if (outcome !== 'held') this.finish(call, outcome);
       return;
     }
     let placed: ReturnType<NonNullable<CallStep['place']>>;
-    for (const step of this.#place) placed ??= step.place(call);
+    for (const step of this.#place) if (step.ignores?.has(method) !== true) placed ??= step.place(call);
     if (placed !== undefined && 'fault' in placed) {
       this.#refuse(call, placed.fault);
       return;
     }
-    const turn =
-      placed === undefined ? this.#options.connections().turn(call.command.context, call.rootsKey) : undefined;
+    if (placed === undefined && common !== undefined) {
+      call.isCommon = true;
+      this.#send(call, common);
+      return;
+    }
+    const turn = placed === undefined ? this.#options.pool.turn(context, call.rootsKey) : undefined;
     if (turn === undefined) this.#start(call, placed);
     else this.#after(call, turn, () => this.#resume(call, () => this.#start(call, undefined)));
   }
 
   #start(call: Call, placed: Placed | undefined): void {
-    const { command } = call;
-    const { server, connections } = this.#options;
-    const taken: Taken =
-      placed?.connection === undefined
-        ? connections().take(command.context, call.rootsKey)
-        : { connection: placed.connection, done: nothing };
-    if ('refused' in taken) {
-      const problem = `server "${server}" can be given no connection for this caller: all that ${taken.refused} allows are in use`;
-      this.#refuse(call, taken.fault ?? fault('upstream.connections', problem, { server }));
+    const { server, pool } = this.#options;
+    let connection = placed?.connection;
+    call.isCommon = false;
+    if (connection === undefined) {
+      const taken = pool.take(call.command.context, call.rootsKey);
+      if ('refused' in taken) {
+        const problem = `server "${server}" can be given no connection for this caller: all that ${taken.refused} allows are in use`;
+        this.#refuse(call, taken.fault ?? fault('upstream.connections', problem, { server }));
+        return;
+      }
+      call.done = taken.done;
+      connection = taken.connection;
+    }
+    const refusal = placed?.refuses(connection);
+    if (refusal === undefined) {
+      this.#send(call, connection);
       return;
     }
-    const { connection } = taken;
-    let isOver = false;
-    const end = (): void => {
-      if (isOver) return;
-      isOver = true;
-      taken.done();
-    };
-    const refusal = placed?.refuses(connection);
-    if (refusal !== undefined) {
-      end();
-      this.#refuse(call, refusal);
-    } else if (command.isNotification === true) this.#say(call, connection, end);
-    else this.#send(call, connection, end);
+    call.end();
+    this.#refuse(call, refusal);
   }
 
-  #say(call: Call, connection: UpstreamConnection, end: () => void): void {
+  #say(call: Call, connection: UpstreamConnection): void {
     const { server } = this.#options;
     const isSaid = connection.say(call.command.method, call.command.params);
-    end();
+    call.end();
     if (isSaid) this.finish(call, { kind: 'result', result: {} });
     else
       this.#refuse(
@@ -294,36 +303,47 @@ export class Calls implements CallRun, AttemptPort {
       );
   }
 
-  #send(call: Call, connection: UpstreamConnection, end: () => void): void {
-    let { params } = call.command;
+  #send(call: Call, connection: UpstreamConnection): void {
+    const { command } = call;
+    if (command.isNotification === true) {
+      this.#say(call, connection);
+      return;
+    }
+    let { params } = command;
     for (const watched of call.watched) params = watched.params?.(params) ?? params;
-    const attempt = new Attempt(this, call, connection, params, end);
+    const attempt = new Attempt(this, call, connection, params);
     let wait: Promise<unknown> | undefined;
-    for (const step of this.#prepare) wait ??= step.prepare(attempt);
+    for (const step of this.#prepare)
+      if (step.given === undefined || command.context[step.given] !== undefined) wait ??= step.prepare(attempt);
     const send = this.#takes[attempt.method];
     if (wait === undefined && send === undefined) attempt.send();
     else if (wait === undefined) send?.(attempt);
     else
       wait
         .then(() => {
-          if (!this.#calls.has(call)) end();
+          if (!this.#calls.has(call)) call.end();
           else if (send === undefined) attempt.send();
           else send(attempt);
         })
         .catch((error: unknown) => {
-          end();
+          call.end();
           this.failed(call, error);
         });
   }
 
   /** The server has given its final answer. */
-  answered(attempt: Attempt, outcome: ExchangeOutcome, requestId: number): void {
+  answered(attempt: Attempt, given: ExchangeOutcome, requestId: number): void {
     const { call, connection } = attempt;
-    const { questions, connections } = this.#options;
-    attempt.end(); // A2
-    connections().learn(connection, outcome);
-    if (outcome.kind === 'error') questions.rememberElicitations(outcome, call.session);
-    this.finish(call, this.#answers[attempt.method]?.(attempt, outcome, requestId) ?? outcome);
+    const { questions, pool } = this.#options;
+    if (!call.isCommon) {
+      call.end(); // A2
+      pool.learn(connection, given);
+    }
+    if (given.kind === 'error') questions.rememberElicitations(given, call.session);
+    let outcome = this.#answers[attempt.method]?.(attempt, given, requestId) ?? given;
+    if (outcome.kind === 'result' && !isComplete(outcome.result))
+      for (const step of this.#goesOn) outcome = step.goesOn(attempt, outcome, requestId);
+    this.finish(call, outcome);
   }
 
   #refuse(call: Call, refusal: GatewayFault): void {
@@ -332,7 +352,7 @@ export class Calls implements CallRun, AttemptPort {
 
   end(call: Call, given: ExchangeOutcome): void {
     const { server } = this.#options;
-    const problem = outcomeUrlProblem(given);
+    const problem = given.kind === 'result' && isComplete(given.result) ? undefined : outcomeUrlProblem(given);
     let outcome: ExchangeOutcome = given;
     if (problem === undefined) for (const step of this.#outcome) outcome = step.outcome(call, outcome);
     else
@@ -346,11 +366,11 @@ export class Calls implements CallRun, AttemptPort {
   /** @param outcome undefined for a call that was cancelled. @returns false when the call had ended before. */
   #forget(call: Call, result: CallResult, outcome: ExchangeOutcome | undefined): boolean {
     if (!this.#calls.remove(call)) return false;
-    const { questions, meter, catalog } = this.#options;
-    questions.forget(call.command.exchange);
+    const { questions, meter } = this.#options;
+    if (questions.isOpen) questions.forget(call.exchange);
     for (const step of this.#forgotten) step.forgotten(call);
     call.limit.cancel();
-    meter.finished(result, (performance.now() - call.arrivedAt) / 1_000, listedToolOf(call.command, catalog));
+    meter.finished(result, (performance.now() - call.arrivedAt) / 1_000, call.tool?.name);
     call.place?.leave(); // A2
     this.#drain.ended();
     for (const watched of call.watched) watched.ended?.(result, outcome);

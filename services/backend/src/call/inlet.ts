@@ -7,7 +7,7 @@ import type { CallCommand, ExchangeEvent, ExchangeId, HeldExchanges, ServerName,
 
 /** An adapter, as far as calls are concerned. */
 interface CallTaker {
-  hear(command: CallCommand, reply: (event: ExchangeEvent) => void): void;
+  readonly calls: { begin(command: CallCommand, reply: (event: ExchangeEvent) => void): void };
   /** Those of the exchanges that are open there. */
   held(exchanges: readonly ExchangeId[]): ExchangeId[];
 }
@@ -19,7 +19,7 @@ export class Inlet {
   #questions: readonly Subscription[] = [];
 
   async open(bus: Bus, server: ServerName, worker: WorkerId): Promise<void> {
-    const hear: CallTaker['hear'] = (command, reply) => this.#adapters.at(-1)?.hear(command, reply);
+    const hear: CallTaker['calls']['begin'] = (command, reply) => this.#adapters.at(-1)?.calls.begin(command, reply);
     const sayWhatIsHeld = ({ exchanges }: HeldExchanges, reply: (held: HeldExchanges) => void): void => {
       reply({ exchanges: this.#adapters.flatMap((adapter) => adapter.held(exchanges)) });
     };

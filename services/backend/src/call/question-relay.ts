@@ -80,6 +80,8 @@ const wasAnswered = 'it was answered in the call that was asked first';
 export class QuestionRelay {
   readonly #options: QuestionRelayOptions;
   readonly #open = new Map<InputKey, OpenQuestion>();
+  /** Whether a question is open. */
+  isOpen = false;
   readonly #elicitations = new Map<string, SessionKey>();
   #checks: readonly QuestionChecks[] = [];
   /** Starts at a random number, so that two replicas of an adapter do not use the same ones. */
@@ -250,8 +252,8 @@ export class QuestionRelay {
 
   /** A call has ended, and its questions concern nobody any more. */
   forget(exchange: ExchangeId): void {
-    if (this.#open.size === 0) return;
     for (const [input, { asker }] of this.#open) if (asker === exchange) this.#open.delete(input);
+    this.isOpen = this.#open.size > 0;
   }
 
   /** An error may demand elicitations by URL too; their completion is announced like that of others. */
@@ -303,6 +305,7 @@ export class QuestionRelay {
   #add(open: OpenQuestion): InputKey {
     this.#nextInput += 1;
     this.#open.set(this.#nextInput, open);
+    this.isOpen = true;
     return this.#nextInput;
   }
 
@@ -311,6 +314,7 @@ export class QuestionRelay {
     if (open?.asker !== asker) return undefined;
     open.limit?.cancel();
     this.#open.delete(input);
+    this.isOpen = this.#open.size > 0;
     return open;
   }
 

@@ -4,7 +4,7 @@
  *
  *   place in the bulkhead -> before -> connection (place) -> prepare -> takes or sends -> answers -> holds -> outcome
  */
-import type { ExchangeMethod, ExchangeOutcome, GatewayFault, LogLevel } from '@omnibus/protocol';
+import type { ExchangeContext, ExchangeMethod, ExchangeOutcome, GatewayFault, LogLevel } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { Attempt } from './attempt.ts';
 import type { Call } from './call.ts';
@@ -39,6 +39,12 @@ type ByMethod<Run> = { readonly [Method in ExchangeMethod]?: Run };
 export interface CallStep {
   /** Called once, before the first call. */
   join?(run: CallRun): void;
+  /** Methods whose requests `place` need not see. */
+  readonly ignores?: ReadonlySet<string>;
+  /** The capability of clients for which `before` exists; left out: it concerns every client. */
+  readonly client?: string;
+  /** The member of a call's context for which `prepare` exists; left out: it concerns every call. */
+  readonly given?: keyof ExchangeContext;
   /** Looks at a call that has its place. @returns an outcome that ends it; `held` if the step continues it later with `CallRun.again`; undefined to go on. */
   before?(call: Call): ExchangeOutcome | 'held' | undefined;
   /** @returns undefined for a call that any connection for its caller may serve; a fault for one that none may. */
@@ -49,6 +55,8 @@ export interface CallStep {
   readonly takes?: ByMethod<(attempt: Attempt) => void>;
   /** Hears the server's final answers to requests of a method. @returns what the client is answered. */
   readonly answers?: ByMethod<(attempt: Attempt, outcome: ExchangeOutcome, requestId: number) => ExchangeOutcome>;
+  /** Hears answers after which the request goes on (`isComplete`). @returns what the client is answered. */
+  goesOn?(attempt: Attempt, outcome: ExchangeOutcome, requestId: number): ExchangeOutcome;
   /** Hears of requests of a method that are cancelled at the server. */
   readonly cancels?: ByMethod<(call: Call, connection: UpstreamConnection) => void>;
   /** The least severe log messages that the client of a call gets; undefined for all. */
@@ -65,6 +73,8 @@ export interface CallStep {
 
 /** Sees calls and changes nothing but what is sent along with them. */
 export interface CallWatcher {
+  /** The member of a call's context for which the watcher exists; left out: it sees every call. */
+  readonly given?: keyof ExchangeContext;
   /** @returns undefined if this watcher does not want the call now. @param load the calls of the server that run and that wait for a place. */
   begun(call: Call, load: { readonly running: number; readonly waiting: number }): WatchedCall | undefined;
   /** Called once, before the first call. @param open the calls that are open now. */
@@ -73,7 +83,7 @@ export interface CallWatcher {
   stop?(): void;
 }
 
-type Hook = 'before' | 'place' | 'prepare' | 'least' | 'holds' | 'outcome' | 'forgotten';
+type Hook = 'before' | 'place' | 'prepare' | 'least' | 'goesOn' | 'holds' | 'outcome' | 'forgotten';
 
 /** The steps that have a hook, in order. */
 export function stepsWith<Name extends Hook>(

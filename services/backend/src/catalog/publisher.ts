@@ -12,6 +12,7 @@ import {
   noAnnouncements,
   noLists,
   signInName,
+  type CallCommand,
   type CatalogRecord,
   type ChangeKind,
   type JsonObject,
@@ -211,6 +212,13 @@ export class CatalogPublisher {
   /** A tool as a caller is offered it. */
   tool(name: string, principal: Principal): ToolEntry | undefined {
     return this.offers.tool(name, this.#tools.get(name), principal);
+  }
+
+  /** The called tool as its caller is offered it; undefined for another call, and for a tool that the server does not list. */
+  toolOf({ method, params: { name }, context: { principal } }: CallCommand): ToolEntry | undefined {
+    if (method !== 'tools/call' || typeof name !== 'string') return undefined;
+    const listed = this.#tools.get(name);
+    return listed !== undefined && this.owners === undefined ? listed : this.offers.tool(name, listed, principal);
   }
 
   prompt(name: string): PromptEntry | undefined {

@@ -27,7 +27,7 @@ async function heardOf(server: AdapterUnderTest, name: string): Promise<readonly
     maxTimeMs: 10_000,
   };
   await new Promise<void>((resolve) => {
-    server.adapter.hear(
+    server.adapter.calls.begin(
       {
         kind: 'call',
         exchange: newRequestKey() as string as ExchangeId,

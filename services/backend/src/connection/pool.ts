@@ -71,6 +71,19 @@ export class ConnectionPool implements Pool {
     options.budget.join(this);
   }
 
+  /**
+   * The connection that serves everybody, if it serves this call and nothing has to be found out first: the server keeps nothing for the caller, and may ask
+   * its client nothing.
+   * @returns undefined for a call for which `settling`, `turn` and `take` decide.
+   */
+  common({ principal, capabilities }: ExchangeContext): UpstreamConnection | undefined {
+    const { base, isOwned, isolation, isProgram } = this.#options;
+    if (isOwned || base.dialect.sharing.servesEverybody) return undefined;
+    if (isolation === 'shared') return base;
+    const keepsNothing = principal === anonymous || !(isProgram || base.hasState !== false);
+    return isolation === 'auto' && keepsNothing && Object.keys(capabilities).length === 0 ? base : undefined;
+  }
+
   /** What has to be found out before `take` can be called; undefined when nothing has. */
   settling(context: ExchangeContext): Promise<void> | undefined {
     const leg = this.#legOf(context);
@@ -150,7 +163,8 @@ export class ConnectionPool implements Pool {
     met?.(context);
     const shown = headersFor?.(context);
     if (shown !== undefined && 'fault' in shown) return { refused: 'facts about the caller', fault: shown.fault };
-    const [mark, sharing] = [markOf(shown), this.#sharing];
+    const sharing = this.#sharing;
+    const mark = markOf(shown);
     const leg = this.#legOf(context);
     const capabilities = askableOver(leg, context);
     const apart = sharing.apart(context, leg, capabilities);

@@ -7,7 +7,7 @@ import type { UpstreamConnection } from './connection.ts';
 
 export interface SlumberOptions {
   readonly wheel: DeadlineWheel;
-  /** Milliseconds without a call after which the server sleeps; 0: it never does. */
+  /** Milliseconds without a call after which the server sleeps. */
   readonly afterMs: number;
   readonly base: UpstreamConnection;
   /** Whether something other than calls needs the server, such as a task. */
@@ -29,7 +29,6 @@ export class Slumber {
   /** The server is connected, so the time without calls begins. */
   begin(): void {
     const { afterMs, wheel } = this.#options;
-    if (afterMs === 0) return;
     this.#usedAt = performance.now();
     this.#look?.cancel();
     // Something other than a call has woken the server.
@@ -39,11 +38,15 @@ export class Slumber {
 
   /** The server is called. */
   used(): void {
-    const { afterMs, base } = this.#options;
-    if (afterMs === 0) return;
+    const { base } = this.#options;
     this.#usedAt = performance.now();
     this.#sayAwake();
     if (base.isAsleep) base.wake();
+  }
+
+  /** A call has come; as a watcher of calls. */
+  begun(): undefined {
+    this.used();
   }
 
   #sayAwake(): void {

@@ -153,8 +153,8 @@ export function levelSteps(levels: LogLevels<UpstreamConnection>): CallStep {
     join(given) {
       run = given;
     },
-    prepare: ({ connection, context }) =>
-      context.logLevel === undefined ? undefined : levels.raise(connection, context),
+    given: 'logLevel',
+    prepare: ({ connection, context }) => levels.raise(connection, context),
     least({ running, command: { context } }) {
       return running === undefined ? context.logLevel : levels.least(running.connection, context);
     },

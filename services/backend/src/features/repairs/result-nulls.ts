@@ -29,14 +29,19 @@ export function mayHoldNulls(outcome: ExchangeOutcome): boolean {
   for (const name in result) {
     const value = result[name];
     if (value === null || (name === 'completion' && hasNull(value))) return true;
-    if (Array.isArray(value))
-      for (let index = 0; index < value.length; index += 1) if (hasNull(value[index])) return true;
+    if (!Array.isArray(value)) continue;
+    for (let index = 0; index < value.length; index += 1) {
+      const item: unknown = value[index];
+      if (!isObject(item)) continue;
+      for (const member in item) if (typeof item[member] === 'object' && hasNull(item[member], 1)) return true;
+    }
   }
   return false;
 }
 
 /** In the object, or in an object in it. */
 function hasNull(value: unknown, depth = 0): boolean {
+  if (value === null) return true;
   if (!isObject(value)) return false;
   for (const name in value) {
     const member = value[name];

@@ -54,6 +54,7 @@ class ToldCall implements WatchedCall {
 }
 
 export class CallTelling implements CallWatcher {
+  readonly given = 'tap';
   readonly #tap: Tap;
   readonly #server: ServerName;
   /** Ends reports about calls that run when a watch begins. */

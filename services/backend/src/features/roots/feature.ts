@@ -15,9 +15,10 @@ export function rootsStep({ questions, mustKnow }: RootsStepOptions): CallStep {
     join(given) {
       run = given;
     },
+    client: 'roots',
     before(call) {
       const { method, context } = call.command;
-      if (!('roots' in context.capabilities) || call.roots !== undefined || !roundMethods.has(method)) return undefined;
+      if (call.roots !== undefined || !roundMethods.has(method)) return undefined;
       if (!mustKnow(context)) return undefined;
       questions.askForRound(call, 'roots/list', {}, (answer) => {
         call.roots = answer;

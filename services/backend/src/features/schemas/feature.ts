@@ -8,7 +8,6 @@ export function schemas({ config, server, log, metrics, catalog }: ServerParts):
     server,
     log,
     metrics: metrics.upstream,
-    tool: (name, principal) => catalog.tool(name, principal),
     prompt: (name) => catalog.prompt(name),
   });
   return { name: 'schemas', step: checks, checks, start: () => checks.start() };

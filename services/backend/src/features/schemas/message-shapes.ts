@@ -64,7 +64,15 @@ function toolProblem({ content, isError, structuredContent, resultType }: JsonOb
   // Since 2026-07-28 it may be any value.
   if (structuredContent !== undefined && resultType === undefined && !isObject(structuredContent))
     return 'structuredContent must be an object';
-  return listProblem(content, 'content', blockProblem);
+  if (!Array.isArray(content)) return 'content must be an array';
+  for (let index = 0; index < content.length; index += 1) {
+    const block: unknown = content[index];
+    // Nearly every block is a text.
+    if (isObject(block) && block['type'] === 'text' && typeof block['text'] === 'string') continue;
+    const problem = blockProblem(block, `content[${index}]`);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
 }
 
 function listProblem(

@@ -18,13 +18,24 @@ async function checks(mode: ValidationMode, tool: ToolEntry = add) {
   const made = new SchemaChecks({
     mode,
     server: parseServerName('math'),
-    tool: (name) => (name === tool.name ? tool : undefined),
     prompt: (name) => [greet, open].find((entry) => entry.name === name),
     log: createLogger({ level: 'silent', format: 'json' }),
     metrics: { schemaProblem: (_server, what) => void counted.push(what) },
   });
   await made.start();
-  return { made, counted };
+  const of = ({ command }: { readonly command: CallCommand }) => ({
+    command,
+    tool: command.method === 'tools/call' && command.params['name'] === tool.name ? tool : undefined,
+  });
+  return {
+    counted,
+    made: {
+      before: (given: { readonly command: CallCommand }) => made.before(of(given)),
+      outcome: (given: { readonly command: CallCommand }, outcome: ExchangeOutcome) => made.outcome(of(given), outcome),
+      answer: made.answer.bind(made),
+      questionRefusal: made.questionRefusal.bind(made),
+    },
+  };
 }
 
 const call = (args: JsonObject | undefined, name = 'add') =>

@@ -11,14 +11,13 @@ import {
   fault,
   isObject,
   printable,
+  type CallCommand,
   type ExchangeOutcome,
   type InputAnswer,
   type JsonObject,
-  type Principal,
   type PromptEntry,
   type QuestionMethod,
   type ServerName,
-  type ToolEntry,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, SchemaProblem } from '@omnibus/telemetry';
 import type { compileSchema, CompiledSchema } from '@omnibus/validation';
@@ -33,8 +32,6 @@ export type ValidationMode = 'off' | 'warn' | 'enforce';
 export interface SchemaChecksOptions {
   readonly mode: ValidationMode;
   readonly server: ServerName;
-  /** A tool as a caller is offered it. */
-  readonly tool: (name: string, principal: Principal) => ToolEntry | undefined;
   readonly prompt: (name: string) => PromptEntry | undefined;
   readonly log: Logger;
   readonly metrics: Pick<Metrics['upstream'], 'schemaProblem'>;
@@ -75,24 +72,15 @@ export class SchemaChecks implements CallStep {
   }
 
   /** @returns the outcome of a call that is not made because of its arguments; for a tool a result with `isError`, which a model can act on. */
-  before({ command }: Pick<Call, 'command'>): ExchangeOutcome | undefined {
+  before({ command, tool }: Pick<Call, 'command' | 'tool'>): ExchangeOutcome | undefined {
     if (this.#compile === undefined) return undefined;
     const { method, params } = command;
-    for (const { key, method: asked, params: wanted, answer } of this.#wanted.broughtBy(command)) {
-      const checked = this.answer(asked, wanted, { result: answer });
-      if ('error' in checked)
-        return {
-          kind: 'fault',
-          fault: fault('params.invalid', `params.inputResponses.${printable(key, 100)}: ${checked.error.message}`),
-        };
-    }
+    const refusal = params['inputResponses'] === undefined ? undefined : this.#answersRefusal(command);
+    if (refusal !== undefined) return refusal;
     if (method === 'prompts/get') return this.#promptRefusal(params);
-    if (method !== 'tools/call') return undefined;
-    const { name } = params;
-    const schema =
-      typeof name === 'string' ? this.#options.tool(name, command.context.principal)?.['inputSchema'] : undefined;
+    const schema = tool?.['inputSchema'];
     const problem = isObject(schema)
-      ? this.#problem('arguments', String(name), schema, params['arguments'] ?? {})
+      ? this.#problem('arguments', String(params['name']), schema, params['arguments'] ?? {})
       : undefined;
     if (problem === undefined) return undefined;
     return {
@@ -107,6 +95,18 @@ export class SchemaChecks implements CallStep {
         isError: true,
       },
     };
+  }
+
+  #answersRefusal(command: CallCommand): ExchangeOutcome | undefined {
+    for (const { key, method, params, answer } of this.#wanted.broughtBy(command)) {
+      const checked = this.answer(method, params, { result: answer });
+      if ('error' in checked)
+        return {
+          kind: 'fault',
+          fault: fault('params.invalid', `params.inputResponses.${printable(key, 100)}: ${checked.error.message}`),
+        };
+    }
+    return undefined;
   }
 
   #promptRefusal({ name, arguments: given = {} }: JsonObject): ExchangeOutcome | undefined {
@@ -128,17 +128,15 @@ export class SchemaChecks implements CallStep {
   }
 
   /** The server's outcome, or the one that replaces a result that does not match its schema. */
-  outcome({ command }: Pick<Call, 'command'>, outcome: ExchangeOutcome): ExchangeOutcome {
+  outcome({ command, tool }: Pick<Call, 'command' | 'tool'>, outcome: ExchangeOutcome): ExchangeOutcome {
     if (this.#compile === undefined || outcome.kind !== 'result') return outcome;
     const { method, params } = command;
     const { result } = outcome;
-    if (command.context.standsAlone) this.#wanted.remember(command, result);
-    const odd = this.#oddShape('result', method, resultProblem(method, result));
+    if (result['inputRequests'] !== undefined && command.context.standsAlone) this.#wanted.remember(command, result);
+    const shape = resultProblem(method, result);
+    const odd = shape === undefined ? undefined : this.#oddShape('result', method, shape);
     if (odd !== undefined) return this.#invalid(`its answer to ${method} is not as the specification says: ${odd}`);
-    if (method !== 'tools/call') return outcome;
-    const { name } = params;
-    const schema =
-      typeof name === 'string' ? this.#options.tool(name, command.context.principal)?.['outputSchema'] : undefined;
+    const schema = tool?.['outputSchema'];
     if (
       !isObject(schema) ||
       result['isError'] === true ||
@@ -146,7 +144,7 @@ export class SchemaChecks implements CallStep {
       (result['resultType'] !== undefined && result['resultType'] !== 'complete')
     )
       return outcome;
-    const problem = this.#problem('result', String(name), schema, result['structuredContent']);
+    const problem = this.#problem('result', String(params['name']), schema, result['structuredContent']);
     return problem === undefined
       ? outcome
       : this.#invalid(`its result does not fit the tool's output schema: ${problem}`);
@@ -163,7 +161,8 @@ export class SchemaChecks implements CallStep {
   /** What a server is told instead of asking its client; undefined where it may ask. */
   questionRefusal(method: QuestionMethod, params: JsonObject): InputAnswer | undefined {
     if (this.#compile === undefined) return undefined;
-    const problem = this.#oddShape('question', method, questionProblem(method, params));
+    const shape = questionProblem(method, params);
+    const problem = shape === undefined ? undefined : this.#oddShape('question', method, shape);
     return problem === undefined
       ? undefined
       : {
@@ -175,8 +174,7 @@ export class SchemaChecks implements CallStep {
   }
 
   /** @returns the problem, if mismatches are refused. */
-  #oddShape(what: SchemaProblem, method: string, problem: string | undefined): string | undefined {
-    if (problem === undefined) return undefined;
+  #oddShape(what: SchemaProblem, method: string, problem: string): string | undefined {
     const { mode, server, log, metrics } = this.#options;
     metrics.schemaProblem(server, what);
     const about = `${method}: ${problem}`;
@@ -208,7 +206,7 @@ export class SchemaChecks implements CallStep {
 
   /** @returns the problem, if mismatches are refused. */
   #problem(what: SchemaProblem, name: string, schema: JsonObject, value: unknown): string | undefined {
-    const known = this.#of(schema);
+    const known = this.#known.get(schema) ?? this.#compiled(schema);
     const { mode, server, log, metrics } = this.#options;
     if (known.compiled.kind === 'unusable') {
       if (!known.isTold)
@@ -234,9 +232,7 @@ export class SchemaChecks implements CallStep {
     return mode === 'enforce' ? verdict.problem : undefined;
   }
 
-  #of(schema: JsonObject): Known {
-    const before = this.#known.get(schema);
-    if (before !== undefined) return before;
+  #compiled(schema: JsonObject): Known {
     // Forms are asked repeatedly, and lists that are read again are mostly the same, so schemas are shared by their text.
     const text = JSON.stringify(schema);
     const known = this.#byText.get(text) ?? {

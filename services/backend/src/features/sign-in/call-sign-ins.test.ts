@@ -47,7 +47,6 @@ function open() {
     server,
     log: createLogger({ level: 'silent', format: 'json' }),
     metrics: metrics.upstream,
-    tool: () => undefined,
     prompt: () => undefined,
   });
   const questions = new QuestionRelay({ bus, server, wheel });
@@ -106,6 +105,7 @@ function open() {
       },
       (event) => events.push(event),
       wheel.schedule(600_000, () => undefined),
+      undefined,
     );
     let hasLeft = false;
     call.place = { leave: () => (hasLeft = true) } as never;

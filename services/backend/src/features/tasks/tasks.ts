@@ -10,6 +10,7 @@ import {
   isEnded,
   isObject,
   isSessionTaskMethod,
+  methodRow,
   numberOf,
   type CallCommand,
   type ExchangeContext,
@@ -222,6 +223,11 @@ export interface TaskStepsOptions {
   readonly announce: (connection: UpstreamConnection, task: JsonObject) => void;
 }
 
+/** Methods that are about no task. One that no revision defines may be about one. */
+const withoutTask: ReadonlySet<string> = new Set(
+  [...clientMethods].filter((method) => methodRow(method)?.about !== 'task'),
+);
+
 /** Requests about a task go over the connection over which it was created, and concern its owner alone. */
 export function taskSteps({ server, tasks, connections, announce }: TaskStepsOptions): CallStep {
   const learn: NonNullable<NonNullable<CallStep['answers']>['tools/call']> = (attempt, outcome, requestId) => {
@@ -232,6 +238,7 @@ export function taskSteps({ server, tasks, connections, announce }: TaskStepsOpt
     return learned;
   };
   return {
+    ignores: withoutTask,
     place({ command: { params, context } }) {
       const { taskId } = params;
       const { taskPlace } = context;
@@ -249,8 +256,8 @@ export function taskSteps({ server, tasks, connections, announce }: TaskStepsOpt
             : undefined,
       };
     },
-    answers: Object.fromEntries(
-      ['tools/call', ...[...clientMethods].filter(isSessionTaskMethod)].map((each) => [each, learn]),
-    ),
+    answers: Object.fromEntries([...clientMethods].filter(isSessionTaskMethod).map((each) => [each, learn])),
+    goesOn: (attempt, outcome, requestId) =>
+      attempt.method === 'tools/call' ? learn(attempt, outcome, requestId) : outcome,
   };
 }
