@@ -1,4 +1,4 @@
-/** The clients of the chaos run. Each works until it is stopped; every answer has to be right, or an error that states the outcome of the call. */
+/** The clients of the chaos run. Each works until it is stopped; every answer must be right, or an error that states the outcome of the call. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
@@ -33,7 +33,7 @@ export interface Run {
 
 export type Worker = (run: Run, name: string) => Promise<void>;
 
-/** Checks the answer to a call, which has to contain the call's tag. */
+/** Checks the answer to a call, which must contain the call's tag. */
 function judge({ tally }: Run, client: string, tag: string, status: number, last: Message | undefined): void {
   if (status === 404) tally.lost.push(tag);
   else if (last === undefined) tally.wrong.push(`${tag}: no message`);

@@ -98,7 +98,7 @@ export const listener: Worker = async (run, name) => {
     const tag = `${name}-${count}`;
     const since = performance.now();
     const before = heard.count;
-    // A notification that was sent to an ended process is lost; a later one has to arrive.
+    // A notification that was sent to an ended process is lost; a later one must arrive.
     while (heard.count === before && performance.now() - since < answerMs && !run.over.aborted) {
       run.touch(uri);
       await pause(run);

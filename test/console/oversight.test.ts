@@ -1,4 +1,4 @@
-/** The views for those who look after others (Policy, Audit), in a browser, before a gateway that knows its callers: one process, and three over NATS. */
+/** The views for those that look after others (Policy, Audit), in a browser, before a gateway that knows its callers: one process, and three over NATS. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';

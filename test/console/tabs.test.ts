@@ -1,4 +1,4 @@
-/** The console in a browser, before one process that knows its callers: signing in, links to open, several tabs, a gateway that is started anew, and ten thousand tools. */
+/** The console in a browser, before one process that knows its callers: signing in, links to open, several tabs, a gateway that is started again, and ten thousand tools. */
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';

@@ -36,7 +36,7 @@ interface OAuthProgram {
   readonly name: string;
   readonly needs: readonly Making[];
   readonly start: (url: string) => RunningProcess;
-  /** Its output: the address that the user has to open, and the answer to its call. */
+  /** Its output: the address that the user must open, and the answer to its call. */
   readonly address: RegExp;
   readonly said: RegExp;
 }

@@ -5,7 +5,7 @@ import { KubernetesApi } from '../support/kubernetes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
-/** The servers of these tests are on this machine, which has to be allowed for objects of others. */
+/** The servers of these tests are on this machine, which must be allowed for objects of others. */
 const config = { discovery: { kubernetes: { enabled: true, namespaces: ['*'], allowedHosts: ['127.0.0.1'] } } };
 
 describe.each(shapes)('servers in Kubernetes, %s', (shape) => {

@@ -197,7 +197,7 @@ export async function serversInPods(api: ApiServer, helm: string): Promise<void>
   await expect.poll(() => client.callTool('echo', { c: 3 }).then(({ last }) => last?.result)).toEqual(text('{"c":3}'));
   expect(agent.problems).toEqual([]);
 
-  // An object that was created by somebody else is not changed.
+  // An object that was created by another is not changed.
   await api.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name: 'mcp-taken' } });
   await api.create(server('taken', { command: 'node' }));
   await expect

@@ -1,4 +1,4 @@
-/** Every command of the command table, on a pseudo-terminal and in a pipe. A new command has to be added here too. */
+/** Every command of the command table, on a pseudo-terminal and in a pipe. A new command must be added here too. */
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -148,7 +148,7 @@ function ask(base: string, agent: Agent, prepared: Prepared): Promise<Answered |
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('end', () => end(answered()));
         response.on('error', () => end('the answer broke off'));
-        // A stream would go on for ever.
+        // A stream would go on without end.
         if (response.headers['content-type'] === 'text/event-stream') {
           end(answered());
           request.destroy();

@@ -21,7 +21,7 @@ type Action = (caller: Caller, server: ServerUnderTest) => Promise<Ending>;
 
 const relatedTask = 'io.modelcontextprotocol/related-task';
 const noticeMs = 60_000;
-/** Bound on calls of a tool whose lists the gateway is still reading for a user who has signed in. */
+/** Bound on calls of a tool whose lists the gateway is still reading for a user that has signed in. */
 const maxCallsAgain = 200;
 /** Bound on readings of a list that changes while it is read: more than there are sets of capabilities that one user's clients declare. */
 const maxReadings = 10;

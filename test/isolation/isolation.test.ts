@@ -77,7 +77,7 @@ const steps = (maxLength: number): fc.Arbitrary<Step[]> => fc.array(step, { minL
 /**
  * Whether a question may be refused because it cannot be attributed. That is allowed only where sessions share a connection; where the question is not
  * sent on the stream of its call; or where a request is known only by its user, and the server, which does not say for which request it asks, served
- * another request before. The refusal then has to give this reason. A shared connection has no roots, and one that is shared by the sessions of a known
+ * another request before. The refusal then must give this reason. A shared connection has no roots, and one that is shared by the sessions of a known
  * caller has no roots of one session.
  */
 function mayBeRefused(

@@ -24,7 +24,7 @@ export type Note = { readonly connection: string } & (
   | { readonly kind: 'later'; readonly marker: string; readonly answer: string }
   /** A message with a client's secret came with that user's token. */
   | { readonly kind: 'account'; readonly secret: Secret; readonly user: string }
-  /** A client's roots were read over this connection: from then on, secrets of its users are observed anew. */
+  /** A client's roots were read over this connection: from then on, secrets of its users are observed again. */
   | { readonly kind: 'roots' }
   | { readonly kind: 'wrong answer'; readonly marker: string; readonly answer: string }
 );
@@ -92,7 +92,7 @@ class Refused extends Error {
   }
 }
 
-/** The client has to repeat the request with the answer (2026-07-28). */
+/** The client must repeat the request with the answer (2026-07-28). */
 class Wanted extends Error {
   readonly request: JsonObject;
 
@@ -452,7 +452,7 @@ export class Keeper {
 
   // --- tasks -----------------------------------------------------------------------------------------------------------
 
-  /** Ids are sequential, and every connection of the server serves every task, so the gateway has to keep tasks apart. */
+  /** Ids are sequential, and every connection of the server serves every task, so the gateway must keep tasks apart. */
   #newTask(marker: string, inputRequests: JsonObject | undefined): JsonObject {
     const { store, standing } = this.#options;
     const now = new Date().toISOString();

@@ -89,7 +89,7 @@ export class Site {
     );
   }
 
-  /** Resolves once the tools of every server are listed. @param credentials of a caller who may see them. */
+  /** Resolves once the tools of every server are listed. @param credentials of a caller that may see them. */
   async untilThere(credentials: Credentials): Promise<void> {
     using client = await RawClient.open(this.url, '2025-11-25', credentials);
     const heard = await client.standing();

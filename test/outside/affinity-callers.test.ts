@@ -44,7 +44,7 @@ describe('clients without a session at programs of two backend workers', () => {
       gateway.startEdge(),
     ]);
     urls = [gateway.url, edge];
-    // The place of a caller's calls depends on the workers that are alive, so each session worker has to know both.
+    // The place of a caller's calls depends on the workers that are alive, so each session worker must know both.
     for (const process of gateway.processes) {
       const admin = await gateway.admin(process);
       await vi.waitFor(

@@ -1,4 +1,4 @@
-/** Two backend workers, each with its own program of one server: a task is in one of them, and every request for it has to reach that one. */
+/** Two backend workers, each with its own program of one server: a task is in one of them, and every request for it must reach that one. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

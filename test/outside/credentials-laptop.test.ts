@@ -190,7 +190,7 @@ it.runIf(hasSecretService)(
     const again = await start(file, ['--no-browser'], session);
     await expect.poll(again.tools).toContain('first__only_ann');
     await again.client.close();
-    // Without the keychain another key is used, and the user is asked to sign in anew, with the reason.
+    // Without the keychain another key is used, and the user is asked to sign in again, with the reason.
     const without = await start(file, ['--no-browser']);
     expect(await without.said('first__connect')).toContain('a key of the gateway is missing');
   },

@@ -219,7 +219,7 @@ describe.each(shapesOfLane)('the memory of a gateway, %s', (shape) => {
 
   it('counts calls that wait for approvers after their clients have disconnected', async () => {
     const more = await uncounted();
-    // Who approves has to be shown all arguments, so these are short.
+    // Who approves must be shown all arguments, so these are short.
     await leave('up__risky', { _meta: { padding } }, () =>
       expect.poll(() => gauged(['omnibus_approvals_waiting'])).toBe(count),
     );

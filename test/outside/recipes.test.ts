@@ -204,7 +204,7 @@ describe('users of providers', () => {
     /** The claims of our token for the user, before and after the user's data have changed. */
     readonly claims: object;
     readonly changed: object | undefined;
-    /** The data of a user who must not sign in, and the text that is shown. */
+    /** The data of a user that must not sign in, and the text that is shown. */
     readonly stranger: { readonly become: () => void; readonly reads: RegExp } | undefined;
   }
 
@@ -393,7 +393,7 @@ describe('users of providers', () => {
       }
       if (stranger === undefined) return;
       stranger.become();
-      // A user who may no longer sign in gets no more tokens.
+      // A user that may no longer sign in gets no more tokens.
       await expect.poll(refresh, soon).toBe('invalid_grant');
       expect(await statusOf(tokens)).toBe(401);
       expect(await enter()).toMatch(stranger.reads);

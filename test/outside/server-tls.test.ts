@@ -1,4 +1,4 @@
-/** A server that demands a client certificate, of an authority that nobody else knows (`tls` of a server). */
+/** A server that demands a client certificate, of an authority that no other knows (`tls` of a server). */
 import { readFileSync } from 'node:fs';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

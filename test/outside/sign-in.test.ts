@@ -93,7 +93,7 @@ afterAll(async () => {
 
 const ways = {
   'our own server': () => ({ url: `${own.front.url}/mcp`, user: ann, claims: { iss: own.front.url, sub: 'ann' } }),
-  'one of somebody else': () => ({
+  'one of another': () => ({
     url: `${resource.front.url}/mcp`,
     user: undefined,
     claims: { iss: foreign.issuer, sub: 'una' },
@@ -405,7 +405,7 @@ it('without a browser, a user signs in by a code that is typed on another device
   expect((await browser.submit(await browser.open(page), '/device', { user_code: code })).text).toContain(
     'used already',
   );
-  // A user who receives the code of another person declines.
+  // A user that receives the code of another person declines.
   await using other = startProcess(
     'node',
     [main, 'stdio', '--connect', url, '--device', '--tokens', join(folder, 'no-device.json')],

@@ -129,7 +129,7 @@ it('no server finds a secret of the gateway in the environment of any process', 
 });
 
 it('a server with a `user` runs as that user, with a home of its own', async () => {
-  // The other user has to be able to read it, and a clone may be private.
+  // The other user must be able to read it, and a clone may be private.
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
   const [program, script] = [join(folder, 'node'), join(folder, 'identity.mjs')];
   await copyFile(process.execPath, program);

@@ -45,7 +45,7 @@ const tracer = `
   } });
 `;
 
-/** Installs with an empty cache and without a registry, so that everything has to be in the archive. */
+/** Installs with an empty cache and without a registry, so that everything must be in the archive. */
 export async function install(archive: string): Promise<Installed> {
   const place = await mkdtemp(join(tmpdir(), 'omnibus-installed-'));
   const [home, loadedFolder, tracerFile] = [join(place, 'home'), join(place, 'loaded'), join(place, 'tracer.mjs')];

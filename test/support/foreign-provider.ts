@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Provider, type Configuration } from 'oidc-provider';
 
 interface ForeignOptions {
-  /** The user who is signed in. */
+  /** The user that is signed in. */
   readonly user: string;
   /** Redirect addresses of the client `omnibus`, which has the secret `omnibus-secret`. */
   readonly redirectUris: readonly string[];

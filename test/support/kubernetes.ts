@@ -159,7 +159,7 @@ export class KubernetesApi {
     this.#watches.clear();
   }
 
-  /** Lets all versions so far expire, so that a watch from one of them has to list again. */
+  /** Lets all versions so far expire, so that a watch from one of them must list again. */
   compact(): void {
     this.#forgotten = this.#version;
     this.#version += 1;

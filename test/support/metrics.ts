@@ -30,7 +30,7 @@ export const measured = { NODE_OPTIONS: `--import ${pathToFileURL(fixturePath('c
 /** How often processes have collected their garbage. */
 const collections = new WeakMap<RunningProcess, number>();
 
-/** Bytes that a process holds after it has collected its garbage. It has to be started with `measured`. */
+/** Bytes that a process holds after it has collected its garbage. It must be started with `measured`. */
 export async function collectedMemoryOf(process: RunningProcess): Promise<number> {
   const time = (collections.get(process) ?? 0) + 1;
   collections.set(process, time);

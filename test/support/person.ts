@@ -1,4 +1,4 @@
-/** Somebody who uses the gateway: a browser of his own, and official clients of both major versions that are signed in to the gateway in his name. */
+/** Somebody who uses the gateway: a browser of its own, and official clients of both major versions that are signed in to the gateway in his name. */
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
@@ -99,7 +99,7 @@ export class Person implements AsyncDisposable {
     return (refused as UrlElicitationRequiredError).elicitations[0]?.url ?? '';
   }
 
-  /** A call that meets a connection which is opened anew was not executed, and is made again, as its error says (`docs/reference/errors.md`). */
+  /** A call that meets a connection which is opened again was not executed, and is made again, as its error says (`docs/reference/errors.md`). */
   async #refusalOf(tool: string): Promise<unknown> {
     for (;;) {
       const refused: unknown = await this.old.callTool({ name: tool, arguments: {} }).catch((error: unknown) => error);

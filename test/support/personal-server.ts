@@ -42,7 +42,7 @@ export class PersonalServer implements AsyncDisposable {
   readonly #access = new Map<string, Given>();
   readonly #refresh = new Map<string, string>();
   readonly #sessions = new Map<string, string>();
-  /** Users who have allowed the scope for lists. */
+  /** Users that have allowed the scope for lists. */
   readonly #listers = new Set<string>();
   /** The tokens that it was shown with calls. */
   readonly shown = new Set<string>();

@@ -1,5 +1,5 @@
 /**
- * Stands in for a kubelet and the Deployment controller: for each Deployment with one replica it creates a Pod, which the API server has to accept, and
+ * Stands in for a kubelet and the Deployment controller: for each Deployment with one replica it creates a Pod, which the API server must accept, and
  * runs its command; for a Deployment with none it has no Pod. Images are folders of this machine, and the names of Services resolve to its addresses.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -66,7 +66,7 @@ export class PodAgent implements AsyncDisposable {
     this.#loop = this.#run();
   }
 
-  /** The environment for a process that has to resolve `NAME.NAMESPACE.svc`. */
+  /** The environment for a process that must resolve `NAME.NAMESPACE.svc`. */
   get environment(): Readonly<Record<string, string>> {
     return { NODE_OPTIONS: `--require=${join(this.#folder, 'names.cjs')}`, TEST_NAMES_OF: this.#namespace };
   }

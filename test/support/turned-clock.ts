@@ -9,7 +9,7 @@ export const turnable = { NODE_OPTIONS: `--import ${pathToFileURL(fixturePath('t
 /** How often the clocks of processes were turned. */
 const turns = new WeakMap<RunningProcess, number>();
 
-/** Turns the monotonic clock of a process by a minute. It has to be started with `turnable`. @returns once its clock is turned. */
+/** Turns the monotonic clock of a process by a minute. It must be started with `turnable`. @returns once its clock is turned. */
 export async function turnByMinute(process: RunningProcess): Promise<void> {
   const time = (turns.get(process) ?? 0) + 1;
   turns.set(process, time);

@@ -1,4 +1,4 @@
-/** The browser of a user who signs in and consents: Chromium where it is installed, otherwise fetches of the same pages. */
+/** The browser of a user that signs in and consents: Chromium where it is installed, otherwise fetches of the same pages. */
 import { once } from 'node:events';
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';

@@ -1,7 +1,7 @@
 /**
  * Runs a page as a reader does: it writes the files, executes the commands in their order in an empty folder, and looks for the output that the page shows.
  *
- * - A block of the language `sh` is executed by bash, and has to succeed; with the word `fails` after the language it ends with 1, and with `running` it keeps running.
+ * - A block of the language `sh` is executed by bash, and must succeed; with the word `fails` after the language it ends with 1, and with `running` it keeps running.
  * - A block of another language whose first line is a comment `# FILE` is written to that file; so is one with `file=NAME` after the language.
  * - A block `text` is what the command before it prints: each line occurs in the output, in this order, or in any order where the command keeps running.
  *   `…` stands for any characters.

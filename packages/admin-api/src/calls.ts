@@ -96,7 +96,7 @@ export function addEvent(events: TapEvent[], event: TapEvent, most: number): voi
   if (events.length < most || (isEnd && events.length < most + maxEnds)) events.push(event);
 }
 
-/** Room beyond the bound for events that end a call: a call without its end would seem to run for ever. */
+/** Room beyond the bound for events that end a call: a call without its end would seem to run without end. */
 const maxEnds = 10;
 
 /** Marks of a payload that is not what was sent: types in place of values, and values that were hidden or cut. */

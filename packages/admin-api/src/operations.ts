@@ -55,7 +55,7 @@ export interface Operation {
   readonly type?: string;
   /** HTTP status of an answer without a problem. Default: 200. */
   readonly status?: number;
-  /** Whether the option `console` has to be `full` for this change. Roles decide about the others alone. */
+  /** Whether the option `console` must be `full` for this change. Roles decide about the others alone. */
   readonly followsConsole?: boolean;
   /** False for a change that takes no key with which it may be sent again (`idempotencyHeader`). */
   readonly isRepeatable?: boolean;

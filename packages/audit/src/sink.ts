@@ -44,7 +44,7 @@ export class Pump {
   #isRunning = false;
   #isSyncing = false;
   #pause: NodeJS.Timeout | undefined;
-  /** Number of the line before which every line has to be safe as soon as possible. */
+  /** Number of the line before which every line must be safe as soon as possible. */
   #wanted = 0;
   #isClosed = false;
   /** End of the write that failed; the same lines are written again. */

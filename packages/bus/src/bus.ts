@@ -7,7 +7,7 @@
  *  B3  A handler never runs inside the call that sent to it.
  *  B4  A request nobody listens to fails at once with `no-responders`.
  *  B5  After its failure or `close()`, a request's observer hears nothing more; it fails once.
- *  B6  A handler that throws, or whose promise is rejected, hurts nobody else: the error goes to `onFault`, and the request
+ *  B6  A handler that throws, or whose promise is rejected, hurts no other: the error goes to `onFault`, and the request
  *      fails with `handler-failed`, unless its subject is for everyone: there the others may still answer. An observer that
  *      throws is told that its request failed.
  */
@@ -21,7 +21,7 @@ export interface ReplyObserver<Reply> {
   failed(error: BusError): void;
 }
 
-/** A request that waits for replies. It has to be closed after the last one; an open request is kept for ever. */
+/** A request that waits for replies. It must be closed after the last one; an open request is kept without end. */
 export interface PendingRequest {
   close(): void;
 }

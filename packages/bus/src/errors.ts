@@ -45,7 +45,7 @@ export function newIncident(): string {
   return randomBytes(6).toString('hex');
 }
 
-/** The fault that a client gets when its request failed inside the gateway; undefined where the caller of the bus has to decide. */
+/** The fault that a client gets when its request failed inside the gateway; undefined where the caller of the bus must decide. */
 export function gatewayFaultOf({ kind, message, incident }: BusError): GatewayFault | undefined {
   switch (kind) {
     case 'handler-failed':

@@ -1,6 +1,6 @@
 /**
  * Asks workers whether they still hold items that were given to them. Silence is not taken for an answer: a worker that is there is waited for, however
- * long it takes, and a worker that is not there has to be proven gone.
+ * long it takes, and a worker that is not there must be proven gone.
  *
  * Invariant P1: an item that is reported lost is held by none of the workers that may have it. Each of them has said so, or is proven gone: twice, nobody
  * listened at NATS and there was no sign of life; or there was no sign of life for so long that it counts as lost (`presence.ts`).

@@ -67,7 +67,7 @@ export class PresenceWatch<S extends Sign> {
   readonly #foreign = new Map<WorkerId, number>();
   /** Workers that are alive. */
   #alive: readonly WorkerId[] = [];
-  /** Those of `#alive` in this region; undefined when that has to be computed again. */
+  /** Those of `#alive` in this region; undefined when that must be computed again. */
   #near: readonly WorkerId[] | undefined;
   #startedAt: number | undefined;
   /** When the last sign of any worker came. */

@@ -182,7 +182,7 @@ const sealed: Shape<string> = (stored) => (typeof stored === 'string' ? 'fits' :
 const slackMs = 5 * minuteMs;
 
 /**
- * The data of the authorization server (`services/authorization`), each value encrypted. Any edge serves any step of a sign-in, so each has to read what
+ * The data of the authorization server (`services/authorization`), each value encrypted. Any edge serves any step of a sign-in, so each must read what
  * another has just written.
  */
 export const authorizationBuckets = {

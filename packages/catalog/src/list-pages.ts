@@ -19,7 +19,7 @@ export function digestOf(texts: readonly string[]): string {
   return hash('sha256', texts.join('\n'), 'base64url').slice(0, 12);
 }
 
-/** Characters of pages that are kept for those who do not see everything. */
+/** Characters of pages that are kept for those that do not see everything. */
 export interface KeptPages {
   length: number;
 }

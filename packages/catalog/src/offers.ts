@@ -74,7 +74,7 @@ export function differenceFor(record: CatalogRecord, declared: Declared): string
     : `${record.server} ${offer.key}`;
 }
 
-/** Whether a server that is called in each user's own name has not been read for this one: what is in its lists for everybody says nothing of his. */
+/** Whether a server that is called in each user's own name has not been read for this one: what is in its lists for all says nothing of his. */
 function isUserUnknown(record: CatalogRecord, declared: Declared): boolean {
   return record.owners !== undefined && !isOfferKnown(record, declared);
 }

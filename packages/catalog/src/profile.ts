@@ -27,7 +27,7 @@ export interface EndpointDefinition {
   readonly pageSize: number;
   /** Most characters of a name; default: 64. */
   readonly nameLength?: number;
-  /** Only callers that are known come in: what is said there is not for everybody. */
+  /** Only callers that are known come in: what is said there is not for all. */
   readonly isForKnown?: boolean;
   /** Whether nothing in the configuration restricts by its name what a caller may ask of the only server. */
   readonly isOpen?: boolean;

@@ -2,7 +2,7 @@
 import { listKinds, type CatalogRecord, type JsonObject, type ServerName } from '@omnibus/protocol';
 
 export interface Sight {
-  /** Name of the sight; equal for all callers who may see the same. */
+  /** Name of the sight; equal for all callers that may see the same. */
   readonly name: string;
   /**
    * @param name the server's own, of a tool or prompt; or a URI, or the template of one.
@@ -15,7 +15,7 @@ export interface Sight {
   mayEverythingOf(server: ServerName): boolean;
 }
 
-/** Whether a caller who sees no tool or prompt of a server may know of it. @param record undefined when the server was never reached. */
+/** Whether a caller that sees no tool or prompt of a server may know of it. @param record undefined when the server was never reached. */
 export function isInSight(sight: Sight, server: ServerName, record: CatalogRecord | undefined): boolean {
   if (record === undefined) return sight.seesServer(server);
   const { capabilities, lists } = record;

@@ -141,7 +141,7 @@ export class ViewLists {
 }
 
 /**
- * An entry under the URIs of a caller who does not see all servers, and so not why it has an alias.
+ * An entry under the URIs of a caller that does not see all servers, and so not why it has an alias.
  * @param resources of the caller.
  */
 export function underUrisOf(resources: ResourceIndex, kind: ListKind, entry: Listed): Listed {

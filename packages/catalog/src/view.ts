@@ -388,7 +388,7 @@ export class View {
     return instructionsOf(this.definition.servers, (server) => this.record(server));
   }
 
-  /** The lists whose change has to be announced to a client of the older view: those that differ, and those that a server has announced. */
+  /** The lists whose change must be announced to a client of the older view: those that differ, and those that a server has announced. */
   changesSince(older: View): ChangeKind[] {
     return changeKinds.filter((kind) => {
       const kinds: readonly ListKind[] = kind === 'resources' ? ['resources', 'resourceTemplates'] : [kind];

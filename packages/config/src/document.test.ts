@@ -1,4 +1,4 @@
-/** Mistakes in the layout of a file, and the words that say how to mend them: no parser's words for people who know YAML. */
+/** Mistakes in the layout of a file, and the words that say how to mend them: no parser's words for people that know YAML. */
 import { expect, it } from 'vitest';
 import { readDocument } from './document.ts';
 

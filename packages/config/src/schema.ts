@@ -460,7 +460,7 @@ export const shape = z.strictObject({
     )
     .optional()
     .describe(
-      'The address under which clients reach the gateway, without /mcp: "https://mcp.example.com", or "https://example.com/team" where it stands below a path, which the proxy in front has to pass on unchanged. The audience of tokens follows from it, never from a header of a request.',
+      'The address under which clients reach the gateway, without /mcp: "https://mcp.example.com", or "https://example.com/team" where it stands below a path, which the proxy in front must pass on unchanged. The audience of tokens follows from it, never from a header of a request.',
     ),
   auth: authSchema
     .optional()

@@ -3,7 +3,7 @@ import type { Config } from './schema.ts';
 import { enabledServers } from './diff.ts';
 
 /**
- * @param tenants of a server or profile; undefined: it is for everybody.
+ * @param tenants of a server or profile; undefined: it is for all.
  * @param tenant of a caller; undefined: it has none.
  */
 export function isForTenant(tenants: readonly string[] | undefined, tenant: string | undefined): boolean {

@@ -19,7 +19,7 @@ export function isOfUsers(credentials: ServerConfig['credentials']): boolean {
   return credentials !== undefined && credentials.kind !== 'client' && credentials.kind !== 'aws';
 }
 
-/** Whether each known caller is shown to the server in his own name: nobody shares a connection to it then, and nobody a list. */
+/** Whether each known caller is shown to the server in its own name: nobody shares a connection to it then, and nobody a list. */
 export function isOwned(
   { credentials, headers }: Pick<ServerConfig, 'credentials' | 'headers'>,
   gateway: Gateway,

@@ -1,4 +1,4 @@
-/** Tokens in the name of a user who is known already: what issuers are asked, and what becomes of their refusals. */
+/** Tokens in the name of a user that is known already: what issuers are asked, and what becomes of their refusals. */
 import { expect, it } from 'vitest';
 import { byIdentityAssertion, byTokenExchange, type Grant } from './grants.ts';
 import type { Fetch } from './outbound.ts';

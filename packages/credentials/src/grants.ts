@@ -1,5 +1,5 @@
 /**
- * How an issuer is asked for tokens in the name of a user who has proven to somebody else who he is: by the exchange of a token that the user has shown (RFC
+ * How an issuer is asked for tokens in the name of a user that has proven to another who he is: by the exchange of a token that the user has shown (RFC
  * 8693), or by an identity assertion that the enterprise's identity provider makes for the server's issuer (the MCP extension
  * `io.modelcontextprotocol/enterprise-managed-authorization`, with an Identity Assertion JWT Authorization Grant).
  */
@@ -30,7 +30,7 @@ const tokenType = 'urn:ietf:params:oauth:token-type:';
 
 /**
  * Exchanges the access token of a user (RFC 8693, 2.1). Nobody is named as the acting party: the issuer knows the gateway as its client.
- * @param subject gives the user's token, for each request anew.
+ * @param subject gives the user's token, for each request again.
  * @param audience the name by which the issuer knows the server, where `resource` is not enough.
  */
 export function byTokenExchange({
@@ -73,7 +73,7 @@ export interface IdentityProvider {
 /**
  * Has the identity provider make an assertion about a user for the server's issuer, and redeems it there (RFC 8693, then RFC 7523, 2.1).
  * @param client the gateway's identity at the server's issuer.
- * @param idToken gives the user's ID token, for each request anew.
+ * @param idToken gives the user's ID token, for each request again.
  */
 export function byIdentityAssertion({
   provider,

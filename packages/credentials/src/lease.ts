@@ -18,7 +18,7 @@ export class Leases {
   #seen: { readonly revision: number; readonly at: number } | undefined;
 
   /**
-   * How long somebody else's claim still has to be respected, in milliseconds; 0: no longer. It ends as its maker wrote, and at the latest when it was
+   * How long another's claim still must be respected, in milliseconds; 0: no longer. It ends as its maker wrote, and at the latest when it was
    * seen here for the length of a lease: the maker's clock may be ahead of ours, or was set back since.
    * @param revision of the record that has the claim.
    */

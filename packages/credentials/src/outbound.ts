@@ -1,4 +1,4 @@
-/** Requests to issuers. The implementation of `Fetch` has to refuse forbidden addresses, and to bound time and size of the answers. */
+/** Requests to issuers. The implementation of `Fetch` must refuse forbidden addresses, and bound time and size of the answers. */
 
 /** Makes a request as the standard `fetch` does, and reads the whole body. @throws {Error} whose message contains nothing that was sent. */
 export type Fetch = (

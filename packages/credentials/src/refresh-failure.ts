@@ -18,7 +18,7 @@ interface Attempt {
 
 interface Failure {
   readonly problem: CredentialProblem;
-  /** Whether the user has to sign in again. */
+  /** Whether the user must sign in again. */
   readonly isOver: boolean;
 }
 
@@ -34,7 +34,7 @@ export async function failureOf(
   // The issuer cannot be asked, and may never be again where the server has another by now.
   if (!(error instanceof TokenRefused)) return { problem, isOver: await hasMoved() };
   if (!isOfClient(error)) return { problem, isOver: true };
-  // A client that somebody else has registered is refused until the configuration is mended, or its document can be read; the tokens are good afterwards.
+  // A client that another has registered is refused until the configuration is mended, or its document can be read; the tokens are good afterwards.
   if (isConfigured || URL.canParse(client.clientId)) {
     return { problem: notAccepted(error, client), isOver: false };
   }

@@ -19,7 +19,7 @@ const [firstPauseMs, longestPauseMs] = [100, 5_000];
 const maxAwayMs = 10 * 60_000;
 
 /**
- * A record that still has the mark of the attempt was only encrypted anew meanwhile (`Vault.rotate`).
+ * A record that still has the mark of the attempt was only encrypted again meanwhile (`Vault.rotate`).
  * @returns false when somebody has changed it.
  * @throws {Error} when the store could not be reached for ten minutes.
  */

@@ -56,7 +56,7 @@ export interface Connection {
   readonly tokens: Tokens | undefined;
   /** Milliseconds since 1970. */
   readonly since: number;
-  /** The user's name, as his own sign-in gives it, for showing to people. */
+  /** The user's name, as its own sign-in gives it, for showing to people. */
   readonly owner?: string | undefined;
   /** The attempt that is refreshing the tokens. */
   readonly refreshing?: Claim | undefined;

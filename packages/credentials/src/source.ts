@@ -21,7 +21,7 @@ export interface HeaderSource {
   gaveUp(sent: SentHeaders, challenge: Challenge): Promise<boolean>;
   /** The proof that a request needs besides these headers; undefined for tokens that are not bound to a key. @param body that is sent; undefined for none. */
   prove?(sent: SentHeaders, method: string, address: string, body?: string): SentHeaders | undefined;
-  /** Called with what the next proof for that address has to contain. */
+  /** Called with what the next proof for that address must contain. */
   noteNonce?(address: string, nonce: string): void;
   /** Whether an answer says, other than by 401, that these credentials were refused and nothing was executed. @param header gives a header of the answer by its lower-case name. */
   isRefusal?(status: number, header: (name: string) => unknown): boolean;

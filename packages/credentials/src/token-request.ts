@@ -65,7 +65,7 @@ export function asConfigured(configured: ClientIdentity | undefined, noted: Clie
   return configured?.clientId === noted.clientId ? configured : noted;
 }
 
-/** What the operator has to mend. */
+/** What the operator must mend. */
 export function notAccepted(refused: TokenRefused, { clientId }: ClientIdentity): CredentialProblem {
   return new CredentialProblem(
     `${refused.message}: it does not accept the gateway as its client "${clientId}"; see \`clientId\`, \`clientSecret\` and \`clientAuthentication\` of the server's \`credentials\``,

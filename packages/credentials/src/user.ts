@@ -168,7 +168,7 @@ export class UserTokens implements HeaderSource {
     return this.#newest(async (kept) => {
       const tokens = kept?.value.tokens;
       if (kept === undefined || tokens === undefined) return false;
-      // What was found for the repetition may have been replaced by somebody else since.
+      // What was found for the repetition may have been replaced by another since.
       if (sent['authorization'] !== authorizationOf(tokens) || tokens.accessToken !== this.#renewed)
         return this.#replace(kept, sent, challenge);
       if (await this.#forget(kept)) this.#want(challenge);
@@ -239,7 +239,7 @@ export class UserTokens implements HeaderSource {
   /**
    * Refreshes the tokens, unless that has been done meanwhile.
    * @param refused the access token to be replaced.
-   * @returns `nobody` when the user has to sign in again.
+   * @returns `nobody` when the user must sign in again.
    */
   async #refresh(refused: string): Promise<SentHeaders> {
     const by = randomUUID();

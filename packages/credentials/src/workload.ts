@@ -1,6 +1,6 @@
 /**
  * Tokens for a server that its issuer gives without anybody's sign-in there: in the gateway's own name, as a client of the issuer (RFC 6749, 4.4) or by an assertion
- * that the platform it runs on gives it (RFC 7523, 2.1); or in the name of a user who is known already (`grants.ts`). One request at a time asks the issuer, however many callers wait; a token is replaced before it
+ * that the platform it runs on gives it (RFC 7523, 2.1); or in the name of a user that is known already (`grants.ts`). One request at a time asks the issuer, however many callers wait; a token is replaced before it
  * expires, while it can still be used, and only when somebody uses it.
  */
 import type { Challenge } from './challenge.ts';
@@ -18,7 +18,7 @@ export interface WorkloadOptions {
   /** The address of the MCP server. */
   readonly url: string;
   readonly client: ClientIdentity;
-  /** Reads the platform's assertion, anew for each request; undefined when the client authenticates with a secret or key of its own. */
+  /** Reads the platform's assertion, again for each request; undefined when the client authenticates with a secret or key of its own. */
   readonly assertion?: (() => string) | undefined;
   /** How tokens are asked for in the name of a user; left out for tokens in the gateway's own name. */
   readonly grant?: Grant | undefined;

@@ -7,7 +7,7 @@ const decidingRoles = ['approver', 'operator', 'admin'] as const;
 /** People as the configuration lists them, by role: `group:NAME`, `group:ISSUER|NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
 type RoleLists = Readonly<Record<(typeof decidingRoles)[number], readonly string[]>>;
 
-/** The issuers that name callers anew in each tenant: API keys, and a proxy that names tenants. Another issuer gives a subject once. */
+/** The issuers that name callers again in each tenant: API keys, and a proxy that names tenants. Another issuer gives a subject once. */
 const namingPerTenant: readonly string[] = ['omnibus:keys', 'omnibus:proxy'];
 
 /**
@@ -40,7 +40,7 @@ export type Approvable = Readonly<Record<'principal', string>> & {
 
 /**
  * Why somebody may not decide about a call; undefined where he may.
- * @param facts undefined for a person who is not known.
+ * @param facts undefined for a person that is not known.
  */
 export function approvalObstacle(
   facts: Facts | undefined,

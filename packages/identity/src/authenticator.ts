@@ -84,7 +84,7 @@ export class Authenticator {
   readonly #cluster: TokenReview | undefined;
   readonly #tokens = new KnownTokens();
   readonly #noMetadata: (problem: string) => void;
-  /** Facts from tokens that somebody else was asked about: such a token can be revoked before it expires. */
+  /** Facts from tokens that another was asked about: such a token can be revoked before it expires. */
   readonly #asked = new WeakSet<Facts>();
   /** Counts of requests by way and outcome. */
   readonly tally = new Tally();
@@ -205,7 +205,7 @@ export class Authenticator {
     return this.#own?.holds(facts) === false ? undefined : facts;
   }
 
-  /** Whether facts are from a token that somebody else has to be asked about, who tells nobody when it is revoked. */
+  /** Whether facts are from a token that another must be asked about, who tells nobody when it is revoked. */
   mustAsk(facts: Facts): boolean {
     return this.#asked.has(facts);
   }
@@ -285,7 +285,7 @@ export class Authenticator {
     return meant === undefined ? 'whose tokens are not accepted here' : `and not ${meant}`;
   }
 
-  /** Notes that somebody else was asked. */
+  /** Notes that another was asked. */
   async #ask(asking: Promise<Outcome>): Promise<Outcome> {
     const outcome = await asking;
     if (!('fault' in outcome)) this.#asked.add(outcome.facts);

@@ -53,7 +53,7 @@ export class KnownTokens {
     return hash('sha256', token, 'base64url');
   }
 
-  /** The known result for a token; undefined when it has to be checked. */
+  /** The known result for a token; undefined when it must be checked. */
   find(digest: string): Looked | undefined {
     const known = this.#known.get(digest);
     if (known !== undefined && performance.now() < known.until) return known.value;

@@ -1,5 +1,5 @@
 /**
- * Signed statements of an edge about a caller, so that nobody else on the bus can make them. The facts of a caller are signed once, sent with each command,
+ * Signed statements of an edge about a caller, so that no other on the bus can make them. The facts of a caller are signed once, sent with each command,
  * and checked once by each process. A proof says who somebody is; whether the caller's token is still valid is decided by the edge, with each request.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';

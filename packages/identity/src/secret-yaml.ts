@@ -18,7 +18,7 @@ export function parseSecretYaml(text: string): unknown {
   }
 }
 
-/** The reason why a followed file is not taken over, though it could be read: whoever writes it anew empties it first. */
+/** The reason why a followed file is not taken over, though it could be read: whoever writes it again empties it first. */
 export function unwrittenProblem(text: string): string | undefined {
   return text.trim() === '' ? 'it is empty, as while it is being written; what was in it before is used' : undefined;
 }

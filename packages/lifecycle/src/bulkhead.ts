@@ -87,7 +87,7 @@ export class Bulkhead {
 
   /**
    * Starts a task when there is a place for its owner, synchronously if there is one now.
-   * @param start receives the place, which the task has to leave when it has ended.
+   * @param start receives the place, which the task must leave when it has ended.
    * @returns the place, with which the wait can be abandoned; undefined when the owner has no room to wait, and the task is refused.
    */
   enter(owner: string, start: (place: Place) => void): Place | undefined {

@@ -35,7 +35,7 @@ export function stopOnSignal({ stop, limitMs, onForced }: ShutdownOptions): void
 }
 
 /**
- * Exits. Node waits in `exit` for the threads of operations on files, for ever if one never ends, as on a disk that has gone away; so the process is killed
+ * Exits. Node waits in `exit` for the threads of operations on files, without end if one never ends, as on a disk that has gone away; so the process is killed
  * where one does not end in time.
  */
 function end(

@@ -311,7 +311,7 @@ describe('agents', () => {
     expect(of(chain('other', 'agent'))).toEqual(['allow', 'hidden']);
     expect(of({ ...chain('other'), client: 'bot' })).toEqual(['allow', 'hidden']);
     expect(of(chain('helper'))).toEqual(['allow', 'allow']);
-    // An exception from a refusal is in the caller's favour: the whole chain has to match.
+    // An exception from a refusal is in the caller's favour: the whole chain must match.
     expect(of(chain('helper', 'agent'))).toEqual(['allow', 'hidden']);
   });
 

@@ -41,7 +41,7 @@ export interface Rule {
   readonly redaction: RedactTerms | undefined;
   /** Only of a rule that asks. */
   readonly terms: AskTerms | undefined;
-  /** Whether the rule applies to agents acting for users, and to nobody else. */
+  /** Whether the rule applies to agents acting for users, and to no other. */
   readonly isForAgents: boolean;
   readonly isFor: (facts: WhoFacts) => boolean;
   readonly selectors: readonly Selector[];
@@ -232,7 +232,7 @@ function textsOf({ allow, deny, ask, redact, guard }: RuleSettings, mistakes: Mi
   return texts;
 }
 
-/** @param isAgainst whether the rule denies or asks, so that a caller who is not known well enough counts as meant. */
+/** @param isAgainst whether the rule denies or asks, so that a caller that is not known well enough counts as meant. */
 function callersOf({ who, except }: RuleSettings, isAgainst: boolean, mistakes: Mistakes): Rule['isFor'] | undefined {
   const isFor = mistakes.attempt('who', () => matchesWho(who, isAgainst));
   // An exception from a rule that allows counts against the caller, one from a rule that denies counts for the caller.

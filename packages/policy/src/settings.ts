@@ -13,7 +13,7 @@ export interface ArgumentSettings {
   readonly in?: readonly (string | number | boolean | null)[] | undefined;
   /** Of a text, in UTF-16 units; of a list, in items. */
   readonly maxLength?: number | undefined;
-  /** Globs, of which a text has to match one. */
+  /** Globs, of which a text must match one. */
   readonly pattern?: string | readonly string[] | undefined;
   /** Whether the rule ignores an argument that is left out. By default, leaving it out counts against the caller. */
   readonly optional?: boolean | undefined;
@@ -50,7 +50,7 @@ export interface RuleSettings {
   readonly by?: 'caller' | 'approvers' | undefined;
   /** `group:NAME`, `key:SUBJECT` or `ISSUER|SUBJECT`; default: everybody with the role. */
   readonly approvers?: string | readonly string[] | undefined;
-  /** Milliseconds within which the approval has to come. */
+  /** Milliseconds within which the approval must come. */
   readonly expires?: number | undefined;
   readonly only?: Hint | readonly Hint[] | undefined;
   readonly args?: Readonly<Record<string, ArgumentSettings>> | undefined;

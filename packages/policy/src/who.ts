@@ -1,7 +1,7 @@
 /** Whom a rule applies to, as the configuration writes it, and whether a caller is among them. */
 import { whoProblem, withIssuer, type Facts, type Subject } from '@omnibus/protocol';
 
-/** A text, or a list of which one has to match. */
+/** A text, or a list of which one must match. */
 type Texts = string | readonly string[];
 
 /** Several properties that must all match. */
@@ -21,10 +21,10 @@ export interface WhoParts {
   readonly via?: Texts | undefined;
 }
 
-/** `everyone`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`; or several that must all match; or a list of which one has to match. */
+/** `everyone`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`; or several that must all match; or a list of which one must match. */
 export type Who = string | WhoParts | readonly (string | WhoParts)[];
 
-/** Who asks: undefined for a caller who is not authenticated. */
+/** Who asks: undefined for a caller that is not authenticated. */
 export type WhoFacts = Facts | undefined;
 
 export type WhoTest = (facts: WhoFacts) => boolean;
@@ -43,7 +43,7 @@ export function matchesWho(who: Who, isAgainst: boolean): WhoTest {
   return tests.length === 1 ? (tests[0] as WhoTest) : (facts) => tests.some((test) => test(facts));
 }
 
-/** Whether a rule is about agents, and so does not apply to a user who asks for himself. */
+/** Whether a rule is about agents, and so does not apply to a user that asks for himself. */
 export function namesAgents(who: Who): boolean {
   return (typeof who === 'string' || !isList(who) ? [who] : who).some(
     (each) => typeof each !== 'string' && each.via !== undefined,
@@ -128,7 +128,7 @@ function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
   return (facts) => facts !== undefined && tests.every((test) => test(facts));
 }
 
-/** Each agent that acts for the subject has to be named; where none acts, the client has to be. */
+/** Each agent that acts for the subject must be named; where none acts, the client must be. */
 function actsVia(values: readonly string[], facts: Facts): boolean {
   return facts.actors.length > 0 ? facts.actors.every((actor) => isNamed(values, actor)) : isClientNamed(values, facts);
 }

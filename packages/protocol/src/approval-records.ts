@@ -27,7 +27,7 @@ export interface ApprovalRecord {
   /** SHA-256 over server, kind, tool, arguments, definition of the tool, caller, rule and expiry. */
   readonly digest: string;
   readonly principal: Principal;
-  /** The caller, as far as it is known: `ISSUER|SUBJECT`, followed by those who act for it. */
+  /** The caller, as far as it is known: `ISSUER|SUBJECT`, followed by those that act for it. */
   readonly who: readonly string[];
   readonly tenant?: string;
   readonly client?: string;
@@ -42,7 +42,7 @@ export interface ApprovalRecord {
 const maxShort = 4_000;
 const maxShortName = 1_000;
 
-/** A record for lists and for those who keep many: without most of long arguments, which are read one by one. */
+/** A record for lists and for those that keep many: without most of long arguments, which are read one by one. */
 export function shortApproval(record: ApprovalRecord): ApprovalRecord {
   const { tool, arguments: args, hidden = 0 } = record;
   if (tool.length + args.length <= maxShort) return record;

@@ -1,4 +1,4 @@
-/** Messages by which a backend worker is given tokens for a server in a caller's name, by the edge to which the caller has shown his own. That one never leaves the edge. */
+/** Messages by which a backend worker is given tokens for a server in a caller's name, by the edge to which the caller has shown its own. That one never leaves the edge. */
 import type { Principal, ServerName } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
 

@@ -28,7 +28,7 @@ export interface ListNotes {
   readonly ttlMs?: number;
   /** Time at which that began, in milliseconds since 1970; left out where the server announces changes, so that the list is never outdated. */
   readonly readAt?: number;
-  /** Whether the server says that the list is the same for everybody. */
+  /** Whether the server says that the list is the same for all. */
   readonly isPublic?: boolean;
 }
 
@@ -105,7 +105,7 @@ export interface CatalogRecord {
   readonly offers?: readonly CallerOffer[];
   /** For a server that is called with each user's own credentials: by `ownerKey`, the key of that user's entry in `offers`. */
   readonly owners?: Readonly<Record<string, string>>;
-  /** Whether the server shows its lists only to users who have signed in. */
+  /** Whether the server shows its lists only to users that have signed in. */
   readonly wantsSignIn?: boolean;
   readonly notes?: Readonly<Partial<Record<ListKind, ListNotes>>>;
   /** Lists that could not be read, or not to their end. */

@@ -38,8 +38,8 @@ export type ConnectCommand =
    * @property issuer of the user's identity; left out where only the name is known, which then must be that of one user.
    * @property principal of the user, by which connections that cannot be decrypted are found, besides those of principals that have a connection under the
    * user's name: a sender may not know the id or the tenant in it. Connections of agents of the user are found by the name.
-   * @property before limits this to connections from before that time, in milliseconds since 1970, which belong to another user who had the name earlier.
-   * @property except the principal of the user who has the name now, whose connections stay.
+   * @property before limits this to connections from before that time, in milliseconds since 1970, which belong to another user that had the name earlier.
+   * @property except the principal of the user that has the name now, whose connections stay.
    */
   | {
       readonly kind: 'forget';
@@ -83,7 +83,7 @@ export type ConnectReply =
       readonly who?: Who;
     }
   | { readonly kind: 'leave'; readonly address: string }
-  /** @property code that the caller has to give before the tokens are used. */
+  /** @property code that the caller must give before the tokens are used. */
   | { readonly kind: 'done'; readonly server: ServerName; readonly code?: string }
   /** There is no such ticket or sign-in: it was used, has expired, or never existed. */
   | { readonly kind: 'gone' }

@@ -5,7 +5,7 @@
 import type { JsonRpcErrorObject } from './json-rpc.ts';
 
 /**
- * `same`: the identical request may be sent again. `unknown-outcome`: the request may have been executed, which has to be found out before it is
+ * `same`: the identical request may be sent again. `unknown-outcome`: the request may have been executed, which must be found out before it is
  * repeated.
  */
 type Retry = 'never' | 'same' | 'unknown-outcome';

@@ -17,7 +17,7 @@ const suspicious = /[:,[\s]-(?:0|\d+[.eE]|\d{16})|[:,[\s](?:\d{16}|\d+[.eE])/;
 /** Matches such a number as a whole. */
 const candidate = /(?<=[:,[\s])(?:-0(?![\d.eE])|-?(?:\d{16,}(?:\.\d+)?|\d+\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?)/g;
 
-/** Whether a JSON text may contain a number that has to be read as a raw one. For a text without fractions and long numbers, this is a single search. */
+/** Whether a JSON text may contain a number that must be read as a raw one. For a text without fractions and long numbers, this is a single search. */
 export function mayHoldRawNumbers(text: string): boolean {
   if (!suspicious.test(text)) return false;
   for (const [written] of text.matchAll(candidate)) if (String(Number(written)) !== written) return true;
@@ -60,7 +60,7 @@ export function holdsRawNumbers(value: unknown): boolean {
 }
 
 /**
- * Parses JSON text and keeps every number as it was written. For text of our own; text from outside has to be bounded first (`read-json.ts`).
+ * Parses JSON text and keeps every number as it was written. For text of our own; text from outside must be bounded first (`read-json.ts`).
  * @throws {SyntaxError} as `JSON.parse` does.
  */
 export function parseJson(text: string): unknown {

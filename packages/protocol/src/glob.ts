@@ -52,7 +52,7 @@ function mayGoOn(runs: readonly Run[], characters: readonly string[]): boolean {
   return [...places].some((place) => place < pieces.length);
 }
 
-/** The first run has to match at the beginning, the last one at the end, and each run between them at its first possible place. */
+/** The first run must match at the beginning, the last one at the end, and each run between them at its first possible place. */
 function fits(runs: readonly Run[], characters: readonly string[]): boolean {
   const [first = [], ...others] = runs;
   const last = others.pop();

@@ -57,7 +57,7 @@ export function withoutTemplates(headers: Readonly<Record<string, string>>): Rea
   return Object.fromEntries(Object.entries(headers).filter(([, value]) => !isTemplate(value)));
 }
 
-/** The headers for one caller. @param who undefined for a caller who is not known. */
+/** The headers for one caller. @param who undefined for a caller that is not known. */
 export function headersFor(
   headers: Readonly<Record<string, string>>,
   who: Who | undefined,

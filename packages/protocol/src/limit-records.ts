@@ -50,7 +50,7 @@ export interface BlockRecord {
   readonly kind: BlockKind;
   /** `ISSUER|SUBJECT`, `key:SUBJECT` or a principal; the id of a key; of a client; `server/tool`; the name of a server. */
   readonly name: string;
-  /** The operator who blocked it. */
+  /** The operator that blocked it. */
   readonly by: string;
   /** Milliseconds since 1970. */
   readonly at: number;

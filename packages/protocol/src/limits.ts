@@ -53,7 +53,7 @@ export const defaultLimits = {
   /** Bytes that one session worker keeps of what clients declared and subscribed to, of all sessions and of one. */
   maxSessionBytes: 64 * 1024 * 1024,
   maxSessionBytesPerSession: 64 * 1024,
-  /** Characters of lists that are kept for callers who do not see everything, of each set of rights. */
+  /** Characters of lists that are kept for callers that do not see everything, of each set of rights. */
   maxPreparedListBytes: 64 * 1024 * 1024,
   /** Bytes of large answers of servers that one backend worker reads at once; one answer of each server is read in any case. */
   maxReadingBytes: 64 * 1024 * 1024,

@@ -10,7 +10,7 @@ interface AnyRow {
   readonly eras: readonly ('legacy' | 'modern')[];
   /** Set if executing it twice has no further effect, so that it can be sent again after a loss. */
   readonly isRepeatable?: true;
-  /** The parameter that names what it is about; it has to be a string. */
+  /** The parameter that names what it is about; it must be a string. */
   readonly names?: 'name' | 'uri' | 'taskId';
   /** What it is about; methods about the same thing are routed in the same way. */
   readonly about?: 'resource' | 'task';

@@ -1,5 +1,5 @@
 /**
- * Redirect URIs of clients: the answer to a sign-in is sent to them, so they decide who can become somebody else (RFC 9700, 4.1). The same is asked of
+ * Redirect URIs of clients: the answer to a sign-in is sent to them, so they decide who can become another (RFC 9700, 4.1). The same is asked of
  * clients in the configuration and of those that register.
  */
 

@@ -126,7 +126,7 @@ export type StreamFrame =
   /** The stream ends without a further message. */
   | { readonly kind: 'end' }
   | { readonly kind: 'probed'; readonly missing: readonly StreamId[] }
-  /** This worker does not hold the session, or no longer: the command, also an open one, has to be sent to another worker. */
+  /** This worker does not hold the session, or no longer: the command, also an open one, must be sent to another worker. */
   | { readonly kind: 'moved' }
   | { readonly kind: 'refused'; readonly fault: GatewayFault };
 

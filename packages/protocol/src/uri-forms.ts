@@ -7,7 +7,7 @@
 export interface UriForms {
   /** All that a rule which counts against the caller is compared with; the URI as it is written is the first. */
   readonly all: readonly string[];
-  /** What a rule that allows has to cover: the URI as it is written, and what servers make of it. */
+  /** What a rule that allows must cover: the URI as it is written, and what servers make of it. */
   readonly needed: readonly string[];
 }
 

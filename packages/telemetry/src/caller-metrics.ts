@@ -8,7 +8,7 @@ const signInWays = ['password', 'provider'] as const;
 const signInOutcomes = ['good', 'refused', 'throttled'] as const;
 const tokenGrants = ['authorization_code', 'refresh_token', 'device_code'] as const;
 
-/** Where a user who signs in is known. */
+/** Where a user that signs in is known. */
 type SignInWay = (typeof signInWays)[number];
 type SignInOutcome = (typeof signInOutcomes)[number];
 

@@ -49,7 +49,7 @@ export class LogSink {
     if (this.#isScheduled) setTimeout(() => this.#flush(), retryMs).unref();
   }
 
-  /** @returns false when the reader has to read first. */
+  /** @returns false when the reader must read first. */
   #writeAll(): boolean {
     try {
       while (this.#fill()) this.#chunk = this.#chunk.subarray(writeSync(this.#fd, this.#chunk));

@@ -6,7 +6,7 @@ export const maxSmallBodyBytes = 16 * 1024;
 const cutBytes = 1024 * 1024;
 
 /**
- * Reads the text of a request that has to be small. The rest of a body that is too long is discarded, so that its sender reads the answer instead of a
+ * Reads the text of a request that must be small. The rest of a body that is too long is discarded, so that its sender reads the answer instead of a
  * connection reset (RFC 9112, 9.6).
  * @returns undefined as soon as it has more than `maxSmallBodyBytes`.
  * @throws {Error} when the client leaves before the end of the body.

@@ -71,7 +71,7 @@ class ToolMeter {
   seconds = 0;
 }
 
-/** What a server has to do now. */
+/** What a server must do now. */
 export interface UpstreamLoad {
   readonly running: number;
   /** Calls that wait for a place. */

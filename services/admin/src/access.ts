@@ -74,7 +74,7 @@ export class AdminAccess {
     };
   };
 
-  /** The person who sent an admitted request. */
+  /** The person that sent an admitted request. */
   of(request: IncomingMessage): Administrator {
     return this.#known.get(request) ?? local;
   }

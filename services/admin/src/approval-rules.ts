@@ -6,7 +6,7 @@ import type { Administrator } from './roles.ts';
 /** What of a person counts for that. */
 export type Approver = Pick<Administrator, 'roles' | 'facts'>;
 
-/** A caller who has only the roles `approver` and `viewer` sees only the calls that he may decide. */
+/** A caller that has only the roles `approver` and `viewer` sees only the calls that he may decide. */
 export function mayLook({ roles, facts }: Approver, { approvers }: Pick<Approvable, 'approvers'>): boolean {
   return (
     roles.some((role) => role !== 'approver' && role !== 'viewer') ||

@@ -2,7 +2,7 @@
 import { groupNames, isNamed, type Facts } from '@omnibus/identity';
 import type { AdminAct } from '@omnibus/telemetry';
 
-/** The person who sent a request. */
+/** The person that sent a request. */
 export interface Administrator {
   /** The person's name in logs and in answers. */
   readonly name: string;
@@ -81,7 +81,7 @@ export function rolesOf(facts: Facts, lists: RoleLists): readonly AdminRole[] {
   return ([...everyRole, 'approver'] as const).filter((role) => isNamed(facts, lists[role]));
 }
 
-/** The tenant that a caller administers, which can only be his own. @param lists of administrators, by tenant. */
+/** The tenant that a caller administers, which can only be its own. @param lists of administrators, by tenant. */
 export function tenantOf(facts: Facts, lists: Readonly<Record<string, readonly string[]>>): string | undefined {
   const { tenant, actors } = facts;
   if (tenant === undefined || actors.length > 0 || !Object.hasOwn(lists, tenant)) return undefined;

@@ -27,7 +27,7 @@ export interface ProcessStatus {
     readonly problem: string | undefined;
     /** Lists of a server that is up which could not be read, or not yet to their end; left out where there is none. */
     readonly unread?: readonly ListKind[];
-    /** How many users who came have yet to sign in before the server shows them anything, or cannot be called for. */
+    /** How many users that came have yet to sign in before the server shows them anything, or cannot be called for. */
     readonly wantsSignIn?: number;
     /** How many users have connected it with what a missing key of the vault encrypts. */
     readonly unreadable?: number;
@@ -46,7 +46,7 @@ export interface ProcessStatus {
   }[];
 }
 
-/** @param tenant the only tenant whose state may be seen; undefined for a caller who may see everything. */
+/** @param tenant the only tenant whose state may be seen; undefined for a caller that may see everything. */
 export function statusFor(status: ProcessStatus, config: Config, tenant: string | undefined): ProcessStatus {
   if (tenant === undefined) return status;
   const { sessions: _ofAll, adapters, servers, leftOut, ...rest } = status;

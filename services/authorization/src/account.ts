@@ -88,7 +88,7 @@ export class Account {
     );
   }
 
-  /** The user who is signed in to the browser of a request; undefined where nobody is. */
+  /** The user that is signed in to the browser of a request; undefined where nobody is. */
   async userOf(
     request: IncomingMessage,
     response: ServerResponse,

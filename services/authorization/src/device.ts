@@ -113,7 +113,7 @@ export class DevicePolls {
     this.#ofAddress = new TokenBuckets({ burst: 300, everyMs: 50, maxNames, now });
   }
 
-  /** @returns false when the program has to be told to ask less often (`slow_down`). */
+  /** @returns false when the program must be told to ask less often (`slow_down`). */
   take(form: URLSearchParams, address: string): boolean {
     const byAddress = this.#ofAddress.take(address);
     return this.#ofCode.take(hash('sha256', form.get('device_code') ?? '', 'base64url')) === 0 && byAddress === 0;

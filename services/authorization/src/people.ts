@@ -1,4 +1,4 @@
-/** Users who have signed in, how they did, and their consents by client. */
+/** Users that have signed in, how they did, and their consents by client. */
 import type { SealedStore } from './sealed-store.ts';
 import type { Revocations } from './revocations.ts';
 import type { UserRecord } from './users.ts';
@@ -79,7 +79,7 @@ export class People {
     await this.#store.put('UserRecord', name, { id });
   }
 
-  /** Whether the last user who signed in by a name is another one than the file has now. */
+  /** Whether the last user that signed in by a name is another one than the file has now. */
   async isAnother({ name, id }: Pick<UserRecord, 'name' | 'id'>): Promise<boolean> {
     const before = await this.#store.get<Pick<UserRecord, 'id'>>('UserRecord', name);
     return before !== undefined && before.value.id !== id;

@@ -1,5 +1,5 @@
 /**
- * The revoked consents. Access tokens are verified without a request to the authorization server, so each edge has to have the revocations itself: it
+ * The revoked consents. Access tokens are verified without a request to the authorization server, so each edge must have the revocations itself: it
  * watches the bucket, and remembers each revocation for as long as a token of it may be valid.
  */
 import { hash } from 'node:crypto';

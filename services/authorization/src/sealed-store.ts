@@ -38,7 +38,7 @@ export class SealedStore {
     await this.#bucket.put(key, this.#sealed(key, value));
   }
 
-  /** @returns false when somebody else has changed it meanwhile. */
+  /** @returns false when another has changed it meanwhile. */
   async update(kind: string, id: string, value: unknown, revision: number): Promise<boolean> {
     const key = keyOf(kind, id);
     return won(() => this.#bucket.update(key, this.#sealed(key, value), revision));

@@ -136,7 +136,7 @@ export class AuthorizationServer {
     });
   }
 
-  /** @param removed called with users who were removed from the file, or whose name another user has now. */
+  /** @param removed called with users that were removed from the file, or whose name another user has now. */
   onRemoved(removed: (user: Pick<UserRecord, 'name' | 'id'>) => void): void {
     this.#removed = removed;
   }
@@ -226,7 +226,7 @@ export class AuthorizationServer {
     );
   }
 
-  /** The user who is signed in to the browser of a request to any page of the gateway; undefined where nobody is. */
+  /** The user that is signed in to the browser of a request to any page of the gateway; undefined where nobody is. */
   userOf(
     request: IncomingMessage,
     response: ServerResponse,
@@ -299,7 +299,7 @@ export class AuthorizationServer {
     return undefined;
   }
 
-  /** Revokes what was allowed by users who were removed or given another password while no process ran that would have noticed. */
+  /** Revokes what was allowed by users that were removed or given another password while no process ran that would have noticed. */
   async #endFormer(): Promise<void> {
     for (const name of this.#users?.names() ?? []) {
       const user = this.#users?.find(name);

@@ -54,7 +54,7 @@ export interface Parts {
   readonly documents: ClientDocuments;
   /** The audience for a resource; undefined for an address that is not of this gateway. */
   readonly audienceOf: (resource: string) => string | undefined;
-  /** The user of a token or session; undefined for a user who no longer exists. With `isAsked` the provider is asked for it. */
+  /** The user of a token or session; undefined for a user that no longer exists. With `isAsked` the provider is asked for it. */
   readonly personOf: (subject: string, isAsked: boolean, signedInAt?: number) => Promise<Person | undefined>;
 }
 

@@ -163,7 +163,7 @@ it('their consents are revoked at the start, their browsers must sign in again, 
   await authorization.close();
   vi.setSystemTime(Date.now() + 60_000);
   const now = new Date(Date.now() - 10_000).toISOString();
-  // Ann was removed, and somebody else has her name now; Ben has another password.
+  // Ann was removed, and another has her name now; Ben has another password.
   await open([
     { ...users.ann, password: otherDigest, created: now },
     { ...users.ben, password: otherDigest, passwordSince: now },

@@ -67,7 +67,7 @@ export class Site {
     this.#serve(exchange, library).catch((error: unknown) => this.#failed(exchange, error));
   }
 
-  /** The user who is signed in to the browser of a request to any page of the gateway; undefined where nobody is. */
+  /** The user that is signed in to the browser of a request to any page of the gateway; undefined where nobody is. */
   userOf(request: IncomingMessage, response: ServerResponse): ReturnType<Account['userOf']> {
     this.#place(request);
     return this.#account.userOf(request, response);

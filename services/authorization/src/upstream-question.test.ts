@@ -1,4 +1,4 @@
-/** A question to the provider whether a sign-in still holds, which is answered after its user has signed in anew. */
+/** A question to the provider whether a sign-in still holds, which is answered after its user has signed in again. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -85,7 +85,7 @@ it('what the provider says of an older sign-in changes nothing of a newer one', 
   release();
   expect(await lasts).toBe(true);
   expect(await people.find(newer.subject)).toEqual(newer);
-  // Where nobody signs in anew, the answer counts.
+  // Where nobody signs in again, the answer counts.
   await people.signedIn(older);
   await upstream.lasts(older);
   expect((await people.find(older.subject))?.upstream).toMatchObject({

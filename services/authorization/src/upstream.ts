@@ -86,7 +86,7 @@ export class Upstream {
   }
 
   /**
-   * Identifies the user who has returned from the provider.
+   * Identifies the user that has returned from the provider.
    * @param query of the callback; the browser was checked to be the one that was sent away.
    * @throws {SignInProblem}
    */
@@ -169,7 +169,7 @@ export class Upstream {
           : userIn({ [subjectClaim]: subject.slice(`${issuer}|`.length), ...claims }, this.#options);
       if (typeof user === 'string' || (user !== undefined && (user.subject !== subject || user.tenant !== tenant)))
         return false;
-      // The answer is about the sign-in that was asked for: its user may have signed in anew meanwhile, or have signed out.
+      // The answer is about the sign-in that was asked for: its user may have signed in again meanwhile, or have signed out.
       await this.#people.change(subject, (person) =>
         person.upstream === undefined || !isSameSession(person.upstream, asked)
           ? undefined
@@ -226,7 +226,7 @@ export class Upstream {
   }
 
   /**
-   * The user who has signed out at the provider, according to a logout token.
+   * The user that has signed out at the provider, according to a logout token.
    * @returns undefined when the token is not valid.
    * @throws {SignInProblem} when that cannot be found out now.
    */
@@ -253,7 +253,7 @@ export class Upstream {
         return undefined;
       const ofSession = typeof sid === 'string' ? await this.#people.ofUpstreamSession(sid) : undefined;
       if (ofSession !== undefined) return ofSession;
-      // The session had no id when its user signed in; the token then has to name the user (Back-Channel Logout 1.0, 2.4).
+      // The session had no id when its user signed in; the token then must name the user (Back-Channel Logout 1.0, 2.4).
       return typeof sub === 'string' && this.#options.subject === 'sub' ? `${this.#options.issuer}|${sub}` : undefined;
     } catch (error) {
       // Errors about the token are of classes of their own; those of fetching keys are a general one, or not of this library.

@@ -176,7 +176,7 @@ export class Users {
   #read(when: 'at the start' | 'again'): ReadonlyMap<string, UserRecord> {
     try {
       const text = readFileSync(this.#file, 'utf8');
-      // Users who leave lose what they have allowed, for good.
+      // Users that leave lose what they have allowed, for good.
       const problem = when === 'again' ? unwrittenProblem(text) : undefined;
       if (problem !== undefined) throw new Error(`${problem}. "users: []" removes all users`);
       const users = new Map(parseUsers(text).map((user) => [user.name, user]));

@@ -246,13 +246,13 @@ export class Adapter {
   async credentialsChanged(principal: Principal): Promise<void> {
     const changed = await this.#callers.changed(principal);
     if (changed === 'shared') this.#connection.reconnect('a user has signed in', true);
-    // What the user had opened was opened with something else, or with nothing. To a user who has nothing any more the server says so itself.
+    // What the user had opened was opened with something else, or with nothing. To a user that has nothing any more the server says so itself.
     if (changed === 'own') this.#pool.renewFor(principal, 'its user has signed in');
     if (this.#callers.areSeveral) this.#catalog.owners?.changed(principal);
     this.#features.userChanged(principal);
   }
 
-  /** A sign-in of a user has to be confirmed with a code. */
+  /** A sign-in of a user must be confirmed with a code. */
   codeWanted(principal: Principal): void {
     this.#features.codeWanted(principal);
   }
@@ -266,7 +266,7 @@ export class Adapter {
     return this.#catalog.record;
   }
 
-  /** Users who have to sign in first, of those who came. */
+  /** Users that have to sign in first, of those that came. */
   get waiting(): number {
     return this.#catalog.waiting;
   }

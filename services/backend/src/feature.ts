@@ -19,7 +19,7 @@ import type { SignInDesk } from './transport/credentials/sign-in-answer.ts';
 /** What decides which features a server has. */
 export interface FeatureOptions {
   readonly tracing: Tracing | undefined;
-  /** Reports calls to users who watch them; undefined where none can. */
+  /** Reports calls to users that watch them; undefined where none can. */
   readonly tap?: Tap | undefined;
   /** The credentials that the server is shown in addition to its configured headers. */
   readonly credentials: ServerCredentials | undefined;
@@ -79,7 +79,7 @@ export interface ServerFeature {
   forgetSession?(session: SessionKey): void;
   /** The stored credentials of a user have changed. */
   userChanged?(principal: Principal): void;
-  /** A sign-in of a user has to be confirmed with a code. */
+  /** A sign-in of a user must be confirmed with a code. */
   codeWanted?(principal: Principal): void;
 }
 

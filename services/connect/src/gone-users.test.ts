@@ -1,4 +1,4 @@
-/** What the edge has backend workers end of users who are not in the file of users any more. */
+/** What the edge has backend workers end of users that are not in the file of users any more. */
 import { MemoryBus, subjects } from '@omnibus/bus';
 import { principalOf } from '@omnibus/identity';
 import type { ConnectCommand, ConnectionRow } from '@omnibus/protocol';

@@ -61,7 +61,7 @@ export class GoneUsers {
       if (user === undefined && isWhole) await this.removed({ name: subject });
       const created = Date.parse(user?.created ?? '');
       if (Number.isNaN(created)) continue;
-      // A user with an id is another principal than the users who had the name before.
+      // A user with an id is another principal than the users that had the name before.
       const former =
         user?.id === undefined
           ? { before: created - slackMs }

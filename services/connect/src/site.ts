@@ -1,5 +1,5 @@
 /**
- * The pages on which a user signs in for a server. The user who opens an address has to be the one it was given to: else an attacker could send
+ * The pages on which a user signs in for a server. The user that opens an address must be the one it was given to: else an attacker could send
  * it to another user, have that one sign in, and use the access (MCP security best practices; 2025-11-25 client/elicitation, Phishing).
  */
 import {
@@ -32,7 +32,7 @@ export interface ConnectSiteOptions {
   readonly base: () => string;
   /**
    * Whether the user of the browser that opens an address is the caller it was given to.
-   * @returns `other` for another user; `unproven` where a browser cannot prove it; `signInAt` with the address where the user has to sign in to the gateway first.
+   * @returns `other` for another user; `unproven` where a browser cannot prove it; `signInAt` with the address where the user must sign in to the gateway first.
    */
   readonly proofOf: (
     asked: Asked,

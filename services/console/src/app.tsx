@@ -46,7 +46,7 @@ export function App() {
   }, [title]);
   const isApprover = overview.problem?.reason === 'forbidden';
   useEffect(() => {
-    // Whoever may not see the state of the gateway may still be one of those who approve calls.
+    // Whoever may not see the state of the gateway may still be one of those that approve calls.
     if (isApprover && place.peek().view === 'overview') go(hrefOf('approvals'));
   }, [isApprover]);
   const View = Object.hasOwn(shown, view) ? shown[view] : undefined;

@@ -27,7 +27,7 @@ export const views = [
 ] as const;
 
 export const isHelpShown = signal(false);
-/** Milliseconds after `g` in which the letter of a view has to follow. */
+/** Milliseconds after `g` in which the letter of a view must follow. */
 const chordMs = 1_500;
 
 /** Listens for shortcuts. @returns a function that ends this. */

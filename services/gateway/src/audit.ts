@@ -24,7 +24,7 @@ type TrailObserver = TrailOptions['observer'];
 type AuditConfig = NonNullable<Config['audit']>;
 type SinkConfig = AuditConfig['sinks'][number];
 
-/** Milliseconds that `audit.checkpoints.url` has to accept a checkpoint. */
+/** Milliseconds that `audit.checkpoints.url` must accept a checkpoint. */
 const postMs = 10_000;
 /** Bytes that a sink keeps at most, where the configuration sets no `keepBytes`. */
 const keepBytesOfFiles = 10 * 1024 ** 3;

@@ -19,7 +19,7 @@ const options = (): ProcessOptions => {
   };
 };
 
-/** A part that writes down all that it has to do. */
+/** A part that writes down all that it must do. */
 function noting(name: string, notes: string[], more: Partial<Part<string>> = {}): Part<string> {
   return {
     name,

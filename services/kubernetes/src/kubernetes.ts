@@ -60,7 +60,7 @@ export interface ServersHere {
 
 type KubernetesEntry = KubernetesObject & { readonly spec?: Record<string, unknown>; readonly status?: ObjectStatus };
 
-/** Milliseconds before a watch begins anew after an error of the API server. */
+/** Milliseconds before a watch begins again after an error of the API server. */
 const retryMs = 5_000;
 /** Milliseconds in which changes are collected, to be applied together. */
 const settleMs = 200;

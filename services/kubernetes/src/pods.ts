@@ -267,7 +267,7 @@ function mayPass(error: unknown): boolean {
     : !(error instanceof NotOwnError);
 }
 
-/** An object of that name is there, and belongs to somebody else. */
+/** An object of that name is there, and belongs to another. */
 class NotOwnError extends Error {}
 
 function isOwned({ metadata }: Found, { uid }: ServerObject): boolean {

@@ -1,6 +1,6 @@
 /**
  * Profiles as Kubernetes objects: an `McpProfile` in a team's own namespace is an endpoint `/mcp/NAMESPACE_NAME`. It selects among the servers of its
- * own namespace only: callers who may use an endpoint may use the servers behind it, and each team decides that for its own servers.
+ * own namespace only: callers that may use an endpoint may use the servers behind it, and each team decides that for its own servers.
  */
 import { loadConfig, type ProfileConfig } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';

@@ -27,7 +27,7 @@ class CutBus extends MemoryBus {
 }
 
 const tool = (name: string) => ({ name, inputSchema: { type: 'object' } });
-/** Its lists for everybody are known, those for clients that can be asked something only with `offers`. */
+/** Its lists for all are known, those for clients that can be asked something only with `offers`. */
 const lists: Partial<CatalogRecord> = {
   revision: latestLegacyRevision,
   lists: { ...noLists, tools: [tool('plain')] },

@@ -1,4 +1,4 @@
-/** Whose a session is: of whom the edge has proven, and of nobody else. */
+/** Whose a session is: of whom the edge has proven, and of no other. */
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Audit, AuditEvent } from '@omnibus/audit';

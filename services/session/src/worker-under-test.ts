@@ -72,7 +72,7 @@ export interface ClientUnderTest {
 
 const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
 
-/** A caller who is known, as an edge of the same process says it. */
+/** A caller that is known, as an edge of the same process says it. */
 export function callerOf(subject: string, more: Partial<Facts> = {}, endpoint: EndpointName = rootEndpoint): Caller {
   const principal = `p_${more.tenant ?? ''}_${subject}` as Principal;
   return {

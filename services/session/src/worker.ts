@@ -71,7 +71,7 @@ export interface SessionWorkerOptions {
   readonly metrics: Metrics;
   /** The sealer that all workers of this gateway share. Default: one with a key of its own, for a single worker. */
   readonly sealer?: Sealer | undefined;
-  /** Verifies the edges' signatures of callers' identities; undefined in a gateway of one process, where nobody else is on the bus. */
+  /** Verifies the edges' signatures of callers' identities; undefined in a gateway of one process, where no other is on the bus. */
   readonly proofs?: Proofs | undefined;
   /** Makes the features of the worker, in the order in which calls meet them. */
   readonly features: (of: {

@@ -112,7 +112,7 @@ function headerWarnings(
     }));
 }
 
-/** Nobody approves calls of his own, as far as it is known who he is. */
+/** Nobody approves calls of its own, as far as it is known who he is. */
 function approvalWarnings(rules: readonly Rule[], sources: readonly Source[]): IdentityWarning[] {
   return rules.flatMap((rule, index) =>
     isForApprovers(rule)

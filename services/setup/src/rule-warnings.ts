@@ -1,4 +1,4 @@
-/** Warnings about rules and guardrails that are valid, and probably mean something else than what they say: mistakes of people who know other notations. */
+/** Warnings about rules and guardrails that are valid, and probably mean something else than what they say: mistakes of people that know other notations. */
 import { patternNames, selectorsOf, type RuleSettings } from '@omnibus/policy';
 
 /** What a rule and a guardrail have in common. */

@@ -199,6 +199,6 @@ function parsed(cursor: string): unknown {
   try {
     return JSON.parse(Buffer.from(cursor, 'base64url').toString());
   } catch {
-    return undefined; // Not JSON: somebody else's text.
+    return undefined; // Not JSON: another's text.
   }
 }

@@ -141,7 +141,7 @@ it('a syslog server has every record in frames of RFC 5424, also when it comes o
   expect(verify(lines().map((line) => line.slice(line.indexOf('{')))).findings).toEqual([]);
 });
 
-/** A ledger as NATS keeps it: an entry has to follow the last one of its writer. */
+/** A ledger as NATS keeps it: an entry must follow the last one of its writer. */
 class LedgerUnderTest {
   readonly entries: { readonly writer: string; readonly text: string; readonly number: number }[] = [];
   readonly foreign = new Error('another process has written');

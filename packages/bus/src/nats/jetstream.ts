@@ -26,7 +26,7 @@ const readMs = 1_000;
 const giveUpMs = 30_000;
 /** Pause between two attempts to give a stream its missing replicas; it doubles. */
 const growMs = { first: 250, longest: 10_000 };
-/** Pauses between two looks for a stream that the set-up has to create, and between two reports of that. */
+/** Pauses between two looks for a stream that the set-up must create, and between two reports of that. */
 const setUpMs = { look: 500, report: 30_000 };
 
 /** Whether NATS does not permit this user what it has asked for. */
@@ -40,7 +40,7 @@ export function isStreamMissing(error: unknown): boolean {
   return error instanceof JetStreamApiError && error.code === streamMissing;
 }
 
-/** What an operator has to do about a stream that is missing. */
+/** What an operator must do about a stream that is missing. */
 function missingAdvice(stream: string): string {
   return `the stream ${stream} is missing at NATS or older than this version, and this process may not create or update it: run "omnibus nats setup" as a user that may`;
 }

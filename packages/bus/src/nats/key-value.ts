@@ -19,7 +19,7 @@ import { bucketStreams, partsOf } from './streams.ts';
 import { followStore } from './tail.ts';
 import type { Bucket, KeyValue, KeyValueChange, KeyValueEntry, OnFault, Watch } from '../bus.ts';
 
-/** JetStream's "wrong last sequence", for the two ways in which it is known: somebody else changed the key. */
+/** JetStream's "wrong last sequence", for the two ways in which it is known: another changed the key. */
 const wrongLastSequence: readonly number[] = [10_071, 10_164];
 /** JetStream's "maximum bytes exceeded", and its failure of a store. */
 const storeFailed: readonly number[] = [10_047, 10_077];

@@ -121,7 +121,7 @@ function tlsOptions(
     ...(handshakeFirst ? { handshakeFirst } : {}),
     ...(caFile === undefined ? {} : { caFile }),
     ...(certFile === undefined || keyFile === undefined ? {} : { certFile, keyFile }),
-    // Where an address is a number, the library gives Node no name, and Node then checks the certificate for "localhost". Such a certificate has to be
+    // Where an address is a number, the library gives Node no name, and Node then checks the certificate for "localhost". Such a certificate must be
     // for one of the addresses that the operator named.
     checkServerIdentity: (name, certificate) => {
       const numbers = name === 'localhost' && !hosts.includes(name) ? hosts.filter((host) => isIP(host) !== 0) : [];

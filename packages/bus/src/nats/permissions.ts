@@ -40,7 +40,7 @@ interface Use {
   readonly bucket: Bucket<never>;
   readonly writes: readonly BusRole[];
   /**
-   * Roles that read it and never write it: each process has to check for revoked tokens, since administrators use tokens of our own, and reads usage
+   * Roles that read it and never write it: each process must check for revoked tokens, since administrators use tokens of our own, and reads usage
    * for administrators.
    */
   readonly reads?: readonly BusRole[];

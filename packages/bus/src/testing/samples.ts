@@ -1,4 +1,4 @@
-/** A valid payload of every family of subjects. A new family has to be added here. */
+/** A valid payload of every family of subjects. A new family must be added here. */
 import type {
   Caller,
   EndpointName,

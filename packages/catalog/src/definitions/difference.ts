@@ -1,4 +1,4 @@
-/** The differences between a definition and the approved one, and the risks in them, for a person who decides about an approval. */
+/** The differences between a definition and the approved one, and the risks in them, for a person that decides about an approval. */
 import { canonical, isObject, isRawNumber, type DefinedKind, type JsonObject } from '@omnibus/protocol';
 import { drawn, findingsIn, hidesText } from './hidden-text.ts';
 

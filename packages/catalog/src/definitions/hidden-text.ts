@@ -46,7 +46,7 @@ const spoken = [
 /** Characters of one text that are examined; a longer text is a finding by its size. */
 const maxLength = 64 * 1024;
 
-/** Findings in a text, in words, for a person who decides about its approval. */
+/** Findings in a text, in words, for a person that decides about its approval. */
 export function findingsIn(text: string): readonly string[] {
   const looked = text.slice(0, maxLength);
   const plain = looked.replace(tagFlags, '');

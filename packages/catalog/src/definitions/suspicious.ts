@@ -1,5 +1,5 @@
 /**
- * What is suspicious about the tools of several servers beside each other, for a person who decides whether to trust them: tools that speak of tools of
+ * What is suspicious about the tools of several servers beside each other, for a person that decides whether to trust them: tools that speak of tools of
  * other servers, names that are the same or look the same, and schemas that are costly to read. It is an indication, and holds nothing back.
  */
 import { isObject, type JsonObject } from '@omnibus/protocol';

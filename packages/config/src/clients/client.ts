@@ -57,7 +57,7 @@ export interface Client {
   readonly projectFile?: string;
   /** The entry for this gateway in its file; undefined for a client whose file `omnibus connect` does not write. */
   readonly entry?: (gateway: GatewayEntry) => object;
-  /** What a user has to do so that the client reads its file again. */
+  /** What a user must do so that the client reads its file again. */
   readonly hint: string;
 }
 

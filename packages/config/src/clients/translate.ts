@@ -174,7 +174,7 @@ export const merged = (server: Record<string, unknown>, option: string, more: ob
   ...more,
 });
 
-/** Options whose value has to be translated, not only their name. */
+/** Options whose value must be translated, not only their name. */
 const specials: Readonly<Record<string, (given: Special) => void>> = {
   // A number of 1000 or more is not meant as seconds (a quarter of an hour): it was written for a client that counts milliseconds, or for Omnibus.
   timeout: ({ client, value, set }) =>

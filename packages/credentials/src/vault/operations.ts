@@ -1,7 +1,7 @@
 /** What an operator sees and does of the vault of one process. */
 import type { Resealed, Survey } from './vault.ts';
 
-/** The state of the vault in one process, for the operator who rotates keys. */
+/** The state of the vault in one process, for the operator that rotates keys. */
 export interface VaultReport extends Survey {
   /** Whether the gateway has made its keys itself, and will make the next one too. */
   readonly makesKeys: boolean;

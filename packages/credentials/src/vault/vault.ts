@@ -38,14 +38,14 @@ export interface Survey {
 }
 
 export interface Resealed {
-  /** Entries that were encrypted anew. */
+  /** Entries that were encrypted again. */
   readonly renewed: number;
   /** Entries that no key can decrypt; they are left as they are. */
   readonly lost: number;
 }
 
 export interface Following {
-  /** Called when entries were encrypted anew, or cannot be decrypted. */
+  /** Called when entries were encrypted again, or cannot be decrypted. */
   readonly resealed: (done: Resealed, key: string) => void;
   readonly failed: (error: unknown) => void;
 }

@@ -186,7 +186,7 @@ export function requireProblem(claims: JsonObject, require: ClaimNames['require'
 }
 
 /**
- * Whether a program got a token for itself (client credentials), which then has no subject, or the program as its subject. The token of a user who is only named in
+ * Whether a program got a token for itself (client credentials), which then has no subject, or the program as its subject. The token of a user that is only named in
  * another way must not count as one of the program, since all users of the program would be the same caller.
  */
 function isOfProgram({ sub, username, user_name: userName }: JsonObject, client: string): boolean {

@@ -43,7 +43,7 @@ export interface GuardrailSettings extends Pick<
   readonly who?: RuleSettings['who'] | undefined;
   readonly what: string | readonly string[];
   readonly on?: Stage | readonly Stage[] | undefined;
-  /** Exactly one of the following seven has to be given: a check, or the external service that is asked. */
+  /** Exactly one of the following seven must be given: a check, or the external service that is asked. */
   readonly size?: SizeSettings | undefined;
   readonly patterns?: string | readonly string[] | undefined;
   readonly hidden?: 'all' | HiddenKind | readonly HiddenKind[] | undefined;

@@ -51,7 +51,7 @@ export function urlReplace({ hosts, only }: UrlSettings): Replace {
     return host === undefined || tests.some((test) => test(host.name) || test(host.withPort));
   };
   const cleaned = (given: string): string => (isAllowed(given) ? given : removed);
-  /** Of a target that a renderer reads: what it stands for has to be allowed too. */
+  /** Of a target that a renderer reads: what it stands for must be allowed too. */
   const cleanedTarget = (given: string): string => (isAllowed(given) && isAllowed(readAs(given)) ? given : removed);
   const addresses = (text: string): string => text.replace(address, cleaned);
   const targets = (text: string): string => {

@@ -14,7 +14,7 @@ export interface ApprovalDeskOptions {
   /** Undefined while the process is starting, and where it holds no calls. */
   readonly bus: () => Bus | undefined;
   readonly process: string;
-  /** The keys with which decisions have to be signed; undefined where nobody is known, or nobody else could send some. */
+  /** The keys with which decisions have to be signed; undefined where nobody is known, or no other could send some. */
   readonly signedWith: () => SealingKeys | undefined;
 }
 

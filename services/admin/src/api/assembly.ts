@@ -6,7 +6,7 @@ import type { AdminAnswer, AdminQuestion, JsonObject, WorkerId } from '@omnibus/
 import type { Logger } from '@omnibus/telemetry';
 import type { z } from 'zod';
 
-/** Milliseconds within which a process has to answer; one that does not is busy, cut off or gone. */
+/** Milliseconds within which a process must answer; one that does not is busy, cut off or gone. */
 const answerMs = 500;
 /** Time limit of questions to which only processes of one role know the answer: they are waited for longer, since without them there is nothing to show. */
 export const surveyMs = 3_000;
@@ -118,7 +118,7 @@ export class Assembly {
   }
 }
 
-/** Whoever is known has answered, and somebody of those who know everybody: session workers hear the signs of life of all. */
+/** Whoever is known has answered, and somebody of those that know everybody: session workers hear the signs of life of all. */
 function isWhole(answers: readonly AdminAnswer[]): boolean {
   const heard = new Set(answers.flatMap(({ workers }) => workers));
   return (

@@ -34,7 +34,7 @@ export class ConfigHistory {
     const difference = this.#difference(before, loaded);
     this.#loaded = loaded;
     this.#appliedAt = new Date().toISOString();
-    // A file that was written anew with the same content changes nothing.
+    // A file that was written again with the same content changes nothing.
     if (difference.options.length > 0) this.#changed = { at: this.#appliedAt, difference };
     this.#rejected = undefined;
     this.#restart = restart;

@@ -99,7 +99,7 @@ export class RateHistory {
   }
 }
 
-/** A counter that has become smaller has begun anew. */
+/** A counter that has become smaller has begun again. */
 function since(before: ServerCounts | undefined, now: ServerCounts): Delta {
   const from = before === undefined || before.calls > now.calls ? undefined : before;
   return {

@@ -110,7 +110,7 @@ export function decide(
   };
 }
 
-/** A decision, with what each rule and each guardrail has to do with it. */
+/** A decision, with what each rule and each guardrail must do with it. */
 export function explain(loaded: LoadedPolicy, as: Person, what: string, circumstances: Around) {
   const { outcome, rule, redacted, because, facts, guardrails, target, around } = decide(
     loaded,

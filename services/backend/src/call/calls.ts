@@ -168,7 +168,7 @@ export class Calls implements CallRun, AttemptPort {
     const call = this.#calls.get(exchange);
     if (call === undefined) return;
     const { running } = call;
-    // The connection comes first: a question that another call takes over has to move there before this call is forgotten.
+    // The connection comes first: a question that another call takes over must move there before this call is forgotten.
     running?.cancel(reason, isTimeout);
     if (running !== undefined) this.#cancels[call.command.method]?.(call, running.connection);
     call.end(); // A2

@@ -1,7 +1,7 @@
 /**
  * What one server offers to clients with certain declared capabilities: some servers have tools only for clients that they may ask something. For each set
  * of capabilities, lists are read over a connection that declares the set, when such a client first comes, and when that connection announces a change.
- * They are kept as the difference to the lists for everybody.
+ * They are kept as the difference to the lists for all.
  */
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -32,11 +32,11 @@ export interface CallerOffersOptions extends ReaderOptions {
   readonly limits: Limits;
   readonly base: () => UpstreamConnection;
   readonly connections: () => ConnectionPool;
-  /** The lists for everybody. */
+  /** The lists for all. */
   readonly common: () => CatalogLists;
   /** The capabilities that the server declared over its base connection. */
   readonly capabilities: () => JsonObject;
-  /** Called when something is known anew of some set. */
+  /** Called when something is known again of some set. */
   readonly changed: () => void;
 }
 
@@ -149,7 +149,7 @@ export class CallerOffers {
     return undefined;
   }
 
-  /** The lists for everybody were read again. */
+  /** The lists for all were read again. */
   baseRead(): void {
     if (this.#known.size === 0) return;
     this.#settling ??= this.#options.wheel.schedule(settleMs, () => {

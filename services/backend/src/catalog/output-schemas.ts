@@ -15,7 +15,7 @@ const maxCompiled = 500;
 
 export class OutputSchemas {
   readonly #verdicts = new Map<string, string | undefined>();
-  /** Loaded with the first schema that has to be compiled. */
+  /** Loaded with the first schema that must be compiled. */
   #compile: typeof clientProblem | undefined;
 
   /** Checks the schemas of one list. The answer is undefined where the schema is plain, else why clients cannot compile it, if they cannot. */

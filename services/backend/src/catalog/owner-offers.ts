@@ -88,10 +88,10 @@ interface Known {
 }
 
 export class OwnerOffers {
-  /** Always empty: `of` computes the offers of users, as differences to the lists for everybody. */
+  /** Always empty: `of` computes the offers of users, as differences to the lists for all. */
   readonly all: readonly CallerOffer[] = [];
   readonly #options: OwnerOffersOptions;
-  /** By `ownerKey`; the user who came last is at the end. */
+  /** By `ownerKey`; the user that came last is at the end. */
   readonly #known = new Map<string, Known>();
   readonly #queue = new Map<string, OfferCaller>();
   readonly #reading = new Set<string>();
@@ -110,7 +110,7 @@ export class OwnerOffers {
     this.#rereadLater();
   }
 
-  /** The number of users who came and have yet to sign in before the server shows them its lists. */
+  /** The number of users that came and have yet to sign in before the server shows them its lists. */
   get waiting(): number {
     return new Set(
       [...this.#known.values()].filter(({ content }) => content.wantsSignIn).map(({ caller }) => caller.principal),
@@ -124,7 +124,7 @@ export class OwnerOffers {
     return [...this.#known.values()].some(({ caller, content }) => caller.principal === principal && isMeant(content));
   }
 
-  /** @param lists the lists for everybody, to which those of users are differences. @param hasSignIn whether they get the tool `connect`, which is left out for users who have signed in. */
+  /** @param lists the lists for all, to which those of users are differences. @param hasSignIn whether they get the tool `connect`, which is left out for users that have signed in. */
   of(lists: CatalogLists, hasSignIn: boolean): Pick<CatalogRecord, 'owners' | 'offers'> {
     const owners = Object.fromEntries([...this.#known].map(([key, { content }]) => [key, content.key]));
     const contents = new Map([...this.#known.values()].map(({ content }) => [content.key, content]));
@@ -213,7 +213,7 @@ export class OwnerOffers {
   /** Lists that were known under another configuration may have been read in another user's name. */
   begin(): void {}
 
-  /** The lists for everybody do not affect those of users. */
+  /** The lists for all do not affect those of users. */
   baseRead(): void {}
 
   stop(): void {

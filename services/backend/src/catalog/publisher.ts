@@ -70,7 +70,7 @@ export class CatalogPublisher {
   #hasPages = false;
   readonly #times: RereadTimes;
   readonly #failed: FailedLists;
-  /** The lists for everybody, read over the base connection. */
+  /** The lists for all, read over the base connection. */
   readonly #common: BaseLists;
   /** Offers to clients that declared capabilities, or to each user where the server is called with users' own credentials. */
   readonly offers: CallerOffers | OwnerOffers;

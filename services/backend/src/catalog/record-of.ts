@@ -14,7 +14,7 @@ export interface RecordParts {
   readonly owners: OwnerOffers | undefined;
   /** The tool that stands for a server that shows nothing to whom it does not know; undefined for others. */
   readonly standIn: ToolEntry | undefined;
-  /** The server is told who calls it, and may answer nobody else. */
+  /** The server is told who calls it, and may answer no other. */
   readonly isToldCallers: boolean;
 }
 

@@ -48,7 +48,7 @@ export class RereadTimes {
       ttlMs === undefined ? Infinity : Math.max(ttlMs, minTtlMs),
     );
     if (everyMs === Infinity) return;
-    // The time varies, so that servers that were read together are not read together for ever.
+    // The time varies, so that servers that were read together are not read together without end.
     this.#next = wheel.schedule(everyMs * (0.9 + 0.2 * random()), () => {
       this.#next = undefined;
       if (performance.now() - this.#wantedAt < wantedMs) read();

@@ -35,7 +35,7 @@ interface AccountsOptions {
   readonly baseFolder: string;
   readonly users: UserOptions;
   readonly agents: Agents;
-  /** What hears that the stored credentials of a user for a server have changed, and that a user has to confirm a sign-in with a code. */
+  /** What hears that the stored credentials of a user for a server have changed, and that a user must confirm a sign-in with a code. */
   readonly adapterOf: (server: string) => AccountObserver | undefined;
 }
 
@@ -199,7 +199,7 @@ export class Accounts {
   }
 }
 
-/** The credentials of users who sign in for a server themselves; undefined for a server that is called in another way. */
+/** The credentials of users that sign in for a server themselves; undefined for a server that is called in another way. */
 function signedInAt(credentials: ServerCredentials | undefined): UserCredentials | undefined {
   return credentials?.users instanceof UserCredentials ? credentials.users : undefined;
 }

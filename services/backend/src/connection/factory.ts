@@ -96,7 +96,7 @@ export class ConnectionFactory {
     return !this.#shared.era.isPinned;
   }
 
-  /** Makes the first connection. @param after what has to end before its transport opens. */
+  /** Makes the first connection. @param after what must end before its transport opens. */
   base(observer: ConnectionObserver, after: Promise<void> | undefined): UpstreamConnection {
     const { isolation, command, url } = this.#options.config;
     return new UpstreamConnection({
@@ -109,7 +109,7 @@ export class ConnectionFactory {
       capabilities: isolation === 'shared' ? everyCapability : {},
       createTransport: (hears) => this.#transports.create(hears, true, this.#options.credentials?.base),
       isExclusive: command !== undefined,
-      // A program that serves an address has to be gone before another one can serve it.
+      // A program that serves an address must be gone before another one can serve it.
       after: command !== undefined && url !== undefined ? after : undefined,
     });
   }

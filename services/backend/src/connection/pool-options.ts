@@ -14,7 +14,7 @@ export const callerIdleMs = 10 * 60_000;
 
 export interface ConnectionPoolOptions {
   readonly isolation: Isolation;
-  /** Each known caller is shown to the server in his own name. */
+  /** Each known caller is shown to the server in its own name. */
   readonly isOwned: boolean;
   /** A request comes for a server that is called in the name of each known caller. */
   readonly met?: ((context: ExchangeContext) => void) | undefined;

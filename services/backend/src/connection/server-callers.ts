@@ -11,7 +11,7 @@ export interface CallersInCatalog {
   readonly wantsSignIn: () => boolean;
   /** Whether the server is called with tokens made from those of its callers. */
   readonly isMadeFromCallers: boolean;
-  /** Of a user, where each is called for in his own name; undefined elsewhere. */
+  /** Of a user, where each is called for in its own name; undefined elsewhere. */
   readonly ownerWantsSignIn: ((principal: Principal) => boolean) | undefined;
   /** Whether the server is told in headers who calls it. */
   readonly isToldCallers: boolean;

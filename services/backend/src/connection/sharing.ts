@@ -123,7 +123,7 @@ export class Sharing {
     return `user ${principal} ${client.id} ${JSON.stringify(capabilities)}${mark}`;
   }
 
-  /** Whether a request has no caller who makes more requests, as far as the gateway can tell. */
+  /** Whether a request has no caller that makes more requests, as far as the gateway can tell. */
   isAlone({ standsAlone, client }: ExchangeContext): boolean {
     return standsAlone && client?.isOne !== true;
   }

@@ -3,7 +3,7 @@
  * leg what it does, and never an era.
  */
 export interface Leg {
-  /** For operators. `unknown`: the newer leg is there, and whether there is an older one has to be found out first. */
+  /** For operators. `unknown`: the newer leg is there, and whether there is an older one must be found out first. */
   readonly name: 'only' | 'newer' | 'older' | 'unknown';
   /** Whether each request declares its client's capabilities itself, so that one connection serves everybody. */
   readonly servesEverybody: boolean;

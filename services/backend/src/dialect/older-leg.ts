@@ -46,7 +46,7 @@ export class OlderLeg {
    * Whether a call is to travel over the older leg.
    * @param hasSession whether its client speaks the older era.
    * @param mayBeAsked whether its client declared something that a server may ask for.
-   * @returns undefined while that has to be found out first, by `find`.
+   * @returns undefined while that must be found out first, by `find`.
    */
   carries(hasSession: boolean, mayBeAsked: boolean): boolean | undefined {
     if (!this.#isPossible || !(hasSession || (mayBeAsked && this.#now() - this.#asksOnlyThereAt < verdictMs)))

@@ -1,6 +1,6 @@
 /**
  * The addresses at which servers may be that were added by others than the operator: not on this machine, not link-local, and not the metadata services
- * of clouds, which serve credentials. Otherwise a person who may add a server could use the gateway to reach places that they cannot reach themselves
+ * of clouds, which serve credentials. Otherwise a person that may add a server could use the gateway to reach places that they cannot reach themselves
  * (server-side request forgery). Servers in the operator's own file are not restricted.
  *
  * The address is checked at each connection, after the name was resolved, so a name that resolves differently later (DNS rebinding) gains nothing.

@@ -108,7 +108,7 @@ function connectorTo(rule: AddressRule | undefined, tls?: ServerTls, proxy?: str
 }
 
 /**
- * A connection through a proxy, which resolves the name itself. Under an address rule the name is resolved here too, and has to lead to allowed addresses only.
+ * A connection through a proxy, which resolves the name itself. Under an address rule the name is resolved here too, and must lead to allowed addresses only.
  */
 export async function tunnelled(proxy: URL, target: ProxyTarget, rule: AddressRule | undefined): Promise<Socket> {
   if (rule !== undefined && !rule.allowedHosts.includes(target.hostname)) await untilAllowed(target.hostname, rule);

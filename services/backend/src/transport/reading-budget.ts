@@ -15,7 +15,7 @@ const serverPart = 1 / 2;
 export interface ReadingBudgetOptions {
   /** Bound on the bytes of large answers of all servers together. */
   readonly maxBytes: number;
-  /** Called when an answer has to wait. */
+  /** Called when an answer must wait. */
   readonly onWait: () => void;
 }
 
@@ -98,7 +98,7 @@ export class Reading {
     this.#goOn = goOn;
   }
 
-  /** More bytes of the message were received. @returns false when the rest has to wait. */
+  /** More bytes of the message were received. @returns false when the rest must wait. */
   add(bytes: number): boolean {
     const large = largeOf(this.#bytes + bytes) - largeOf(this.#bytes);
     this.#bytes += bytes;

@@ -34,7 +34,7 @@ end KILL
 `;
 
 let reaper: ChildProcess | undefined;
-/** Marks of running programs by process id, for a shell that has to be started again. */
+/** Marks of running programs by process id, for a shell that must be started again. */
 const programs = new Map<number, string>();
 
 /** @param pid of a child that leads its process group. @param mark in its environment. */

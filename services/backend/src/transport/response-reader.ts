@@ -253,7 +253,7 @@ export class ResponseReader implements RedirectHandler {
     observer.failed(new Error(problem), true);
   }
 
-  /** Counts the received bytes of a large incomplete message; if there are too many, the rest has to wait. */
+  /** Counts the received bytes of a large incomplete message; if there are too many, the rest must wait. */
   #hold(source: Pick<Dispatcher.DispatchController, 'pause'>, bytes: number): void {
     if (this.#isOver) return;
     const added = this.#reading === undefined ? this.#bytes : bytes;

@@ -22,7 +22,7 @@ export interface StandingStreamOptions {
   readonly lost: (problem: string) => void;
 }
 
-/** Milliseconds within which the first stream has to be open. Messages that the server sends before are lost, as in any later interruption. */
+/** Milliseconds within which the first stream must be open. Messages that the server sends before are lost, as in any later interruption. */
 const promptMs = 1_000;
 /** A stream that was open for this long counts as useful. */
 const longMs = 5_000;

@@ -39,7 +39,7 @@ import { acceptedCodings } from './unpacker.ts';
 import { startUrlProgram } from './url-program.ts';
 
 export interface StreamableHttpOptions extends HttpOptions {
-  /** A program that serves `url` and has to be started first. */
+  /** A program that serves `url` and must be started first. */
   readonly child: ChildOptions | undefined;
 }
 
@@ -381,7 +381,7 @@ class OpenRequest extends Link implements ResponseObserver {
     this.#transport.observer.message(isNamelessError(value) ? { ...value, id } : value, id);
   }
 
-  /** Looks at one message: it may be the answer, or a question whose answer has to be sent to the same place. */
+  /** Looks at one message: it may be the answer, or a question whose answer must be sent to the same place. */
   #note(value: unknown): void {
     if (!isObject(value)) return;
     if ('method' in value) this.#transport.asked(this, value);

@@ -61,7 +61,7 @@ export interface TransportObserver {
    * sent would otherwise answer the call of another.
    */
   takesAfterText(): boolean;
-  /** The server has ended our session outside of any request; a new one has to be opened. */
+  /** The server has ended our session outside of any request; a new one must be opened. */
   sessionGone(): void;
   /** Messages of the server outside of requests may have been missed for a while; they are received again. */
   missed(): void;

@@ -29,7 +29,7 @@ export interface WebSocketTransportOptions {
 }
 
 const subprotocol = 'mcp';
-/** How long the other side has to close the connection too. */
+/** How long the other side must close the connection too. */
 const closeTimeoutMs = 2_000;
 
 export class WebSocketTransport implements Transport {
@@ -168,7 +168,7 @@ export class WebSocketTransport implements Transport {
   }
 }
 
-/** The name that the server's certificate has to have (RFC 6066, 3: no address). */
+/** The name that the server's certificate must have (RFC 6066, 3: no address). */
 function serverNameOf(hostname: string): { readonly servername?: string; readonly host: string } {
   return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { servername: hostname, host: hostname } : { host: hostname };
 }

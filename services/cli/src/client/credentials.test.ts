@@ -1,4 +1,4 @@
-/** Which credentials a command sends: those that are nearest to the person who runs it. */
+/** Which credentials a command sends: those that are nearest to the person that runs it. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

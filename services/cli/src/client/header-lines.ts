@@ -3,7 +3,7 @@
 /** A name of RFC 9110 (5.1), a colon, and a value without characters that end a line. */
 const shape = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*:[^\r\n\0]*$/;
 
-/** What is wrong with the given lines, in words for the person who typed them; undefined where nothing is. */
+/** What is wrong with the given lines, in words for the person that typed them; undefined where nothing is. */
 export function headerProblem(lines: readonly string[]): string | undefined {
   const index = lines.findIndex((line) => !shape.test(line));
   if (index === -1) return undefined;

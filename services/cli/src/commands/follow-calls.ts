@@ -21,7 +21,7 @@ const maxOpen = 1_000;
 const maxEvents = 200;
 /** Running calls that are shown at once on a terminal. */
 const maxShown = 10;
-/** Interval at which ages are drawn anew. */
+/** Interval at which ages are drawn again. */
 const drawMs = 1_000;
 
 /** @param filter what the watch selects. Resolves never; ends when the stream does. @throws {CommandProblem} */
@@ -99,7 +99,7 @@ class FollowedCalls {
     answer(this.#isJson ? `${JSON.stringify(call)}\n` : lineOf(call));
   }
 
-  /** Draws the running calls anew, on a terminal. */
+  /** Draws the running calls again, on a terminal. */
   draw(): void {
     if (!this.#isScreen) return;
     this.clear();

@@ -59,7 +59,7 @@ export function importServers(sources: readonly string[], options: FileOptions):
       try {
         text = take(source, file, { before, text }, report);
       } catch (error) {
-        // A file that was named has to be good; of those that were found, each is taken by itself.
+        // A file that was named must be good; of those that were found, each is taken by itself.
         if (sources.length > 0) throw error;
         report.remarks.push({ from: source, line: 1, path: '', text: `left out: ${(error as Error).message}` });
       }

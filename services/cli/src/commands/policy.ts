@@ -151,7 +151,7 @@ function decideCase(
   };
 }
 
-/** What built-in guardrails make of a text of a result; nobody else is asked. */
+/** What built-in guardrails make of a text of a result; no other is asked. */
 function said(text: string, guardrails: readonly Guardrail[]): string {
   let made = text;
   for (const { check, action, stages, isRecorded } of guardrails) {

@@ -1,5 +1,5 @@
 /**
- * Finds callers who share a program without knowing it. Each known caller has his own program of a stdio server. Where callers are not authenticated, all who
+ * Finds callers that share a program without knowing it. Each known caller has its own program of a stdio server. Where callers are not authenticated, all who
  * declared no capability that the server could use share one program: fine on one person's machine, but not where other people connect, since one of them
  * may find in the program what another left there.
  */

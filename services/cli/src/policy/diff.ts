@@ -65,7 +65,7 @@ function changeOf(what: string, was: Outcome, is: Outcome): Change[] {
     : [{ what, was: `${was.outcome}: ${was.terms}`, is: `${is.outcome}: ${is.terms}`, rule: is.rule }];
 }
 
-/** What changes for everybody: whether the rules are enforced, and guardrails. */
+/** What changes for all: whether the rules are enforced, and guardrails. */
 function generalChanges(before: Config, after: Config): readonly Change[] {
   const [was, is] = [before, after].map(({ access }) => access?.mode ?? 'enforce') as [string, string];
   const mode = was === is ? [] : [{ what: 'mode', was, is, rule: undefined, gains: is === 'record' }];

@@ -148,7 +148,7 @@ export class StoreLogin {
     this.#renewal = setTimeout(() => void this.#renew(held), Math.min(longestTimerMs, leftMs * renewAfter)).unref();
   }
 
-  /** Renews the token. Where that is refused, or its life cannot be made longer any more, the next reading logs in anew. */
+  /** Renews the token. Where that is refused, or its life cannot be made longer any more, the next reading logs in again. */
   async #renew(held: Held): Promise<void> {
     try {
       const { status, body } = await this.#with(this.#options.target.patienceMs, (requests) =>

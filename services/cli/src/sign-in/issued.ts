@@ -4,7 +4,7 @@ import type { CommandProblem } from '@omnibus/client';
 import { discovered, inWords, SignInProblem } from './issuer.ts';
 import type { Kept } from './kept-tokens.ts';
 
-/** Refreshes tokens. @param resource address of the gateway. @throws {SignInProblem} when the user has to sign in again. */
+/** Refreshes tokens. @param resource address of the gateway. @throws {SignInProblem} when the user must sign in again. */
 export async function refresh(kept: Kept, resource: string): Promise<Kept> {
   if (kept.refreshToken === undefined) throw endedSignIn(resource);
   const client = await import('openid-client');

@@ -38,7 +38,7 @@ const json = { 'content-type': 'application/json', accept: 'application/json, te
 
 /** What a gateway that requires a token says about it. */
 interface Guarded {
-  /** Resource that a token has to be issued for (RFC 8707). */
+  /** Resource that a token must be issued for (RFC 8707). */
   readonly resource: string;
   readonly issuer: string;
   readonly scope: string | undefined;

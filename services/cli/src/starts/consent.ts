@@ -89,7 +89,7 @@ function read(): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(readFileSync(store(), 'utf8'));
     return isObject(value) ? value : {};
   } catch {
-    return {}; // The file does not exist or is not valid: everything has to be agreed to once more.
+    return {}; // The file does not exist or is not valid: everything must be agreed to once more.
   }
 }
 

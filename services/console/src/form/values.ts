@@ -12,7 +12,7 @@ export class Unread {
   }
 }
 
-/** Reads a number; undefined for an empty text. @param isWhole whether it has to be an integer. */
+/** Reads a number; undefined for an empty text. @param isWhole whether it must be an integer. */
 export function readNumber(text: string, isWhole: boolean): number | Unread | undefined {
   const said = text.trim();
   if (said === '') return undefined;

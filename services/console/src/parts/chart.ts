@@ -21,7 +21,7 @@ function timesOf(seconds: readonly number[]): string[] {
   return seconds.map((at) => clock(at * 1_000).slice(0, second - first < 60 ? 8 : 5));
 }
 
-/** Draws into an element, as wide as it is, anew when its width or the colours of the page change. @param height in pixels. @param span seconds that are shown at most, up to the last point. */
+/** Draws into an element, as wide as it is, again when its width or the colours of the page change. @param height in pixels. @param span seconds that are shown at most, up to the last point. */
 export function chart(host: HTMLElement, lines: readonly ChartLine[], height: number, span: number): DrawnChart {
   let data: [number[], ...(number | null)[][]] = [[], ...lines.map(() => [])];
   let plot: UPlot | undefined;

@@ -88,7 +88,7 @@ function Points({ points }: { readonly points: readonly RatePoint[] }) {
 
 interface ChartProps {
   readonly title: string;
-  /** What it shows, for those who do not see it. */
+  /** What it shows, for those that do not see it. */
   readonly label: string;
   readonly points: readonly RatePoint[];
   /** Name, colour and value of each line; null where there is none. */

@@ -1,4 +1,4 @@
-/** Says that the gateway did not answer for a while and answers again, and whether it was started anew meanwhile. */
+/** Says that the gateway did not answer for a while and answers again, and whether it was started again meanwhile. */
 import type { Overview } from '@omnibus/admin-api';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { needsSignIn } from '../api/ask.ts';

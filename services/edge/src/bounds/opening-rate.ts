@@ -1,4 +1,4 @@
-/** Limits the rate at which one caller at one address opens sessions. Callers who need not be known are told apart by their address alone. */
+/** Limits the rate at which one caller at one address opens sessions. Callers that need not be known are told apart by their address alone. */
 import { TokenBuckets } from '@omnibus/lifecycle';
 import { anonymous, fault, type Caller, type GatewayFault } from '@omnibus/protocol';
 

@@ -30,7 +30,7 @@ export interface Callers {
   /**
    * Finds the sender of a request before its body is read.
    * @param path of the request, with its query.
-   * @returns a promise only if an issuer has to be asked.
+   * @returns a promise only if an issuer must be asked.
    */
   admit(request: IncomingMessage, path: string, endpoint: EndpointName): Verdict | Promise<Verdict>;
   /** Why another edge has not proven a caller; undefined if it has, or need not. */

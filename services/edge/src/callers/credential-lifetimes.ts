@@ -32,7 +32,7 @@ export interface CredentialLifetimesOptions {
   readonly wheel: DeadlineWheel;
   /** What facts that were proven are now, as far as this process knows; undefined where they hold no longer. */
   readonly current: (facts: Facts) => Facts | undefined;
-  /** Gives the question about the credentials of a request; undefined where nobody has to be asked. */
+  /** Gives the question about the credentials of a request; undefined where nobody must be asked. */
   readonly askAbout?: ((proven: Proven) => Question | undefined) | undefined;
 }
 
@@ -122,7 +122,7 @@ export class CredentialLifetimes {
     this.#options.wheel.schedule(roundMs, () => void this.#round());
   }
 
-  /** Asks about all streams that somebody has to be asked about, and ends those that are no longer permitted. */
+  /** Asks about all streams that somebody must be asked about, and ends those that are no longer permitted. */
   async #round(): Promise<void> {
     const waiting = [...this.#open].filter(({ ask }) => ask !== undefined).values();
     await Promise.all(

@@ -54,7 +54,7 @@ export class ScopesOfEndpoints implements EndpointScopes {
     );
   }
 
-  /** Whether there is such an endpoint, for other tenants. One that is found elsewhere may be for everybody. */
+  /** Whether there is such an endpoint, for other tenants. One that is found elsewhere may be for all. */
   #isOfOthers(endpoint: string, tenant: string | undefined): boolean {
     const config = this.#config();
     return (

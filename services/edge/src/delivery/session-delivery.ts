@@ -112,7 +112,7 @@ export class SessionDelivery {
       close: () => {
         const wasOpen = this.#open.has(inFlight);
         inFlight.close();
-        // Also where its reader is gone before it was said to be attached: nobody else knows of it.
+        // Also where its reader is gone before it was said to be attached: no other knows of it.
         if (wasOpen) this.#tellDetached(inFlight, command);
       },
     };

@@ -61,7 +61,7 @@ export class OpenRequests {
     for (const request of this.#open) this.#abandon(request, 'client.gone', 'the connection is over');
   }
 
-  /** Ends subscriptions whose client has other rights now; it opens them anew with these. */
+  /** Ends subscriptions whose client has other rights now; it opens them again with these. */
   endSubscriptions(): void {
     for (const request of this.#open) {
       if (request.takeBack === undefined) continue;

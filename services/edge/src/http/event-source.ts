@@ -45,7 +45,7 @@ const streamPath = '/sse';
 const postPath = '/messages';
 const keyParameter = 'sessionId';
 const accepted = 'Accepted';
-/** Milliseconds that the edge which holds the stream has to confirm a message. */
+/** Milliseconds that the edge which holds the stream must confirm a message. */
 const takeMs = 5_000;
 /** Part of the largest message that is assumed as the size of a message from an edge of an older version, which does not say the size. */
 const assumedPart = 1 / 8;

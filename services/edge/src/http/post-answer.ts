@@ -188,7 +188,7 @@ export class PostAnswer implements ReplyObserver<StreamFrame> {
 
   /**
    * Ends the answer to a cancelled request, which has no response (2025-11-25 basic/utilities/cancellation), with an empty stream. No event of it has
-   * an id, since nobody needs to resume it. A client that does not accept streams gets an error as JSON, since there has to be some answer.
+   * an id, since nobody needs to resume it. A client that does not accept streams gets an error as JSON, since there must be some answer.
    */
   #endUnanswered(): void {
     const { accepted, stream, requestId, batchIds } = this.#posted;

@@ -212,7 +212,7 @@ function serveDocument(arrival: Arrival, document: string | Promise<string>): vo
     response.setHeader('allow', 'GET, HEAD, OPTIONS');
     arrival.refuse(fault('http.method_not_allowed', 'this address takes GET'));
   } else {
-    // The answer to a request without Origin differs from that to a page, which a cache has to know before a page asks.
+    // The answer to a request without Origin differs from that to a page, which a cache must know before a page asks.
     const headers = { 'cache-control': 'max-age=300', vary: 'origin' };
     if (typeof document === 'string') arrival.json(200, document, headers);
     else

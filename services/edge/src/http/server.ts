@@ -49,7 +49,7 @@ export function createClientServer(options: ClientServerOptions): Server {
   const receive = (request: IncomingMessage, response: ServerResponse, waitsForContinue = false): void => {
     responses.set(request.socket, response);
     const { upgrade, 'transfer-encoding': coding } = request.headers;
-    // Nothing after such a request can be read on its connection, which its client has to be told: a transfer coding that leaves the end of the body
+    // Nothing after such a request can be read on its connection, which its client must be told: a transfer coding that leaves the end of the body
     // unknown (RFC 9112, 6.3), or a wish for another protocol, after which Node reads no further request.
     if (upgrade !== undefined || (coding !== undefined && coding.trim().toLowerCase() !== 'chunked'))
       response.shouldKeepAlive = false;

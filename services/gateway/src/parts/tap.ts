@@ -1,4 +1,4 @@
-/** Reports calls to operators who watch them, of this process and of others. Without an admin port, no operator can watch. */
+/** Reports calls to operators that watch them, of this process and of others. Without an admin port, no operator can watch. */
 import { Tap } from '@omnibus/telemetry';
 import type { TapDesk } from '@omnibus/admin/tap-desk';
 import type { Part } from '../part.ts';

@@ -27,7 +27,7 @@ export interface Access {
 
 /** What all callers may do and see. */
 export interface AccessSource {
-  /** @returns undefined for a caller who may see and do everything. */
+  /** @returns undefined for a caller that may see and do everything. */
   readonly of: (caller: Caller) => Access | undefined;
   /** A server's record with its lists and instructions as guardrails leave them; the same where they have nothing to say. */
   guarded(record: CatalogRecord): CatalogRecord;

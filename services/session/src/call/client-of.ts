@@ -16,7 +16,7 @@ export function mayKnowCallers({ auth }: Config, proofs: Proofs | undefined): bo
   return proofs !== undefined || (auth !== undefined && auth !== 'none');
 }
 
-/** Who shares a budget: the principal that was proven; callers who are not known are told apart by their address, as far as the edge knows it. */
+/** Who shares a budget: the principal that was proven; callers that are not known are told apart by their address, as far as the edge knows it. */
 export function shareOf({ principal, origin }: Caller, facts: Facts | undefined): string {
   return facts?.principal ?? origin ?? principal;
 }

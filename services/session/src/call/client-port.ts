@@ -92,7 +92,7 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly own: OwnLimit | undefined;
   /** The decision of the access rules; undefined where there are none. */
   readonly permission: Permission | undefined;
-  /** Redacts and guards its messages; left out where nothing has to be looked for in them. */
+  /** Redacts and guards its messages; left out where nothing must be looked for in them. */
   readonly screen?: CallScreen | undefined;
   /** The tag under which it is watched since it waits for an approval; left out where it does not wait, or is not watched. */
   readonly tap?: string;

@@ -39,7 +39,7 @@ export class ExchangeQuestions {
     return this.#answers.get(input);
   }
 
-  /** @param limitMs milliseconds the client has to answer. */
+  /** @param limitMs milliseconds the client must answer. */
   add(input: InputKey, limitMs: number, giveUp: () => void): void {
     this.#open.set(input, this.#wheel.schedule(limitMs, giveUp));
   }

@@ -19,7 +19,7 @@ export interface ExchangeWatchOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   /**
-   * Adapters of servers came or went: the state that adapters need from this worker (subscriptions, log levels) has to be sent again. `hasGap` when
+   * Adapters of servers came or went: the state that adapters need from this worker (subscriptions, log levels) must be sent again. `hasGap` when
    * messages from them may have been lost meanwhile.
    */
   readonly changed: (servers: readonly ServerName[], hasGap: boolean) => void;
@@ -43,7 +43,7 @@ export class ExchangeWatch implements Adapters {
   readonly #abandoned = new Map<Abandoned, WorkerId>();
   /** The latest sign of each worker that has not left. An exchange for which NATS chose the worker is at one of them. */
   readonly #signs = new Map<WorkerId, BackendPresence>();
-  /** Workers with an adapter, by server; undefined when it has to be computed again. */
+  /** Workers with an adapter, by server; undefined when it must be computed again. */
   #adapters: ReadonlyMap<ServerName, readonly WorkerId[]> | undefined;
 
   constructor(options: ExchangeWatchOptions) {

@@ -189,7 +189,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
     return access === undefined ? plan : access.permitted(plan, { method, view }, given);
   }
 
-  /** Why a request that was permitted earlier would be refused now; undefined if it would not. @param access of the caller who continues it. */
+  /** Why a request that was permitted earlier would be refused now; undefined if it would not. @param access of the caller that continues it. */
   refusal(method: ExchangeMethod, params: JsonObject, view: View, access: Access): GatewayFault | undefined {
     const given = withoutNullArguments(params);
     const plan = access.permitted(route({ method, view }, given, this), { method, view }, given);

@@ -30,6 +30,6 @@ export interface Permission extends Omit<Decision, 'redaction'> {
 /** What becomes of a request. */
 export interface Decided {
   readonly permission: Permission;
-  /** Redacts and guards the messages of the request; undefined where nothing has to be looked for in them. */
+  /** Redacts and guards the messages of the request; undefined where nothing must be looked for in them. */
   readonly screen?: CallScreen | undefined;
 }

@@ -190,7 +190,7 @@ export function requestedBy(
 
 /**
  * The result of reading a resource that its server calls public. A server does not know who else asks the gateway: where callers have to be known, or have connections of their own to
- * the server, what it says may be kept for everybody is for the caller alone.
+ * the server, what it says may be kept for all is for the caller alone.
  */
 function forWhom(
   { view, server, method }: { readonly view: View; readonly server: ServerName; readonly method: ExchangeMethod },

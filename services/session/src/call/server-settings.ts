@@ -40,7 +40,7 @@ export class ServerSettings {
     return limits;
   };
 
-  /** Whether the server is called with each user's own credentials, so that its adapter has to know the caller. */
+  /** Whether the server is called with each user's own credentials, so that its adapter must know the caller. */
   isOwned(server: ServerName): boolean {
     return this.#owned.has(server);
   }

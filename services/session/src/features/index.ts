@@ -34,7 +34,7 @@ export interface FeatureOptions {
   readonly guardrails?: Guardrails | undefined;
   /** Undefined where no audit is configured. */
   readonly audit?: Audit | undefined;
-  /** Reports calls to those who watch them; left out where nothing can be watched. */
+  /** Reports calls to those that watch them; left out where nothing can be watched. */
   readonly tap?: Tap | undefined;
   readonly failures?: Failures | undefined;
 }

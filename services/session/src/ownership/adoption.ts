@@ -62,7 +62,7 @@ export class Adoption {
     const { bus, peers } = this.#options;
     if (!bus.isShared) return { outcome: 'unknown' };
     // Right after the start, not everybody was heard of: those that were not have a moment to speak up, and no more. Their silence proves nothing,
-    // but a POST that waits for a second has begun its stream, and can be told no 404, by which a client knows that it has to begin anew.
+    // but a POST that waits for a second has begun its stream, and can be told no 404, by which a client knows that it must begin again.
     const unheard = peers.isComplete ? undefined : await this.#findAnywhere(key);
     if (unheard !== undefined) return { outcome: 'held', worker: unheard };
     const others = peers.others.filter((worker) => worker !== lost);

@@ -20,14 +20,14 @@ interface Held {
   latest: SessionRecord;
   /** When `latest` was written. */
   writtenAt: number;
-  /** Whether it has to be checked that this worker still holds the session. */
+  /** Whether it must be checked that this worker still holds the session. */
   isDoubtful: boolean;
   /** The work on this record; further work waits for it. */
   working: Promise<void> | undefined;
   /** The next attempt after a failed one. */
   retry: Deadline | undefined;
   failures: number;
-  /** Set when the session has ended and its record has to be removed. */
+  /** Set when the session has ended and its record must be removed. */
   isEnded: boolean;
 }
 
@@ -173,7 +173,7 @@ export class SessionRecords {
 
   /** Does all pending work on a record, or schedules it for later. */
   async #workOff(key: SessionKey, held: Held): Promise<void> {
-    await Promise.resolve(); // `working` has to be set before this can end.
+    await Promise.resolve(); // `working` must be set before this can end.
     held.retry?.cancel();
     held.retry = undefined;
     try {

@@ -236,7 +236,7 @@ export class Sessions {
     if (spare === undefined) return false;
     this.#options.metrics.sessionsShed.inc({ kind: spare.kind });
     spare.session.expire();
-    // Whatever became of it: what is not ended now is not looked at for ever.
+    // Whatever became of it: what is not ended now is not looked at without end.
     return this.held.get(spare.session.key) === undefined;
   }
 

@@ -1,5 +1,5 @@
 /**
- * Seals ids and states that the gateway gives to clients and takes back later, so that nobody else can read, make or change them. A sealed text
+ * Seals ids and states that the gateway gives to clients and takes back later, so that no other can read, make or change them. A sealed text
  * is bound to its purpose, so that one kind is never accepted as another.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';

@@ -6,7 +6,7 @@ import type { SessionParts } from './session-parts.ts';
 /** A notice that names the sessions it is for. */
 export type SessionNotice = Exclude<ServerNotice, { readonly kind: 'adapter-changed' }>;
 
-/** Kinds of notices that a server sends of its own accord; others belong to tasks or questions of the client. */
+/** Kinds of notices that a server sends unprompted; others belong to tasks or questions of the client. */
 const unasked: ReadonlySet<string> = new Set<SessionNotice['kind']>(['resource-updated', 'log', 'notification']);
 
 export function hearNotice(parts: SessionParts, said: SessionNotice): void {

@@ -8,7 +8,7 @@ import type { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
 import type { SessionSight } from './session-sight.ts';
 
-/** The answer to requests that are still open when a worker has to stop. */
+/** The answer to requests that are still open when a worker must stop. */
 export const interrupted = fault(
   'gateway.interrupted',
   'the part of the gateway that served the request had to stop before the server answered',

@@ -56,7 +56,7 @@ import { SessionSight } from './session-sight.ts';
 export interface SessionHooks {
   /** It has ended. */
   released(session: Session): void;
-  /** Its record has to be written again. */
+  /** Its record must be written again. */
   changed(session: Session): void;
 }
 

@@ -7,7 +7,7 @@ import type { StatelessHost } from './stateless-host.ts';
 
 /**
  * Serves a request about a task, unless a gate refuses it.
- * @property then.serve called with the request whose answer gates hear; at once where no gate has to wait.
+ * @property then.serve called with the request whose answer gates hear; at once where no gate must wait.
  */
 export function fetchWithin(
   { resultGates }: Pick<StatelessHost, 'resultGates'>,

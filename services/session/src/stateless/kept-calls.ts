@@ -7,7 +7,7 @@ import { fault, type Caller, type GatewayFault, type Limits } from '@omnibus/pro
 
 export interface KeptCall {
   readonly caller: Caller;
-  /** Called when it has to make room. */
+  /** Called when it must make room. */
   drop(reason: string): void;
 }
 

@@ -88,7 +88,7 @@ export class Listeners {
     return this.#end(key, false);
   }
 
-  /** Ends subscriptions of callers who are refused now, and waits for servers that they may not reach now. */
+  /** Ends subscriptions of callers that are refused now, and waits for servers that they may not reach now. */
   barred(barrier: Barrier): void {
     for (const [key, listener] of [...this.#open]) {
       if (barrier.callerProblem(this.#host.factsOf(listener.asking)) !== undefined) this.#end(key, true);

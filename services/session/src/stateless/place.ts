@@ -16,7 +16,7 @@ export class Place {
     this.#keptCalls = keptCalls;
   }
 
-  /** Moves the call from the running to the kept ones, or changes its size there. @returns why it cannot be kept and has to end; undefined where it can. */
+  /** Moves the call from the running to the kept ones, or changes its size there. @returns why it cannot be kept and must end; undefined where it can. */
   keep(kept: KeptCall, bytes: number): GatewayFault | undefined {
     const refusal = this.#keptCalls.keep(kept, bytes);
     if (refusal === undefined) this.#stop();

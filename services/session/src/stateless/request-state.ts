@@ -33,7 +33,7 @@ export class RequestStates {
   readonly #sealer: Sealer;
   readonly #humanMs: () => number;
 
-  /** @param humanMs milliseconds a client has to come back. */
+  /** @param humanMs milliseconds a client must come back. */
   constructor(sealer: Sealer, humanMs: () => number) {
     this.#sealer = sealer;
     this.#humanMs = humanMs;

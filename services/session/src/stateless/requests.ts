@@ -82,7 +82,7 @@ export class StatelessRequests {
   #subscriptions: Subscription[] = [];
   #isStopping = false;
 
-  /** @param humanMs milliseconds a client has to come back with an answer. */
+  /** @param humanMs milliseconds a client must come back with an answer. */
   constructor(host: StatelessHost, worker: WorkerId, humanMs: () => number) {
     this.#drain = new Drain(host.wheel);
     const keptCalls = new KeptCalls(host.limits, this.#drain);

@@ -137,7 +137,7 @@ export class LostStream {
 
   /**
    * Answers a client when some events that it has not received were lost with part of the journal. The client gets the remaining answers instead of a
-   * refusal, because a client that is refused may wait for its answers for ever.
+   * refusal, because a client that is refused may wait for its answers without end.
    */
   conclude({ stream, sequence }: EventPosition, reply: (frame: StreamFrame) => void): void {
     reply({ kind: 'attached', stream });

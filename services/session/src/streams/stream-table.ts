@@ -8,7 +8,7 @@ const maxEnded = 32;
 export class StreamTable {
   readonly #open = new Ring<ResumableStream>();
   readonly home: StreamHome;
-  /** Called when the client of a POST is gone and there is no room for its requests: it has to end them. */
+  /** Called when the client of a POST is gone and there is no room for its requests: it must end them. */
   readonly unkept: (asked: Asked) => void;
   #ended: ResumableStream[] = [];
 

@@ -1,4 +1,4 @@
-/** Views for callers who see only a part of what an endpoint offers. Callers who may see the same share one view. Views are kept while there is room, since each has the text of its lists. */
+/** Views for callers that see only a part of what an endpoint offers. Callers that may see the same share one view. Views are kept while there is room, since each has the text of its lists. */
 import type { KeptPages, View } from '@omnibus/catalog';
 
 /** Bound on the number of kept views, however small their lists are. */
@@ -9,7 +9,7 @@ export interface CallerView {
   readonly view: View;
   /** The view of everybody that it is a part of. */
   readonly base: View;
-  /** False once it was dropped to make room: then it has to be asked for by its key. */
+  /** False once it was dropped to make room: then it must be asked for by its key. */
   isKept: boolean;
   /** Number of its last use, counted over all views. */
   used: number;

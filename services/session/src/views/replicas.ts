@@ -42,7 +42,7 @@ export class Replicas {
   }
 
   /**
-   * Chooses the record anew, with the same result in every process. Prefers workers that are there, then servers that are up, then servers that were
+   * Chooses the record again, with the same result in every process. Prefers workers that are there, then servers that are up, then servers that were
    * connected before, then the latest announced change, then the smallest name.
    * @returns whether the chosen record has changed.
    */

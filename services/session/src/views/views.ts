@@ -36,9 +36,9 @@ export interface ViewsOptions {
   readonly guarded?: (record: CatalogRecord) => CatalogRecord;
   /** Tells the clients at a place that lists have changed. @param changesFor gives the changed lists for a client, by what it declared and what its caller may see. */
   readonly announce: (place: Place, changesFor: (declared?: Declared, sight?: Sight) => readonly ChangeKind[]) => void;
-  /** Names of the rights of all callers who are told of changes now. */
+  /** Names of the rights of all callers that are told of changes now. */
   readonly sightsInUse: () => ReadonlySet<string>;
-  /** Bound on the characters of lists that are prepared for callers who see only a part. */
+  /** Bound on the characters of lists that are prepared for callers that see only a part. */
   readonly maxPreparedLength: () => number;
   /** Whether a backend worker is proven to be gone. */
   readonly isLost: (worker: WorkerId) => boolean;
@@ -64,7 +64,7 @@ interface Offered {
 /** The current views of one place. */
 interface PlaceViews {
   readonly offered: Offered;
-  /** The views for sets of declared capabilities: those of clients who are told of changes, and those of which callers with fewer rights see a part. */
+  /** The views for sets of declared capabilities: those of clients that are told of changes, and those of which callers with fewer rights see a part. */
   readonly shown: Map<string, View>;
   readonly whole: Map<string, View>;
   /** The views of callers with fewer rights, by what they declared and by their rights. */
@@ -94,7 +94,7 @@ export class Views {
    * replaced them. A place is in this table after its first request.
    */
   readonly #seen = new Map<Place, Map<string, Seen>>();
-  /** How many of them are of callers who do not see everything, and how many there may be before unused ones are looked for. */
+  /** How many of them are of callers that do not see everything, and how many there may be before unused ones are looked for. */
   #seenCount = 0;
   #seenLimit = maxSeen;
   #definitions: Definitions;
@@ -124,12 +124,12 @@ export class Views {
     return [...new Set(all)];
   }
 
-  /** Characters of the lists that are prepared for callers who see only a part. */
+  /** Characters of the lists that are prepared for callers that see only a part. */
   get preparedLength(): number {
     return this.#callerViews.length;
   }
 
-  /** How many views of callers who do not see everything are remembered as seen. */
+  /** How many views of callers that do not see everything are remembered as seen. */
   get seenCount(): number {
     return this.#seenCount;
   }

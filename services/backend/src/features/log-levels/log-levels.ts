@@ -18,7 +18,7 @@ import {
 import type { CallRun, CallStep } from '../../call/steps.ts';
 import type { UpstreamConnection } from '../../connection/connection.ts';
 
-/** What has to be known of a connection. */
+/** What must be known of a connection. */
 export type LevelledConnection = Pick<UpstreamConnection, 'owner' | 'ask'> & {
   readonly dialect: Pick<UpstreamConnection['dialect'], 'keepsLogLevel'>;
 };
@@ -26,7 +26,7 @@ export type LevelledConnection = Pick<UpstreamConnection, 'owner' | 'ask'> & {
 /** The level for a session that set none, once the server's own default no longer applies. */
 const usualLevel: LogLevel = 'info';
 
-/** The answer where nothing has to be sent: a server of 2026-07-28 takes levels with requests, so the gateway judges the level itself. */
+/** The answer where nothing must be sent: a server of 2026-07-28 takes levels with requests, so the gateway judges the level itself. */
 const taken: ExchangeOutcome = { kind: 'result', result: {} };
 
 export interface LogLevelsOptions<Connection extends LevelledConnection = LevelledConnection> {
@@ -116,9 +116,9 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
   }
 
   /**
-   * Raises the level for a request without a session, which names its level itself; an older server has to be told before (2026-07-28
+   * Raises the level for a request without a session, which names its level itself; an older server must be told before (2026-07-28
    * server/utilities/logging).
-   * @returns a promise to wait for, if the server has to be told.
+   * @returns a promise to wait for, if the server must be told.
    */
   raise(connection: LevelledConnection, { standsAlone, logLevel }: ExchangeContext): Promise<unknown> | undefined {
     if (!standsAlone || logLevel === undefined || !connection.dialect.keepsLogLevel || !this.#options.hasLogging())

@@ -1,4 +1,4 @@
-/** Reports the calls of one server to users who watch them (`Tap`): calls that have a tag, and, when a watch begins, the calls that run already. */
+/** Reports the calls of one server to users that watch them (`Tap`): calls that have a tag, and, when a watch begins, the calls that run already. */
 import { numberOf, type ExchangeMethod, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { CallResult, Tap } from '@omnibus/telemetry';
 import type { Progress } from '../../connection/progress.ts';
@@ -36,7 +36,7 @@ class ToldCall implements WatchedCall {
     this.tell('server-asked', { asks: method });
   }
 
-  /** Reports how far the call is: numbers only, since a message of the server may contain what rules hide from users who watch. */
+  /** Reports how far the call is: numbers only, since a message of the server may contain what rules hide from users that watch. */
   progressed({ progress, total }: Pick<Progress, 'progress' | 'total'>): void {
     const now = performance.now();
     if (now - this.#toldAt < progressMs) return;

@@ -3,7 +3,7 @@
  * of prompts against those they list, results against `outputSchema`, answers of clients against what was asked of them. The shapes of results and questions
  * are those of the specification (`message-shapes.ts`).
  *
- * Source: 2025-11-25 and 2026-07-28 server/tools, Output Schema and Security Considerations, and client/elicitation: a server has to check the
+ * Source: 2025-11-25 and 2026-07-28 server/tools, Output Schema and Security Considerations, and client/elicitation: a server must check the
  * arguments of its tools, a client should check structured results, and both should check the answers to a form. The gateway is either side to
  * the other.
  */

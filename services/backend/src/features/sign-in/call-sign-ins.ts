@@ -1,5 +1,5 @@
 /**
- * Calls of one server that were refused because their user has to sign in first. Their client is asked or told where; where the configuration says so, the
+ * Calls of one server that were refused because their user must sign in first. Their client is asked or told where; where the configuration says so, the
  * call waits and is made when the user has signed in.
  *
  * Invariants
@@ -37,13 +37,13 @@ interface Waiting {
 const maxWaitMs = 9.5 * 60_000;
 /** Time between two reports that a call waits, far shorter than the time after which clients and sessions give up a call that says nothing. */
 const reportMs = 5_000;
-/** Progress of a wait is a small fraction, so that the server's own progress, which has to increase, is passed on afterwards. */
+/** Progress of a wait is a small fraction, so that the server's own progress, which must increase, is passed on afterwards. */
 const stepSize = 1e-6;
 /** Bound on waiting calls of one server; further ones are answered with the address at once. */
 const maxWaiting = 1_000;
 /** Bound on those of one user, so that nobody takes the places of others. */
 const maxWaitingOfOne = 250;
-/** Bound on the sign-ins that one call waits for: a server that demands more after each would have a user sign in for ever. */
+/** Bound on the sign-ins that one call waits for: a server that demands more after each would have a user sign in without end. */
 const maxWaits = 3;
 
 export class CallSignIns implements CallStep {
@@ -111,7 +111,7 @@ export class CallSignIns implements CallStep {
       if (call.command.context.principal === principal && !this.#isWanted(call)) this.#again(call, wait.done);
   }
 
-  /** Somebody has signed in at the address that the user was given, and the user has to confirm that with a code. */
+  /** Somebody has signed in at the address that the user was given, and the user must confirm that with a code. */
   codeWanted(principal: Principal): void {
     for (const { call, wait, given } of [...this.#waiting.values()]) {
       if (call.command.context.principal !== principal || !this.#forget(call)) continue;
@@ -192,7 +192,7 @@ export class CallSignIns implements CallStep {
     return this.#options.signIn.isWanted(context.principal);
   }
 
-  /** @param done the answer of a call for which no server has to be called. */
+  /** @param done the answer of a call for which no server must be called. */
   #again(call: Call, done: ExchangeOutcome | undefined): void {
     this.#forget(call);
     if (!this.#calls.isOpen(call)) return;

@@ -31,7 +31,7 @@ interface SignInOptions {
   readonly signIns: SignInDesk | undefined;
   /** Whether a tool of that name is shown to a user in the place of the server's tools, until he has signed in. */
   readonly isStandIn: (name: unknown, principal: Principal) => boolean;
-  /** Hears of users who are asked to sign in. */
+  /** Hears of users that are asked to sign in. */
   readonly asked: (principal: Principal) => void;
   readonly credentials:
     | {
@@ -50,7 +50,7 @@ function isInsteadOf({ params: { name, _meta: meta } }: CallCommand): boolean {
   return name === signInName && isObject(meta) && meta[insteadOfKey] !== undefined;
 }
 
-/** What the tool that stands for a sign-in answers to a user who is signed in. */
+/** What the tool that stands for a sign-in answers to a user that is signed in. */
 function answerOf(server: ServerName, isInstead: boolean): ExchangeOutcome {
   const text = isInstead
     ? `You are signed in to "${server}" now. The tool was not called before that: call it again.`
@@ -97,7 +97,7 @@ export function signInWith({ server, signIns, isStandIn, asked, credentials }: S
     isWanted: (principal) => wantedBy(principal) !== undefined,
     refusal(command) {
       if (signIns === undefined || !isForStandIn(command)) return undefined;
-      // The lists of a user who has signed in are about to be read, if the server gives them.
+      // The lists of a user that has signed in are about to be read, if the server gives them.
       const lack = lackOf(command.context.principal);
       if (lack !== undefined) return lack;
       return wantedBy(command.context.principal) === undefined

@@ -38,7 +38,7 @@ interface Pause {
 
 const nothing: JsonObject = {};
 
-/** Others wait for the same answer. `given up`: the next one that waits has to send the subscription again. */
+/** Others wait for the same answer. `given up`: the next one that waits must send the subscription again. */
 type Telling = PromiseWithResolvers<ExchangeOutcome | undefined> | 'given up';
 
 const done: Promise<ExchangeOutcome> = Promise.resolve({ kind: 'result', result: {} });
@@ -58,8 +58,8 @@ export class ResourceSubscriptions {
 
   /**
    * Counts a subscription, or removes it from the count.
-   * @returns undefined when the server has to be told, after which `told` has to be called with its answer; else the answer that another caller was given
-   * or waits for, or undefined inside the promise when that caller gave up and the server has to be asked again.
+   * @returns undefined when the server must be told, after which `told` must be called with its answer; else the answer that another caller was given
+   * or waits for, or undefined inside the promise when that caller gave up and the server must be asked again.
    */
   settled(
     { method, params, context }: CallCommand,
@@ -90,7 +90,7 @@ export class ResourceSubscriptions {
 
   /**
    * For a server that is told of all resources at once, sends the changed set.
-   * @returns the answer to the call that changed it; undefined where the call itself has to be sent.
+   * @returns the answer to the call that changed it; undefined where the call itself must be sent.
    */
   change({ method, params }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome> | undefined {
     const uri = params['uri'] as string;
@@ -114,7 +114,7 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * The connection was opened anew, and the server has forgotten its subscriptions. Resources that may have changed meanwhile are announced as updated, but
+   * The connection was opened again, and the server has forgotten its subscriptions. Resources that may have changed meanwhile are announced as updated, but
    * only after the server accepts the subscription again: a client that read earlier could miss a change.
    */
   again(connection: UpstreamConnection): void {

@@ -178,7 +178,7 @@ class Watched implements Handler {
   #isOver = false;
 
   /**
-   * @param noted called with what the next proof of possession has to contain.
+   * @param noted called with what the next proof of possession must contain.
    * @param isOwnRefusal whether a server refuses credentials of this kind in a way of its own.
    */
   constructor(

@@ -75,7 +75,7 @@ export class CallerAccounts implements UserAccounts {
 }
 
 export class CallerToken implements HeaderSource {
-  /** The edge that has the caller's token; undefined for a caller who was known by something else than a token. */
+  /** The edge that has the caller's token; undefined for a caller that was known by something else than a token. */
   edge: WorkerId | undefined;
   readonly #options: CallerAccountsOptions;
   readonly #principal: Principal;

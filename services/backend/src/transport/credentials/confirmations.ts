@@ -1,7 +1,7 @@
 /**
- * Sign-ins that the caller has to confirm with a code. If callers are known only by a key, the browser that opens an address cannot be tied to a caller:
+ * Sign-ins that the caller must confirm with a code. If callers are known only by a key, the browser that opens an address cannot be tied to a caller:
  * an attacker could send an address to a victim, who would sign in there and so give the attacker access. The tokens of such a sign-in are therefore set
- * aside. The page shows a code to the person who has signed in, and the tokens are used only after the caller has entered that code, which the victim
+ * aside. The page shows a code to the person that has signed in, and the tokens are used only after the caller has entered that code, which the victim
  * would have to give away.
  */
 import { randomInt, timingSafeEqual } from 'node:crypto';
@@ -43,7 +43,7 @@ export class Confirmations {
     } satisfies Pending);
   }
 
-  /** Gives up the sign-in of a caller who has no code for it. @returns its connection; undefined when none waited. */
+  /** Gives up the sign-in of a caller that has no code for it. @returns its connection; undefined when none waited. */
   async giveUp(server: ServerName, principal: Principal): Promise<Connection | undefined> {
     return (await this.#passing.take<Pending>(placeOf(server, principal)))?.connection;
   }

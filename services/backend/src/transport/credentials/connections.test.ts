@@ -69,7 +69,7 @@ it("a removed user's tickets, unfinished sign-ins and tokens that wait for a cod
     users: () => ({ signIn: { fetch } }) as unknown as UserCredentials,
     changed: () => Promise.resolve(),
   });
-  // Those of a user who had the name before are older.
+  // Those of a user that had the name before are older.
   expect(
     await connections.forget({ kind: 'forget', subject: 'ann', issuer, principal: ann, before: until - 11 * 60_000 }),
   ).toMatchObject({ kind: 'forgotten', count: 0 });

@@ -148,7 +148,7 @@ export class Connections {
     return { kind: 'forgotten', count, notRevoked };
   }
 
-  /** What a user has begun at a server and not finished: else tokens would be stored for a user who is removed by then. */
+  /** What a user has begun at a server and not finished: else tokens would be stored for a user that is removed by then. */
   async #unfinished({
     subject,
     issuer,

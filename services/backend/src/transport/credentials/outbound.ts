@@ -63,7 +63,7 @@ export function outbound(dispatcher: Dispatcher): Fetch {
   };
 }
 
-/** Headers of an answer that matter: its type, and what the next proof of possession has to contain (RFC 9449, 8). */
+/** Headers of an answer that matter: its type, and what the next proof of possession must contain (RFC 9449, 8). */
 function keptHeaders(headers: { get(name: string): string | null }): Record<string, string> {
   const nonce = headers.get('dpop-nonce');
   return { 'content-type': headers.get('content-type') ?? '', ...(nonce === null ? {} : { 'dpop-nonce': nonce }) };

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerName } from '@omnibus/protocol';
 
-/** Time within which a caller who is refused again is given the same address, and no other page is opened for the same server. */
+/** Time within which a caller that is refused again is given the same address, and no other page is opened for the same server. */
 export const reuseMs = 5 * 60_000;
 /** Time after which a sign-in counts as given up: its address works for ten minutes, and the page of the issuer for ten more. */
 const givenUpMs = 20 * 60_000;

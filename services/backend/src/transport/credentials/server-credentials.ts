@@ -51,7 +51,7 @@ type OAuth = Extract<Credentials, { kind: 'oauth' }>;
 export interface ServerCredentials {
   /** The credentials of shared connections. */
   readonly base: HeaderSource;
-  /** The credentials of users, each in his own name. */
+  /** The credentials of users, each in its own name. */
   readonly users?: UserAccounts;
 }
 
@@ -115,7 +115,7 @@ export class UserCredentials implements UserAccounts {
     this.base = options.isForOne ? this.of(anonymous) : new NoCredentials();
   }
 
-  /** Whether each user has his own connections and lists. */
+  /** Whether each user has its own connections and lists. */
   get areSeveral(): boolean {
     return !this.#options.isForOne;
   }

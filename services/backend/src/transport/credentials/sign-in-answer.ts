@@ -1,4 +1,4 @@
-/** What calls come to whose user has to sign in at the server first. */
+/** What calls come to whose user must sign in at the server first. */
 import type { Challenge } from '@omnibus/credentials';
 import type { CallCommand, ExchangeOutcome, InputAnswer, JsonObject, ServerName } from '@omnibus/protocol';
 
@@ -33,8 +33,8 @@ interface WaitForSignIn {
   readonly otherwise: ExchangeOutcome;
   /** What it is answered where the client does not open the address. */
   readonly declined: ExchangeOutcome;
-  /** Whether somebody has signed in, and the user has to confirm that with a code. */
+  /** Whether somebody has signed in, and the user must confirm that with a code. */
   readonly isCodeWanted: () => Promise<boolean>;
-  /** What it is answered after the sign-in, if it is for the gateway and no server has to be called. */
+  /** What it is answered after the sign-in, if it is for the gateway and no server must be called. */
   readonly done?: ExchangeOutcome | undefined;
 }

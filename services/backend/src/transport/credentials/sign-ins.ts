@@ -181,13 +181,13 @@ export class SignIns {
       : `at ${url}`;
     const first = `The server "${server}" wants its user to sign in first, ${where} - the address is for this user alone, and good for ten minutes.`;
     const otherwise = inWordsOf([`${first} Then ask again.`, why ?? []].flat().join(' '));
-    // A user who is shown the address by nothing but the answer would wait for it in vain.
+    // A user that is shown the address by nothing but the answer would wait for it in vain.
     return isShown || context.wantsProgress
       ? wait(undefined, [`${first} The call goes on after that.`, why ?? []].flat().join(' '), otherwise)
       : otherwise;
   }
 
-  /** Whether somebody has signed in at the address that a user was given, and the user has to confirm that with a code. */
+  /** Whether somebody has signed in at the address that a user was given, and the user must confirm that with a code. */
   isCodeWanted(server: ServerName, principal: Principal): Promise<boolean> {
     return this.#confirmations.isWaited(server, principal);
   }
@@ -311,7 +311,7 @@ export class SignIns {
       ticket: text,
       until: Date.now() + lifeMs,
     } satisfies Leaving);
-    // It works until a sign-in with it has ended well, since users go back and begin again. It is written anew, for the store drops what is old; another tab may do so too.
+    // It works until a sign-in with it has ended well, since users go back and begin again. It is written again, for the store drops what is old; another tab may do so too.
     if (
       (await passing.update(place, '', ticket, kept?.revision as number)) === undefined &&
       (await passing.get(place)) === undefined

@@ -5,7 +5,7 @@ import type { ExchangeContext, Principal } from '@omnibus/protocol';
 export interface UserAccounts {
   /** The credentials of shared connections. */
   readonly base: HeaderSource;
-  /** Whether each user has his own connections and lists. */
+  /** Whether each user has its own connections and lists. */
   readonly areSeveral: boolean;
   /** Whether the server demands credentials over the shared connection. */
   readonly wantsSignIn: boolean;

@@ -37,7 +37,7 @@ export interface ApprovalNote {
   readonly id: string;
   readonly digest: string;
   readonly by: 'caller' | 'approvers';
-  /** The approver who decided. */
+  /** The approver that decided. */
   readonly decidedBy?: string | undefined;
 }
 
@@ -123,7 +123,7 @@ export class Approvals {
   }
 }
 
-/** Callers who are not authenticated are told apart by their address. */
+/** Callers that are not authenticated are told apart by their address. */
 function shareOf({ principal, origin, address }: Caller): string {
   return principal === anonymous ? `at ${origin ?? address ?? ''}` : principal;
 }

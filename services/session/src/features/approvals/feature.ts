@@ -1,4 +1,4 @@
-/** Calls that need an approval first (`ask` under `access`). Nothing is opened before the first call has to be approved. */
+/** Calls that need an approval first (`ask` under `access`). Nothing is opened before the first call must be approved. */
 import type { Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { Logger, Metrics } from '@omnibus/telemetry';

@@ -33,7 +33,7 @@ export interface FormFor {
   readonly text: string;
 }
 
-/** Parameters of `elicitation/create`. Accepting the form is not enough, since some clients accept every form: the box has to be ticked. */
+/** Parameters of `elicitation/create`. Accepting the form is not enough, since some clients accept every form: the box must be ticked. */
 export function formOf({ server, kind, name, rule, because, digest, text }: FormFor): JsonObject {
   const why = `rule "${rule}"${because === undefined ? '' : `: ${because}`}`;
   return {
@@ -50,7 +50,7 @@ export function formOf({ server, kind, name, rule, because, digest, text }: Form
 }
 
 /**
- * Parameters of `elicitation/create` for an approver, who decides about the call of somebody else. What a client answers that accepts every form, or takes the
+ * Parameters of `elicitation/create` for an approver, who decides about the call of another. What a client answers that accepts every form, or takes the
  * first of all choices, leaves the call to others. A call that is too long for a form cannot be approved there.
  */
 export function approverForm({

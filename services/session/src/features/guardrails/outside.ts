@@ -52,7 +52,7 @@ export class OutsideChecks implements Outside {
   readonly #stopping = new AbortController();
   /** Guardrails of the configuration in force; others may be asked by calls that began before it. */
   #kept: ReadonlySet<string> = new Set();
-  /** By guardrail. One whose number of places changes begins anew; checks of the old one end by themselves. */
+  /** By guardrail. One whose number of places changes begins again; checks of the old one end by themselves. */
   readonly #places = new Map<string, { readonly concurrency: number; readonly bulkhead: Bulkhead }>();
 
   constructor(options: OutsideChecksOptions) {

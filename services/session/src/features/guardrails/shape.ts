@@ -1,4 +1,4 @@
-/** What a change by a guardrail has to leave as it is: results that say the same twice still do, and are what their tools promise. */
+/** What a change by a guardrail must leave as it is: results that say the same twice still do, and are what their tools promise. */
 import type { SchemaProblem } from '@omnibus/policy';
 import { canonical, isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 
@@ -78,7 +78,7 @@ const fixed: ReadonlySet<string> = new Set([
   'action',
   'status',
 ]);
-/** Lists of parts of a result, and what each part has to have. */
+/** Lists of parts of a result, and what each part must have. */
 const parts: Readonly<Record<string, string>> = { content: 'type', contents: 'uri', messages: 'role' };
 
 /** Why what somebody outside made of a message is not a message of its kind. */

@@ -77,7 +77,7 @@ export class CallGate {
     return facts !== undefined || this.#options.limiter.hasRules;
   }
 
-  /** @returns undefined where there is nothing to note; a promise only where a part of a quota has to be leased first. It never rejects. */
+  /** @returns undefined where there is nothing to note; a promise only where a part of a quota must be leased first. It never rejects. */
   begin(request: LimitedRequest): CallAccounting | undefined | GatewayFault | Promise<CallAccounting | GatewayFault> {
     const { limiter, usage } = this.#options;
     const counted = request.facts === undefined ? undefined : usage;

@@ -88,7 +88,7 @@ export class Limiter {
     await this.#options.quotas.stop();
   }
 
-  /** @returns undefined when no limit applies; a promise only when a part of a quota has to be leased first. */
+  /** @returns undefined when no limit applies; a promise only when a part of a quota must be leased first. */
   begin(request: LimitedRequest): Charge | undefined | GatewayFault | Promise<Charge | GatewayFault> {
     if (!this.hasRules) return undefined;
     const covering = this.#rulesOf(request.facts).filter(({ covers }) => covers(request));

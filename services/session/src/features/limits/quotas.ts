@@ -65,7 +65,7 @@ export class Quotas {
     return this.#leases.size;
   }
 
-  /** Takes from a lease; a promise only when a part has to be leased first. @param amount that must be left; 0: any positive amount. */
+  /** Takes from a lease; a promise only when a part must be leased first. @param amount that must be left; 0: any positive amount. */
   take(key: string, quota: Quota, amount: number): Refused | Promise<Refused> {
     const lease = this.#leaseOf(key, quota);
     lease.isUsed = true;
@@ -226,7 +226,7 @@ export class Quotas {
   }
 }
 
-/** @returns false when somebody else was faster. */
+/** @returns false when another was faster. */
 async function isWritten(write: Promise<number>): Promise<boolean> {
   try {
     await write;

@@ -33,7 +33,7 @@ export interface FollowedTask {
 const everyMs = { least: 1_000, most: 60_000, usual: 5_000 } as const;
 /** How long a task counts whose server cannot be asked any more, at most: servers that say nothing else keep tasks about as long. */
 const unknownMs = 3_600_000;
-/** Bound on followed tasks; of the caller who has most of them, the one that began first is given up. Each is about half a kilobyte. */
+/** Bound on followed tasks; of the caller that has most of them, the one that began first is given up. Each is about half a kilobyte. */
 const maxFollowed = 10_000;
 
 interface Held extends FollowedTask {
@@ -81,7 +81,7 @@ export class TaskPlaces {
     if (hasEnded) this.#end(key);
   }
 
-  /** A server has said something of its own accord. */
+  /** A server has said something unprompted. */
   noticed(notice: ServerNotice): void {
     if (this.#held.size > 0 && notice.kind === 'task-status' && isEnded(notice.task))
       this.#end(progressKey(notice.server, String(notice.task['taskId']), notice.place));

@@ -1,6 +1,6 @@
 /**
  * Counts what callers use, at the worker that forwards their calls, and writes the counts of each day to a bucket at intervals. Metrics do not name callers; these counts do,
- * for those who may read them at the admin port.
+ * for those that may read them at the admin port.
  */
 import type { KeyValue } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';

@@ -87,7 +87,7 @@ function wantedBy(
 }
 
 /**
- * A request about a task is decided as one for the tool that the task runs: a caller who may not see the tool is told that there is no such task.
+ * A request about a task is decided as one for the tool that the task runs: a caller that may not see the tool is told that there is no such task.
  * Conditions on arguments and time were checked when the call was permitted, and are not checked again.
  * @returns undefined for a task id of an older version, which names only the server.
  */
@@ -177,7 +177,7 @@ function unknown({ kind, server }: Wanted, view: View, given: JsonObject): Gatew
   return unknownEntry(view, kind === 'tool' ? 'tools' : 'prompts', String(given['name'] ?? ref?.['name']));
 }
 
-/** The refusal for a caller who may see something but not use it in this way. */
+/** The refusal for a caller that may see something but not use it in this way. */
 function deniedBy({ rule, because, missingScopes }: Permission): GatewayFault {
   if (missingScopes !== undefined) return withoutScopes(missingScopes);
   const named = rule === undefined ? 'no rule permits it' : `rule "${rule}"`;
