@@ -215,6 +215,7 @@ export {
   skillsExtension,
   tasksExtension,
   withoutHopMeta,
+  withoutModernMeta,
 } from './modern.ts';
 export type { ModernContext } from './modern.ts';
 export { modernHeaders } from './modern-headers.ts';

@@ -15,6 +15,9 @@ export const metaKeys = {
   serverInfo: `${prefix}serverInfo`,
 } as const;
 
+const modernKeys: ReadonlySet<string> = new Set(Object.values(metaKeys));
+const hopKeys: ReadonlySet<string> = new Set([...modernKeys, 'progressToken']);
+
 /** The extension of tasks that are polled (extension `io.modelcontextprotocol/tasks`). */
 export const tasksExtension = `${prefix}tasks`;
 /** The extension of skills (extension `io.modelcontextprotocol/skills`). */
@@ -91,15 +94,21 @@ export function readModernContext({ params }: JsonRpcRequest): ModernContext | {
 
 /** Parameters without the metadata that concern one hop only; the next hop has its own. Trace context and keys of vendors stay. */
 export function withoutHopMeta(params: JsonObject): JsonObject {
+  return withoutMeta(params, hopKeys);
+}
+
+/** Removes what a request of 2026-07-28 says of itself in `_meta`. The progress token stays, which concerns the call that the request begins. */
+export function withoutModernMeta(params: JsonObject): JsonObject {
+  return withoutMeta(params, modernKeys);
+}
+
+function withoutMeta(params: JsonObject, keys: ReadonlySet<string>): JsonObject {
   const meta = params['_meta'];
   if (!isObject(meta)) return params;
-  const kept = Object.fromEntries(
-    Object.entries(meta).filter(
-      ([key]) => key !== 'progressToken' && !(Object.values(metaKeys) as string[]).includes(key),
-    ),
-  );
+  const kept: (readonly [string, unknown])[] = [];
+  for (const key of Object.keys(meta)) if (!keys.has(key)) kept.push([key, meta[key]]);
   const { _meta, ...rest } = params;
-  return Object.keys(kept).length === 0 ? rest : { ...rest, _meta: kept };
+  return kept.length === 0 ? rest : { ...rest, _meta: Object.fromEntries(kept) };
 }
 
 /** Whether one request's capabilities declare an extension. */

@@ -19,23 +19,25 @@ import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { CallHost } from './call-host.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { Exchange } from './exchange.ts';
-import type { ExchangeObserver, ExchangeRequest } from './exchange-request.ts';
+import type { ExchangeObserver, ExchangeRequest, OwnRequest } from './exchange-request.ts';
 import type { KeptAtServers } from './kept-at-servers.ts';
 import { OpenRequest, type OpenRequests } from './open-requests.ts';
 import type { PublicMessages } from './public-messages.ts';
 import type { Destination } from './plan.ts';
 import { unchanged, type CallTransform, type Questioner } from './transform.ts';
 import { transformOf } from './transforms.ts';
-import type { EndedCall, SendOwn, WatchedCall } from './watchers.ts';
+import type { EndedCall, WatchedCall } from './watchers.ts';
 
 /** What all calls of one client share. */
 export interface CarrierParts<Stream extends CallStream> {
   readonly host: CallHost;
   readonly port: ClientPort<Stream>;
-  readonly kept: KeptAtServers;
+  /** Undefined for a client without a session. */
+  readonly kept: KeptAtServers | undefined;
   readonly messages: PublicMessages<Stream>;
   readonly open: OpenRequests;
-  readonly sendOwn: SendOwn;
+  /** Sends a request of the gateway's own. */
+  sendOwn(request: OwnRequest, settled?: (outcome: ExchangeOutcome) => void): Exchange;
 }
 
 export interface Ending {
@@ -94,7 +96,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     let { trace } = call.stream;
     let tap: string | undefined;
     for (const watcher of host.watchers.all) {
-      const watched = watcher.sent?.({ client: port, call, to, since, trace, sendOwn: parts.sendOwn });
+      const watched = watcher.sent?.({ client: port, call, to, since, trace, sender: parts });
       if (watched === undefined) continue;
       this.#watched.push(watched);
       trace = watched.trace ?? trace;
@@ -202,7 +204,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   }
 
   affinity(worker: WorkerId | undefined): void {
-    this.#parts.kept.noteAffinity(this.#to.server, worker);
+    this.#parts.kept?.noteAffinity(this.#to.server, worker);
   }
 
   lost(outcome: 'repeated' | 'unknown'): void {
@@ -226,7 +228,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     const { server, params } = this.#to;
     if (this.#hasAsked) port.askerEnded(this.#asker, 'the call has ended');
     open.remove(this);
-    if (typeof params['uri'] === 'string')
+    if (kept !== undefined && typeof params['uri'] === 'string')
       kept.noteSubscription(this.#call.method, server, params['uri'], outcome, this.#exchange.sentTo);
     if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') host.metrics.upstream.timedOut(server);
     for (const watched of this.#watched) watched.answering?.(outcome);

@@ -14,35 +14,26 @@ import { OpenRequests } from './open-requests.ts';
 import type { PublicMessages } from './public-messages.ts';
 import type { Destination } from './plan.ts';
 
-export class Carrier<Stream extends CallStream> {
+export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> {
   readonly open: OpenRequests;
-  readonly #parts: CarrierParts<Stream>;
-  readonly #host: CallHost;
-  readonly #port: ClientPort<Stream>;
-  readonly #kept: KeptAtServers;
-  /** Undefined for a request without a session, which no other goes with. */
-  readonly #chosen: KeptAtServers['chosen'] | undefined;
+  readonly host: CallHost;
+  readonly port: ClientPort<Stream>;
+  readonly messages: PublicMessages<Stream>;
+  readonly kept: KeptAtServers | undefined;
 
+  /** @param kept as for `Forwarding`. */
   constructor(
     host: CallHost,
     port: ClientPort<Stream>,
-    kept: KeptAtServers,
     messages: PublicMessages<Stream>,
     hooks: ForwardingHooks,
+    kept: KeptAtServers | undefined,
   ) {
     this.open = new OpenRequests(hooks, host.log);
-    this.#host = host;
-    this.#port = port;
-    this.#kept = kept;
-    this.#chosen = port.session === undefined ? undefined : kept.chosen;
-    this.#parts = {
-      host,
-      port,
-      kept,
-      messages,
-      open: this.open,
-      sendOwn: (request, settled) => void this.sendOwn(request, settled),
-    };
+    this.host = host;
+    this.port = port;
+    this.kept = kept;
+    this.messages = messages;
   }
 
   /**
@@ -56,22 +47,22 @@ export class Carrier<Stream extends CallStream> {
     cancelled?: () => void,
   ): void {
     const { server, params, subject, tool, isRepeatable, task } = to;
-    this.#kept.contact(server);
+    this.kept?.contact(server);
     new CarriedCall(
-      this.#parts,
+      this,
       call,
       to,
       { settled, cancelled },
       {
-        exchange: this.#host.nextExchangeId(),
+        exchange: this.host.nextExchangeId(),
         server,
         method: call.method,
         params,
         subject,
         limits: this.#limits(call, server, tool),
         context: this.#context(server, call.progressToken !== undefined, task),
-        affinity: this.#kept.affinityTo(server),
-        chosen: this.#chosen,
+        affinity: this.kept?.affinityTo(server),
+        chosen: this.kept?.chosen,
         ...(isRepeatable === undefined ? {} : { isRepeatable }),
       },
     ).begin();
@@ -83,17 +74,17 @@ export class Carrier<Stream extends CallStream> {
     settled?: (outcome: ExchangeOutcome) => void,
   ): Exchange {
     return Exchange.start(
-      this.#host,
+      this.host,
       {
-        exchange: this.#host.nextExchangeId(),
+        exchange: this.host.nextExchangeId(),
         server,
         method,
         params,
         subject,
-        limits: this.#host.timeLimits(server, undefined),
+        limits: this.host.timeLimits(server, undefined),
         context: this.#context(server, false, task),
-        affinity: this.#kept.affinityTo(server),
-        chosen: this.#chosen,
+        affinity: this.kept?.affinityTo(server),
+        chosen: this.kept?.chosen,
         ...(isNotification === undefined ? {} : { isNotification }),
       },
       settled,
@@ -106,16 +97,18 @@ export class Carrier<Stream extends CallStream> {
    * @param missed called, once the subscription is in place again, with each resource that may have changed while it was not.
    */
   subscribeAgain(server: ServerName, hasGap: boolean, missed: (uri: string) => void): void {
-    if (this.#host.barrier.problemOf(this.#port.facts, server, undefined, true) !== undefined) return;
-    for (const [of, uri] of this.#kept.subscriptions) {
+    const { kept } = this;
+    if (kept === undefined || this.host.barrier.problemOf(this.port.facts, server, undefined, true) !== undefined)
+      return;
+    for (const [of, uri] of kept.subscriptions) {
       if (of !== server) continue;
       const exchange = this.sendOwn(
         { method: 'resources/subscribe', server, params: { uri }, subject: ['resource', uri] },
         ({ kind }) => {
           if (kind !== 'result') return;
           // The client has unsubscribed meanwhile, and that may have reached the server before this subscription did.
-          if (!this.#kept.isSubscribed(server, uri)) this.#kept.endSubscription(server, uri);
-          else if (this.#kept.holders.note(server, uri, exchange.sentTo) || hasGap) missed(uri);
+          if (!kept.isSubscribed(server, uri)) kept.endSubscription(server, uri);
+          else if (kept.holders.note(server, uri, exchange.sentTo) || hasGap) missed(uri);
         },
       );
     }
@@ -123,7 +116,7 @@ export class Carrier<Stream extends CallStream> {
 
   /** Publishes a command to the adapters of every server that was contacted. */
   tellServers(command: ControlCommand): void {
-    for (const server of this.#kept.contacted) this.#host.bus.publish(subjects.backendControl(server), command);
+    for (const server of this.kept?.contacted ?? []) this.host.bus.publish(subjects.backendControl(server), command);
   }
 
   #context(
@@ -131,15 +124,15 @@ export class Carrier<Stream extends CallStream> {
     wantsProgress: boolean,
     task: TaskAddress | undefined,
   ): Omit<ExchangeContext, 'maxTimeMs'> {
-    const { caller, asking, key, session } = this.#port;
+    const { caller, asking, key, session } = this.port;
     return {
       principal: caller.principal,
-      ...this.#host.whoFor(server, asking),
+      ...this.host.whoFor(server, asking),
       session: key,
       standsAlone: session === undefined,
       ...(session === undefined ? clientOf(caller) : {}),
-      capabilities: this.#port.capabilities(),
-      logLevel: this.#port.logLevel(),
+      capabilities: this.port.capabilities(),
+      logLevel: this.port.logLevel(),
       wantsProgress,
       ...(task === undefined ? {} : inContext(task)),
     };
@@ -147,7 +140,7 @@ export class Carrier<Stream extends CallStream> {
 
   /** Time limits of a call. Fetching a task's result takes as long as the task. */
   #limits({ method, own }: ForwardedCall<Stream>, server: ServerName, tool: string | undefined): TimeLimits {
-    const usual = this.#host.timeLimits(server, tool);
+    const usual = this.host.timeLimits(server, tool);
     const limits = method === 'tasks/result' ? { ...usual, callMs: usual.taskMs, maxMs: usual.taskMs } : usual;
     return own === undefined
       ? limits

@@ -16,7 +16,7 @@ import type {
   ServerName,
   SessionKey,
 } from '@omnibus/protocol';
-import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
+import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect/dialect.ts';
 import type { Permission } from './permission.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import type { CallScreen, Questioner } from './transform.ts';
@@ -31,6 +31,8 @@ export interface CallStream {
   watchedAs?(tag: string): void;
   /** Sends a message before the answer. @param text JSON. */
   send(text: string): void;
+  /** Completes a server's answer for the request; left out where nothing is added. */
+  completed?(answer: ServerAnswer): ServerAnswer;
   /** @param member `"result":…` or `"error":…`, serialised. */
   answerMember(id: JsonRpcId, member: string): void;
   refuse(id: JsonRpcId, gatewayFault: GatewayFault): void;

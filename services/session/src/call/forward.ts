@@ -1,5 +1,4 @@
 /** Requests of one client that are for servers: they are checked, routed (`route.ts`), and executed as the plan says. */
-import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import {
   fault,
@@ -25,7 +24,7 @@ import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { SequentialRequests } from './sequential-requests.ts';
 import type { ForwardingHooks } from './forwarding-hooks.ts';
 import type { Gate, GateRun } from './gates.ts';
-import { KeptAtServers } from './kept-at-servers.ts';
+import type { KeptAtServers } from './kept-at-servers.ts';
 import type { Planned } from './planned-again.ts';
 import { PublicMessages, type PublicIds } from './public-messages.ts';
 import { withoutNullArguments, withoutOwnMeta } from './request-params.ts';
@@ -39,7 +38,6 @@ const methodNotFound = -32_601;
 
 export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, RoutedClient, PublicIds {
   readonly #host: CallHost;
-  readonly kept: KeptAtServers;
   readonly messages: PublicMessages<Stream>;
   readonly carrier: Carrier<Stream>;
   #taskIds: TaskIds | undefined;
@@ -52,13 +50,11 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
   /** Number of notifications that no adapter has accepted yet. */
   #notified = 0;
 
-  constructor(host: CallHost, port: ClientPort<Stream>, hooks: ForwardingHooks) {
+  /** @param kept what servers keep for the client; undefined for one that has no session. */
+  constructor(host: CallHost, port: ClientPort<Stream>, hooks: ForwardingHooks, kept?: KeptAtServers) {
     this.#host = host;
-    this.kept = new KeptAtServers(hooks.keptChanged, (server, uri) =>
-      host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }),
-    );
     this.messages = new PublicMessages(host, port, this);
-    this.carrier = new Carrier(host, port, this.kept, this.messages, hooks);
+    this.carrier = new Carrier(host, port, this.messages, hooks, kept);
     this.watchers = host.watchers;
     this.timeLimits = host.timeLimits;
     this.port = port;
@@ -94,12 +90,6 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
   /** Number of open requests. */
   get size(): number {
     return this.open.size;
-  }
-
-  /** Restores what another worker had noted of servers. Which pages the client shows was not noted: it may show some of every server that it has used. */
-  restore(...[contacted, ...rest]: Parameters<KeptAtServers['restore']>): void {
-    this.kept.restore(contacted, ...rest);
-    for (const server of contacted) this.port.linkedResources.showPage(server);
   }
 
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {

@@ -14,6 +14,4 @@ export interface Doubter {
 export interface ForwardingHooks extends Doubter {
   /** No request is open any more. */
   readonly idle: () => void;
-  /** The state that servers keep for the client has changed. */
-  readonly keptChanged: () => void;
 }

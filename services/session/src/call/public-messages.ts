@@ -126,8 +126,8 @@ export class PublicMessages<Stream extends CallStream> {
     if (outcome.kind === 'fault') this.answerFault(stream, id, outcome.fault);
     else if (server !== undefined) {
       const published = this.#published(call, to, server, outcome);
-      const shown = this.#port.dialect.answerOf(method, published, wrapsOutput);
-      size = this.write(stream, id, shown, outcome.kind === 'result' ? more : undefined);
+      const answer = this.#port.dialect.answerOf(method, published, wrapsOutput);
+      size = this.write(stream, id, stream.completed?.(answer) ?? answer, outcome.kind === 'result' ? more : undefined);
     }
     if (call.followers !== undefined) tellFollowers(call.followers, outcome, size);
   }

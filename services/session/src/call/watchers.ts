@@ -52,16 +52,18 @@ export interface Requested {
 /** What a client sends within a session, or to open one. */
 export type SentFor = OpenCommand | Extract<SessionCommand, { readonly caller: Caller }>;
 
-/** @param settled called with the outcome. */
-export type SendOwn = (request: OwnRequest, settled: (outcome: ExchangeOutcome) => void) => void;
+interface Sender {
+  /** @param settled called with the outcome. */
+  sendOwn(request: OwnRequest, settled: (outcome: ExchangeOutcome) => void): void;
+}
 
 /** A call that is about to be sent to a server. */
 export interface SentCall {
   readonly client: ClientPort<CallStream>;
   readonly call: ForwardedCall<CallStream>;
   readonly to: Destination & { readonly kind?: Plan['kind'] };
-  /** Sends a request of the gateway's own for the same client. */
-  readonly sendOwn: SendOwn;
+  /** Sends requests of the gateway's own for the same client. */
+  readonly sender: Sender;
   /** When it is sent, in milliseconds by `performance.now()`. */
   readonly since: number;
   /** The W3C `traceparent` that the server gets: that of the client, or of the watcher before that traces. */

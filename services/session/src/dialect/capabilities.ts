@@ -1,12 +1,15 @@
 import type { View } from '@omnibus/catalog';
 import { extensionsOf, inputCapabilities, isObject, type JsonObject } from '@omnibus/protocol';
 
+const nothing: JsonObject = {};
+
 /**
  * The capabilities of a client that are declared to servers: what they may ask of it, its extensions with their settings, and `experimental`,
  * whose methods are passed on unchanged. Others (tasks of its own) are left out, since their methods would not reach the client.
  * @param withheld extensions in which the gateway stands for such a client.
  */
 export function offeredCapabilities(declared: JsonObject, withheld: readonly string[] = []): JsonObject {
+  if (Object.keys(declared).length === 0) return nothing;
   const { experimental } = declared;
   const carried = Object.entries(extensionsOf(declared)).filter(([name]) => !withheld.includes(name));
   return {

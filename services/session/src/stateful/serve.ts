@@ -2,14 +2,15 @@
 import type { View } from '@omnibus/catalog';
 import {
   fault,
-  isCarriedMethod,
   isCustomMethod,
-  isExtensionTaskMethod,
   isSessionTaskMethod,
   listKindOf,
+  methodRow,
   resultText,
   type ErrorReason,
+  type ExchangeMethod,
   type JsonRpcRequest,
+  type ListKind,
   type ListMethod,
   type SessionTaskMethod,
 } from '@omnibus/protocol';
@@ -28,60 +29,67 @@ export class Serving {
   }
 
   serve(request: JsonRpcRequest, stream: PostStream): void {
-    const { id, method, params } = request;
-    const { host, client, sight, forwarding } = this.#parts;
+    const { method } = request;
+    const { client, sight } = this.#parts;
     const { view } = sight;
     if (view === undefined) {
       this.#refuse(stream, request, 'session.unknown', 'this endpoint has left the configuration');
       return;
     }
-    const lacking = missingCapability(request, view, client.offered);
+    const row = methodRow(method);
+    const lacking = row?.needs === undefined ? undefined : missingCapability(request, view, client.offered);
     if (lacking !== undefined) {
       this.#refuse(stream, request, 'method.unknown', lacking);
       return;
     }
-    const kind = listKindOf(method);
-    if (kind !== undefined) {
-      if (this.#isHeld(request, stream, { ownMs: ownLimitOf(params) })) return;
-      if (view.isUnreadHere(kind)) {
-        forwarding.forward(stream, id, method as ListMethod, params, view);
-        return;
-      }
-      const json = listPage(view, kind, params, this.#parts.offerWait.reading());
-      if (json === undefined) this.#refuse(stream, request, 'cursor.invalid');
-      else {
-        stream.answer(resultText(id, json));
-        host.watchers.listed(client, { id, method, params: params ?? {}, trace: stream.trace }, json.length);
-      }
-      return;
-    }
+    if (row?.isCarried === true && row.about !== 'task') this.#serveCarried(request, stream, view);
+    else this.#serveOwn(request, stream, view);
+  }
+
+  /** Serves a request that is for a server, and not about a task. */
+  #serveCarried(request: JsonRpcRequest, stream: PostStream, view: View): void {
+    const { id, method, params } = request;
+    const { client, forwarding } = this.#parts;
     // A client that has kept a list, and asks for none, may name what is found only now.
     if (
       isUnrouted(method, params ?? {}, view, () => client.linkedResources) &&
       this.#isHeld(request, stream, { isNamed: true })
     )
       return;
-    switch (method) {
-      case 'resources/subscribe':
-        this.#subscribe(request, stream, view);
-        return;
-      case 'ping':
-        stream.answer(resultText(id, '{}'));
-        return;
-      case 'logging/setLevel':
-        client.level.set(params ?? {}, view.definition.servers, {
-          answerMember: (member) => stream.answerMember(id, member),
-          refuse: ({ reason, message }) => this.#refuse(stream, request, reason, message),
-        });
-        return;
-      case 'initialize':
-        this.#refuse(stream, request, 'session.initialized');
-        return;
-      default:
-        if (isSessionTaskMethod(method)) this.#serveTask(request, method, stream, view);
-        else if ((isCarriedMethod(method) && !isExtensionTaskMethod(method)) || isCustomMethod(method))
-          forwarding.forward(stream, id, method, params, view);
-        else this.#refuse(stream, request, 'method.unknown', `unknown method ${JSON.stringify(method.slice(0, 100))}`);
+    if (method === 'resources/subscribe') this.#subscribe(request, stream, view);
+    else if (method === 'logging/setLevel')
+      client.level.set(params ?? {}, view.definition.servers, {
+        answerMember: (member) => stream.answerMember(id, member),
+        refuse: ({ reason, message }) => this.#refuse(stream, request, reason, message),
+      });
+    else forwarding.forward(stream, id, method as ExchangeMethod, params, view);
+  }
+
+  /** Serves a request that the gateway answers itself, one about a task, or one with a method that no revision defines. */
+  #serveOwn(request: JsonRpcRequest, stream: PostStream, view: View): void {
+    const { id, method, params } = request;
+    const kind = listKindOf(method);
+    if (kind !== undefined) this.#list(request, stream, view, kind);
+    else if (method === 'ping') stream.answer(resultText(id, '{}'));
+    else if (method === 'initialize') this.#refuse(stream, request, 'session.initialized');
+    else if (isSessionTaskMethod(method)) this.#serveTask(request, method, stream, view);
+    else if (isCustomMethod(method)) this.#parts.forwarding.forward(stream, id, method, params, view);
+    else this.#refuse(stream, request, 'method.unknown', `unknown method ${JSON.stringify(method.slice(0, 100))}`);
+  }
+
+  #list(request: JsonRpcRequest, stream: PostStream, view: View, kind: ListKind): void {
+    const { id, method, params } = request;
+    const { host, client, forwarding, offerWait } = this.#parts;
+    if (this.#isHeld(request, stream, { ownMs: ownLimitOf(params) })) return;
+    if (view.isUnreadHere(kind)) {
+      forwarding.forward(stream, id, method as ListMethod, params, view);
+      return;
+    }
+    const json = listPage(view, kind, params, offerWait.reading());
+    if (json === undefined) this.#refuse(stream, request, 'cursor.invalid');
+    else {
+      stream.answer(resultText(id, json));
+      host.watchers.listed(client, { id, method, params: params ?? {}, trace: stream.trace }, json.length);
     }
   }
 
@@ -108,10 +116,7 @@ export class Serving {
 
   /** Bytes kept of what the client declared and subscribed to; everything else that is kept for it has bounds of its own. */
   get keptBytes(): number {
-    const {
-      client,
-      forwarding: { kept },
-    } = this.#parts;
+    const { client, kept } = this.#parts;
     return (
       client.declaredBytes + kept.subscriptions.reduce((bytes, [server, uri]) => bytes + server.length + uri.length, 0)
     );

@@ -1,28 +1,32 @@
 /** The log level that the client of one session wants, which is sent to the servers that it uses. */
 import { subjects } from '@omnibus/bus';
 import type { SessionKey } from '@omnibus/protocol';
-import type { Forwarding } from '../call/forward.ts';
+import type { Carrier } from '../call/carry.ts';
+import type { KeptAtServers } from '../call/kept-at-servers.ts';
 import { ClientLogLevel } from '../dialect/legacy/log-level.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionHost } from './session-host.ts';
 
-/** @param forwarding gives the session's forwarding, which is made later. */
-export function levelOf(
-  key: SessionKey,
-  host: Pick<SessionHost, 'bus'>,
-  forwarding: () => Forwarding<PostStream>,
-  changed: () => void,
-): ClientLogLevel {
+interface LevelParts {
+  readonly key: SessionKey;
+  readonly host: Pick<SessionHost, 'bus'>;
+  readonly kept: KeptAtServers;
+  /** It is made later than the level. */
+  readonly carrier: () => Carrier<PostStream>;
+  readonly changed: () => void;
+}
+
+export function levelOf({ key, host, kept, carrier, changed }: LevelParts): ClientLogLevel {
   return new ClientLogLevel({
     ask: (server, params, settled) => {
-      forwarding().kept.contacted.add(server);
-      forwarding().carrier.sendOwn(
+      kept.contacted.add(server);
+      carrier().sendOwn(
         { method: 'logging/setLevel', server, params, subject: ['request', 'logging/setLevel'] },
         settled,
       );
     },
     tell: (server, wanted) => {
-      forwarding().kept.contacted.add(server);
+      kept.contacted.add(server);
       host.bus.publish(subjects.backendControl(server), { kind: 'log-level', session: key, level: wanted });
     },
     changed,

@@ -1,4 +1,5 @@
 import { fault, type SessionRecord } from '@omnibus/protocol';
+import type { KeptAtServers } from '../call/kept-at-servers.ts';
 import type { Forwarding } from '../call/forward.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionStreams } from '../streams/session-streams.ts';
@@ -21,6 +22,8 @@ export interface SessionParts {
   readonly sight: SessionSight;
   readonly streams: SessionStreams;
   readonly forwarding: Forwarding<PostStream>;
+  /** What servers keep for the client. */
+  readonly kept: KeptAtServers;
   readonly questions: ServerQuestions;
   readonly offerWait: OfferWait;
   readonly guests: readonly SessionGuest[];
@@ -45,7 +48,7 @@ export const unkept = fault(
 /** The members of the session's record that come from its parts. */
 export function keptOf({
   client,
-  forwarding: { kept },
+  kept,
   questions: { standing },
 }: SessionParts): Omit<SessionRecord, 'revision' | 'capabilities' | 'isReady' | 'worker'> {
   return {

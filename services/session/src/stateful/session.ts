@@ -6,6 +6,7 @@
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  *  S3  A caller other than the session's own, or a request at another endpoint, is answered that there is no such session.
  */
+import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
@@ -35,6 +36,7 @@ import {
 import type { ActorRefFrom } from 'xstate';
 import type { Barrier } from '../call/barrier.ts';
 import { Forwarding } from '../call/forward.ts';
+import { KeptAtServers } from '../call/kept-at-servers.ts';
 import { capabilities as capabilityNames, offeredBy } from '../call/routes/needed-capability.ts';
 import { initializeResult } from '../dialect/legacy/handshake.ts';
 import type { PostStream } from '../streams/post-stream.ts';
@@ -117,13 +119,20 @@ export class Session {
       () => questions.heldBefore,
       (stream) => forwarding.failStream(stream, unkept),
     );
-    const level = levelOf(key, host, () => forwarding, changed);
+    const kept = new KeptAtServers(changed, (server, uri) =>
+      host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: key, uri }),
+    );
+    const level = levelOf({ key, host, kept, carrier: () => forwarding.carrier, changed });
     const client = new SessionClient({ host, key, caller, streams, level, questions: () => questions });
-    const forwarding: Forwarding<PostStream> = new Forwarding(host, client, {
-      idle: () => this.#onIdle?.(),
-      keptChanged: changed,
-      doubt: () => host.confirm(key)?.then((isHeld) => (isHeld ? undefined : interrupted)),
-    });
+    const forwarding: Forwarding<PostStream> = new Forwarding(
+      host,
+      client,
+      {
+        idle: () => this.#onIdle?.(),
+        doubt: () => host.confirm(key)?.then((isHeld) => (isHeld ? undefined : interrupted)),
+      },
+      kept,
+    );
     const questions: ServerQuestions = new ServerQuestions({
       key,
       host,
@@ -137,9 +146,18 @@ export class Session {
       place: host.placeOf(caller),
       offers: host.offers,
       client,
-      told: (server) => forwarding.kept.contacted.add(server),
+      told: (server) => kept.contacted.add(server),
     });
-    const parts = { host, client, sight: new SessionSight(host, client), streams, forwarding, questions, offerWait };
+    const parts = {
+      host,
+      client,
+      sight: new SessionSight(host, client),
+      streams,
+      forwarding,
+      kept,
+      questions,
+      offerWait,
+    };
     return { ...parts, guests: guests.map((make) => make(parts)) };
   }
 
@@ -214,9 +232,11 @@ export class Session {
   /** Restores the session from the record of another worker. Changes of lists and resources that the client may have missed are announced again. */
   restore(record: SessionRecord): void {
     const { revision, capabilities, isReady, logLevel, touched, subscriptions, bound = [], offered } = record;
-    const { client, forwarding, questions } = this.#parts;
+    const { client, kept, questions } = this.#parts;
     client.offered = new Set(offered ?? capabilityNames); // A worker of an older version told its clients of everything.
-    forwarding.restore(touched, subscriptions, bound);
+    kept.restore(touched, subscriptions, bound);
+    // Which pages the client shows is not noted: it may show some of every server that it has used.
+    for (const server of touched) client.linkedResources.showPage(server);
     this.#declare(revision, capabilities, record.client);
     client.level.current = logLevel;
     questions.restore(record);
@@ -293,8 +313,8 @@ export class Session {
 
   /** An adapter came or went: subscriptions and log levels are sent again, and the client is notified of what may have been missed. */
   adaptersChanged(server: ServerName, hasGap: boolean): void {
-    const { client, forwarding } = this.#parts;
-    if (!forwarding.kept.contacted.has(server)) return;
+    const { client, kept, forwarding } = this.#parts;
+    if (!kept.contacted.has(server)) return;
     client.level.tell(server);
     forwarding.carrier.subscribeAgain(server, hasGap, (uri) => this.#missed(server, uri));
   }

@@ -25,20 +25,13 @@ import type { CallStream, ClientPort } from '../call/client-port.ts';
 import type { Questioner } from '../call/transform.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import type { TaskMode } from '../dialect/dialect.ts';
-import { CallDialect, type CallDialectOptions } from '../dialect/modern/call-dialect.ts';
-import type { CallQuestions } from './call-questions.ts';
+import { modernDialect } from '../dialect/modern/dialect.ts';
+import { CallQuestions } from './call-questions.ts';
 import { progressTokenOf, type PendingReply } from './pending-reply.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import type { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { RoundProgress } from './round-progress.ts';
 import type { StatelessHost } from './stateless-host.ts';
-
-export interface CallClientOptions extends CallDialectOptions {
-  /** The request with which the call began. */
-  readonly first: PendingReply;
-  readonly host: Pick<StatelessHost, 'factsOf' | 'viewAlone'>;
-  readonly linkedResources: LinkedResourcesOfClients;
-}
 
 /** The call, as far as its client needs it. */
 interface AskedCall {
@@ -48,40 +41,53 @@ interface AskedCall {
   questionAsked(): void;
 }
 
+/** What the clients of all calls share. */
+export interface CallClientHost {
+  readonly host: Pick<StatelessHost, 'factsOf' | 'viewAlone'>;
+  readonly linkedResources: LinkedResourcesOfClients;
+}
+
 const methodNotFound = -32_601;
 
 export class CallClient implements ClientPort<CallStream> {
   readonly session = undefined;
-  readonly dialect: CallDialect;
+  readonly dialect = modernDialect;
   readonly key: SessionKey;
   readonly caller: Caller;
   /** The latest request, whose capabilities, log level and progress token count. */
   latest: PendingReply;
-  readonly progress = new RoundProgress();
-  readonly #questions: CallQuestions;
+  readonly #of: CallClientHost;
   readonly #call: AskedCall;
-  readonly #host: CallClientOptions['host'];
-  readonly #linkedResources: LinkedResourcesOfClients;
+  /** Made when its server first asks something, or reports progress: most never do. */
+  #questions: CallQuestions | undefined;
+  #progress: RoundProgress | undefined;
 
-  constructor(options: CallClientOptions, questions: CallQuestions, call: AskedCall) {
-    const { first, host } = options;
+  /** @param first the request with which the call began. */
+  constructor(of: CallClientHost, first: PendingReply, call: AskedCall) {
     this.key = first.command.key;
     this.caller = first.command.caller;
     this.latest = first;
-    this.dialect = new CallDialect(options);
-    this.#questions = questions;
+    this.#of = of;
     this.#call = call;
-    this.#host = host;
-    this.#linkedResources = options.linkedResources;
+  }
+
+  get questions(): CallQuestions {
+    this.#questions ??= new CallQuestions();
+    return this.#questions;
+  }
+
+  get progress(): RoundProgress {
+    this.#progress ??= new RoundProgress();
+    return this.#progress;
   }
 
   get linkedResources(): LinkedResources {
-    return this.#linkedResources.of(this.caller);
+    return this.#of.linkedResources.of(this.caller);
   }
 
   view(): View | undefined {
     const { caller, context } = this.latest.command;
-    return this.#host.viewAlone(caller, context.capabilities);
+    return this.#of.host.viewAlone(caller, context.capabilities);
   }
 
   get info(): ClientInfo | undefined {
@@ -90,7 +96,7 @@ export class CallClient implements ClientPort<CallStream> {
   }
 
   get facts(): Facts | undefined {
-    return this.#host.factsOf(this.latest.command.caller);
+    return this.#of.host.factsOf(this.latest.command.caller);
   }
 
   get asking(): Caller {
@@ -131,7 +137,7 @@ export class CallClient implements ClientPort<CallStream> {
     _server: ServerName,
     { input, method, params, movedFrom }: Extract<ExchangeEvent, { kind: 'input' }>,
   ): void {
-    if (movedFrom !== undefined && this.#questions.has(input)) return;
+    if (movedFrom !== undefined && this.questions.has(input)) return;
     // What no revision knows has no place among `inputRequests` (2026-07-28 basic/patterns, Multi Round-Trip Requests).
     if (!isInputMethod(method) || !this.#canBeAsked(method, params)) {
       asker.answerInput(input, {
@@ -139,16 +145,16 @@ export class CallClient implements ClientPort<CallStream> {
       });
       return;
     }
-    this.#questions.add(asker, input, method, params);
+    this.questions.add(asker, input, method, params);
     this.#call.questionAsked();
   }
 
   inputWithdrawn(_asker: Questioner, input: InputKey): void {
-    this.#questions.withdraw(input);
+    this.questions.withdraw(input);
   }
 
   askerEnded(asker: Questioner): void {
-    this.#questions.withdrawAll(asker);
+    this.questions.withdrawAll(asker);
   }
 
   #canBeAsked(method: InputMethod, params: JsonObject): boolean {

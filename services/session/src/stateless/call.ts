@@ -16,12 +16,14 @@
  *  M5  While it runs it has a place among running calls, while it waits for its client one among kept calls, and never both.
  */
 import type { View } from '@omnibus/catalog';
+import { KeyedLink } from '@omnibus/collections';
 import {
   fault,
   type Caller,
   type ExchangeMethod,
   type GatewayFault,
   type JsonObject,
+  type JsonRpcErrorObject,
   type JsonRpcId,
   type SessionKey,
 } from '@omnibus/protocol';
@@ -30,41 +32,55 @@ import type { Barrier } from '../call/barrier.ts';
 import type { CallStream } from '../call/client-port.ts';
 import { Forwarding } from '../call/forward.ts';
 import type { ForwardingHooks } from '../call/forwarding-hooks.ts';
-import { inputRequired } from '../dialect/modern/encode.ts';
-import { CallClient, type CallClientOptions } from './call-client.ts';
-import { CallQuestions } from './call-questions.ts';
-import { answerResult, refuse, send, type PendingReply } from './pending-reply.ts';
-import type { Place } from './place.ts';
+import type { ServerAnswer } from '../dialect/dialect.ts';
+import { httpStatusOf, inputRequired } from '../dialect/modern/encode.ts';
+import { CallClient, type CallClientHost } from './call-client.ts';
+import { answerResult, deliver, refuse, send, type PendingReply, type Settlement } from './pending-reply.ts';
+import type { PlacedCall, Places } from './places.ts';
 import { doubtOf } from './wanted.ts';
-import type { KeptCall } from './kept-calls.ts';
-import { deliver, SettledCall, type Settlement } from './settled-call.ts';
+import { SettledCall } from './settled-call.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
-export interface StatelessCallOptions extends CallClientOptions {
+/** The table of calls, which knows them by the states that it seals. */
+export interface CallOwner extends CallClientHost {
   readonly host: StatelessHost;
+  readonly places: Places;
+  /** Milliseconds a client has to answer. */
+  readonly humanMs: () => number;
+  /** Makes the sealed `requestState` with which a call can be continued. */
+  seal(call: BegunCall, round: number): string;
+  /** Replaces a server's `requestState` by one that only the caller can bring back. */
+  bindState(call: BegunCall, text: string): string;
+  /** The result that asks the client to visit the addresses in a server's error; undefined for any other error. */
+  urlsRequired(call: BegunCall, error: JsonRpcErrorObject): JsonObject | undefined;
+  /** A call cannot be continued any more. */
+  ended(call: StatelessCall | SettledCall): void;
+  /** A call has its answer, for which its client may ask again. @param left what is left of it. */
+  settled(left: SettledCall): void;
+}
+
+/** The request with which a call began. */
+export interface BegunCall {
+  readonly first: PendingReply;
   readonly view: View;
+  readonly method: ExchangeMethod;
   /** Parameters for the server, without members that are for the gateway. */
   readonly params: JsonObject;
-  readonly method: ExchangeMethod;
-  /** Makes the sealed `requestState` with which the call can be continued. */
-  readonly seal: (round: number) => string;
-  /** Milliseconds a client has to answer. */
-  readonly humanMs: number;
-  readonly place: Place;
-  /** Called when the call cannot be continued any more. */
-  readonly ended: (call: KeptCall) => void;
-  /** Called when the call has its answer, for which its client may ask again. @param call what is left of it. */
-  readonly settled: (call: SettledCall) => void;
+  /** Number of times that the client was asked to visit addresses before. */
+  readonly urlRound: number;
 }
 
 /** Milliseconds in which questions are collected, so that those that a server asks together are sent together. */
 const collectMs = 20;
 /** Requests that may wait for the answer to one call; a client repeats a request only a few times. */
 const maxWaiters = 16;
-export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
-  readonly #options: StatelessCallOptions;
+
+export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, ForwardingHooks {
+  readonly key: SessionKey;
+  isAmongRunning = true;
+  readonly #owner: CallOwner;
+  readonly #begun: BegunCall;
   readonly #forwarding: Forwarding<CallStream>;
-  readonly #questions = new CallQuestions();
   readonly #client: CallClient;
   /** How often the bus had been interrupted when one of its requests was last known to be wanted. */
   #wantedAt: number;
@@ -75,17 +91,24 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
   #askedUntil = Infinity;
   /** The tag under which the call is watched, over all its rounds. */
   #tag: string | undefined;
+  /** HTTP status of the answer. */
+  #httpStatus = 200;
 
-  constructor(options: StatelessCallOptions) {
-    this.#options = options;
-    this.#wantedAt = options.host.bus.reconnects;
-    this.#waiters = [options.first];
-    this.#client = new CallClient(options, this.#questions, this);
-    this.#forwarding = new Forwarding(options.host, this.#client, this);
+  /** Its place among running calls was taken before. */
+  constructor(owner: CallOwner, begun: BegunCall) {
+    super();
+    const { first } = begun;
+    this.key = first.command.key;
+    this.#owner = owner;
+    this.#begun = begun;
+    this.#wantedAt = owner.host.bus.reconnects;
+    this.#waiters = [first];
+    this.#client = new CallClient(owner, first, this);
+    this.#forwarding = new Forwarding(owner.host, this.#client, this);
   }
 
   start(): void {
-    const { method, params, view, first } = this.#options;
+    const { method, params, view, first } = this.#begun;
     this.#forwarding.forward(this, first.command.request.id, method, params, view);
   }
 
@@ -93,17 +116,13 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
     // Nothing outlives a call without a session.
   }
 
-  keptChanged(): void {
-    // Nor is anything kept for it.
-  }
-
   doubt(): Promise<GatewayFault> | undefined {
-    const fault = doubtOf(this.#options.host.bus, this.#wantedAt);
+    const fault = doubtOf(this.#owner.host.bus, this.#wantedAt);
     return fault === undefined ? undefined : Promise.resolve(fault);
   }
 
   get caller(): Caller {
-    return this.#options.first.command.caller;
+    return this.#client.caller;
   }
 
   get trace(): string | undefined {
@@ -120,13 +139,13 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
 
   /** Reports what happens between two rounds. */
   #tell(tag: string | undefined, what: string, more: JsonObject): void {
-    if (tag !== undefined) this.#options.host.watchers.continued(tag, what, more);
+    if (tag !== undefined) this.#owner.host.watchers.continued(tag, what, more);
   }
 
   /** A server has asked something; questions are collected for a moment and sent together. */
   questionAsked(): void {
     if (this.#phase === 'parked') {
-      const refusal = this.#options.place.keep(this, this.#size);
+      const refusal = this.#owner.places.keep(this, this.#size);
       if (refusal !== undefined) this.#forwarding.failAll(refusal);
     }
     if (this.#phase !== 'running') return;
@@ -146,8 +165,22 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
     if (waiter !== undefined) send(waiter, text);
   }
 
+  /** A server's own state is bound to the caller; addresses that its user has to visit first are a question to the client. */
+  completed(answer: ServerAnswer): ServerAnswer {
+    if (answer.kind === 'error') {
+      const required = this.#owner.urlsRequired(this.#begun, answer.error);
+      if (required !== undefined) return { kind: 'result', result: required };
+      this.#httpStatus = httpStatusOf(this.#begun.method, answer.error);
+      return answer;
+    }
+    const { resultType, requestState } = answer.result;
+    if (resultType !== 'input_required' || typeof requestState !== 'string') return answer;
+    const bound = this.#owner.bindState(this.#begun, requestState);
+    return { kind: 'result', result: { ...answer.result, requestState: bound } };
+  }
+
   answerMember(_id: JsonRpcId, member: string): void {
-    this.#settle({ member, httpStatus: this.#client.dialect.httpStatus });
+    this.#settle({ member, httpStatus: this.#httpStatus });
   }
 
   refuse(_id: JsonRpcId, gatewayFault: GatewayFault): void {
@@ -157,21 +190,23 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
   leaveUnanswered(): void {
     clearTimeout(this.#collecting);
     this.#phase = 'settled';
-    this.#options.ended(this);
+    this.#owner.ended(this);
   }
 
   #settle(given: Settlement): void {
-    const { host, place, ended, settled } = this.#options;
+    const owner = this.#owner;
     clearTimeout(this.#collecting);
     this.#phase = 'settled';
-    for (const waiter of this.#waiters.splice(0)) deliver(waiter, given);
-    ended(this);
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) deliver(waiter, given);
+    owner.ended(this);
     if (this.#round === 0) return;
-    const left = new SettledCall(this.caller, given, this.#client.progress, this.#askedUntil, ended);
+    const left = new SettledCall(this, given, this.#client.progress, this.#askedUntil, owner);
     // An answer that there is no room for cannot be asked for again; the client has been sent it.
-    if (place.keep(left, 'member' in given ? given.member.length : 0) !== undefined) return;
-    settled(left);
-    left.forgetLater(host.wheel);
+    if (owner.places.keep(left, 'member' in given ? given.member.length : 0) !== undefined) return;
+    owner.settled(left);
+    left.forgetLater(owner.host.wheel);
   }
 
   /** Ends a kept call to make room for later ones of the same client. */
@@ -183,11 +218,11 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
 
   #park(): void {
     if (this.#phase !== 'collecting') return;
-    if (this.#questions.size === 0) {
+    if (this.#client.questions.size === 0) {
       this.#phase = 'running';
       return;
     }
-    const refusal = this.#options.place.keep(this, this.#size);
+    const refusal = this.#owner.places.keep(this, this.#size);
     if (refusal !== undefined) {
       this.#forwarding.failAll(refusal);
       return;
@@ -200,10 +235,10 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
 
   /** Approximate bytes of its first and its latest request, and of open questions. */
   get #size(): number {
-    const { params, first } = this.#options;
+    const { params, first } = this.#begun;
     const { latest } = this.#client;
     const again = latest === first ? 0 : JSON.stringify(latest.command.request.params).length;
-    return JSON.stringify(params).length + again + this.#questions.length;
+    return JSON.stringify(params).length + again + this.#client.questions.length;
   }
 
   /** Whether the time of the client to come back is over. */
@@ -212,13 +247,14 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
   }
 
   #askFor(waiter: PendingReply): void {
-    this.#askedUntil = performance.now() + this.#options.humanMs;
-    answerResult(waiter, inputRequired(this.#questions.requests, this.#options.seal(this.#round)));
+    this.#askedUntil = performance.now() + this.#owner.humanMs();
+    answerResult(waiter, inputRequired(this.#client.questions.requests, this.#owner.seal(this.#begun, this.#round)));
   }
 
   /** Continues the call with a request that brings the state of a round, if the rules in force still permit it. @param view of its caller. */
   resume(waiter: PendingReply, round: number, view: View): void {
-    const { host, method, params } = this.#options;
+    const { host } = this.#owner;
+    const { method, params } = this.#begun;
     this.#wantedAt = host.bus.reconnects;
     const access = this.#phase === 'parked' ? host.access.on?.of(waiter.command.caller) : undefined;
     const refusal = access === undefined ? undefined : this.#forwarding.refusal(method, params, view, access);
@@ -242,13 +278,13 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
   }
 
   #takeAnswers(waiter: PendingReply): void {
-    const answered = this.#questions.match(waiter.command.request.params?.['inputResponses']);
+    const answered = this.#client.questions.match(waiter.command.request.params?.['inputResponses']);
     if ('problem' in answered) {
       refuse(waiter, fault('params.invalid', answered.problem));
       return;
     }
-    const isComplete = answered.length === this.#questions.size;
-    const refusal = isComplete ? this.#options.place.run(this) : undefined;
+    const isComplete = answered.length === this.#client.questions.size;
+    const refusal = isComplete ? this.#owner.places.run(this) : undefined;
     if (refusal !== undefined) {
       refuse(waiter, refusal); // The client can send the same answers again.
       return;
@@ -263,7 +299,7 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
       this.#client.progress.resumed(waiter);
       this.#waiters.push(waiter);
     }
-    this.#questions.answer(answered); // M1
+    this.#client.questions.answer(answered); // M1
     if (isComplete) return;
     this.#round += 1;
     this.#askFor(waiter);
@@ -272,7 +308,7 @@ export class StatelessCall implements CallStream, KeptCall, ForwardingHooks {
   /** The edge of a request asks after it. @returns false when it does not wait for this call. */
   waits(key: SessionKey): boolean {
     const isWaiting = this.#waiters.some(({ command }) => command.key === key);
-    if (isWaiting) this.#wantedAt = this.#options.host.bus.reconnects;
+    if (isWaiting) this.#wantedAt = this.#owner.host.bus.reconnects;
     return isWaiting;
   }
 

@@ -3,15 +3,16 @@
  * `requestState` of the answer. A waiting call is held by one worker; other workers name it to the edge.
  */
 import { signInRoute, type View } from '@omnibus/catalog';
+import { KeyedRing } from '@omnibus/collections';
 import {
   anonymous,
   fault,
   isCustomMethod,
-  isObject,
-  withoutHopMeta,
+  withoutModernMeta,
   type ExchangeMethod,
   type GatewayFault,
   type JsonObject,
+  type JsonRpcErrorObject,
   type ModernCommand,
   type ServerName,
   type SessionKey,
@@ -25,14 +26,12 @@ import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
 import { areVisited, urlVisits } from '../dialect/modern/url-visits.ts';
 import { serverFeatures } from '../dialect/servers.ts';
 import { TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
-import { StatelessCall, type StatelessCallOptions } from './call.ts';
+import { StatelessCall, type BegunCall, type CallOwner } from './call.ts';
 import type { SettledCall } from './settled-call.ts';
 import type { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { answerResult, refuse, requestedIn, requesterOf, type PendingReply } from './pending-reply.ts';
-import { Place } from './place.ts';
+import type { Places } from './places.ts';
 import { digestOf, RequestStates, type SealedState } from './request-state.ts';
-import type { Running } from './running.ts';
-import type { KeptCalls } from './kept-calls.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
 export interface StatelessCallsOptions {
@@ -40,27 +39,33 @@ export interface StatelessCallsOptions {
   readonly worker: WorkerId;
   /** Milliseconds a client has to come back with an answer. */
   readonly humanMs: () => number;
-  readonly running: Running;
-  /** Calls that wait for their clients. */
-  readonly keptCalls: KeptCalls;
+  readonly places: Places;
   readonly linkedResources: LinkedResourcesOfClients;
 }
 
-export class StatelessCalls {
-  readonly #options: StatelessCallsOptions;
+export class StatelessCalls implements CallOwner {
+  readonly host: StatelessHost;
+  readonly places: Places;
+  readonly linkedResources: LinkedResourcesOfClients;
+  readonly humanMs: () => number;
+  readonly #worker: WorkerId;
   readonly #states: RequestStates;
-  readonly #open = new Map<string, StatelessCall | SettledCall>();
+  readonly #open = new KeyedRing<StatelessCall | SettledCall>();
   /** Continued calls, by the request that continues them. */
   readonly #joined = new Map<SessionKey, StatelessCall | SettledCall>();
 
-  constructor(options: StatelessCallsOptions) {
-    this.#options = options;
-    this.#states = new RequestStates(options.host.sealer, options.humanMs);
+  constructor({ host, worker, humanMs, places, linkedResources }: StatelessCallsOptions) {
+    this.host = host;
+    this.places = places;
+    this.linkedResources = linkedResources;
+    this.humanMs = humanMs;
+    this.#worker = worker;
+    this.#states = new RequestStates(host.sealer, humanMs);
   }
 
   /** Calls between two requests of their clients. */
   get parked(): number {
-    return [...this.#open.values()].filter(({ isParked }) => isParked).length;
+    return this.#open.toArray().filter(({ isParked }) => isParked).length;
   }
 
   /** Number of open calls and of requests that wait for them. */
@@ -82,12 +87,12 @@ export class StatelessCalls {
 
   /** Applies changed blocks. */
   barred(barrier: Barrier): void {
-    for (const call of [...this.#open.values()]) call.barred(barrier);
+    for (const call of this.#open.toArray()) call.barred(barrier);
   }
 
   /** Ends all calls because the gateway stops; they cannot be continued. */
   abandonAll(reason: string): void {
-    for (const call of this.#open.values()) call.abandon(reason);
+    for (const call of this.#open.toArray()) call.abandon(reason);
   }
 
   /** Begins a call, or continues the one whose state the request brings. */
@@ -122,54 +127,64 @@ export class StatelessCalls {
 
   /** Begins a call. @param urlRound number of times that the client was asked to visit addresses before. */
   start(waiter: PendingReply, view: View, method: ExchangeMethod, urlRound = 0): void {
-    const { host, worker, running, keptCalls, linkedResources, humanMs } = this.#options;
-    const {
-      request: { params = {} },
-      caller,
-      key,
-    } = waiter.command;
-    const { principal } = caller;
-    const full = running.take(caller);
+    const { request, caller } = waiter.command;
+    const full = this.places.take(caller);
     if (full !== undefined) {
-      this.#refuse(waiter, fault('request.limit', full));
+      this.#refuse(waiter, full);
       return;
     }
-    const keepsOwnState = this.#keepsOwnState(method, params, view, waiter.command);
-    const { inputResponses: _responses, requestState: _state, ...plain } = params;
-    const place = new Place(caller, running, keptCalls);
-    const call = new StatelessCall({
-      host,
-      view,
-      linkedResources,
-      first: waiter,
-      method,
-      place,
-      params: keepToken(params, withoutHopMeta(keepsOwnState ? params : plain)),
-      humanMs: humanMs(),
-      seal: (round) =>
-        this.#states.seal({ kind: 'parked', worker, call: key, round }, caller, digestOf(method, params)),
-      bindState: (text) =>
-        principal === anonymous ? text : this.#states.seal({ kind: 'server', text }, caller, digestOf(method, params)),
-      urlsRequired: (error) => this.#urlsRequired(error, waiter.command, method, urlRound),
-      ...this.#endOf(key, place),
-    });
-    this.#open.set(key, call);
+    const params = withoutModernMeta(this.#withoutOurState(request.params ?? {}, method, view, waiter.command));
+    const call = new StatelessCall(this, { first: waiter, view, method, params, urlRound });
+    this.#open.add(call);
     call.start();
   }
 
-  /** What is called at the end of a call. It must not hold the request, since it stays with the answer. */
-  #endOf(key: SessionKey, place: Place): Pick<StatelessCallOptions, 'ended' | 'settled'> {
-    return {
-      ended: (ended) => {
-        if (this.#open.delete(key)) place.leave(ended);
-      },
-      settled: (settled) => void this.#open.set(key, settled),
-    };
+  /** Parameters without answers and state of an earlier round, unless the server has rounds of its own. */
+  #withoutOurState(params: JsonObject, method: ExchangeMethod, view: View, command: ModernCommand): JsonObject {
+    if (!('inputResponses' in params || 'requestState' in params)) return params;
+    if (this.#keepsOwnState(method, params, view, command)) return params;
+    const { inputResponses: _responses, requestState: _state, ...plain } = params;
+    return plain;
+  }
+
+  seal({ first: { command }, method }: BegunCall, round: number): string {
+    const { key, caller, request } = command;
+    return this.#states.seal(
+      { kind: 'parked', worker: this.#worker, call: key, round },
+      caller,
+      digestOf(method, request.params ?? {}),
+    );
+  }
+
+  bindState({ first: { command }, method }: BegunCall, text: string): string {
+    const { caller, request } = command;
+    return caller.principal === anonymous
+      ? text
+      : this.#states.seal({ kind: 'server', text }, caller, digestOf(method, request.params ?? {}));
+  }
+
+  urlsRequired({ first, method, urlRound }: BegunCall, error: JsonRpcErrorObject): JsonObject | undefined {
+    const { context, caller, request } = first.command;
+    const requests = urlVisits(error, context.capabilities, urlRound);
+    return requests === undefined
+      ? undefined
+      : inputRequired(
+          requests,
+          this.#states.seal({ kind: 'again', round: urlRound + 1 }, caller, digestOf(method, request.params ?? {})),
+        );
+  }
+
+  ended(call: StatelessCall | SettledCall): void {
+    if (this.#open.remove(call)) this.places.leave(call);
+  }
+
+  settled(left: SettledCall): void {
+    this.#open.add(left);
   }
 
   #refuse(waiter: PendingReply, gatewayFault: GatewayFault): void {
     refuse(waiter, gatewayFault);
-    this.#options.host.watchers.refused(requesterOf(waiter), requestedIn(waiter), gatewayFault);
+    this.host.watchers.refused(requesterOf(waiter), requestedIn(waiter), gatewayFault);
   }
 
   // --- calls that wait for answers ---------------------------------------------------------------------------------------------
@@ -210,7 +225,7 @@ export class StatelessCalls {
         );
         return;
       case 'parked':
-        if (state.worker === this.#options.worker) this.#resume(waiter, state.call, state.round, view);
+        if (state.worker === this.#worker) this.#resume(waiter, state.call, state.round, view);
         else waiter.reply({ kind: 'elsewhere', worker: state.worker });
         return;
       default:
@@ -272,29 +287,12 @@ export class StatelessCalls {
     }
   }
 
-  #urlsRequired(
-    error: JsonObject,
-    { context, caller, request: { params = {} } }: ModernCommand,
-    method: string,
-    round: number,
-  ): JsonObject | undefined {
-    const requests = urlVisits(error, context.capabilities, round);
-    return requests === undefined
-      ? undefined
-      : inputRequired(
-          requests,
-          this.#states.seal({ kind: 'again', round: round + 1 }, caller, digestOf(method, params)),
-        );
-  }
-
   // --- which server ------------------------------------------------------------------------------------------------------------
 
   /** The task whose public id the request names; undefined where that was not made for this caller. */
   taskOf({ caller: { principal }, key }: ModernCommand, { taskId }: JsonObject): TaskAddress | undefined {
     return typeof taskId === 'string'
-      ? new TaskIds(this.#options.host.sealer, principal, { owner: key, place: undefined, tool: undefined }).open(
-          taskId,
-        )
+      ? new TaskIds(this.host.sealer, principal, { owner: key, place: undefined, tool: undefined }).open(taskId)
       : undefined;
   }
 
@@ -316,7 +314,7 @@ export class StatelessCalls {
       return 'server' in route ? route.server : undefined;
     }
     const route =
-      typeof uri === 'string' ? resourceRoute(view, this.#options.linkedResources.of(command.caller), uri) : undefined;
+      typeof uri === 'string' ? resourceRoute(view, this.linkedResources.of(command.caller), uri) : undefined;
     if (route === undefined) return typeof uri === 'string' ? view.open : undefined;
     return 'rivals' in route ? undefined : route.server;
   }
@@ -325,11 +323,4 @@ export class StatelessCalls {
   #callOf(key: SessionKey): StatelessCall | SettledCall | undefined {
     return this.#joined.get(key) ?? this.#open.get(key);
   }
-}
-
-/** Puts the progress token into the parameters, where forwarding looks for it. */
-function keepToken(given: JsonObject, params: JsonObject): JsonObject {
-  const meta = given['_meta'];
-  if (!isObject(meta) || !('progressToken' in meta)) return params;
-  return { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), progressToken: meta['progressToken'] } };
 }

@@ -46,6 +46,13 @@ export function refuse(waiter: PendingReply, gatewayFault: GatewayFault): void {
   else waiter.reply({ kind: 'refused', fault: gatewayFault });
 }
 
+export type Settlement = { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault };
+
+export function deliver(waiter: PendingReply, settlement: Settlement): void {
+  if ('fault' in settlement) refuse(waiter, settlement.fault);
+  else answer(waiter, settlement.member, settlement.httpStatus);
+}
+
 /** The client of the request, for records. */
 export function requesterOf({ command: { key, caller } }: PendingReply): Requester {
   return { key, asking: caller, session: undefined, dialect: modernDialect };

@@ -6,14 +6,15 @@ import {
   declaredBy,
   declaresExtension,
   fault,
-  isCarriedMethod,
   isCustomMethod,
   isExtensionTaskMethod,
   listKindOf,
+  methodRow,
   modernMethods,
   tasksExtension,
   whoOf,
   type ErrorReason,
+  type ExchangeMethod,
   type ExtensionTaskMethod,
   type GatewayFault,
   type HeldRequests,
@@ -38,7 +39,6 @@ import type { Place } from '../views/place.ts';
 import { fetchWithin } from './fetched-results.ts';
 import { StatelessCalls } from './calls.ts';
 import { LegacyTasks } from './legacy-tasks.ts';
-import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { isUnrouted } from '../call/routes/unrouted.ts';
 import { Listeners } from './listeners.ts';
@@ -53,7 +53,7 @@ import {
   type PendingReply,
 } from './pending-reply.ts';
 import { RecentClients, type RecentClient } from './recent-clients.ts';
-import { Running } from './running.ts';
+import { Places } from './places.ts';
 import { doubtOf } from './wanted.ts';
 import { KeptCalls } from './kept-calls.ts';
 import type { Listener } from './listener.ts';
@@ -70,7 +70,7 @@ export class StatelessRequests {
   readonly #host: StatelessHost;
   readonly #worker: WorkerId;
   readonly #drain: Drain;
-  readonly #running: Running;
+  readonly #places: Places;
   readonly #calls: StatelessCalls;
   readonly #tasks: LegacyTasks;
   readonly #listeners: Listeners;
@@ -88,19 +88,18 @@ export class StatelessRequests {
     const keptCalls = new KeptCalls(host.limits, this.#drain);
     this.#host = host;
     this.#worker = worker;
-    this.#running = new Running(host.limits, this.#drain);
+    this.#places = new Places(host.limits, keptCalls, this.#drain);
     this.#calls = new StatelessCalls({
       host,
       worker,
       humanMs,
-      running: this.#running,
-      keptCalls,
+      places: this.#places,
       linkedResources: this.#linkedResources,
     });
     this.#tasks = new LegacyTasks(host, worker, keptCalls);
     this.#listeners = new Listeners(host);
     host.metrics.beforeScrape(() => {
-      host.metrics.requestsWithoutSession.set(this.#running.size);
+      host.metrics.requestsWithoutSession.set(this.#places.running);
       host.metrics.keptCalls.set(keptCalls.size);
       host.metrics.keptBytes.set(keptCalls.bytes);
       host.metrics.listeners.set(this.#listeners.size);
@@ -134,10 +133,10 @@ export class StatelessRequests {
     const { isShared } = this.#host.bus;
     const endsAt = performance.now() + limitMs;
     // Where edges are other processes, they serve on and lead clients back to calls that are parked here.
-    await this.#drain.until(() => this.#running.size === 0 && (!isShared || this.parked === 0), limitMs);
+    await this.#drain.until(() => this.#places.running === 0 && (!isShared || this.parked === 0), limitMs);
     await ours?.drain();
     // What came to the last has a moment to be answered, however long clients took before.
-    await this.#drain.until(() => this.#running.size === 0, Math.max(graceMs, endsAt - performance.now()));
+    await this.#drain.until(() => this.#places.running === 0, Math.max(graceMs, endsAt - performance.now()));
     this.#calls.abandonAll('the gateway stops');
     this.#tasks.stop('the gateway stops');
     this.#subscriptions.at(-1)?.close();
@@ -239,9 +238,28 @@ export class StatelessRequests {
     }
     this.#host.used(caller);
     this.#clients.note(waiter.command, performance.now());
-    const lacking = missingCapability(request, view, nothing);
-    if (lacking === undefined) this.#serve(waiter, view);
-    else this.#refuse(waiter, 'method.removed', lacking);
+    const row = methodRow(request.method);
+    const lacking = row?.needs === undefined ? undefined : missingCapability(request, view, nothing);
+    if (lacking !== undefined) this.#refuse(waiter, 'method.removed', lacking);
+    else if (row?.isCarried === true && row.about !== 'task') this.#serveCarried(waiter, view);
+    else this.#serve(waiter, view);
+  }
+
+  /** Serves a request that is for a server, and not about a task. */
+  #serveCarried(waiter: PendingReply, view: View): void {
+    const { caller, request } = waiter.command;
+    const { method, params = {} } = request;
+    if (
+      isUnrouted(method, params, view, () => this.#linkedResources.of(caller)) &&
+      this.#receiveLater(waiter, { isNamed: true })
+    )
+      return;
+    if (modernMethods.has(method)) this.#calls.call(waiter, view, method as ExchangeMethod, params);
+    else this.#refuseUnknown(waiter, method);
+  }
+
+  #refuseUnknown(waiter: PendingReply, method: string): void {
+    this.#refuse(waiter, 'method.removed', `${method}: nothing behind this endpoint serves it`);
   }
 
   #serve(waiter: PendingReply, view: View): void {
@@ -253,15 +271,14 @@ export class StatelessRequests {
       else this.#list(waiter, view, kind, params);
       return;
     }
-    const { caller } = waiter.command;
-    const linked = (): LinkedResources => this.#linkedResources.of(caller);
-    if (isUnrouted(method, params, view, linked) && this.#receiveLater(waiter, { isNamed: true })) return;
     switch (method) {
       case 'server/discover':
         answerResult(waiter, discovery(view));
         return;
       case 'subscriptions/listen': {
-        const refusal = this.#listeners.listen(waiter, view, linked());
+        const linked = this.#linkedResources.of(waiter.command.caller);
+        if (isUnrouted(method, params, view, () => linked) && this.#receiveLater(waiter, { isNamed: true })) return;
+        const refusal = this.#listeners.listen(waiter, view, linked);
         if (refusal !== undefined) this.#deny(waiter, refusal);
         return;
       }
@@ -270,9 +287,8 @@ export class StatelessRequests {
           if (declaresExtension(waiter.command.context.capabilities, tasksExtension))
             this.#serveTask(waiter, view, method, params);
           else this.#deny(waiter, tasksMissing(`${method} needs`));
-        } else if ((isCarriedMethod(method) && modernMethods.has(method)) || isCustomMethod(method))
-          this.#calls.call(waiter, view, method, params);
-        else this.#refuse(waiter, 'method.removed', `${method}: nothing behind this endpoint serves it`);
+        } else if (isCustomMethod(method)) this.#calls.call(waiter, view, method, params);
+        else this.#refuseUnknown(waiter, method);
     }
   }
 
@@ -312,9 +328,9 @@ export class StatelessRequests {
       caller: { principal, ...whoOf(this.#host.factsOf(caller)), session: key, standsAlone: true, capabilities },
     });
     if (settling === undefined) return false;
-    const full = this.#running.take(caller);
+    const full = this.#places.take(caller);
     if (full === undefined) this.#wait(waiter, settling);
-    else this.#refuse(waiter, 'request.limit', full);
+    else this.#deny(waiter, full);
     return true;
   }
 
@@ -326,7 +342,7 @@ export class StatelessRequests {
     const { bus } = this.#host;
     this.#waiting.set(key, bus.reconnects);
     void until.then(() => {
-      this.#running.leave(caller);
+      this.#places.give(caller);
       const wantedAt = this.#waiting.get(key);
       if (wantedAt === undefined) return;
       this.#waiting.delete(key);
@@ -362,9 +378,9 @@ export class StatelessRequests {
       }
       fetchWithin(this.#host, waiter, method, task, {
         serve: (counted) => {
-          const full = this.#running.take(caller);
-          if (full === undefined) this.#tasks.serve(counted, method, task, screen, () => this.#running.leave(caller));
-          else this.#refuse(counted, 'request.limit', full);
+          const full = this.#places.take(caller);
+          if (full === undefined) this.#tasks.serve(counted, method, task, screen, () => this.#places.give(caller));
+          else this.#deny(counted, full);
         },
         refuse: (refused) => this.#deny(waiter, refused),
       });

@@ -1,41 +1,49 @@
 /** What is left of a call over several rounds once it has its answer: the answer alone, for a client that sends its last request again (M2 of `call.ts`). */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import type { Caller, GatewayFault } from '@omnibus/protocol';
-import type { KeptCall } from './kept-calls.ts';
-import { answer, refuse, type PendingReply } from './pending-reply.ts';
+import { KeyedLink } from '@omnibus/collections';
+import type { Caller, SessionKey } from '@omnibus/protocol';
+import type { PlacedCall } from './places.ts';
+import { deliver, type PendingReply, type Settlement } from './pending-reply.ts';
 import type { RoundProgress } from './round-progress.ts';
-
-export type Settlement = { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault };
 
 /** Milliseconds in which the answer of a settled call can be requested again. */
 const keepMs = 60_000;
 
-export class SettledCall implements KeptCall {
+/** What is left of a call that may be asked for. */
+interface Leaver {
+  ended(call: SettledCall): void;
+}
+
+export class SettledCall extends KeyedLink implements PlacedCall {
+  readonly key: SessionKey;
   readonly caller: Caller;
+  isAmongRunning = false;
   readonly isParked = false;
   readonly #settlement: Settlement;
   readonly #progress: RoundProgress;
   readonly #askedUntil: number;
-  readonly #ended: (call: KeptCall) => void;
+  readonly #owner: Leaver;
   #forgetting: Deadline | undefined;
 
-  /** @param askedUntil until when its client may come back, by `performance.now()`. @param ended called when the answer is forgotten. */
+  /** @param askedUntil until when its client may come back, by `performance.now()`. @param owner hears when the answer is forgotten. */
   constructor(
-    caller: Caller,
+    { key, caller }: { readonly key: SessionKey; readonly caller: Caller },
     settlement: Settlement,
     progress: RoundProgress,
     askedUntil: number,
-    ended: (call: KeptCall) => void,
+    owner: Leaver,
   ) {
+    super();
+    this.key = key;
     this.caller = caller;
     this.#settlement = settlement;
     this.#progress = progress;
     this.#askedUntil = askedUntil;
-    this.#ended = ended;
+    this.#owner = owner;
   }
 
   forgetLater(wheel: DeadlineWheel): void {
-    this.#forgetting = wheel.schedule(keepMs, () => this.#ended(this));
+    this.#forgetting = wheel.schedule(keepMs, () => this.#owner.ended(this));
   }
 
   get isOverdue(): boolean {
@@ -49,7 +57,7 @@ export class SettledCall implements KeptCall {
 
   drop(): void {
     this.#forgetting?.cancel();
-    this.#ended(this);
+    this.#owner.ended(this);
   }
 
   /** No request waits for it. */
@@ -68,9 +76,4 @@ export class SettledCall implements KeptCall {
   abandon(): void {
     this.drop();
   }
-}
-
-export function deliver(waiter: PendingReply, settlement: Settlement): void {
-  if ('fault' in settlement) refuse(waiter, settlement.fault);
-  else answer(waiter, settlement.member, settlement.httpStatus);
 }

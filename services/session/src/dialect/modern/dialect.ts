@@ -12,7 +12,7 @@ import { CommonMessages } from '../messages.ts';
 import { modernError, modernResult } from './encode.ts';
 import { extensionTask } from './tasks.ts';
 
-export class ModernDialect extends CommonMessages implements ClientDialect {
+class ModernDialect extends CommonMessages implements ClientDialect {
   readonly unknownMethod = 'method.removed';
   readonly stateHasResult = true;
   readonly revision = latestModernRevision;

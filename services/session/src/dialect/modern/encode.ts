@@ -1,9 +1,11 @@
 /** Messages for clients of 2026-07-28: results with type, age and sender, and errors with the codes of that revision. */
 import type { MissingServer, View } from '@omnibus/catalog';
 import {
+  isCustomMethod,
   isObject,
   listKindOf,
   metaKeys,
+  modernCodes,
   modernRevisions,
   tasksExtension,
   version,
@@ -18,6 +20,7 @@ import { offeredExperiments } from '../capabilities.ts';
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 const senderMeta = { [metaKeys.serverInfo]: serverInfo };
 
+const methodNotFound = -32_601;
 const invalidParams = -32_602;
 const legacyNotFound = -32_002;
 
@@ -91,6 +94,12 @@ export function subscriptionEnd(id: JsonRpcId): JsonObject {
  */
 export function modernError(error: JsonRpcErrorObject): JsonRpcErrorObject {
   return error.code === legacyNotFound ? { ...error, code: invalidParams } : error;
+}
+
+/** The HTTP status of an error of a server (2026-07-28 basic/transports, HTTP status codes). */
+export function httpStatusOf(method: ExchangeMethod, { code }: JsonRpcErrorObject): number {
+  if (code === modernCodes.capabilityMissing) return 400;
+  return code === methodNotFound && isCustomMethod(method) ? 404 : 200;
 }
 
 /** A question of a server as an entry of `inputRequests`, without members that belong to a connection. */

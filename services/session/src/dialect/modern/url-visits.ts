@@ -1,5 +1,5 @@
 /** An older server refuses a call until its user has visited some addresses (2025-11-25 client/elicitation); a client of 2026-07-28 is asked to visit them. */
-import { isObject, urlElicitationRequired, type JsonObject } from '@omnibus/protocol';
+import { isObject, urlElicitationRequired, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
 
 /** Number of times that a server may require visits before one call. */
 const maxRounds = 8;
@@ -11,7 +11,7 @@ const maxRounds = 8;
  * @returns `inputRequests` for the client; undefined when the error means something else, or the client cannot be asked.
  */
 export function urlVisits(
-  { code, data }: JsonObject,
+  { code, data }: Pick<JsonRpcErrorObject, 'code' | 'data'>,
   { elicitation }: JsonObject,
   round: number,
 ): JsonObject | undefined {

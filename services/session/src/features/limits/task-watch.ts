@@ -35,7 +35,7 @@ export function taskWatch(tasks: TaskPlaces, barrier: Barrier): CallWatcher {
 function follow(
   tasks: TaskPlaces,
   barrier: Barrier,
-  { client, to: { server, tool }, sendOwn }: SentCall,
+  { client, to: { server, tool }, sender }: SentCall,
   accounting: CallAccounting,
   outcome: Parameters<typeof runningTask>[0],
 ): void {
@@ -53,7 +53,10 @@ function follow(
     ask: (settled) => {
       const problem = barrier.problemOf(client.facts, server, tool);
       if (problem === undefined)
-        sendOwn({ method: 'tasks/get', server, params: { taskId }, subject: ['task', taskId], task: address }, settled);
+        sender.sendOwn(
+          { method: 'tasks/get', server, params: { taskId }, subject: ['task', taskId], task: address },
+          settled,
+        );
       else settled({ kind: 'fault', fault: problem });
     },
   });

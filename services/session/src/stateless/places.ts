@@ -1,0 +1,65 @@
+/** M5: each call has a place, either among running calls or among those that are kept for their clients. Running ones are bounded by the share of each client. */
+import type { Drain } from '@omnibus/lifecycle';
+import { fault, type Caller, type GatewayFault, type Limits } from '@omnibus/protocol';
+import { holderOf, type KeptCall, type KeptCalls } from './kept-calls.ts';
+import { Shares } from './shares.ts';
+
+export interface PlacedCall extends KeptCall {
+  /** Whether its place is among running calls. */
+  isAmongRunning: boolean;
+}
+
+export class Places {
+  readonly #running: Shares;
+  readonly #kept: KeptCalls;
+  readonly #drain: Drain;
+
+  constructor({ maxInFlightPerSession, maxInFlightWithoutSession }: Limits, kept: KeptCalls, drain: Drain) {
+    this.#kept = kept;
+    this.#drain = drain;
+    this.#running = new Shares({
+      share: { name: 'maxInFlightPerSession', value: maxInFlightPerSession },
+      total: { name: 'maxInFlightWithoutSession', value: maxInFlightWithoutSession },
+    });
+  }
+
+  /** Number of running requests. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Takes a place among running requests. @returns the fault if there is none. */
+  take(caller: Caller): GatewayFault | undefined {
+    const full = this.#running.take(holderOf(caller));
+    return full === undefined ? undefined : fault('request.limit', full);
+  }
+
+  /** Gives back a place among running requests. */
+  give(caller: Caller): void {
+    this.#running.leave(holderOf(caller));
+    this.#drain.ended();
+  }
+
+  /** Moves a call from the running to the kept ones, or changes its size there. @returns why it cannot be kept and has to end; undefined where it can. */
+  keep(call: PlacedCall, bytes: number): GatewayFault | undefined {
+    const refusal = this.#kept.keep(call, bytes);
+    if (refusal === undefined && call.isAmongRunning) this.leave(call);
+    return refusal;
+  }
+
+  /** Moves a call to the running ones. @returns why it cannot run now and stays kept; undefined where it can. */
+  run(call: PlacedCall): GatewayFault | undefined {
+    const refusal = this.take(call.caller);
+    if (refusal !== undefined) return refusal;
+    call.isAmongRunning = true;
+    this.#kept.remove(call);
+    return undefined;
+  }
+
+  /** The call has ended. */
+  leave(call: PlacedCall): void {
+    if (call.isAmongRunning) this.give(call.caller);
+    else this.#kept.remove(call);
+    call.isAmongRunning = false;
+  }
+}
