@@ -14,11 +14,8 @@ export class Link {
 /** In the order of arrival. A member is in one ring at a time. */
 export class Ring<Member extends Link> {
   readonly #head = new Link();
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
+  /** Number of members; only the ring itself writes it. */
+  size = 0;
 
   get first(): Member | undefined {
     return this.#head.next === this.#head ? undefined : (this.#head.next as Member);
@@ -30,7 +27,7 @@ export class Ring<Member extends Link> {
     member.next = this.#head;
     previous.next = member;
     this.#head.previous = member;
-    this.#size += 1;
+    this.size += 1;
   }
 
   /** Whether the member is in its ring. */
@@ -45,7 +42,7 @@ export class Ring<Member extends Link> {
     member.next.previous = member.previous;
     member.previous = member;
     member.next = member;
-    this.#size -= 1;
+    this.size -= 1;
     return true;
   }
 

@@ -66,7 +66,7 @@ export class Bulkhead {
     if (place.start === undefined) {
       if (!this.#running.remove(place)) return;
       if (line !== undefined) line.held -= 1;
-      this.#admit();
+      if (this.#waiting > 0) this.#admit();
     } else if (line?.waiting.remove(place) === true) {
       this.#waiting -= 1;
       if (line.waiting.size === 0) this.#turns.remove(line);

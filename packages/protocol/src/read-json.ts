@@ -39,9 +39,12 @@ const quicklyBuilt = 50_000;
  * @param maxBytes of the message in UTF-8.
  */
 export function readJson(input: Uint8Array | string, maxBytes: number, limits: JsonLimits): ReadJson {
-  if (isLargerThan(input, maxBytes))
-    return refused('message.too_large', `the message is larger than ${maxBytes} bytes`);
-  const text = typeof input === 'string' ? input : bufferOf(input).toString('utf8');
+  const isTooLarge =
+    typeof input === 'string'
+      ? input.length * 3 > maxBytes && Buffer.byteLength(input) > maxBytes
+      : input.length > maxBytes;
+  if (isTooLarge) return refused('message.too_large', `the message is larger than ${maxBytes} bytes`);
+  const text = typeof input === 'string' ? input : (Buffer.isBuffer(input) ? input : bufferOf(input)).toString('utf8');
   // Decoding puts a replacement character in the place of invalid UTF-8. Searching for it is free in a text of one-byte characters.
   if (typeof input !== 'string' && text.includes(replacement) && !isUtf8(input)) {
     return refused('message.not_json', `the message is not UTF-8, somewhere after byte ${lastGoodByte(input)}`);
@@ -65,11 +68,6 @@ export function readJson(input: Uint8Array | string, maxBytes: number, limits: J
 
 function refused(reason: Unreadable['reason'], problem: string): Unreadable {
   return { kind: 'refused', reason, problem };
-}
-
-function isLargerThan(input: Uint8Array | string, maxBytes: number): boolean {
-  if (typeof input !== 'string' || input.length > maxBytes) return input.length > maxBytes;
-  return input.length * 3 > maxBytes && Buffer.byteLength(input) > maxBytes;
 }
 
 function bufferOf(input: Uint8Array | string): Buffer {

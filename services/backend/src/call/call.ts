@@ -1,16 +1,7 @@
 /** One call of a session to a server, from its arrival until its final event. */
 import { KeyedLink } from '@omnibus/collections';
 import type { Deadline, Place } from '@omnibus/lifecycle';
-import type {
-  CallCommand,
-  ExchangeEvent,
-  ExchangeId,
-  ExchangeOutcome,
-  InputAnswer,
-  SessionKey,
-  ToolEntry,
-} from '@omnibus/protocol';
-import type { CallResult } from '@omnibus/telemetry';
+import type { CallCommand, ExchangeEvent, ExchangeId, InputAnswer, SessionKey, ToolEntry } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import { rootsKey } from '../connection/questions.ts';
 import type { CallWords } from './call-words.ts';
@@ -81,8 +72,4 @@ export class Call extends KeyedLink {
     const { roots } = this;
     return roots === undefined ? undefined : 'result' in roots ? rootsKey(roots.result) : 'not said';
   }
-}
-
-export function resultOf(outcome: ExchangeOutcome): CallResult {
-  return outcome.kind === 'result' && outcome.result['isError'] === true ? 'tool_error' : outcome.kind;
 }

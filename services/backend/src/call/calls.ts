@@ -27,7 +27,7 @@ import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
 import { Attempt, wordsOf, type AttemptPort } from './attempt.ts';
-import { Call, resultOf } from './call.ts';
+import { Call } from './call.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import { byMethod, stepsWith, type CallRun, type CallStep, type CallWatcher, type Placed } from './steps.ts';
 
@@ -360,7 +360,8 @@ export class Calls implements CallRun, AttemptPort {
         kind: 'fault',
         fault: fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server }),
       };
-    if (this.#forget(call, resultOf(outcome), outcome)) call.reply(outcome); // A1
+    const result = outcome.kind === 'result' && outcome.result['isError'] === true ? 'tool_error' : outcome.kind;
+    if (this.#forget(call, result, outcome)) call.reply(outcome); // A1
   }
 
   /** @param outcome undefined for a call that was cancelled. @returns false when the call had ended before. */

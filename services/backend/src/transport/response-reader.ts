@@ -202,21 +202,17 @@ export class ResponseReader implements RedirectHandler {
     // Nothing more is read: an endless error page must not occupy a connection.
     if (this.#bytes <= keptErrorBody) return;
     const controller = this.#controller;
-    this.#end();
+    this.#unpacked();
     controller?.abort(new Error('the rest does not matter'));
   }
 
   onResponseEnd(): void {
-    if (this.#unpacker === undefined) {
-      this.#end();
+    if (this.#unpacker !== undefined) {
+      // The connection serves the next request now.
+      this.#controller = undefined;
+      this.#unpacker.end();
       return;
     }
-    // The connection serves the next request now.
-    this.#controller = undefined;
-    this.#unpacker.end();
-  }
-
-  #end(): void {
     if (this.#isOver) return;
     const observer = this.#observer;
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
@@ -273,13 +269,20 @@ export class ResponseReader implements RedirectHandler {
   #createUnpacker(coding: string, controller: Dispatcher.DispatchController): Unpacker {
     const unpacker = new Unpacker(coding, {
       data: (chunk) => this.onResponseData(unpacker, chunk),
-      end: () => this.#end(),
+      end: () => this.#unpacked(),
       refused: (problem) => this.#refuse(problem),
       // After its end the response is no longer the one of its connection.
       pause: () => (this.#controller === undefined ? undefined : controller.pause()),
       resume: () => this.#controller?.resume(),
     });
     return unpacker;
+  }
+
+  /** The body has ended, or as much of it as counts. */
+  #unpacked(): void {
+    this.#unpacker?.stop();
+    this.#unpacker = undefined;
+    this.onResponseEnd();
   }
 
   #release(): void {

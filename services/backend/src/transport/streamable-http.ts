@@ -164,7 +164,7 @@ export class StreamableHttpTransport implements Transport {
   #undelivered(message: JsonRpcMessage, problem: string): void {
     this.observer.dropped('undelivered', `${nameOf(message)}: ${problem}`);
     const open = this.#forgetQuestion(message);
-    if (open === undefined || !this.#open.has(open)) return;
+    if (open === undefined || open.isOver) return;
     open.reader?.abort();
     this.fail(open, { kind: 'lost', problem: `the answer to what it asked could not be delivered: ${problem}` });
   }
@@ -178,7 +178,9 @@ export class StreamableHttpTransport implements Transport {
 
   /** @returns false when the request was already answered or given up. */
   take(open: OpenRequest): boolean {
-    if (!this.#open.remove(open)) return false;
+    if (open.isOver) return false;
+    open.isOver = true;
+    this.#open.remove(open);
     if (this.#questions.size > 0)
       for (const [id, asker] of this.#questions) if (asker === open) this.#questions.delete(id);
     if (open.timer !== undefined) clearTimeout(open.timer);
@@ -209,11 +211,6 @@ export class StreamableHttpTransport implements Transport {
   /** A question of the server came on the stream of a request. */
   asked(open: OpenRequest, { id }: JsonObject): void {
     if (isJsonRpcId(id) && this.#questions.size < maxQuestions) this.#questions.set(idKey(id), open);
-  }
-
-  /** Whether the request has neither an answer nor was given up. */
-  has(open: OpenRequest): boolean {
-    return this.#open.has(open);
   }
 
   /** A response has ended, and none of its messages was the answer. */
@@ -355,6 +352,8 @@ class OpenRequest extends Link implements ResponseObserver {
   timer: NodeJS.Timeout | undefined;
   /** Whether its response now comes over a GET that resumes the stream; the POST itself was accepted. */
   isResumed = false;
+  /** Whether it was answered or given up. */
+  isOver = false;
 
   /** @param opensSession whether its answer may bring a session id. */
   constructor(id: JsonRpcId, transport: StreamableHttpTransport, opensSession: boolean) {
@@ -413,13 +412,13 @@ class OpenRequest extends Link implements ResponseObserver {
   }
 
   ended(response: EndedResponse): void {
-    if (!this.#transport.has(this)) return;
+    if (this.isOver) return;
     if (this.#unreadable === undefined) this.#transport.ended(this, response);
     else this.#transport.fail(this, { kind: 'invalid', problem: this.#unreadable });
   }
 
   failed(error: Error, isSent: boolean): void {
-    if (!this.#transport.has(this)) return;
+    if (this.isOver) return;
     const problem = connectionProblem(error, isSent);
     if (this.#unreadable !== undefined) this.#transport.fail(this, { kind: 'invalid', problem: this.#unreadable });
     else if (isSent || this.isResumed) this.#transport.resume(this, problem);
