@@ -19,7 +19,7 @@ import type { CallWatcher } from './call/steps.ts';
 import { ServerWords } from './call/server-words.ts';
 import { CatalogPublisher } from './catalog/publisher.ts';
 import type { ConnectionBudget } from './connection/budget.ts';
-import type { UpstreamConnection } from './connection/connection.ts';
+import { settingMs, type UpstreamConnection } from './connection/connection.ts';
 import { ConnectionFactory, type ConnectionFactoryOptions } from './connection/factory.ts';
 import { callersOf, type ServerCallers } from './connection/server-callers.ts';
 import { callerIdleMs, type NewConnection } from './connection/pool-options.ts';
@@ -168,6 +168,7 @@ export class Adapter {
   #createBase(factory: ConnectionFactory): UpstreamConnection {
     return factory.base(
       {
+        greeted: (introduction, ask) => this.#features.greeted(this.#connection, introduction, ask),
         ready: (introduction) => this.#guard(this.#becomeReady(introduction)),
         lost: (problem, trouble, _isResting, isDoubted) =>
           this.#guard(
@@ -218,6 +219,7 @@ export class Adapter {
     const { session, leg, changed } = made;
     const owner = session === undefined ? undefined : this.#questions.ofSession(session, () => connection);
     const connection: UpstreamConnection = factory.another(made, owner, {
+      greeted: (introduction, ask) => this.#features.greeted(connection, introduction, ask),
       ready: (introduction) => {
         this.#features.opened(connection);
         this.#catalog.offers.opened(connection, introduction);
@@ -376,15 +378,14 @@ export class Adapter {
     this.#pool.endSession(session);
   }
 
-  /** Sends a request whose answer does not matter. */
-  #tell(method: string, params: JsonObject, connection = this.#connection): void {
-    if (!connection.isReady) return;
-    this.#guard(
-      connection.ask(method, params).then((outcome) => {
-        if (outcome.kind !== 'result')
-          this.#options.log.debug({ method, outcome }, 'the server did not take a setting');
-      }),
-    );
+  /** Sends a request whose answer does not matter. @returns what resolves when it is answered or its time is over; undefined where nothing is sent. */
+  #tell(method: string, params: JsonObject, connection = this.#connection): Promise<unknown> | undefined {
+    if (!connection.isReady) return undefined;
+    const told = connection.ask(method, params, settingMs).then((outcome) => {
+      if (outcome.kind !== 'result') this.#options.log.debug({ method, outcome }, 'the server did not take a setting');
+    });
+    this.#guard(told);
+    return told;
   }
 
   async #becomeReady(introduction: ServerIntroduction): Promise<void> {

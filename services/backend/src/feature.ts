@@ -5,12 +5,21 @@
 import type { Bus } from '@omnibus/bus';
 import type { ServerConfig } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { ControlCommand, JsonObject, Principal, RepairCounts, ServerName, SessionKey } from '@omnibus/protocol';
+import type {
+  ControlCommand,
+  JsonObject,
+  Principal,
+  RepairCounts,
+  ServerIntroduction,
+  ServerName,
+  SessionKey,
+} from '@omnibus/protocol';
 import type { Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import type { QuestionChecks, QuestionRelay } from './call/question-relay.ts';
 import { merged, type CallStep, type CallWatcher } from './call/steps.ts';
 import type { CatalogPublisher } from './catalog/publisher.ts';
 import type { UpstreamConnection } from './connection/connection.ts';
+import type { Tell } from './connection/connection-observer.ts';
 import type { ConnectionPool } from './connection/pool.ts';
 import type { Progress } from './connection/progress.ts';
 import type { ServerCredentials } from './transport/credentials/server-credentials.ts';
@@ -44,7 +53,7 @@ export interface ServerParts {
   /** All connections. */
   readonly connections: () => readonly UpstreamConnection[];
   /** Sends a request whose answer does not matter. */
-  readonly tell: (method: string, params: JsonObject, connection: UpstreamConnection) => void;
+  readonly tell: (method: string, params: JsonObject, connection: UpstreamConnection) => Promise<unknown> | undefined;
 }
 
 type Heard = (connection: UpstreamConnection, params: JsonObject) => void;
@@ -68,6 +77,8 @@ export interface ServerFeature {
   /** Calls that wait for people. */
   readonly waiting?: number;
   start?(): Promise<void>;
+  /** A connection is being opened, and no request was sent over it. @returns what the first request has to wait for. */
+  greeted?(connection: UpstreamConnection, introduction: ServerIntroduction, ask: Tell): Promise<unknown> | undefined;
   /** A connection was opened. */
   opened?(connection: UpstreamConnection): void;
   /** The server may have announced something while nobody listened. */
@@ -118,6 +129,11 @@ export class Features {
 
   async start(): Promise<void> {
     for (const feature of this.all) await feature.start?.();
+  }
+
+  greeted(connection: UpstreamConnection, introduction: ServerIntroduction, ask: Tell): Promise<unknown> | undefined {
+    const waits = this.all.flatMap((feature) => feature.greeted?.(connection, introduction, ask) ?? []);
+    return waits.length === 0 ? undefined : Promise.all(waits);
   }
 
   opened(connection: UpstreamConnection): void {

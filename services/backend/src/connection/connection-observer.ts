@@ -1,9 +1,18 @@
 /** What a connection to a server reports to its owner. */
-import type { JsonObject, ServerIntroduction, ServerTrouble } from '@omnibus/protocol';
+import type { ExchangeOutcome, JsonObject, ServerIntroduction, ServerTrouble } from '@omnibus/protocol';
 import type { Progress } from './progress.ts';
 import type { Audience } from './users.ts';
 
+/** Sends the server a setting. */
+export type Tell = (method: string, params: JsonObject) => Promise<ExchangeOutcome>;
+
 export interface ConnectionObserver {
+  /**
+   * The handshake has succeeded, and no request has been sent yet.
+   * @param ask sends a request of the gateway's own.
+   * @returns what the first request has to wait for.
+   */
+  greeted?(introduction: ServerIntroduction, ask: Tell): Promise<unknown> | undefined;
   ready(introduction: ServerIntroduction): void;
   /**
    * @param isResting whether the connection stays, although the server is out of use: answers to what it works on still come.

@@ -34,6 +34,8 @@ import { refusesRequestOnly } from './request-failure.ts';
 import { doubtMs, SessionRenewal } from './session-renewal.ts';
 import { Users, type User } from './users.ts';
 
+/** Milliseconds that a server has to take a setting, such as a log level. */
+export const settingMs = 5_000;
 const plainRequest: RequestContext = { capabilities: {}, logLevel: undefined };
 
 export class UpstreamConnection {
@@ -114,6 +116,10 @@ export class UpstreamConnection {
       observer: (isCurrent) => this.#observer(isCurrent),
       greet: (dialect, method, params, limitMs) => this.ask(method, params, limitMs, plainRequest, dialect),
       opening: () => this.#opening(),
+      greeted: (introduction, dialect) =>
+        this.#options.observer.greeted?.(introduction, (method, params) =>
+          this.ask(method, params, settingMs, plainRequest, dialect),
+        ),
       up: () => this.#up(),
       ready: (introduction) => this.#ready(introduction),
       lost: (problem, trouble, isResting, isDoubted) => this.#lost(problem, trouble, isResting, isDoubted),

@@ -21,6 +21,8 @@ export interface LifePort {
   readonly questions: Greeting['questions'];
   /** A transport is being opened. */
   opening(): void;
+  /** The handshake has succeeded, and held requests are not sent yet. @returns what they have to wait for. */
+  greeted(introduction: ServerIntroduction, dialect: ServerDialect): Promise<unknown> | undefined;
   /** The handshake has succeeded: held requests are sent. */
   up(): void;
   /** The handshake has succeeded, and the machine's state already says so. */
@@ -219,7 +221,7 @@ export class ConnectionLife {
         this.dialect = dialect;
         transport.agreed(introduction.revision);
         this.transport = transport.found ?? transport;
-        return dialect.greet({
+        const greeted = dialect.greet({
           transport,
           capabilities,
           isCurrent,
@@ -228,6 +230,7 @@ export class ConnectionLife {
           limitMs: connectTimeoutMs,
           ping: () => this.#port.greet(dialect, 'ping', {}, connectTimeoutMs),
         });
+        return greeted.then(() => (isCurrent() ? this.#port.greeted(introduction, dialect) : undefined));
       })
       .then(
         () => {

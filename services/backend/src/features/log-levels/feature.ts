@@ -11,7 +11,9 @@ export function logLevels({ connections, catalog, tell }: ServerParts): ServerFe
     get sessions() {
       return levels.sessions;
     },
-    opened: (connection) => levels.send(connection),
+    greeted: (connection, { capabilities }, ask) =>
+      'logging' in capabilities ? levels.greeted(connection, ask) : undefined,
+    opened: (connection) => levels.opened(connection),
     forgetSession: (session) => levels.remove(session),
   };
 }

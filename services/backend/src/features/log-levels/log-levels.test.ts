@@ -8,6 +8,7 @@ import {
   type LogLevel,
   type SessionKey,
 } from '@omnibus/protocol';
+import { AdapterUnderTest } from '../../adapter-under-test.ts';
 import { LogLevels, type LevelledConnection } from './log-levels.ts';
 
 const connection = (owner?: SessionKey, isModern = false): LevelledConnection => ({
@@ -30,7 +31,10 @@ function levels(...connections: readonly LevelledConnection[]) {
   const made = new LogLevels({
     connections: () => connections,
     hasLogging: () => true,
-    tell: (_method, { level }, at) => told.push([connections.indexOf(at), level]),
+    tell: (_method, { level }, at) => {
+      told.push([connections.indexOf(at), level]);
+      return Promise.resolve();
+    },
   });
   return { made, told };
 }
@@ -115,5 +119,36 @@ describe('the levels a server is told', () => {
       [0, 'debug'],
       [0, 'debug'],
     ]);
+  });
+});
+
+describe('a client that sets a level and then calls', () => {
+  it.each([
+    ['a connection that several use', {}],
+    ['a connection of its own, which its first call opens', { elicitation: {} }],
+  ])('is called for after the server has taken the level: over %s', async (_over, capabilities) => {
+    const taken = Promise.withResolvers<void>();
+    await using it = await AdapterUnderTest.start({
+      capabilities: { tools: {}, logging: {} },
+      async says({ method }) {
+        if (method === 'logging/setLevel') await taken.promise;
+        return undefined;
+      },
+    });
+    await it.adapter.firstAttempt;
+    const session = newRequestKey() as string as SessionKey;
+    it.control({ kind: 'log-level', level: 'debug', session });
+    await it.heard.untilSome(({ method }) => method === 'logging/setLevel');
+    const called = it.call(session, 'tools/call', { name: 'act' }, { capabilities, logLevel: 'debug' });
+    // What a client that set no level calls over the same connection is not held.
+    await it.call(newRequestKey() as string as SessionKey, 'tools/call', { name: 'act' }, { capabilities });
+    expect(it.count('tools/call')).toBe(1);
+    taken.resolve();
+    expect(await called).toMatchObject({ kind: 'result' });
+    const last = it.heard.values.findLast(({ method }) => method === 'tools/call');
+    expect(
+      it.heard.values.filter((each) => each.session === last?.session).map(({ method }) => method),
+      'the connection of the call',
+    ).toContain('logging/setLevel');
   });
 });

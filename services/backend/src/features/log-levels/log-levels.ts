@@ -17,6 +17,7 @@ import {
 } from '@omnibus/protocol';
 import type { CallRun, CallStep } from '../../call/steps.ts';
 import type { UpstreamConnection } from '../../connection/connection.ts';
+import type { Tell } from '../../connection/connection-observer.ts';
 
 /** What must be known of a connection. */
 export type LevelledConnection = Pick<UpstreamConnection, 'owner' | 'ask'> & {
@@ -33,8 +34,8 @@ export interface LogLevelsOptions<Connection extends LevelledConnection = Levell
   /** All connections to the server. */
   readonly connections: () => Iterable<Connection>;
   readonly hasLogging: () => boolean;
-  /** Sends a request whose answer does not matter. */
-  readonly tell: (method: string, params: JsonObject, connection: Connection) => void;
+  /** Sends a request whose answer does not matter. @returns what resolves when it is answered or its time is over; undefined where nothing is sent. */
+  readonly tell: (method: string, params: JsonObject, connection: Connection) => Promise<unknown> | undefined;
 }
 
 export class LogLevels<Connection extends LevelledConnection = LevelledConnection> {
@@ -42,6 +43,10 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
   readonly #levels = new Map<SessionKey, LogLevel>();
   /** The levels that requests without a session have demanded, by connection. */
   readonly #raised = new WeakMap<LevelledConnection, LogLevel>();
+  /** The levels that servers were told last, by connection. */
+  readonly #told = new WeakMap<LevelledConnection, LogLevel>();
+  /** Connections whose servers have not answered to their level yet. */
+  readonly #telling = new Map<LevelledConnection, Promise<unknown>>();
 
   constructor(options: LogLevelsOptions<Connection>) {
     this.#options = options;
@@ -84,7 +89,7 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
     if (outcome.kind === 'error') return outcome;
     const inForce = connection.owner === undefined ? this.#mostVerbose : this.#levels.get(session);
     if (connection.dialect.keepsLogLevel)
-      this.#options.tell('logging/setLevel', { level: inForce ?? usualLevel }, connection);
+      void this.#options.tell('logging/setLevel', { level: inForce ?? usualLevel }, connection);
     return { kind: 'fault', fault: fault('params.invalid', `params.level must be one of ${logLevels.join(', ')}`) };
   }
 
@@ -106,13 +111,41 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
     }
   }
 
-  /** Tells the server its level; also called for a new connection. */
+  /** Tells the server its level. */
   send(connection: Connection): void {
     this.#raised.delete(connection);
-    const { owner } = connection;
-    const level = owner === undefined ? this.#mostVerbose : this.#levels.get(owner);
-    if (level !== undefined && connection.dialect.keepsLogLevel && this.#options.hasLogging())
-      this.#options.tell('logging/setLevel', { level: level }, connection);
+    const level = this.#levelOf(connection);
+    if (level === undefined || !connection.dialect.keepsLogLevel || !this.#options.hasLogging()) return;
+    const telling = this.#options.tell('logging/setLevel', { level }, connection);
+    if (telling === undefined) return;
+    this.#told.set(connection, level);
+    this.#telling.set(connection, telling);
+    void telling.finally(() => (this.#telling.get(connection) === telling ? this.#telling.delete(connection) : false));
+  }
+
+  /** A connection is being opened: the server has its level before the first call, as it would have of a client that sets it and then calls. */
+  greeted(connection: Connection, ask: Tell): Promise<unknown> | undefined {
+    this.#raised.delete(connection);
+    this.#told.delete(connection);
+    const level = this.#levelOf(connection);
+    if (level === undefined || !connection.dialect.keepsLogLevel) return undefined;
+    this.#told.set(connection, level);
+    return ask('logging/setLevel', { level });
+  }
+
+  /** A connection was opened. Its level may have changed meanwhile. */
+  opened(connection: Connection): void {
+    if (this.#told.get(connection) !== this.#levelOf(connection)) this.send(connection);
+  }
+
+  #levelOf({ owner }: LevelledConnection): LogLevel | undefined {
+    return owner === undefined ? this.#mostVerbose : this.#levels.get(owner);
+  }
+
+  /** @returns what a call has to wait for whose client has set a level; undefined if the server has it. */
+  settled(connection: LevelledConnection, context: ExchangeContext): Promise<unknown> | undefined {
+    if (context.logLevel === undefined) return undefined;
+    return context.standsAlone ? this.raise(connection, context) : this.#telling.get(connection);
   }
 
   /**
@@ -154,7 +187,7 @@ export function levelSteps(levels: LogLevels<UpstreamConnection>): CallStep {
       run = given;
     },
     given: 'logLevel',
-    prepare: ({ connection, context }) => levels.raise(connection, context),
+    prepare: ({ connection, context }) => levels.settled(connection, context),
     least({ running, command: { context } }) {
       return running === undefined ? context.logLevel : levels.least(running.connection, context);
     },
