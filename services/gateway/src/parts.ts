@@ -27,6 +27,7 @@ export const parts: readonly Part[] = [
   tapping,
   admin,
   connectedBus,
+  adminAnswers,
   auditing,
   traces,
   callerProofs,
@@ -40,5 +41,4 @@ export const parts: readonly Part[] = [
   servers,
   goneUsers,
   edge,
-  adminAnswers,
 ];

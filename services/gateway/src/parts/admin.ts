@@ -62,7 +62,7 @@ export const admin: Part<OpenedAdmin> = {
   },
 };
 
-/** Answers questions of other processes about this one, once all its parts have started. */
+/** Answers questions of other processes about this one, with what has started so far: the signs of life of its workers come later. */
 export const adminAnswers: Part = {
   name: 'the answers of the admin port',
   isIn: ({ options }) => options.isServing,
