@@ -12,9 +12,19 @@ const classes = {
   authentication: { uid: 3_002, category: 3 },
   access: { uid: 3_005, category: 3 },
 } as const;
-/** Activity ids of API Activity. */
-const activities = { read: 2, other: 99 } as const;
+/** Activity ids that differ from those of their class. */
+const activities: ReadonlyMap<string, number> = new Map([
+  ['mcp.list', 2],
+  ['mcp.read', 2],
+  ['consent.withdrawn', 2],
+]);
+const otherActivity = 99;
 const statuses = { success: 1, failure: 2, other: 99 } as const;
+
+function statusOf(outcome: string | undefined): number {
+  if (outcome === undefined || outcome === 'started' || outcome === 'unknown') return statuses.other;
+  return outcome === 'ok' ? statuses.success : statuses.failure;
+}
 
 /** Converts one line. */
 function toOcsf(line: string): string {
@@ -24,20 +34,7 @@ function toOcsf(line: string): string {
   const kind = event.startsWith('auth.') ? 'authentication' : event.startsWith('consent.') ? 'access' : 'api';
   const { uid, category } = classes[kind];
   const outcome = word('omnibus.outcome');
-  const activity =
-    kind === 'api'
-      ? event === 'mcp.list' || event === 'mcp.read'
-        ? activities.read
-        : activities.other
-      : event === 'consent.withdrawn'
-        ? 2
-        : 1;
-  const status =
-    outcome === undefined || outcome === 'started' || outcome === 'unknown'
-      ? statuses.other
-      : outcome === 'ok'
-        ? statuses.success
-        : statuses.failure;
+  const activity = activities.get(event) ?? (kind === 'api' ? otherActivity : 1);
   const tool = word('omnibus.tool') ?? word('gen_ai.tool.name') ?? word('mcp.resource.uri');
   return JSON.stringify({
     class_uid: uid,
@@ -45,7 +42,7 @@ function toOcsf(line: string): string {
     activity_id: activity,
     type_uid: uid * 100 + activity,
     severity_id: 1,
-    status_id: status,
+    status_id: statusOf(outcome),
     status_code: word('error.type') ?? outcome,
     time: Date.parse(word('time') ?? ''),
     duration: typeof record['omnibus.duration_ms'] === 'number' ? Math.round(record['omnibus.duration_ms']) : undefined,

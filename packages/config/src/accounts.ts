@@ -4,6 +4,7 @@ import type { Config, ServerConfig } from './schema.ts';
 import { isForOneUser } from './users.ts';
 
 /** @returns undefined where nothing is sent that a server could take for an account. */
+// oxlint-disable-next-line complexity -- a table: one case for each kind of credentials
 export function accountOf(
   { credentials, headers, tls }: Pick<ServerConfig, 'credentials' | 'headers' | 'tls'>,
   gateway: Pick<Config, 'auth' | 'listen' | 'publicUrl'>,

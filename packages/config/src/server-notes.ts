@@ -33,14 +33,8 @@ export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, no
         );
     if (url !== undefined && isOwn(url, config.listen))
       at(['url'], 'is the address of this gateway itself (`listen`), which would be a server of its own');
-    const terminal = args.findIndex((arg) => /^(-[a-z]*t[a-z]*|--tty)$/.test(arg));
-    if (
-      command !== undefined &&
-      /(^|[/\\])(docker|podman)(\.exe)?$/.test(command) &&
-      args[0] === 'run' &&
-      terminal > 0 &&
-      terminal < imageOf(args)
-    )
+    const terminal = terminalOf(command, args);
+    if (terminal !== undefined)
       at(
         ['args', terminal],
         `${JSON.stringify(args[terminal])} gives the container a terminal, over which no messages can be sent: write "-i"`,
@@ -50,6 +44,14 @@ export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, no
       if (isOwnFile) secretNotes(raw['mcpServers'][name], at);
     }
   }
+}
+
+/** The index of the option that gives a container a terminal. */
+function terminalOf(command: string | undefined, args: readonly string[]): number | undefined {
+  if (command === undefined || !/(^|[/\\])(docker|podman)(\.exe)?$/.test(command) || args[0] !== 'run')
+    return undefined;
+  const terminal = args.findIndex((arg) => /^(-[a-z]*t[a-z]*|--tty)$/.test(arg));
+  return terminal > 0 && terminal < imageOf(args) ? terminal : undefined;
 }
 
 /** Whether a header has nothing but the name of a scheme, since what its reference stands for is empty. */

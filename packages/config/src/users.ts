@@ -29,25 +29,38 @@ export function isOwned(
 
 /** Why no tokens can be made for a server from those of its callers; undefined where they can, or need not. */
 function callerProblem({ credentials }: Pick<ServerConfig, 'credentials'>, gateway: Gateway): string | undefined {
-  if (credentials?.kind !== 'exchange' && credentials?.kind !== 'enterprise') return undefined;
-  const auth = gateway.auth === 'none' ? undefined : gateway.auth;
-  if (credentials.kind === 'exchange') {
-    const known = [
-      ...(auth?.issuers.map(({ issuer }) => issuer) ?? []),
-      ...(auth?.server === undefined || gateway.publicUrl === undefined ? [] : [gateway.publicUrl]),
-    ];
-    const unknown = (credentials.from ?? [credentials.issuer]).find((each) => !known.includes(each));
-    if (known.length === 0 && auth?.kubernetes === undefined)
-      return 'the token of each caller is exchanged for the server, and callers of this gateway have none: name `auth.issuers`, or run `auth.server`';
-    return unknown === undefined || auth?.kubernetes !== undefined
-      ? undefined
-      : `tokens of ${unknown} are to be exchanged for the server, and no caller is known by one: name that issuer under \`auth.issuers\`, or those of its callers in \`from\``;
+  switch (credentials?.kind) {
+    case 'exchange':
+      return exchangeProblem(credentials, gateway);
+    case 'enterprise':
+      return assertionProblem(credentials, gateway);
+    default:
+      return undefined;
   }
+}
+
+type CredentialsOf<Kind> = Extract<ServerConfig['credentials'], { readonly kind: Kind }>;
+
+function exchangeProblem(credentials: CredentialsOf<'exchange'>, gateway: Gateway): string | undefined {
+  const auth = gateway.auth === 'none' ? undefined : gateway.auth;
+  const known = [
+    ...(auth?.issuers.map(({ issuer }) => issuer) ?? []),
+    ...(auth?.server === undefined || gateway.publicUrl === undefined ? [] : [gateway.publicUrl]),
+  ];
+  const unknown = (credentials.from ?? [credentials.issuer]).find((each) => !known.includes(each));
+  if (known.length === 0 && auth?.kubernetes === undefined)
+    return 'the token of each caller is exchanged for the server, and callers of this gateway have none: name `auth.issuers`, or run `auth.server`';
+  return unknown === undefined || auth?.kubernetes !== undefined
+    ? undefined
+    : `tokens of ${unknown} are to be exchanged for the server, and no caller is known by one: name that issuer under \`auth.issuers\`, or those of its callers in \`from\``;
+}
+
+function assertionProblem(credentials: CredentialsOf<'enterprise'>, gateway: Gateway): string | undefined {
   if (credentials.identityProvider?.idTokenFile !== undefined)
     return isForOneUser(gateway)
       ? undefined
       : 'the ID token of a file is that of one user, and this gateway may have others: leave out `idTokenFile`, and let users sign in by `auth.server.signIn`';
-  const signIn = auth?.server?.signIn;
+  const signIn = gateway.auth === 'none' ? undefined : gateway.auth?.server?.signIn;
   if (signIn === undefined || signIn.oauth !== undefined)
     return 'the server is called by the ID tokens of users who sign in at an OpenID provider: set `auth.server.signIn`, or `identityProvider.idTokenFile` where only the user of this machine can reach the gateway';
   const { identityProvider } = credentials;

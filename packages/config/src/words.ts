@@ -19,24 +19,11 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
     }
     return;
   }
-  if (issue.code === 'invalid_union' && typeof valueAt(value, path) === 'object' && valueAt(value, path) !== null) {
-    // The option takes a word, a list or a map: report what is wrong with the form that was written, and with the map if none fits.
-    const meant = issue.errors.find(
-      (errors) =>
-        errors.length > 0 && errors.every(({ code, path: at }) => at.length > 0 || code === 'unrecognized_keys'),
-    );
-    for (const inner of meant ?? issue.errors.at(-1) ?? [])
-      reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
-    return;
-  }
-  if (issue.code === 'invalid_union' && issue.message.startsWith('Invalid input')) {
-    // A word or number was written: report what is wrong with it as the form that takes such a value, and as the first form if none does.
-    const meant =
-      issue.errors.find((errors) => errors.length > 0 && errors.every(({ code }) => code !== 'invalid_type')) ??
-      issue.errors[0] ??
-      [];
+  const got = valueAt(value, path);
+  if (issue.code === 'invalid_union') {
+    const meant = meantForm(issue, got);
     for (const inner of meant) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
-    if (meant.length > 0) return;
+    if (meant.length > 0 || isContainer(got)) return;
   }
   if (issue.code === 'invalid_key') {
     const name = String(path.at(-1));
@@ -47,19 +34,39 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
     report(path, `${issue.issues[0]?.message ?? issue.message}${fitting === '' ? '' : `, for example "${fitting}"`}`);
     return;
   }
-  const got = valueAt(value, path);
-  const words =
-    issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')
-      ? typeWords(issue.expected, got, path)
-      : issue.code === 'invalid_value' && issue.values.length > 0
-        ? `expected ${listed(issue.values.map((each) => JSON.stringify(each)))}`
-        : (boundWords(issue) ?? issue.message);
+  const words = wordsOf(issue, got, path);
   report(
     path,
-    got === undefined || got === null || typeof got === 'object' || isSecret(path)
+    got === undefined || got === null || isContainer(got) || isSecret(path)
       ? words
       : `${words}, got ${withoutSecrets(JSON.stringify(got))}`,
   );
+}
+
+function wordsOf(issue: z.core.$ZodIssue, got: unknown, path: Path): string {
+  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input'))
+    return typeWords(issue.expected, got, path);
+  return issue.code === 'invalid_value' && issue.values.length > 0
+    ? `expected ${listed(issue.values.map((each) => JSON.stringify(each)))}`
+    : (boundWords(issue) ?? issue.message);
+}
+
+const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null;
+
+/** The problems with the form of an option that its author probably meant, of an option with several. */
+function meantForm({ errors, message }: z.core.$ZodIssueInvalidUnion, got: unknown): readonly z.core.$ZodIssue[] {
+  // A list or map: the form that takes such a value, and the map if none does.
+  if (isContainer(got))
+    return (
+      errors.find(
+        (each) => each.length > 0 && each.every(({ code, path: at }) => at.length > 0 || code === 'unrecognized_keys'),
+      ) ??
+      errors.at(-1) ??
+      []
+    );
+  if (!message.startsWith('Invalid input')) return [];
+  // A word or number: the form that takes such a value, and the first form if none does.
+  return errors.find((each) => each.length > 0 && each.every(({ code }) => code !== 'invalid_type')) ?? errors[0] ?? [];
 }
 
 /** Options of other programs under a server, and what to write there instead. */
@@ -162,6 +169,7 @@ function shownWords(words: readonly string[]): readonly string[] {
 }
 
 /** The smallest right form of what was written in another form, by its place. Values of variables and headers are not repeated. */
+// oxlint-disable-next-line complexity -- a table: one line for each place in the file
 function rightForm(got: unknown, path: Path): string | undefined {
   const [top, , option] = path;
   const isServer = top === 'mcpServers' && path.length === 2;
@@ -190,34 +198,40 @@ function rightForm(got: unknown, path: Path): string | undefined {
   return undefined;
 }
 
+// oxlint-disable-next-line complexity -- a table: one line for each kind of value
 function typeWords(expected: string, got: unknown, path: Path): string {
   const wanted = typeNames[expected] ?? expected;
-  const last = path.at(-1);
+  const isServer = path.length === 2 && path[0] === 'mcpServers';
   const form = rightForm(got, path);
   if (form !== undefined) return `expected ${wanted}: ${form}`;
   if (expected === 'string' && (typeof got === 'number' || typeof got === 'boolean'))
     return 'expected a text: put it in quotes';
   if (got === null)
-    return `expected ${wanted}, and there is no value${path.length === 2 && path[0] === 'mcpServers' ? ': write "command" (a program to start) or "url" (a server to connect to) below it, indented' : ''}`;
+    return `expected ${wanted}, and there is no value${isServer ? ': write "command" (a program to start) or "url" (a server to connect to) below it, indented' : ''}`;
   if (expected === 'array' && typeof got === 'string')
     return `expected a list${isSecret(path) ? '' : `: ${JSON.stringify(got.trim().split(/\s+/))}`}`;
-  if (Array.isArray(got) && path.length === 0)
-    return 'expected a map, and this is a list: write the servers under mcpServers, with the name of each in front of its options';
-  if (Array.isArray(got))
-    return last === 'mcpServers' || last === 'profiles'
-      ? `expected a map, with the name of each ${last === 'profiles' ? 'profile' : 'server'} in front of its options, and this is a list`
-      : `expected ${wanted}, and this is a list`;
+  if (Array.isArray(got)) return listWords(wanted, path);
   if (typeof got === 'object') return `expected ${wanted}, and this is a map`;
   const size = typeof got === 'string' ? /^(\d+)\s*([kmg])i?b?$/i.exec(got) : null;
   if (size !== null && (expected === 'number' || expected === 'int'))
     return `expected a number: ${Number(size[1]) * 1_024 ** ('kmg'.indexOf((size[2] as string).toLowerCase()) + 1)}`;
   if (path.length === 0)
     return `expected a map of options, such as "mcpServers:", and this is ${typeof got === 'string' ? 'a text' : `a ${typeof got}`}`;
-  if (typeof got === 'string' && path.length === 2 && path[0] === 'mcpServers')
+  if (typeof got === 'string' && isServer)
     return /^(https?|wss?):/.test(got)
       ? `expected a map: write { url: ${JSON.stringify(withoutSecrets(got))} }`
       : 'expected a map: write "command" (a program to start) or "url" (a server to connect to) below it, indented';
   return `expected ${wanted}`;
+}
+
+/** Where a list was written. */
+function listWords(wanted: string, path: Path): string {
+  if (path.length === 0)
+    return 'expected a map, and this is a list: write the servers under mcpServers, with the name of each in front of its options';
+  const last = path.at(-1);
+  return last === 'mcpServers' || last === 'profiles'
+    ? `expected a map, with the name of each ${last === 'profiles' ? 'profile' : 'server'} in front of its options, and this is a list`
+    : `expected ${wanted}, and this is a list`;
 }
 
 function boundWords(issue: z.core.$ZodIssue): string | undefined {

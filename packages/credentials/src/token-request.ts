@@ -214,21 +214,11 @@ async function tokensIn(
   sent: readonly string[],
   issues: string | undefined,
 ): Promise<Tokens> {
-  const said = parsed(await answer.text());
-  const { error } = isObject(said) ? said : {};
-  const hasError = typeof error === 'string' && error !== '';
-  if (answer.status !== 200 || hasError) {
-    if (answer.status >= 500 || answer.status === 429 || (hasError && passing.has(error)))
-      throw new CredentialProblem(
-        `the issuer ${issuer} answers HTTP ${answer.status}${hasError && passing.has(error) ? ` (${error})` : ''}`,
-        { isPassing: true },
-      );
-    if (!hasError && answer.status !== 400 && answer.status !== 401)
-      throw new NoIssuerThere(`the issuer ${issuer} answers HTTP ${answer.status} at its address for tokens`, {
-        isPassing: true,
-      });
-    throw new TokenRefused(issuer, typeof error === 'string' && isCode(error, sent) ? error : `HTTP ${answer.status}`);
-  }
+  const read = parsed(await answer.text());
+  const said = isObject(read) ? read : {};
+  const { error } = said;
+  if (answer.status !== 200 || (typeof error === 'string' && error !== ''))
+    throw refusalOf(answer.status, typeof error === 'string' ? error : '', issuer, sent);
   const {
     access_token: accessToken,
     token_type: type,
@@ -236,30 +226,45 @@ async function tokensIn(
     expires_in: life,
     refresh_token: refreshToken,
     scope,
-  } = isObject(said) ? said : {};
+  } = said;
   if (typeof accessToken !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(accessToken))
     throw new CredentialProblem(`the issuer ${issuer} answers with no token that fits into a header`);
   if (issues !== undefined && issued !== issues)
     throw new CredentialProblem(`the issuer ${issuer} gives a token of another type than ${issues}`);
   // Some issuers leave the type out; a token of another type would have to be sent in another way.
-  const isBound = canBeBound && typeof type === 'string' && type.toLowerCase() === 'dpop';
-  if (
-    issues === undefined &&
-    type !== undefined &&
-    !isBound &&
-    (typeof type !== 'string' || type.toLowerCase() !== 'bearer')
-  )
+  const kind = type === undefined ? 'bearer' : typeof type === 'string' ? type.toLowerCase() : '';
+  const isBound = canBeBound && kind === 'dpop';
+  if (issues === undefined && !isBound && kind !== 'bearer')
     throw new CredentialProblem(`the issuer ${issuer} gives tokens of a kind that is not known here`);
-  const seconds = Number(life);
-  const lifeMs = life !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined;
   return {
     ...(isBound ? { isBound } : {}),
     accessToken,
-    expiresAt: lifeMs === undefined ? undefined : Date.now() + lifeMs,
-    ...(lifeMs === undefined ? {} : { lifeMs }),
+    ...endOf(life),
     refreshToken: typeof refreshToken === 'string' && refreshToken !== '' ? refreshToken : undefined,
     scope: typeof scope === 'string' ? scope : undefined,
   };
+}
+
+/** @param seconds `expires_in`. @returns no end if the issuer gives none that makes sense. */
+function endOf(seconds: unknown): Pick<Tokens, 'expiresAt' | 'lifeMs'> {
+  const lifeMs = 1_000 * Number(seconds);
+  return seconds !== undefined && Number.isFinite(lifeMs) && lifeMs > 0
+    ? { expiresAt: Date.now() + lifeMs, lifeMs }
+    : { expiresAt: undefined };
+}
+
+/** @param error the code of the answer; empty without one. @param sent texts that the issuer may repeat, and that are not shown. */
+function refusalOf(status: number, error: string, issuer: string, sent: readonly string[]): CredentialProblem {
+  if (status >= 500 || status === 429 || passing.has(error))
+    return new CredentialProblem(
+      `the issuer ${issuer} answers HTTP ${status}${passing.has(error) ? ` (${error})` : ''}`,
+      { isPassing: true },
+    );
+  if (error === '' && status !== 400 && status !== 401)
+    return new NoIssuerThere(`the issuer ${issuer} answers HTTP ${status} at its address for tokens`, {
+      isPassing: true,
+    });
+  return new TokenRefused(issuer, isCode(error, sent) ? error : `HTTP ${status}`);
 }
 
 /** Whether an error is a code that may be shown, and does not repeat what was sent, as some issuers do. */

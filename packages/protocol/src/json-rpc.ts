@@ -75,6 +75,7 @@ export function isSameId(value: unknown, id: JsonRpcId): boolean {
 }
 
 /** Classifies a JSON value as a message (JSON-RPC 2.0 sections 4 and 5; MCP `basic`, Messages). */
+// oxlint-disable-next-line complexity -- the rules of JSON-RPC 2.0 in their order, on the path of each message
 export function classify(value: unknown): Classified {
   if (!isObject(value))
     return { kind: 'invalid', id: undefined, problem: 'a message must be a JSON object', meant: 'nothing' };

@@ -40,6 +40,8 @@ export const changeNotifications = {
 export type ChangeKind = keyof typeof changeNotifications;
 export const changeKinds = Object.keys(changeNotifications) as ChangeKind[];
 
+const noArguments: JsonObject = {};
+
 /** The problem with the parameters of a request that goes to an upstream server; undefined when there is none. */
 export function paramsProblem(method: ExchangeMethod, params: JsonObject | undefined): string | undefined {
   // The gateway adds members to it; spreading a long string would create one member for each character.
@@ -50,27 +52,25 @@ export function paramsProblem(method: ExchangeMethod, params: JsonObject | undef
     case 'tools/call':
     case 'prompts/get':
       // Several SDKs send `null` for no arguments.
-      if ((params?.['arguments'] ?? undefined) !== undefined && !isObject(params?.['arguments']))
-        return 'params.arguments must be an object';
+      if (!isObject(params?.['arguments'] ?? noArguments)) return 'params.arguments must be an object';
       if (method === 'tools/call' && params?.['task'] !== undefined && !isObject(params['task']))
         return 'params.task must be an object';
       return undefined;
-    case 'completion/complete': {
-      const ref = params?.['ref'];
-      const argument = params?.['argument'];
-      if (!isObject(ref) || (ref['type'] !== 'ref/prompt' && ref['type'] !== 'ref/resource')) {
-        return 'params.ref.type must be "ref/prompt" or "ref/resource"';
-      }
-      if (ref['type'] === 'ref/prompt' && typeof ref['name'] !== 'string') return 'params.ref.name must be a string';
-      if (ref['type'] === 'ref/resource' && typeof ref['uri'] !== 'string') return 'params.ref.uri must be a string';
-      if (!isObject(argument) || typeof argument['name'] !== 'string' || typeof argument['value'] !== 'string') {
-        return 'params.argument must have a string "name" and a string "value"';
-      }
-      return undefined;
-    }
+    case 'completion/complete':
+      return completionProblem(params ?? {});
     default:
       return undefined; // The server checks the parameters.
   }
+}
+
+function completionProblem({ ref, argument }: JsonObject): string | undefined {
+  if (!isObject(ref) || (ref['type'] !== 'ref/prompt' && ref['type'] !== 'ref/resource'))
+    return 'params.ref.type must be "ref/prompt" or "ref/resource"';
+  if (ref['type'] === 'ref/prompt' && typeof ref['name'] !== 'string') return 'params.ref.name must be a string';
+  if (ref['type'] === 'ref/resource' && typeof ref['uri'] !== 'string') return 'params.ref.uri must be a string';
+  return isObject(argument) && typeof argument['name'] === 'string' && typeof argument['value'] === 'string'
+    ? undefined
+    : 'params.argument must have a string "name" and a string "value"';
 }
 
 /** URL elicitation required (2025-11-25 client/elicitation). */

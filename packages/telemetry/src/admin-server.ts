@@ -111,6 +111,7 @@ export async function startAdminServer(options: AdminOptions): Promise<AdminServ
   };
 }
 
+// oxlint-disable-next-line complexity -- the paths of the port in their order, one line for each
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,

@@ -28,6 +28,16 @@ export function redirectHost(uri: string): string {
   return protocol === 'https:' ? host : protocol;
 }
 
+function isPage(home: unknown): home is string {
+  return (
+    typeof home === 'string' &&
+    home.length <= maxUriCharacters &&
+    URL.canParse(home) &&
+    new URL(home).protocol === 'https:'
+  );
+}
+
+// oxlint-disable-next-line complexity -- a check and a default for each member of RFC 7591, 2
 export function describeClient(said: unknown): Described {
   if (!isObject(said)) return { error: 'invalid_client_metadata', problem: 'expected a JSON object' };
   // Some programs send every member that they know.
@@ -66,12 +76,7 @@ export function describeClient(said: unknown): Described {
       response_types: hasNone ? [] : ['code'],
       ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
       ...(shown === '' ? {} : { client_name: shown }),
-      ...(typeof home === 'string' &&
-      home.length <= maxUriCharacters &&
-      URL.canParse(home) &&
-      new URL(home).protocol === 'https:'
-        ? { client_uri: home }
-        : {}),
+      ...(isPage(home) ? { client_uri: home } : {}),
     },
   };
 }

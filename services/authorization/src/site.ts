@@ -83,6 +83,7 @@ export class Site {
     Object.assign(headers, { 'x-forwarded-proto': scheme.slice(0, -1), 'x-forwarded-host': host, host });
   }
 
+  // oxlint-disable-next-line complexity -- the paths of the site in their order, one line for each
   async #serve(exchange: Exchange, library: Handle): Promise<void> {
     const { request, response, address } = exchange;
     const { publicUrl } = this.#options;

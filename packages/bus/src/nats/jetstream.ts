@@ -233,6 +233,7 @@ const withoutWaiting: WantedReplicas = { count: clusterReplicas, waits: () => fa
  * @param make makes the stream with so many replicas, and may be called again. `isShort` says that it lacks replicas because nodes are missing.
  * @throws {BusError} `timeout` when JetStream does not answer, or is not there; `overloaded` when it has no room for the stream.
  */
+// oxlint-disable-next-line complexity -- a table: one branch for each refusal of JetStream
 export async function withReplicas<Made>(
   connection: NatsConnection,
   place: NatsPlace,

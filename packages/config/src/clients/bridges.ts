@@ -186,13 +186,11 @@ export function withoutBridge(entry: Values): Replaced | Kept | undefined {
   const { command, args, env, type: _type, cwd: _cwd, ...rest } = entry;
   if (typeof command !== 'string' || rest['url'] !== undefined || (args !== undefined && !Array.isArray(args)))
     return undefined;
-  const words = [command, ...(args ?? [])].map(String);
-  const at = words.findIndex((word) => bridges.some((bridge) => bridge.word.test(word)));
-  const bridge = bridges.find(({ word }) => word.test(words[at] ?? ''));
-  if (bridge === undefined) return undefined;
-  if (at > 0 && !(runner.test(command) && words.slice(1, at).every((word) => ofRunner.test(word)))) return undefined;
+  const found = bridgeIn([command, ...(args ?? [])].map(String));
+  if (found === undefined) return undefined;
+  const { bridge, words } = found;
   const read: Read = { headers: {}, excludeTools: [], notes: [], used: new Set() };
-  const kept = readWords(bridge, words.slice(at + 1), read);
+  const kept = readWords(bridge, words, read);
   if (kept !== undefined) return kept === '' ? undefined : { kept: `it stays a program (${bridge.name}): ${kept}` };
   if (read.url === undefined || !/^https?:\/\//.test(read.url)) return undefined;
   const variables = isMap(env) ? env : {};
@@ -202,11 +200,6 @@ export function withoutBridge(entry: Values): Replaced | Kept | undefined {
   const headers = Object.fromEntries(
     Object.entries(read.headers).map(([name, value]) => [name, filled(value, variables, read.used)] as const),
   );
-  const left = Object.keys(variables).filter((name) => !read.used.has(name));
-  if (left.length > 0)
-    read.notes.push(
-      `${left.join(', ')} of \`env\` ${left.length === 1 ? 'was' : 'were'} for ${bridge.name}, in whose place the gateway connects to the address itself; left out`,
-    );
   const type = read.type ?? bridge.type;
   const excludeTools = [...textsIn(rest['excludeTools']), ...read.excludeTools];
   return {
@@ -218,8 +211,27 @@ export function withoutBridge(entry: Values): Replaced | Kept | undefined {
       ...rest,
       ...(excludeTools.length === 0 ? {} : { excludeTools }),
     },
-    notes: read.notes,
+    notes: [...read.notes, ...leftOut(bridge, variables, read.used)],
   };
+}
+
+function leftOut({ name }: Bridge, variables: Values, used: ReadonlySet<string>): readonly string[] {
+  const left = Object.keys(variables).filter((each) => !used.has(each));
+  if (left.length === 0) return [];
+  return [
+    `${left.join(', ')} of \`env\` ${left.length === 1 ? 'was' : 'were'} for ${name}, in whose place the gateway connects to the address itself; left out`,
+  ];
+}
+
+/** @returns the bridge that a command starts, itself or by a runner of packages, and the words after it. */
+function bridgeIn(
+  words: readonly string[],
+): { readonly bridge: Bridge; readonly words: readonly string[] } | undefined {
+  const at = words.findIndex((word) => bridges.some((bridge) => bridge.word.test(word)));
+  const bridge = bridges.find(({ word }) => word.test(words[at] ?? ''));
+  const isStarted =
+    at === 0 || (runner.test(words[0] ?? '') && words.slice(1, at).every((word) => ofRunner.test(word)));
+  return bridge === undefined || !isStarted ? undefined : { bridge, words: words.slice(at + 1) };
 }
 
 /** @returns why the bridge stays; an empty text where it is none. */

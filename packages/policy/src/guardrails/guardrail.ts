@@ -76,35 +76,18 @@ export function compileGuardrail(
   index: number,
 ): Guardrail | { readonly problems: readonly RuleProblem[] } {
   const problems: RuleProblem[] = [];
-  const problem = (message: string, ...path: (string | number)[]): void =>
-    void problems.push({ path: [index, ...path], message });
+  const problem: Complain = (message, ...path) => void problems.push({ path: [index, ...path], message });
   const named = kinds.filter((kind) => settings[kind] !== undefined);
   const [kind = 'size'] = named;
   if (named.length !== 1)
     problem(`expected one of ${kinds.map((each) => `\`${each}\``).join(', ')}: what is looked for, or who is asked`);
-  const isOutside = kind === 'webhook' || kind === 'tool';
   const isNarrow = narrowing(settings);
   const given =
     settings.on === undefined
       ? usualStages[kind].filter((stage) => stage !== 'lists' || !isNarrow)
       : [settings.on].flat();
-  for (const stage of given)
-    if (!stages.includes(stage)) problem(`expected ${stages.join(', ')}, got ${JSON.stringify(stage)}`, 'on');
-  if (given.length === 0) problem('expected something that it looks at', 'on');
-  if (given.includes('lists') && isNarrow)
-    problem('lists are the same for all callers: a guardrail on `lists` is about everyone, at any time', 'on');
-  if (given.includes('lists') && (isOutside || kind === 'size')) problem(`\`${kind}\` does not look at lists`, 'on');
-  const { action = usualAction[kind] } = settings;
-  if (kind === 'markers' && action !== 'label')
-    problem('what may be an injection is only ever labelled, since texts about injections look alike', 'action');
-  if (kind === 'size' && action === 'change')
-    problem('nothing can be taken out of what is too large: deny it, or label it', 'action');
-  if (isOutside && settings.action !== undefined)
-    problem('whoever is asked says what becomes of the message', 'action');
-  if (kind !== 'patterns' && settings.unreadable !== undefined)
-    problem('is said of guardrails with `patterns`', 'unreadable');
-  for (const option of ['timeout', 'onFailure', 'concurrency', 'config'] as const)
-    if (!isOutside && settings[option] !== undefined) problem('is said of guardrails with `webhook` or `tool`', option);
+  complainOfStages(given, kind, isNarrow, problem);
+  complainOfOptions(settings, kind, problem);
   let check: Check | undefined;
   try {
     check = checkOf(kind, settings);
@@ -115,12 +98,42 @@ export function compileGuardrail(
   return {
     id: settings.id,
     stages: new Set(given),
-    action,
+    action: settings.action ?? usualAction[kind],
     label: settings.label ?? kind,
     isRecorded: settings.mode === 'record',
     because: settings.because,
     check,
   };
+}
+
+/** Notes a problem with the settings. @param path of the option, below the guardrail. */
+type Complain = (message: string, ...path: (string | number)[]) => void;
+
+const isOutside = (kind: Kind): boolean => kind === 'webhook' || kind === 'tool';
+
+function complainOfStages(given: readonly Stage[], kind: Kind, isNarrow: boolean, problem: Complain): void {
+  for (const stage of given)
+    if (!stages.includes(stage)) problem(`expected ${stages.join(', ')}, got ${JSON.stringify(stage)}`, 'on');
+  if (given.length === 0) problem('expected something that it looks at', 'on');
+  if (given.includes('lists') && isNarrow)
+    problem('lists are the same for all callers: a guardrail on `lists` is about everyone, at any time', 'on');
+  if (given.includes('lists') && (isOutside(kind) || kind === 'size'))
+    problem(`\`${kind}\` does not look at lists`, 'on');
+}
+
+function complainOfOptions(settings: GuardrailSettings, kind: Kind, problem: Complain): void {
+  const { action = usualAction[kind] } = settings;
+  if (kind === 'markers' && action !== 'label')
+    problem('what may be an injection is only ever labelled, since texts about injections look alike', 'action');
+  if (kind === 'size' && action === 'change')
+    problem('nothing can be taken out of what is too large: deny it, or label it', 'action');
+  if (isOutside(kind) && settings.action !== undefined)
+    problem('whoever is asked says what becomes of the message', 'action');
+  if (kind !== 'patterns' && settings.unreadable !== undefined)
+    problem('is said of guardrails with `patterns`', 'unreadable');
+  for (const option of ['timeout', 'onFailure', 'concurrency', 'config'] as const)
+    if (!isOutside(kind) && settings[option] !== undefined)
+      problem('is said of guardrails with `webhook` or `tool`', option);
 }
 
 /** Whether it is restricted to some callers, times or other conditions. */

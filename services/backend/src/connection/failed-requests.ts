@@ -44,6 +44,7 @@ export class FailedRequests {
   }
 
   /** @param isCurrent false when the failure comes from a transport that was replaced meanwhile. */
+  // oxlint-disable-next-line complexity -- a table: one branch for each kind of failure
   failed(id: JsonRpcId, failure: RequestFailure, isCurrent: boolean): void {
     const { server, pending: requests, circuit, renewal, isReady, suspend } = this.#options;
     const pending = requests.find(id);

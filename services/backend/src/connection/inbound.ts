@@ -132,6 +132,7 @@ export class Inbound {
     else pending.settle(id, { kind: 'fault', fault: invalidAnswer(server, problem) });
   }
 
+  // oxlint-disable-next-line complexity -- a table: one case for each notification
   #hearNotification(method: string, params: JsonObject | undefined, origin: JsonRpcId | undefined): void {
     const { pending, questions, observer, metrics, acknowledged } = this.#options;
     switch (method) {

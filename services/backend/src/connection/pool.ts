@@ -158,6 +158,7 @@ export class ConnectionPool implements Pool {
    * @param roots of its client, where `mustKnowRoots` demanded them.
    * @param isForReading it is to read what such clients are offered.
    */
+  // oxlint-disable-next-line complexity -- the rules of sharing in their order (I1, I4), on the path of each call
   take(context: ExchangeContext, roots?: string, isForReading = false): Taken {
     const { base, met, headersFor, isOwned } = this.#options;
     met?.(context);

@@ -44,6 +44,7 @@ export function missingOf(given: Readonly<Record<string, unknown>>, schema: Json
 }
 
 /** Converts a text to the type that its schema gives. @param name of the argument, for the error. @throws {CommandProblem} if it does not fit. */
+// oxlint-disable-next-line complexity -- a table: one line for each type of JSON Schema
 export function readValue(text: string, schema: JsonObject, name: string): unknown {
   const types = typesOf(schema);
   const wrong = (expected: string): CommandProblem =>

@@ -123,7 +123,7 @@ export class StoreRequests implements AsyncDisposable {
   }
 
   async #try(path: string, { method = 'GET', token, body }: Question): Promise<Answer | Failure> {
-    const { address, namespace, timeoutMs, patienceMs } = this.#target;
+    const { address, namespace, timeoutMs } = this.#target;
     const leftMs = Math.max(1, Math.floor(this.#giveUpAt - performance.now()));
     const isCut = leftMs < timeoutMs;
     try {
@@ -163,24 +163,29 @@ export class StoreRequests implements AsyncDisposable {
           }
         : { status, body: value ?? {} };
     } catch (error) {
-      if (error instanceof TooLarge)
-        return { problem: `answers with more than ${maxBytes} bytes`, again: false, afterMs: 0 };
-      const { name, code } = error as NodeJS.ErrnoException;
-      if (code !== undefined && distrusted.test(code))
-        return {
-          problem: `shows a certificate that is not trusted (${code}): secrets.vault.caFile names its authority`,
-          again: false,
-          afterMs: 0,
-        };
-      if (name === 'TimeoutError')
-        return {
-          problem: `did not answer within ${isCut ? `${patienceMs} ms, which is secrets.vault.patience` : `${timeoutMs} ms`}`,
-          again: true,
-          afterMs: 0,
-          isCut,
-        };
-      return { problem: `cannot be reached (${code ?? name})`, again: true, afterMs: 0 };
+      return this.#failureOf(error, isCut);
     }
+  }
+
+  #failureOf(error: unknown, isCut: boolean): Failure {
+    const { timeoutMs, patienceMs } = this.#target;
+    if (error instanceof TooLarge)
+      return { problem: `answers with more than ${maxBytes} bytes`, again: false, afterMs: 0 };
+    const { name, code } = error as NodeJS.ErrnoException;
+    if (code !== undefined && distrusted.test(code))
+      return {
+        problem: `shows a certificate that is not trusted (${code}): secrets.vault.caFile names its authority`,
+        again: false,
+        afterMs: 0,
+      };
+    if (name === 'TimeoutError')
+      return {
+        problem: `did not answer within ${isCut ? `${patienceMs} ms, which is secrets.vault.patience` : `${timeoutMs} ms`}`,
+        again: true,
+        afterMs: 0,
+        isCut,
+      };
+    return { problem: `cannot be reached (${code ?? name})`, again: true, afterMs: 0 };
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -97,6 +97,7 @@ const exactPython = /(?:===?|@)\s*\d[\w.!+-]*$/;
 const commit = /[#@][0-9a-f]{40}$/i;
 
 /** @returns what is not pinned and how it can be, in words; undefined when everything is, or when nothing is downloaded. */
+// oxlint-disable-next-line complexity -- a table: one case for each program
 export function unpinnedOf(command: string, args: readonly string[]): string | undefined {
   const name = nameOf(command);
   const inner = name === 'cmd' && /^\/[ck]$/i.test(args[0] ?? '') ? args.slice(1) : withoutWrapper(name, args);

@@ -8,6 +8,7 @@ const naming: ReadonlySet<string> = new Set(['uri', 'ref']);
 /** Members of a request that belong to the protocol. */
 const ofProtocol: ReadonlySet<string> = new Set(['name', 'taskId', 'cursor', 'requestState', 'task', 'level']);
 
+type SizeCheck = Extract<Guardrail['check'], { readonly kind: 'size' }>;
 type BuiltIn = Guardrail & { readonly check: Exclude<Guardrail['check'], { readonly kind: 'outside' }> };
 
 /** @param isResult whether the payload is the result of a method; any other message has no parts that are treated differently. */
@@ -17,16 +18,8 @@ export function builtInVerdict(
   payload: JsonObject,
   isResult: boolean,
 ): Verdict {
-  if (check.kind === 'size') {
-    const { arguments: ofArguments = Infinity, result = Infinity, text = Infinity } = check.most;
-    const isFound =
-      (stage === 'requests' &&
-        ofArguments < Infinity &&
-        lengthOf(phase === 'request' ? (payload['arguments'] ?? {}) : payload) > ofArguments) ||
-      (isResult && result < Infinity && lengthOf(payload) > result) ||
-      (text < Infinity && hasLonger(payload, text));
-    return isFound ? found(action, label) : { kind: 'allow' };
-  }
+  if (check.kind === 'size')
+    return isTooLarge(check.most, { stage, phase }, payload, isResult) ? found(action, label) : { kind: 'allow' };
   const redaction = redactionBy(check);
   if (stage !== 'requests' || phase === 'response') {
     const changed = isResult ? redaction.result(payload) : redaction.said(payload);
@@ -45,6 +38,21 @@ export function builtInVerdict(
   return changed.some(([name]) => naming.has(name))
     ? { kind: 'deny' }
     : { kind: 'change', payload: { ...payload, ...Object.fromEntries(changed) } };
+}
+
+function isTooLarge(
+  { arguments: ofArguments = Infinity, result = Infinity, text = Infinity }: SizeCheck['most'],
+  { stage, phase }: Pick<ScreenedMessage, 'stage' | 'phase'>,
+  payload: JsonObject,
+  isResult: boolean,
+): boolean {
+  return (
+    (stage === 'requests' &&
+      ofArguments < Infinity &&
+      lengthOf(phase === 'request' ? (payload['arguments'] ?? {}) : payload) > ofArguments) ||
+    (isResult && result < Infinity && lengthOf(payload) > result) ||
+    (text < Infinity && hasLonger(payload, text))
+  );
 }
 
 function found(action: Guardrail['action'], label: string): Verdict {
