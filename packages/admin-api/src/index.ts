@@ -5,6 +5,7 @@ export type { ConnectionRevoked, Connections, ConnectionSeen } from './connectio
 export { vaultReport, type Vault, type VaultRotated } from './operators.ts';
 export * from './policy.ts';
 export * from './problem.ts';
+export type { EntryChanged, ServerEntry } from './server-entries.ts';
 export * from './state.ts';
 export * from './traffic.ts';
 export * from './trust.ts';

@@ -20,6 +20,7 @@ import {
 import { connectQuery, connectWays } from './connect.ts';
 import { connectionRevoked, connections } from './connections.ts';
 import { operatorOperations } from './operators.ts';
+import { entryOperations } from './server-entries.ts';
 import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
 import { callPage, calls, failures, payloads, replay, stateTopics, watchFilter } from './traffic.ts';
@@ -126,6 +127,7 @@ export const operations = {
     summary: 'Ends the pause of a server.',
     answer: paused,
   },
+  ...entryOperations,
   catalogue: {
     method: 'get',
     path: '/catalogue',

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { isOfThisMachine } from './loopback.ts';
 
 const mode = z.enum(['auto', 'off', 'read', 'full']);
+const edit = z.enum(['no', 'addresses', 'programs']);
 
 export const consoleSchema = z
   .union([
@@ -15,9 +16,14 @@ export const consoleSchema = z
         .describe(
           'Whether an operator may see arguments and results of watched calls, without text that looks secret. The log names the operator and the duration.',
         ),
+      edit: edit
+        .default('no')
+        .describe(
+          'Which servers an administrator may add, change and remove in the console, which writes the configuration file: none, those at addresses, or programs too. With `programs`, administrators of the console start programs on this machine as the user of the gateway.',
+        ),
     }),
   ])
-  .transform((given) => (typeof given === 'string' ? { mode: given, payloads: false } : given))
+  .transform((given) => (typeof given === 'string' ? { mode: given, payloads: false, edit: 'no' as const } : given))
   .prefault('auto');
 
 /** What is served: everything, what changes nothing, or nothing. */

@@ -13,6 +13,7 @@ export const adminActs = [
   'blocks.list',
   'blocks.change',
   'usage',
+  'servers.change',
   'connections.list',
   'connections.change',
   'vault.status',

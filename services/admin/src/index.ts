@@ -5,5 +5,6 @@ export { openAdmin } from './open-admin.ts';
 export type { OpenedAdmin } from './open-admin.ts';
 export { readTime } from './record-times.ts';
 export { recoveryProof } from './recovery.ts';
+export type { PlannedEdit, ServerEditor } from './server-editor.ts';
 export { adviceFor } from './server-advice.ts';
 export type { ProcessStatus } from './status.ts';

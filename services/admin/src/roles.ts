@@ -34,6 +34,7 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'blocks.list': ['operator', 'auditor', 'admin'],
   'blocks.change': ['operator', 'admin'],
   usage: ['auditor', 'admin'],
+  'servers.change': ['admin'],
   'connections.list': ['operator', 'auditor', 'admin'],
   'connections.change': ['operator', 'admin'],
   'vault.status': ['operator', 'auditor', 'admin'],

@@ -1,5 +1,5 @@
 /** The gateway that a command starts in its process. The entry of the program gives it to the commands, since it knows all parts of a process. */
-import type { Reloaded } from '@omnibus/admin';
+import type { Reloaded, ServerEditor } from '@omnibus/admin';
 import type { ConfigHistory } from '@omnibus/admin/history';
 import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
@@ -22,6 +22,8 @@ export interface GatewayOptions {
   readonly sealingKeys?: SealingKeys | undefined;
   /** Reads the configuration again and applies it. If undefined, the process follows no configuration. @returns what is wrong with it. */
   readonly reload?: () => Promise<Reloaded>;
+  /** Changes servers in the configuration file. If undefined, nobody changes them in the console. */
+  readonly editor?: ServerEditor;
   /** Shows the one user of this machine the page of a sign-in, or prints its address. @returns whether a browser was opened. */
   readonly showPage?: (server: ServerName, address: string) => boolean;
   /** Versions of the configuration and whether they were applied. If undefined, no operator sees them. */

@@ -13,6 +13,7 @@ import { callFeature } from './call-handlers.ts';
 import { connectionHandlers } from './connection-handlers.ts';
 import { DefinitionsOfAll } from './definition-board.ts';
 import { definitionQuestions } from './definition-desk.ts';
+import { entryHandlers } from './entry-handlers.ts';
 import { meteringHandlers } from './metering-handlers.ts';
 import { operatorHandlers } from './operator-handlers.ts';
 import type { ApiOptions } from './options.ts';
@@ -70,6 +71,7 @@ export function openAdminApi(options: ApiOptions): Api {
     ...connectionHandlers(options),
     ...meteringHandlers({ ...options, hasServer: (name) => enabledServers(options.config()).has(name) }),
     ...operatorHandlers(options),
+    ...entryHandlers(options),
     ...vaultHandlers({ ...options, assembly: () => all.assembly }),
     ...trustHandlers({
       ...options,

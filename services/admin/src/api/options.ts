@@ -14,6 +14,7 @@ import type { AdminAccess } from '../access.ts';
 import type { ActDetails } from '../act-records.ts';
 import type { RuleCompiler } from '../policy/decisions.ts';
 import type { Recovery } from '../recovery.ts';
+import type { ServerEditor } from '../server-editor.ts';
 import type { ProcessStatus } from '../status.ts';
 import type { ConfigHistory } from './config-history.ts';
 import type { TapDesk } from './tap-desk.ts';
@@ -45,6 +46,8 @@ export interface ApiOptions {
   readonly history: ConfigHistory;
   readonly rules: RuleCompiler;
   readonly reload: () => Promise<Reloaded>;
+  /** Undefined in a process that follows no configuration file. */
+  readonly editor: ServerEditor | undefined;
   readonly access: AdminAccess;
   /** Undefined in a process without a sealing key. */
   readonly recovery: Recovery | undefined;

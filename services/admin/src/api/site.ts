@@ -71,6 +71,8 @@ const acts: Readonly<Record<OperationName, AdminAct>> = {
   pause: 'blocks.change',
   resume: 'blocks.change',
   end: 'sessions.end',
+  entry: 'servers.change',
+  changeEntry: 'servers.change',
   connections: 'connections.list',
   revoke: 'connections.change',
   approvals: 'approvals.list',
@@ -285,6 +287,7 @@ export function rightsOf(config: Config, roles: readonly AdminRole[], who: strin
     mayPayloads: mode === 'full' && mayAct && config.console.payloads,
     mayPolicy: mayDo('policy', roles),
     mayAudit: mayDo('audit', roles),
+    mayEdit: mode === 'full' && mayDo('servers.change', roles) && config.bus === 'memory' ? config.console.edit : 'no',
     isAudited: config.audit !== undefined,
   };
 }

@@ -11,6 +11,7 @@ import { banner, isConnecting, laterLines } from '../serving/banner.ts';
 import { exposureProblem, exposureWarning } from '../findings/exposure.ts';
 import { makeFirstKey } from '../serving/first-key.ts';
 import { FollowedConfig, logFindings } from '../serving/followed-config.ts';
+import { serverEditor } from '../serving/server-editor.ts';
 import { sharingWarning } from '../findings/sharing.ts';
 import type { Gateway, Starting } from '../gateway.ts';
 import { notice } from '../output/outcome.ts';
@@ -71,19 +72,16 @@ export async function serve(options: ServeOptions): Promise<void> {
     log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
   const history = new ConfigHistory(file, settings, overridesIn(options));
   const running: Running = {};
-  stopOnSignal({
-    limitMs: config.timeouts.leave + config.timeouts.drain + stopSlackMs,
-    onForced: (reason) => log.error({ reason }, 'stopped by force'),
-    async stop(signal) {
-      log.info({ signal }, 'stopping');
-      await running.watcher?.close();
-      await followed.close();
-      // A gateway that still waits for its bus has nothing to finish.
-      await running.gateway?.stop();
-      log.info('stopped');
-    },
+  stopWhenAsked(config, running, followed, log);
+  const gateway = await started(options, {
+    config,
+    baseFolder,
+    log,
+    sealingKeys,
+    history,
+    editor: serverEditor({ file, client: settings.client, consent: options.consent }),
+    running,
   });
-  const gateway = await started(options, { config, baseFolder, log, sealingKeys, history, running });
   const watcher = await FollowedConfig.open({
     file,
     secrets: followed,
@@ -109,6 +107,21 @@ async function askFirst(options: Starting): Promise<void> {
 interface Running {
   gateway?: Gateway;
   watcher?: FollowedConfig;
+}
+
+function stopWhenAsked({ timeouts }: Config, running: Running, followed: FollowedSecrets, log: Logger): void {
+  stopOnSignal({
+    limitMs: timeouts.leave + timeouts.drain + stopSlackMs,
+    onForced: (reason) => log.error({ reason }, 'stopped by force'),
+    async stop(signal) {
+      log.info({ signal }, 'stopping');
+      await running.watcher?.close();
+      await followed.close();
+      // A gateway that still waits for its bus has nothing to finish.
+      await running.gateway?.stop();
+      log.info('stopped');
+    },
+  });
 }
 
 /** Whether clients connect to this process. */
@@ -148,7 +161,10 @@ async function started(
   {
     running,
     ...needs
-  }: Pick<Parameters<ServeOptions['start']>[0], 'config' | 'baseFolder' | 'log' | 'sealingKeys' | 'history'> & {
+  }: Pick<
+    Parameters<ServeOptions['start']>[0],
+    'config' | 'baseFolder' | 'log' | 'sealingKeys' | 'history' | 'editor'
+  > & {
     readonly running: Running;
   },
 ): Promise<Gateway> {

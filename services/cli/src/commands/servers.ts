@@ -111,7 +111,7 @@ export async function write({ file, before, after, about, first, last }: Change,
   }
   if (lines.length > 0) {
     if (options.json !== true) notice([file, ...lines.map((line) => `  ${line}`)].join('\n'));
-    const changes = namesOf(file, before, after);
+    const changes = changesOfNames(file, before, after);
     if (changes !== undefined) notice(`  ${changes}`);
     if (options.yes !== true && isInteractive(options) && !(await confirm('Write this?', true)))
       throw new CommandProblem('interrupted', `${file} was not changed`);
@@ -130,7 +130,7 @@ export async function write({ file, before, after, about, first, last }: Change,
 }
 
 /** What becomes of the names of tools that clients know already; undefined where they stay. */
-function namesOf(file: string, before: string, after: string): string | undefined {
+export function changesOfNames(file: string, before: string, after: string): string | undefined {
   const [old, now] = [before, after].map((text) =>
     loadConfig({ file, text, env: process.env, readFile: () => '' }),
   ) as [LoadResult, LoadResult];

@@ -1,15 +1,15 @@
-/** A view whose code is loaded when it is opened. */
+/** A view, or a part of one, whose code is loaded when it is opened. */
 import { signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import { Problem } from './basics.tsx';
 
-export function later(load: () => Promise<ComponentType>): ComponentType {
-  const loaded = signal<ComponentType | undefined>(undefined);
+export function later<Props extends object = object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+  const loaded = signal<ComponentType<Props> | undefined>(undefined);
   const failed = signal(false);
   let isAsked = false;
-  return function Later() {
+  return function Later(props: Props) {
     const View = loaded.value;
-    if (View !== undefined) return <View />;
+    if (View !== undefined) return <View {...props} />;
     if (!isAsked) {
       isAsked = true;
       load().then(

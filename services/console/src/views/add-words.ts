@@ -14,10 +14,16 @@ export function addCommand({ name, what }: NewServer): string {
     : `omnibus add ${shellWord(name)} -- ${shellWords(what).map(shellWord).join(' ')}`;
 }
 
-/** The lines for the configuration, as YAML. A JSON text is one, too. */
-export function addLines({ name, what }: NewServer): string {
+/** The options of the server, as YAML. A JSON text is one, too. */
+export function entryLines({ what }: Pick<NewServer, 'what'>): string {
   const [command = '', ...args] = shellWords(what);
   const entry = isServerAddress(what) ? { url: what.trim() } : { command, ...(args.length === 0 ? {} : { args }) };
-  const options = Object.entries(entry).map(([option, value]) => `    ${option}: ${JSON.stringify(value)}\n`);
-  return `mcpServers:\n  ${name}:\n${options.join('')}`;
+  return Object.entries(entry)
+    .map(([option, value]) => `${option}: ${JSON.stringify(value)}\n`)
+    .join('');
+}
+
+/** The lines for the configuration. */
+export function addLines(server: NewServer): string {
+  return `mcpServers:\n  ${server.name}:\n${entryLines(server).replaceAll(/^(?=.)/gm, '    ')}`;
 }

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { post, problemWords } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { LogWatch } from '../api/logs.ts';
-import { Ago, Command, Confirm, Empty, Fact, Shown } from '../parts/basics.tsx';
+import { Ago, Confirm, Empty, Fact, Shown } from '../parts/basics.tsx';
 import { useBrought } from '../parts/brought.ts';
 import { Missing } from '../parts/missing.tsx';
 import { OperatorButton } from '../parts/operator-button.tsx';
@@ -14,6 +14,7 @@ import { ServerState } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
 import { hrefOf } from '../route.ts';
 import { clock, count } from '../words.ts';
+import { ChangeServer } from './change-server.tsx';
 
 /** One server: what is wrong with it, what can be done, the processes connected to it, and its lines. */
 export function OneServer({ name }: { readonly name: string }) {
@@ -30,14 +31,7 @@ export function OneServer({ name }: { readonly name: string }) {
             <Why {...value} />
             <Acts server={value.server} ask={setAsking} say={setDone} />
             <p role="status">{done}</p>
-            <details>
-              <summary>Change or remove it</summary>
-              <p>
-                Its options stand below <code>mcpServers.{name}</code> in the configuration, which the gateway follows:{' '}
-                <a href={hrefOf('configuration', undefined, { q: `mcpServers.${name}.` })}>what is in force</a>. This
-                takes it out, after a question: <Command text={`omnibus remove ${name}`} />
-              </p>
-            </details>
+            <ChangeServer name={name} done={setDone} />
             <Rates server={name} />
             <Places {...value} />
             <Lines server={name} />

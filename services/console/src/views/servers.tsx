@@ -17,10 +17,12 @@ export function Servers() {
   const servers = useLive<Answer>('servers');
   const { item, query } = place.value;
   const [isAdding, setAdding] = useState(false);
+  const [done, setDone] = useState<string>();
   const wanted = (query.get('q') ?? '').toLowerCase();
   return (
     <>
       <Heading aside={servers.value !== undefined && <span>{tally(servers.value.servers)}</span>}>Servers</Heading>
+      <p role="status">{done}</p>
       <Shown live={servers}>
         {({ servers: all, missing }) => (
           <>
@@ -55,7 +57,14 @@ export function Servers() {
         )}
       </Shown>
       {item !== undefined && <OneServer key={item} name={item} />}
-      {isAdding && <AddServer close={() => setAdding(false)} />}
+      {isAdding && (
+        <AddServer
+          close={(said) => {
+            setAdding(false);
+            setDone(said);
+          }}
+        />
+      )}
     </>
   );
 }

@@ -22,7 +22,7 @@ export const admin: Part<OpenedAdmin> = {
   async start(host) {
     const { openAdmin } = await import('@omnibus/admin');
     const { self, wheel, metrics, faults, notReady } = host;
-    const { baseFolder, sealingKeys, reload, history } = host.options;
+    const { baseFolder, sealingKeys, reload, history, editor } = host.options;
     const opened = await openAdmin({
       config: () => host.config,
       authenticator: () => host.find(callers),
@@ -33,6 +33,7 @@ export const admin: Part<OpenedAdmin> = {
       baseFolder,
       sealingKeys,
       reload,
+      editor,
       edgeBus: () => (host.has('edge') ? host.find(connectedBus) : undefined),
       userId: (issuer, subject) => {
         const own = host.find(ownAuthorization);

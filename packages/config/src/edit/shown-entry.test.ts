@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest';
+import { editedEntry, hideSecrets, secretsIn, shownEntry } from './shown-entry.ts';
+
+const entry = {
+  url: 'https://ann:hunter22@host.example/mcp?api_key=abcd1234',
+  headers: { Authorization: 'Bearer verysecret', 'X-From': '${FROM}' },
+};
+const program = {
+  command: 'npx',
+  args: ['-y', 'pkg', '--token', 'tok_1234567890', '--verbose'],
+  env: { A: 'private value' },
+};
+const given = { mcpServers: { a: entry, b: program } };
+const secrets = secretsIn(given);
+
+it('an entry is shown without the secrets that stand in it, and references stay', () => {
+  const shown = `${shownEntry(entry, secrets)}${shownEntry(program, secrets)}`;
+  for (const secret of ['hunter22', 'abcd1234', 'verysecret', 'tok_1234567890', 'private value'])
+    expect(shown).not.toContain(secret);
+  expect(shown).toContain('X-From: ${FROM}');
+  expect(shown).toContain('--verbose');
+});
+
+it('an entry that is edited keeps what stays hidden', () => {
+  const text = shownEntry(entry, secrets).replace('X-From: ${FROM}', 'X-From: me');
+  expect(editedEntry(text, entry, secrets)).toEqual({
+    ...entry,
+    headers: { Authorization: 'Bearer verysecret', 'X-From': 'me' },
+  });
+  expect(editedEntry(shownEntry(program, secrets), program, secrets)).toEqual(program);
+});
+
+it('a hidden value in another place is refused by the name of its option, and so is what is no map', () => {
+  expect(() => editedEntry('headers: { Cookie: ••• }', entry, secrets)).toThrow('headers.Cookie: •••');
+  expect(() => editedEntry('- a', entry, secrets)).toThrow('expected options');
+  expect(() => editedEntry('a: [', entry, secrets)).toThrow('the options are no YAML');
+  expect(() => editedEntry('', undefined, secrets)).toThrow('expected options');
+});
+
+it('what only looks like an address hides nothing, and a secret is hidden however its line is written', () => {
+  expect(secretsIn({ roles: ['key:root', 'group:ops'], listen: 'localhost:1' })).toEqual(new Set());
+  const quoted = {
+    mcpServers: { a: { url: 'https://a.example', headers: { Authorization: 'Bearer a"verylongsecret' } } },
+  };
+  const hidden = secretsIn(quoted);
+  expect(hideSecrets(JSON.stringify(quoted), hidden)).not.toContain('verylongsecret');
+  expect(hideSecrets('Authorization: Bearer\n  a"verylongsecret', hidden)).toBe('Authorization: Bearer\n  •••');
+});
+
+it('of two secrets the longer is hidden whole', () => {
+  expect(hideSecrets('a longsecret and long', new Set(['long', 'longsecret']))).toBe('a ••• and •••');
+});

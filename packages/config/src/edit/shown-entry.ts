@@ -1,0 +1,88 @@
+/** An entry of a configuration as a person edits it in a page: YAML in which secrets are hidden, and keep their value where they stay hidden. */
+import { parse, stringify } from 'yaml';
+import { isSecretOption } from '../secret-options.ts';
+import { secretArguments, secretsOfUrl } from '../secret-words.ts';
+import { isMap } from '../values.ts';
+
+/** Stands in place of a secret. */
+const hiddenSecret = '•••';
+/** A shorter text is no secret, and would be hidden in other words too. */
+const leastCharacters = 4;
+/** A shorter word of a secret, such as `Bearer`, tells nothing of it. */
+const leastOfWord = 8;
+
+/** The secrets that stand in a configuration as text; references such as `${TOKEN}` are none. @param given as it was written. */
+export function secretsIn(given: unknown, path: readonly (string | number)[] = []): ReadonlySet<string> {
+  if (typeof given === 'string')
+    return new Set(
+      isSecretOption(path) ? formsOf(given) : URL.canParse(given) ? secretsOfUrl(given).flatMap(formsOf) : [],
+    );
+  const words = Array.isArray(given) ? secretArguments(given.map(String)) : [];
+  const members = Array.isArray(given) ? given.entries() : isMap(given) ? Object.entries(given) : [];
+  return new Set([
+    ...words.flatMap(formsOf),
+    ...[...members].flatMap(([name, member]) => [...secretsIn(member, [...path, name])]),
+  ]);
+}
+
+/** A secret as it may stand in a line of a file: whole, with the escapes of JSON, and by its words, between which YAML may break the line. */
+function formsOf(secret: string): readonly string[] {
+  if (secret.includes('${') || secret.length < leastCharacters) return [];
+  const words = secret.split(/\s+/).filter((word) => word.length >= leastOfWord);
+  return [secret, JSON.stringify(secret).slice(1, -1), ...words];
+}
+
+export function hideSecrets(text: string, secrets: ReadonlySet<string>): string {
+  // The longest first: one secret may be a part of another.
+  return [...secrets]
+    .toSorted((one, other) => other.length - one.length)
+    .reduce((left, secret) => left.replaceAll(secret, hiddenSecret), text);
+}
+
+/** The options of an entry as YAML. */
+export function shownEntry(entry: object, secrets: ReadonlySet<string>): string {
+  return hideSecrets(stringify(entry, { lineWidth: 0 }), secrets);
+}
+
+/**
+ * Reads an entry that a person has edited.
+ * @param before the entry in the file, whose values stand for those that are hidden.
+ * @throws {Error} in words, if it is no map of options, or a hidden value has no counterpart.
+ */
+export function editedEntry(text: string, before: unknown, secrets: ReadonlySet<string>): object {
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch (error) {
+    throw new Error(`the options are no YAML: ${(error as Error).message.split('\n')[0]}`, { cause: error });
+  }
+  if (!isMap(value)) throw new Error('expected options, one on each line, such as "url: https://HOST/mcp"');
+  return restored(value, before, secrets, []) as object;
+}
+
+function restored(
+  value: unknown,
+  before: unknown,
+  secrets: ReadonlySet<string>,
+  path: readonly (string | number)[],
+): unknown {
+  if (typeof value === 'string') {
+    if (!value.includes(hiddenSecret)) return value;
+    if (typeof before === 'string' && hideSecrets(before, secrets) === value) return before;
+    throw new Error(
+      `${path.join('.')}: ${hiddenSecret} stands for a secret that this option did not have; write it as \${NAME}, and set the variable`,
+    );
+  }
+  if (Array.isArray(value))
+    return value.map((item, at) =>
+      restored(item, Array.isArray(before) ? before[at] : undefined, secrets, [...path, at]),
+    );
+  return isMap(value)
+    ? Object.fromEntries(
+        Object.entries(value).map(([name, member]) => [
+          name,
+          restored(member, isMap(before) ? before[name] : undefined, secrets, [...path, name]),
+        ]),
+      )
+    : value;
+}

