@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject, JsonRpcRequest } from '@omnibus/protocol';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
@@ -21,7 +21,7 @@ function paging(loops: boolean) {
   };
 }
 
-describe.each(shapes)('the catalogue, %s', (shape) => {
+describe.each(shapesOfLane)('the catalogue, %s', (shape) => {
   let a: Upstream;
   let b: Upstream;
   let paged: Upstream;

@@ -1,13 +1,13 @@
 /** Servers that accept connections but do not work properly. */
 import { describe, expect, it } from 'vitest';
-import { shapes, startGateway } from '../support/gateway.ts';
+import { shapesOfLane, startGateway } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 import { turnable, turningUntil } from '../support/turned-clock.ts';
 
-describe.each(shapes)('a server that is not well, %s', (shape) => {
+describe.each(shapesOfLane)('a server that is not well, %s', (shape) => {
   it('is taken out of use when five requests in a row and a ping fail, and calls are refused without reaching it, while its lists stay', async () => {
     await using upstream = await Upstream.start({
       onCall: (call) => call.drop(),

@@ -13,7 +13,8 @@ import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprot
 import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { freePorts } from '@omnibus/bus/testing';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath, omnibusProgram, root, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 
@@ -119,10 +120,11 @@ it('the proxy of a network is used by `omnibus stdio --connect` where Node is to
 });
 
 it("HTTP+SSE on both sides: the SDK's client on /sse, the reference server in its sse mode behind it", async () => {
-  await using upstream = startProcess(bin('mcp-server-everything'), ['sse'], { PORT: '7415' });
+  const [port] = await freePorts(1);
+  await using upstream = startProcess(bin('mcp-server-everything'), ['sse'], { PORT: String(port) });
   await upstream.line(/running on port/i);
   await using gateway = await startGateway('embedded', {
-    mcpServers: { everything: { url: 'http://127.0.0.1:7415/sse' } },
+    mcpServers: { everything: { url: `http://127.0.0.1:${port}/sse` } },
   });
   using waiting = await RawClient.open(gateway.url);
   await waiting.untilTools((names) => names.includes('echo'));
@@ -134,7 +136,7 @@ it("HTTP+SSE on both sides: the SDK's client on /sse, the reference server in it
   await client.close();
 });
 
-describe.each(shapes)('through one endpoint to four servers, %s', (shape) => {
+describe.each(shapesOfLane)('through one endpoint to four servers, %s', (shape) => {
   let gateway: GatewayUnderTest;
   let folder: string;
   let toolCount: number;
@@ -142,14 +144,14 @@ describe.each(shapes)('through one endpoint to four servers, %s', (shape) => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'omnibus-files-'));
     await writeFile(join(folder, 'hello.txt'), 'hello from a file');
-    const port = shape === 'embedded' ? '7411' : '7412';
+    const [port] = await freePorts(1);
     gateway = await startGateway(shape, {
       mcpServers: {
         everything: { command: bin('mcp-server-everything') },
         'everything-http': {
           command: bin('mcp-server-everything'),
           args: ['streamableHttp'],
-          env: { PORT: port },
+          env: { PORT: String(port) },
           url: `http://127.0.0.1:${port}/mcp`,
         },
         files: { command: bin('mcp-server-filesystem'), args: [folder] },

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { natsUsers } from '@omnibus/bus';
-import { startNatsServer } from '@omnibus/bus/testing';
+import { freePorts, startNatsServer } from '@omnibus/bus/testing';
 import { version } from '@omnibus/protocol';
 import { startGateway } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
@@ -268,6 +268,7 @@ it('health, readiness and metrics are served on the admin port', async () => {
 });
 
 it('the quickstart serves its four servers and stops cleanly on Ctrl-C', async () => {
+  const [port] = await freePorts(1);
   await using running = startProcess(
     'node',
     [
@@ -280,7 +281,7 @@ it('the quickstart serves its four servers and stops cleanly on Ctrl-C', async (
       '--admin',
       '127.0.0.1:0',
     ],
-    { EVERYTHING_PORT: '7413', npm_config_loglevel: 'silent' },
+    { EVERYTHING_PORT: String(port), npm_config_loglevel: 'silent' },
   );
   await running.line(/servers {3}4 of 4 up/);
   for (const pattern of [

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath, omnibusProgram } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
@@ -25,7 +25,7 @@ const clients: readonly [string, Partial<ClientOptions>][] = [
   ['2026-07-28', { versionNegotiation: { mode: 'auto' } }],
 ];
 
-describe.each(shapes)('official implementations of both eras, %s', (shape) => {
+describe.each(shapesOfLane)('official implementations of both eras, %s', (shape) => {
   let gateway: GatewayUnderTest;
 
   beforeAll(async () => {

@@ -14,11 +14,11 @@ import {
 import { createRequire } from 'node:module';
 import { Heard } from '@omnibus/bus/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 
 const program = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js');
 
-describe.each(shapes)('everything of the reference server, %s', (shape) => {
+describe.each(shapesOfLane)('everything of the reference server, %s', (shape) => {
   let gateway: GatewayUnderTest;
   let client: Client;
   const toured = new Set<string>();

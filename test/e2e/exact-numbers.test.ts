@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseJson, type JsonObject } from '@omnibus/protocol';
 import { overEvents, overHttp, overStdio, overWebSocket, type Front } from '../support/fronts.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath, startFixture } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 
@@ -96,7 +96,7 @@ const asWritten = (id: string): string => (id.startsWith('"') ? textOf(JSON.pars
 /** The text of a part of a message, with every number as it was written. */
 const textOf = (value: unknown): string => JSON.stringify(value);
 
-describe.each(shapes)('exact numbers, %s', (shape) => {
+describe.each(shapesOfLane)('exact numbers, %s', (shape) => {
   const stack = new AsyncDisposableStack();
   const asks = new Map<string, Ask>();
   let gateway: GatewayUnderTest;

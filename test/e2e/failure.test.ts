@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { shapes, startGateway } from '../support/gateway.ts';
+import { shapesOfLane, startGateway } from '../support/gateway.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -18,7 +18,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe.each(shapes)('a server that fails, %s', (shape) => {
+describe.each(shapesOfLane)('a server that fails, %s', (shape) => {
   it('killed by SIGKILL during a hundred calls: every call is answered, the tools leave the list and come back', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-journal-'));
     const journal = join(folder, 'calls');

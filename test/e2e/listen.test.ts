@@ -3,7 +3,7 @@ import { Heard } from '@omnibus/bus/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { EraServer, type MatrixRevision } from '../matrix/era-server.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 
@@ -22,7 +22,7 @@ function listen(
   return { heard, ended };
 }
 
-describe.each(shapes)('a subscription, %s', (shape) => {
+describe.each(shapesOfLane)('a subscription, %s', (shape) => {
   const servers = new Map<MatrixRevision, EraServer>();
   let gateway: GatewayUnderTest;
 

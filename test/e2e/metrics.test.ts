@@ -1,6 +1,6 @@
 /** The metrics of a gateway, whose number clients cannot increase. */
 import { describe, expect, it } from 'vitest';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -15,7 +15,7 @@ async function allOf(gateway: GatewayUnderTest): Promise<ReadonlyMap<string, num
   return sums;
 }
 
-describe.each(shapes)('metrics, %s', (shape) => {
+describe.each(shapesOfLane)('metrics, %s', (shape) => {
   it('count what happens, by server and by tool', async () => {
     await using upstream = await Upstream.start({
       tools: [tool('echo'), tool('slow')],

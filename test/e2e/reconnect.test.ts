@@ -1,10 +1,10 @@
 /** Subscriptions and settings of a session at a server last longer than the connection to the server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
-describe.each(shapes)('after a server has lost its sessions, %s', (shape) => {
+describe.each(shapesOfLane)('after a server has lost its sessions, %s', (shape) => {
   let upstream: Upstream;
   let gateway: GatewayUnderTest;
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
-describe.each(shapes)('a client that lost its stream, %s', (shape) => {
+describe.each(shapesOfLane)('a client that lost its stream, %s', (shape) => {
   let upstream: Upstream;
   let gateway: GatewayUnderTest;
   let client: RawClient;

@@ -4,7 +4,7 @@ import { Heard } from '@omnibus/bus/testing';
 import type { Principal, StreamFrame } from '@omnibus/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EraServer } from '../matrix/era-server.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest, type Shape } from '../support/gateway.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 import type { RunningProcess } from '../support/processes.ts';
@@ -24,7 +24,7 @@ interface Parts {
 }
 
 /** An older server, a gateway in front of it, and a client without a session. */
-async function open(shape: (typeof shapes)[number]): Promise<Parts> {
+async function open(shape: Shape): Promise<Parts> {
   const server = await EraServer.start('2025-11-25');
   const gateway = await startGateway(shape, { mcpServers: { up: { url: server.url } } });
   await until(gateway, 'form');
@@ -39,7 +39,7 @@ async function close({ server, gateway, client }: Parts): Promise<void> {
 
 const callsOf = (server: EraServer): number => server.seen.filter(({ method }) => method === 'tools/call').length;
 
-describe.each(shapes)('a question in several requests, %s', (shape) => {
+describe.each(shapesOfLane)('a question in several requests, %s', (shape) => {
   let server: EraServer;
   let gateway: GatewayUnderTest;
   let client: ModernClient;

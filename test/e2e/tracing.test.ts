@@ -8,7 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 import { describe, expect, it } from 'vitest';
 import { startCollector, type CollectedSpan } from '../support/collector.ts';
-import { shapes, startGateway } from '../support/gateway.ts';
+import { shapesOfLane, startGateway } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { omnibusProgram } from '../support/processes.ts';
@@ -19,7 +19,7 @@ const traceId = '0af7651916cd43dd8448eb211c80319c';
 const spanId = 'b7ad6b7169203331';
 const traceparent = `00-${traceId}-${spanId}-01`;
 
-describe.each(shapes)('traces, %s', (shape) => {
+describe.each(shapesOfLane)('traces, %s', (shape) => {
   it('a call is one trace from the client to the server, with the names of the conventions', async () => {
     await using collector = await startCollector();
     await using upstream = await Upstream.start({

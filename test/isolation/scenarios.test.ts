@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { EraServer } from '../matrix/era-server.ts';
 import { EventReader } from '../support/event-reader.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { end, fixturePath, root } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
@@ -128,7 +128,7 @@ describe('consent, when the worker that holds the session is replaced', () => {
 });
 
 /** Each test has a server of its own, at the endpoint of that server. */
-describe.each(shapes)('clients kept apart, %s', (shape) => {
+describe.each(shapesOfLane)('clients kept apart, %s', (shape) => {
   const all = new AsyncDisposableStack();
   let stack: AsyncDisposableStack;
   let url: string;

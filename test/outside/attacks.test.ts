@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { KeeperHost } from '../isolation/keeper-hosts.ts';
 import { EventReader } from '../support/event-reader.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -16,7 +16,7 @@ import { RawClient, type Answer } from '../support/raw-client.ts';
 const tasks = { elicitation: { form: {} }, extensions: { 'io.modelcontextprotocol/tasks': {} } };
 const accepted = (marker: string): JsonObject => ({ action: 'accept', content: { answer: marker } });
 
-describe.each(shapes)('%s', (shape) => {
+describe.each(shapesOfLane)('%s', (shape) => {
   let hosts: readonly KeeperHost[];
   let keys: Keys;
   let gateway: GatewayUnderTest;

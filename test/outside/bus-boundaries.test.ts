@@ -1,7 +1,7 @@
 /** Errors that no other code catches are handled at last. */
 import { expect, it } from 'vitest';
 import { fixturePath, omnibusProgram, onPurpose, sealing, startProcess } from '../support/processes.ts';
-import { shapes, startGateway, writeConfig } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, writeConfig } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { RawClient } from '../support/raw-client.ts';
 
@@ -13,7 +13,7 @@ process.on('SIGUSR2', () => {
 });`;
 const environment = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(bugs)}` };
 
-it.each(shapes)(
+it.each(shapesOfLane)(
   'an uncaught rejection and an uncaught exception are logged and counted, and the process goes on, %s',
   async (shape) => {
     await using gateway = await startGateway(shape, { mcpServers: {} }, environment);

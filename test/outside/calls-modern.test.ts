@@ -2,7 +2,7 @@
 import type { JsonObject } from '@omnibus/protocol';
 import { expect, it } from 'vitest';
 import { EraServer } from '../matrix/era-server.ts';
-import { shapes, startGateway } from '../support/gateway.ts';
+import { shapesOfLane, startGateway } from '../support/gateway.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 
@@ -19,33 +19,36 @@ async function needy(client: ModernClient): Promise<{ readonly taskId: string; r
   }
 }
 
-it.each(shapes)("a client cannot answer the question of another client's task with its updates, %s", async (shape) => {
-  await using server = await EraServer.start('2025-11-25');
-  await using gateway = await startGateway(shape, { mcpServers: { up: { url: server.url } } });
-  using probe = await RawClient.open(gateway.url);
-  await probe.untilTools((names) => names.includes('task'));
-  using owner = new ModernClient(gateway.url, capabilities);
-  using attacker = new ModernClient(gateway.url, capabilities);
-  const [mine, others] = [await needy(owner), await needy(attacker)];
-  const worker = /^session-[\w-]+/.exec(mine.key)?.[0] ?? 'session';
-  const guesses = Object.fromEntries(
-    [mine.key, ...Array.from({ length: 20 }, (_, count) => `${worker}.${count}`)].map((key) => [
-      key,
-      { roots: [{ uri: 'file:///of/the/attacker' }] },
-    ]),
-  );
-  const { last } = await attacker.request('tasks/update', { taskId: others.taskId, inputResponses: guesses });
-  expect(last.result?.['resultType']).toBe('complete');
-  await owner.request('tasks/update', {
-    taskId: mine.taskId,
-    inputResponses: { [mine.key]: { roots: [{ uri: 'file:///of/the/owner' }] } },
-  });
-  const [first] = await server.answers.until(1);
-  expect(JSON.stringify(first)).toContain('of/the/owner');
-  await attacker.request('tasks/update', { taskId: others.taskId, inputResponses: { [others.key]: { roots: [] } } });
-  const answers = await server.answers.until(2);
-  expect(JSON.stringify(answers)).not.toContain('of/the/attacker');
-});
+it.each(shapesOfLane)(
+  "a client cannot answer the question of another client's task with its updates, %s",
+  async (shape) => {
+    await using server = await EraServer.start('2025-11-25');
+    await using gateway = await startGateway(shape, { mcpServers: { up: { url: server.url } } });
+    using probe = await RawClient.open(gateway.url);
+    await probe.untilTools((names) => names.includes('task'));
+    using owner = new ModernClient(gateway.url, capabilities);
+    using attacker = new ModernClient(gateway.url, capabilities);
+    const [mine, others] = [await needy(owner), await needy(attacker)];
+    const worker = /^session-[\w-]+/.exec(mine.key)?.[0] ?? 'session';
+    const guesses = Object.fromEntries(
+      [mine.key, ...Array.from({ length: 20 }, (_, count) => `${worker}.${count}`)].map((key) => [
+        key,
+        { roots: [{ uri: 'file:///of/the/attacker' }] },
+      ]),
+    );
+    const { last } = await attacker.request('tasks/update', { taskId: others.taskId, inputResponses: guesses });
+    expect(last.result?.['resultType']).toBe('complete');
+    await owner.request('tasks/update', {
+      taskId: mine.taskId,
+      inputResponses: { [mine.key]: { roots: [{ uri: 'file:///of/the/owner' }] } },
+    });
+    const [first] = await server.answers.until(1);
+    expect(JSON.stringify(first)).toContain('of/the/owner');
+    await attacker.request('tasks/update', { taskId: others.taskId, inputResponses: { [others.key]: { roots: [] } } });
+    const answers = await server.answers.until(2);
+    expect(JSON.stringify(answers)).not.toContain('of/the/attacker');
+  },
+);
 
 it('a client that leaves the questions of its calls unanswered takes no capacity from others', async () => {
   await using server = await EraServer.start('2025-11-25');

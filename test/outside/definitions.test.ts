@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { definitions, definitionsPage, type Definitions, type DefinitionsPage } from '@omnibus/admin-api';
 import { legacyRevisions } from '@omnibus/protocol';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { end, omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -16,7 +16,7 @@ const riskier = {
   inputSchema: { type: 'object', properties: { bcc: { type: 'string' } }, required: ['bcc'] },
 };
 
-describe.each(shapes)('definitions that are pinned: %s', (shape) => {
+describe.each(shapesOfLane)('definitions that are pinned: %s', (shape) => {
   let upstream: Upstream;
   let gateway: GatewayUnderTest;
   let admin: string;

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Authority } from '@omnibus/bus/testing';
 import { startCertificateServer } from '../support/certificate-server.ts';
-import { shapes, startGateway } from '../support/gateway.ts';
+import { shapesOfLane, startGateway } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-client.ts';
 
-it.each(shapes)(
+it.each(shapesOfLane)(
   '%s: a server is called with the certificate of the gateway, and with a new one after the files have changed',
   async (shape) => {
     await using stack = new AsyncDisposableStack();

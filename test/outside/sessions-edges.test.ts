@@ -1,7 +1,7 @@
 /** Streams of clients end with the edge that serves them, whether or not it could report that. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EventReader } from '../support/event-reader.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import type { RunningProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -121,7 +121,7 @@ describe('edges that come and go', () => {
   });
 });
 
-describe.each(shapes)('clients that go away at once, %s', (shape) => {
+describe.each(shapesOfLane)('clients that go away at once, %s', (shape) => {
   it('leave no stream behind: sixty aborted GETs do not prevent the next one', async () => {
     await using upstream = await Upstream.start();
     await using gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });

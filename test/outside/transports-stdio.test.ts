@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { nested } from '../support/hostile.ts';
 import { end, fixturePath } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -52,7 +52,7 @@ async function isAlive(pid: number): Promise<boolean> {
   return stdout.trim() !== '' && !stdout.startsWith('Z');
 }
 
-it.each(shapes)(
+it.each(shapesOfLane)(
   'messages nested thousands deep on stdout end their call or are dropped, and the gateway goes on (%s)',
   async (shape) => {
     await using gateway = await startGateway(shape, { mcpServers: { hostile: hostile() } });

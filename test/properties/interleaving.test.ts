@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
 import { EraClient } from '../matrix/era-client.ts';
 import { EraServer } from '../matrix/era-server.ts';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 
@@ -33,7 +33,7 @@ const action = fc.record({
 });
 type Action = typeof action extends fc.Arbitrary<infer T> ? T : never;
 
-describe.each(shapes)('interleaved, %s', (shape) => {
+describe.each(shapesOfLane)('interleaved, %s', (shape) => {
   let gateway: GatewayUnderTest;
   let servers: readonly EraServer[];
   let count = 0;

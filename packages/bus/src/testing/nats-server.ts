@@ -19,12 +19,21 @@ export function startNatsServer(settings = ''): Promise<NatsServer> {
   return hasDockerEngine() ? startNatsContainer(settings) : startNatsProgram(settings);
 }
 
+/** Whether the program is on the PATH; asked once per process. */
+const isInstalled = (() => {
+  let known: boolean | undefined;
+  return (): boolean => {
+    known ??= spawnSync('nats-server', ['--version']).status === 0;
+    return known;
+  };
+})();
+
 /**
  * Starts the program of the PATH, even if there is a Docker engine.
  * @param settings of its configuration file.
  */
 export async function startNatsProgram(settings = ''): Promise<NatsServer> {
-  if (spawnSync('nats-server', ['--version']).status !== 0)
+  if (!isInstalled())
     throw new Error(
       'the tests need a NATS server: install nats-server (Debian: apt-get install nats-server; macOS: brew install nats-server)',
     );
