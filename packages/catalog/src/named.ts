@@ -3,7 +3,7 @@ import { isModernRevision, servesTasks, type CatalogRecord, type JsonObject } fr
 import { publicNames } from './names.ts';
 import { needsWrapping } from './output-schema.ts';
 import { pageUris } from './pages.ts';
-import { isPrefixed, toolFilter, type EndpointDefinition } from './profile.ts';
+import { isPrefixed, mayBeShort, toolFilter, type EndpointDefinition } from './profile.ts';
 import { isRepeatable, taskSupportOf, type Named } from './tools.ts';
 
 /** By public name, in the endpoint's order. @param records of the endpoint's servers. */
@@ -31,7 +31,9 @@ export function namedTools(
       };
       return pinned === undefined ? complete : { ...complete, pinned };
     });
-  return publicNames(tools, isPrefixed(definition), definition.rename, definition.nameLength);
+  const { listing, rename, nameLength } = definition;
+  const reserved = listing !== undefined && mayBeShort(listing) ? listing.finders.names : undefined;
+  return publicNames(tools, isPrefixed(definition), rename, nameLength, reserved);
 }
 
 /** By public name, in the endpoint's order. @param records of the endpoint's servers. */

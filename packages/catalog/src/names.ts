@@ -32,12 +32,14 @@ export function fitName(name: string, length = maxNameLength): string {
  * @param prefixed whether all names have their server's name before them; otherwise only names that would be equal have.
  * @param renamed names that the operator has configured, by `server/original`.
  * @param length most characters of a name that the operator has not chosen.
+ * @param reserved names of the gateway's own tools: an entry that would have one gets its server's name before it.
  */
 export function publicNames<Entry extends NamedEntry>(
   entries: readonly Entry[],
   prefixed: boolean,
   renamed: ReadonlyMap<string, string>,
   length = maxNameLength,
+  reserved: ReadonlySet<string> = new Set(),
 ): ReadonlyMap<string, Entry> {
   const wanted = (entry: Entry): string =>
     renamed.get(`${entry.server}/${entry.original}`) ??
@@ -47,9 +49,9 @@ export function publicNames<Entry extends NamedEntry>(
   const names = new Map<string, Entry>();
   for (const entry of entries) {
     let name = wanted(entry);
-    if ((claims.get(name) ?? 0) > 1) name = prefixedName(entry, length);
+    if ((claims.get(name) ?? 0) > 1 || reserved.has(name)) name = prefixedName(entry, length);
     // Names can be made to collide; whoever comes later in the endpoint's order gives way until nothing is in the way.
-    for (let turn = 0; names.has(name); turn += 1)
+    for (let turn = 0; names.has(name) || reserved.has(name); turn += 1)
       name = fitName(
         `${prefixedName(entry, length)}_${shortHash(`${entry.server}/${entry.original}${turn === 0 ? '' : `#${turn}`}`)}`,
         length,

@@ -11,6 +11,27 @@ export interface OfferedTools {
   readonly not: readonly string[];
 }
 
+/** How many of the servers' tools a list shows. */
+export interface Listing {
+  readonly mode: 'full' | 'search';
+  /** Globs over `server/tool`: those tools are shown first, and are the only ones of servers with `search`. */
+  readonly show: readonly string[];
+  readonly budget: { readonly tools?: number | undefined; readonly tokens?: number | undefined };
+  readonly finders: Finders;
+}
+
+/** Tools of the gateway by which others are found. */
+export interface Finders {
+  readonly names: ReadonlySet<string>;
+  /** @param runsTasks whether a tool that can be called through them runs as a task (2025-11-25 basic/utilities/tasks). */
+  entries(runsTasks: boolean): readonly JsonObject[];
+}
+
+/** Whether lists with such a definition may show a part only; then no tool of a server has the name of a finder. */
+export function mayBeShort({ mode, budget }: Listing): boolean {
+  return mode === 'search' || budget.tools !== undefined || budget.tokens !== undefined;
+}
+
 export interface EndpointDefinition {
   readonly endpoint: EndpointName;
   /** Servers, in the order in which their entries stand in lists. */
@@ -29,6 +50,8 @@ export interface EndpointDefinition {
   readonly nameLength?: number;
   /** Only callers that are known come in: what is said there is not for all. */
   readonly isForKnown?: boolean;
+  /** How many of the servers' tools its list shows; default: all. */
+  readonly listing?: Listing;
   /** Whether nothing in the configuration restricts by its name what a caller may ask of the only server. */
   readonly isOpen?: boolean;
 }
@@ -88,7 +111,7 @@ export function toolFilter({
 }
 
 /** @param isClosed whether a list that gives nothing gives nothing. */
-function globTest(globs: readonly string[] | undefined, isClosed = false): (text: string) => boolean {
+export function globTest(globs: readonly string[] | undefined, isClosed = false): (text: string) => boolean {
   if (globs === undefined) return () => true;
   const isGiven = globs.filter((glob) => !glob.startsWith('!')).map((glob) => compileGlob(glob));
   const isTaken = globs.filter((glob) => glob.startsWith('!')).map((glob) => compileGlob(glob.slice(1)));

@@ -103,9 +103,9 @@ export class ViewLists {
     return this.#modernTools.page(cursor);
   }
 
-  /** The entries of a list, in the form for clients of revisions before 2026-07-28. */
-  entries(kind: ListKind): readonly Listed[] {
-    const all = this.#less === undefined ? this.#keptEntries(kind, false) : this.#less.of.entries(kind);
+  /** The entries of a list. @param isModern in the form for clients of 2026-07-28. */
+  entries(kind: ListKind, isModern: boolean): readonly Listed[] {
+    const all = this.#less === undefined ? this.#keptEntries(kind, isModern) : this.#less.of.entries(kind, isModern);
     const less = this.#less;
     return less === undefined ? all : all.flatMap((entry) => less.seenAs(kind, entry) ?? []);
   }

@@ -14,6 +14,7 @@ import {
   extensionsOf,
   featuresOf,
   isObject,
+  searchExtension,
   servesTasks,
   unfitWords,
   type CatalogRecord,
@@ -39,8 +40,9 @@ import { withMembers, type KeptPages } from './list-pages.ts';
 import { namedPrompts, namedTools } from './named.ts';
 import { isForPages, pageUris } from './pages.ts';
 import { isPrefixed, ownerByName, type EndpointDefinition } from './profile.ts';
+import { ShortTools } from './short-tools.ts';
 import { isInSight, type Sight } from './sight.ts';
-import type { Named, Route } from './tools.ts';
+import { publicTool, type Named, type Route } from './tools.ts';
 import { parseAlias, ResourceIndex } from './uris.ts';
 import { eachKind, mapLists, underUrisOf, ViewLists } from './view-lists.ts';
 
@@ -51,6 +53,21 @@ export type Capability = 'tools' | 'prompts' | 'resources' | 'resources.subscrib
 export interface ViewProblem {
   readonly server: ServerName;
   readonly problem: string;
+}
+
+/** A tool as a caller finds it. */
+export interface OfferedTool {
+  readonly server: ServerName;
+  /** The server's own name. */
+  readonly original: string;
+  readonly publicName: string;
+  /** As a client of 2026-07-28 is shown it. */
+  readonly entry: JsonObject;
+  readonly isUp: boolean;
+  /** Its definition waits to be approved, or a guardrail denies it. */
+  readonly isHeld: boolean;
+  /** Why it is in no list: clients would refuse the list over it. */
+  readonly unfit: string | undefined;
 }
 
 /** The view that a narrowed one is made from, and what its caller sees. */
@@ -72,7 +89,10 @@ export class View {
   readonly #tools: ReadonlyMap<string, Named>;
   readonly #prompts: ReadonlyMap<string, Named>;
   readonly resources: ResourceIndex;
+  /** All entries that the caller sees. */
   readonly lists: ViewLists;
+  /** The list of tools where it shows a part of them. */
+  readonly #short: ShortTools | undefined;
   /** Members of each list's first page besides its entries. */
   readonly #heads: Record<ListKind, JsonObject>;
   readonly #missing: Record<ListKind, readonly MissingServer[]>;
@@ -109,6 +129,7 @@ export class View {
             : this.mayHave(server, original);
         return isSeen ? underUrisOf(this.resources, kind, entry) : undefined;
       });
+      this.#short = this.#shortTools();
       this.#missing = mapLists(base.#missing, (missing) => missing.filter(({ server }) => servers.includes(server)));
       this.#heads = mapLists(this.#missing, (missing, kind) =>
         listHead(kind, this.#up(), missing, this.#leftOutOf(kind)),
@@ -131,6 +152,7 @@ export class View {
       definition.pageSize,
       (server, problem) => this.#leaveOut(server, problem),
     );
+    this.#short = this.#shortTools();
     for (const { server, unfit = [] } of this.records)
       for (const each of unfit) this.#leaveOut(server, unfitWords(each));
     this.#missing = mapLists(eachKind, (_kind, kind) =>
@@ -222,18 +244,24 @@ export class View {
 
   /** The view for clients that declared these capabilities, with a name for its differences; undefined where they are offered the same as all clients. */
   differing(declared: Declared): { readonly name: string; readonly make: () => View } | undefined {
+    const { listing } = this.definition;
+    const wantsSearch = listing?.mode === 'full' && searchExtension in declared.extensions;
     const offers = this.records.flatMap((record) => differenceFor(record, declared) ?? []);
-    if (offers.length === 0) return undefined;
+    if (offers.length === 0 && !wantsSearch) return undefined;
+    const definition = wantsSearch
+      ? { ...this.definition, listing: { ...listing, mode: 'search' as const } }
+      : this.definition;
     return {
-      name: offers.join('\n'),
+      name: [...offers, ...(wantsSearch ? [searchExtension] : [])].join('\n'),
       make: () =>
-        new View(this.definition, new Map(this.records.map((record) => [record.server, offeredTo(record, declared)]))),
+        new View(definition, new Map(this.records.map((record) => [record.server, offeredTo(record, declared)]))),
     };
   }
 
   /** The `result` of a list request as JSON, or undefined when the cursor is not one of this view (2025-11-25 pagination: -32602). */
   list(kind: ListKind, cursor: string | undefined, reading: readonly MissingServer[] = []): string | undefined {
-    const page = this.lists.page(kind, cursor);
+    const page =
+      kind === 'tools' && this.#short !== undefined ? this.#short.page(cursor) : this.lists.page(kind, cursor);
     return page === undefined || cursor !== undefined ? page : withMembers(page, this.head(kind, reading));
   }
 
@@ -264,7 +292,7 @@ export class View {
 
   /** A digest of each list, the same in every process. */
   get versions(): Readonly<Record<ListKind, string>> {
-    return this.lists.versions;
+    return this.#short === undefined ? this.lists.versions : { ...this.lists.versions, tools: this.#short.version };
   }
 
   /** Entries that could not be shown, for operators; the first hundred. */
@@ -274,7 +302,9 @@ export class View {
 
   /** The page for a client of 2026-07-28, the first without `head`. */
   modernList(kind: ListKind, cursor: string | undefined): string | undefined {
-    return this.lists.modernPage(kind, cursor);
+    return kind === 'tools' && this.#short !== undefined
+      ? this.#short.modernPage(cursor)
+      : this.lists.modernPage(kind, cursor);
   }
 
   /** The server's definition of a tool, by its public name. */
@@ -392,7 +422,11 @@ export class View {
   changesSince(older: View): ChangeKind[] {
     return changeKinds.filter((kind) => {
       const kinds: readonly ListKind[] = kind === 'resources' ? ['resources', 'resourceTemplates'] : [kind];
-      return kinds.some((each) => this.versions[each] !== older.versions[each]) || this.#announced(older, kind);
+      // What a list does not show is found as it is now, so a client need not hear of it.
+      const isQuiet = kind === 'tools' && this.#short !== undefined;
+      return (
+        kinds.some((each) => this.versions[each] !== older.versions[each]) || (!isQuiet && this.#announced(older, kind))
+      );
     });
   }
 
@@ -401,6 +435,24 @@ export class View {
       const before = older.record(record.server);
       return before !== undefined && before.announcements[kind] < record.announcements[kind];
     });
+  }
+
+  /** Whether the list of tools shows a part of them, behind tools by which the others are found. */
+  get isShort(): boolean {
+    return this.#short !== undefined;
+  }
+
+  /** All tools that the caller sees, also those of servers that are down, and those that are held back, of which only the name is known. */
+  everyTool(): readonly OfferedTool[] {
+    return [...this.#tools].map(([publicName, tool]) => {
+      const { server, original, isUp, isHeld = false, unfit } = tool;
+      return { server, original, publicName, entry: publicTool(tool, publicName, true), isUp, isHeld, unfit };
+    });
+  }
+
+  #shortTools(): ShortTools | undefined {
+    const { listing, pageSize } = this.definition;
+    return ShortTools.of(this.lists, listing, pageSize, this.taskServers().length > 0);
   }
 
   /** Tools or prompts of servers that are up, which the caller may see and clients would refuse the list over. */

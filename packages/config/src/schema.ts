@@ -12,6 +12,7 @@ import { credentialsSchema, vaultSchema } from './credentials-schema.ts';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 import { guardrailsSchema } from './guardrails-schema.ts';
 import { limitRules } from './limit-rules.ts';
+import { listingSchema } from './listing-schema.ts';
 import { hostOf } from './loopback.ts';
 import { sandboxSchema } from './sandbox-schema.ts';
 import { secretsSchema } from './secrets-schema.ts';
@@ -273,6 +274,8 @@ const server = z.strictObject({
     ),
 });
 
+const listing = listingSchema(toolGlob);
+
 const profile = z.strictObject({
   description: z.string().optional().describe('A note for the readers of this file.'),
   tenants: tenants.describe(
@@ -293,6 +296,7 @@ const profile = z.strictObject({
       'Fixed values of arguments, keyed by `server/tool`. Such an argument disappears from the schema that clients see, and they cannot change it.',
     ),
   prefix: prefixMode.optional().describe('Overrides the global `prefix` at this endpoint.'),
+  listing: listing.optional().describe('Overrides the global `listing` at this endpoint.'),
 });
 
 const limit = (option: keyof Limits, maximum = Number.MAX_SAFE_INTEGER) =>
@@ -423,6 +427,11 @@ export const shape = z.strictObject({
   prefix: prefixMode
     .default('auto')
     .describe('Whether tools and prompts are named `server__tool`. auto: only at endpoints with more than one server.'),
+  listing: listing
+    .prefault('full')
+    .describe(
+      'Which tools the lists of endpoints show. full: all. search: three tools by which a model finds, reads and calls all others, in about 280 tokens. Or an object with `mode` and more.',
+    ),
   pageSize: count(1_000).describe('Entries on one page of a list.'),
   timeouts: z
     .strictObject({

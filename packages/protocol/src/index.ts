@@ -212,6 +212,7 @@ export {
   modernCodes,
   namedBy,
   readModernContext,
+  searchExtension,
   skillsExtension,
   tasksExtension,
   withoutHopMeta,

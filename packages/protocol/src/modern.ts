@@ -22,6 +22,8 @@ const hopKeys: ReadonlySet<string> = new Set([...modernKeys, 'progressToken']);
 export const tasksExtension = `${prefix}tasks`;
 /** The extension of skills (extension `io.modelcontextprotocol/skills`). */
 export const skillsExtension = `${prefix}skills`;
+/** An extension of the gateway: a client that declares it is shown few tools, by which it finds the others. No server is told of it. */
+export const searchExtension = 'dev.omnibus/search';
 /** The extension of pages that show results (extension `io.modelcontextprotocol/ui`). */
 const pagesExtension = `${prefix}ui`;
 /** Extensions that the gateway knows: servers of 2026-07-28 are told that a client has them, whether or not they declare them too. */

@@ -9,6 +9,7 @@ import type { AccessSource } from './call/access.ts';
 import type { Adapters } from './call/adapters.ts';
 import { noBarrier, type Barrier } from './call/barrier.ts';
 import { Gates, type Gate } from './call/gates.ts';
+import { noOwnTools, type OwnTools } from './call/own-tools.ts';
 import type { ResultGate } from './call/result-gate.ts';
 import type { CallTransformer } from './call/transforms.ts';
 import { Watchers, type CallWatcher } from './call/watchers.ts';
@@ -42,6 +43,8 @@ export interface SessionFeature {
   readonly barrier?: Barrier;
   /** One feature at most has it. */
   readonly access?: AccessSource;
+  /** One feature at most has them. */
+  readonly ownTools?: OwnTools;
   readonly resultGates?: readonly ResultGate[];
   readonly guests?: readonly GuestMaker[];
   /** Calls that wait for people. */
@@ -63,6 +66,7 @@ export class Features {
   readonly barrier: Barrier;
   /** The rules that are on; undefined if every caller may see and do everything. */
   readonly access: { on: AccessSource | undefined } = { on: undefined };
+  readonly ownTools: OwnTools;
   readonly resultGates: readonly ResultGate[];
   readonly guests: readonly GuestMaker[];
   /** The transforms of features that are on. */
@@ -75,6 +79,7 @@ export class Features {
     this.resultGates = all.flatMap(({ resultGates = [] }) => resultGates);
     this.guests = all.flatMap(({ guests = [] }) => guests);
     this.barrier = all.find(({ barrier }) => barrier !== undefined)?.barrier ?? noBarrier;
+    this.ownTools = all.find(({ ownTools }) => ownTools !== undefined)?.ownTools ?? noOwnTools;
     this.choose();
   }
 

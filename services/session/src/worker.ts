@@ -294,6 +294,7 @@ export class SessionWorker {
       transforms: features.transforms,
       watchers: features.watchers,
       barrier: features.barrier,
+      ownTools: features.ownTools,
       resultGates: features.resultGates,
       sessionEnded: (key) => features.sessionEnded(key),
       adapters: this.#watch,
@@ -335,7 +336,7 @@ export class SessionWorker {
 
   #makeViews(): Views {
     const { config, wheel, log } = this.#options;
-    return new Views(new Endpoints(config), {
+    return new Views(new Endpoints(config, this.#features.ownTools.finders), {
       wheel,
       guarded: (record) => this.#features.access.on?.guarded(record) ?? record,
       announce: (place, changesFor) => {
@@ -502,7 +503,7 @@ export class SessionWorker {
     this.#config = config;
     this.#settings.apply(config);
     this.#features.apply(config, { policy, guardrails });
-    this.#views.redefine(new Endpoints(config));
+    this.#views.redefine(new Endpoints(config, this.#features.ownTools.finders));
     for (const { sight, listsChanged, before } of seen)
       if (before !== undefined) listsChanged(sight.view?.changesSince(before) ?? []);
   }

@@ -7,6 +7,7 @@ import type { Gates } from './gates.ts';
 import type { CallTransformer } from './transforms.ts';
 import type { AccessSource } from './access.ts';
 import type { ExchangeHost } from './adapters.ts';
+import type { OwnTools } from './own-tools.ts';
 import type { TimeLimits } from './exchange-request.ts';
 import type { Watchers } from './watchers.ts';
 
@@ -20,6 +21,7 @@ export interface CallHost extends ExchangeHost {
   readonly transforms: { readonly on: readonly CallTransformer[] };
   readonly barrier: Barrier;
   readonly watchers: Watchers;
+  readonly ownTools: OwnTools;
   readonly sealer: Sealer;
   /** What the rules in force permit callers; undefined while there are none. */
   readonly access: { readonly on: AccessSource | undefined };

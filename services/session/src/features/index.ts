@@ -14,6 +14,7 @@ import { audit } from './audit/feature.ts';
 import { openBlocks } from './blocks/feature.ts';
 import { guardrails } from './guardrails/feature.ts';
 import { openLimits } from './limits/feature.ts';
+import { listing } from './listing/feature.ts';
 import { reports } from './reports/feature.ts';
 import { resultSize } from './result-size/feature.ts';
 import { rules } from './rules/feature.ts';
@@ -65,6 +66,7 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
       onceMore,
     }),
     resultSize(config),
+    listing(),
     ...(options.tracing === undefined ? [] : [traces(options.tracing)]),
     ...(options.audit === undefined ? [] : [audit(options.audit, parts)]),
     ...reports(options),

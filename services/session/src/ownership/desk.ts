@@ -155,8 +155,8 @@ function entriesOf(view: View, kind: ListKind, plain: View): Entry[] {
   const common =
     view === plain
       ? undefined
-      : new Set(plain.lists.entries(kind).map(({ server, original }) => `${server}/${original}`));
-  return view.lists.entries(kind).map(({ server, original, publicName, text }) => {
+      : new Set(plain.lists.entries(kind, false).map(({ server, original }) => `${server}/${original}`));
+  return view.lists.entries(kind, false).map(({ server, original, publicName, text }) => {
     const name = publicName ?? (kind === 'resources' ? view.resources.publicUri(server, original) : original);
     const renamed = renamedOf(view, kind, name, `${server}/${original}`);
     return {

@@ -16,6 +16,7 @@ import {
 } from '@omnibus/protocol';
 import { listPage, ownLimitOf } from '../call/routes/list-page.ts';
 import { isUnrouted } from '../call/routes/unrouted.ts';
+import type { Meant } from '../call/own-tools.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import type { OfferRequest } from '../views/offers.ts';
 import type { PostStream } from '../streams/post-stream.ts';
@@ -49,7 +50,12 @@ export class Serving {
   /** Serves a request that is for a server, and not about a task. */
   #serveCarried(request: JsonRpcRequest, stream: PostStream, view: View): void {
     const { id, method, params } = request;
-    const { client, forwarding } = this.#parts;
+    const { client, forwarding, host } = this.#parts;
+    const meant = method === 'tools/call' && view.isShort ? host.ownTools.meant(view, params ?? {}, false) : undefined;
+    if (meant !== undefined) {
+      this.#serveMeant(request, stream, view, meant);
+      return;
+    }
     // A client that has kept a list, and asks for none, may name what is found only now.
     if (
       isUnrouted(method, params ?? {}, view, () => client.linkedResources) &&
@@ -63,6 +69,21 @@ export class Serving {
         refuse: ({ reason, message }) => this.#refuse(stream, request, reason, message),
       });
     else forwarding.forward(stream, id, method as ExchangeMethod, params, view);
+  }
+
+  /** Serves a call of one of the gateway's own tools. */
+  #serveMeant(request: JsonRpcRequest, stream: PostStream, view: View, meant: Meant): void {
+    const { id, method, params = {} } = request;
+    if (meant.kind === 'call') {
+      this.#serveCarried({ ...request, params: meant.params }, stream, view);
+      return;
+    }
+    // The answer has what a list would have, so it waits for the same.
+    if (this.#isHeld(request, stream, { ownMs: ownLimitOf(params) })) return;
+    const { host, client } = this.#parts;
+    const text = JSON.stringify(meant.result());
+    stream.answer(resultText(id, text));
+    host.watchers.listed(client, { id, method, params, trace: stream.trace }, text.length);
   }
 
   /** Serves a request that the gateway answers itself, one about a task, or one with a method that no revision defines. */

@@ -29,11 +29,12 @@ import {
 } from '@omnibus/protocol';
 import type { TaskPermission } from '../call/access.ts';
 import type { Barrier } from '../call/barrier.ts';
+import type { Meant } from '../call/own-tools.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { ownLimitOf } from '../call/routes/list-page.ts';
 import type { OfferRequest } from '../views/offers.ts';
-import { discovery, modernList } from '../dialect/modern/encode.ts';
+import { discovery, modernList, modernResult } from '../dialect/modern/encode.ts';
 import { serverFeatures } from '../dialect/servers.ts';
 import type { Place } from '../views/place.ts';
 import { fetchWithin } from './fetched-results.ts';
@@ -249,6 +250,11 @@ export class StatelessRequests {
   #serveCarried(waiter: PendingReply, view: View): void {
     const { caller, request } = waiter.command;
     const { method, params = {} } = request;
+    const meant = method === 'tools/call' && view.isShort ? this.#host.ownTools.meant(view, params, true) : undefined;
+    if (meant !== undefined) {
+      this.#serveMeant(waiter, view, meant);
+      return;
+    }
     if (
       isUnrouted(method, params, view, () => this.#linkedResources.of(caller)) &&
       this.#receiveLater(waiter, { isNamed: true })
@@ -256,6 +262,22 @@ export class StatelessRequests {
       return;
     if (modernMethods.has(method)) this.#calls.call(waiter, view, method as ExchangeMethod, params);
     else this.#refuseUnknown(waiter, method);
+  }
+
+  /** Serves a call of one of the gateway's own tools. */
+  #serveMeant(waiter: PendingReply, view: View, meant: Meant): void {
+    const { command } = waiter;
+    if (meant.kind === 'call') {
+      // Headers that repeat arguments are those of the own tool, which has none.
+      const inner = { ...command, parameterHeaders: undefined, request: { ...command.request, params: meant.params } };
+      this.#serveCarried({ ...waiter, command: inner }, view);
+      return;
+    }
+    // The answer has what a list would have, so it waits for the same.
+    if (this.#receiveLater(waiter, { ownMs: ownLimitOf(command.request.params) })) return;
+    const text = JSON.stringify(modernResult('tools/call', meant.result()));
+    answer(waiter, `"result":${text}`);
+    this.#host.watchers.listed(requesterOf(waiter), requestedIn(waiter), text.length);
   }
 
   #refuseUnknown(waiter: PendingReply, method: string): void {

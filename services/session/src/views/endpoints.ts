@@ -1,5 +1,5 @@
 /** The endpoints of a configuration, `/mcp` for all servers, `/mcp/<server>` for one and `/mcp/<profile>` for a selection, each as it is for callers of a given tenant. */
-import type { EndpointDefinition, OfferedTools } from '@omnibus/catalog';
+import type { EndpointDefinition, Finders, OfferedTools } from '@omnibus/catalog';
 import { hasEndpoint, serversFor, type Config } from '@omnibus/config';
 import { parseServerName, type EndpointName, type JsonObject, type ServerName } from '@omnibus/protocol';
 import { partsOf, type Place } from './place.ts';
@@ -9,6 +9,7 @@ const maxPlaces = 10_000;
 
 export class Endpoints {
   readonly #config: Config;
+  readonly #finders: Finders;
   /** The place that was asked for first comes first. */
   readonly #known = new Map<Place, EndpointDefinition>();
   /** Definitions by their content, so that tenants that see the same servers share everything that is computed from a definition. */
@@ -17,8 +18,10 @@ export class Endpoints {
   /** The selection of tools of each server that does not show all of them (`includeTools`, `excludeTools`). */
   readonly #offered: ReadonlyMap<ServerName, OfferedTools>;
 
-  constructor(config: Config) {
+  /** @param finders tools of the gateway by which tools are found that a list does not show. */
+  constructor(config: Config, finders: Finders) {
     this.#config = config;
+    this.#finders = finders;
     this.#offered = new Map(
       Object.entries(config.mcpServers).flatMap(([name, { includeTools, excludeTools }]) =>
         includeTools === undefined && excludeTools.length === 0
@@ -68,8 +71,10 @@ export class Endpoints {
   }
 
   #define(endpoint: EndpointName, servers: readonly ServerName[]): EndpointDefinition {
-    const { pageSize, prefix, nameLength, auth, access, profiles } = this.#config;
+    const { pageSize, prefix, nameLength, auth, access, profiles, listing } = this.#config;
+    const profile = Object.hasOwn(profiles, endpoint) ? profiles[endpoint] : undefined;
     const common = {
+      listing: { ...(profile?.listing ?? listing), finders: this.#finders },
       endpoint,
       servers,
       offered: this.#offered,
@@ -77,7 +82,6 @@ export class Endpoints {
       nameLength,
       isForKnown: (auth !== undefined && auth !== 'none') || access !== undefined,
     };
-    const profile = Object.hasOwn(profiles, endpoint) ? profiles[endpoint] : undefined;
     const isOpen = servers.length === 1 && servers.every((server) => this.#isOpen(server));
     if (profile === undefined)
       return {

@@ -10,6 +10,7 @@ import {
   type JsonObject,
 } from '@omnibus/protocol';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../worker-under-test.ts';
+import { noOwnTools } from '../call/own-tools.ts';
 import { Endpoints } from './endpoints.ts';
 import { placeAt } from './place.ts';
 
@@ -176,7 +177,7 @@ it('tenants that see the same servers share what is computed of them', () => {
     readFile: () => '',
   });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  const endpoints = new Endpoints(loaded.config);
+  const endpoints = new Endpoints(loaded.config, noOwnTools.finders);
   const of = (tenant?: string) => endpoints.get(placeAt(rootEndpoint, tenant));
   expect(of('acme')).toBe(of('umbrella'));
   expect(of('stranger')).toBe(of());

@@ -5,7 +5,9 @@ import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
   catalogKey,
   declaredBy,
+  isObject,
   parseCatalogKey,
+  searchExtension,
   type CatalogRecord,
   type ChangeKind,
   type Declared,
@@ -224,7 +226,9 @@ export class Views {
   /** Like `get`, for a single request without a session, whose client is not told of changes. @param capabilities as its client declares them. */
   getAlone(place: Place, capabilities: JsonObject, principal: Principal, sight?: Sight): View | undefined {
     const common = this.get(place, undefined, sight);
-    return (common?.dependsOnCaller ?? false) !== false
+    const { extensions } = capabilities;
+    const wantsSearch = isObject(extensions) && searchExtension in extensions;
+    return wantsSearch || (common?.dependsOnCaller ?? false) !== false
       ? this.get(place, declaredBy(capabilities, false, principal), sight)
       : common;
   }

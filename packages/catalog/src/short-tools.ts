@@ -1,0 +1,79 @@
+/**
+ * Lists of tools that show a part of the servers' tools. In front of them stand tools of the gateway, by which a model finds and calls the others. What such
+ * a list does not show can be called as before.
+ */
+import type { ServerName } from '@omnibus/protocol';
+import { ListPages, type Pages } from './list-pages.ts';
+import { globTest, mayBeShort, type Listing } from './profile.ts';
+import type { Listed, ViewLists } from './view-lists.ts';
+
+/** What a text costs a model, about: tokenizers differ by model, and this is the same for all. */
+export function tokensOf(text: string): number {
+  return Math.ceil(text.length / 4);
+}
+
+export class ShortTools {
+  readonly version: string;
+  readonly #older: Pages;
+  readonly #makeModern: () => Pages;
+  #modern: Pages | undefined;
+
+  private constructor(older: Pages, makeModern: () => Pages) {
+    this.version = older.version;
+    this.#older = older;
+    this.#makeModern = makeModern;
+  }
+
+  /** @returns undefined where the list shows all tools. */
+  static of(
+    lists: ViewLists,
+    listing: Listing | undefined,
+    pageSize: number,
+    runsTasks: boolean,
+  ): ShortTools | undefined {
+    if (listing === undefined || !mayBeShort(listing)) return undefined;
+    const all = lists.entries('tools', false);
+    const chosen = chosenOf(all, listing);
+    if (chosen.length === all.length && listing.mode === 'full') return undefined;
+    const names = new Set(chosen.map(({ publicName }) => publicName));
+    const pages = (isModern: boolean, version?: string): Pages =>
+      new ListPages(
+        'tools',
+        [
+          ...listing.finders.entries(runsTasks && !isModern).map((entry) => JSON.stringify(entry)),
+          ...lists.entries('tools', isModern).flatMap(({ publicName, text }) => (names.has(publicName) ? [text] : [])),
+        ],
+        pageSize,
+        version,
+      );
+    const older = pages(false);
+    return new ShortTools(older, () => pages(true, older.version));
+  }
+
+  page(cursor: string | undefined): string | undefined {
+    return this.#older.page(cursor);
+  }
+
+  /** The page for a client of 2026-07-28. */
+  modernPage(cursor: string | undefined): string | undefined {
+    this.#modern ??= this.#makeModern();
+    return this.#modern.page(cursor);
+  }
+}
+
+/** The entries that fit, in the order of the list. Those that `show` names come before others, and no entry after the first that does not fit is taken. */
+function chosenOf(all: readonly Listed[], { mode, show, budget }: Listing): readonly Listed[] {
+  const isFirst = globTest(show, true);
+  const named = new Set(all.filter(({ server, original }) => isFirst(keyOf(server, original))));
+  const wanted = mode === 'search' ? [...named] : [...named, ...all.filter((entry) => !named.has(entry))];
+  const chosen = new Set<Listed>();
+  let tokens = 0;
+  for (const entry of wanted) {
+    tokens += tokensOf(entry.text);
+    if (chosen.size >= (budget.tools ?? Infinity) || tokens > (budget.tokens ?? Infinity)) break;
+    chosen.add(entry);
+  }
+  return all.filter((entry) => chosen.has(entry));
+}
+
+const keyOf = (server: ServerName, original: string): string => `${server}/${original}`;

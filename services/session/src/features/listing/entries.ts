@@ -1,0 +1,62 @@
+/**
+ * The three tools that a short list begins with, as clients see them. A model pays for them in every conversation, whatever stands behind them, so each word
+ * has to be worth it. Clients that defer tools by themselves are asked to keep these loaded (`anthropic/alwaysLoad`).
+ */
+import type { Finders } from '@omnibus/catalog';
+import type { JsonObject } from '@omnibus/protocol';
+
+export const finderNames = { find: 'find_tools', describe: 'describe_tools', call: 'call_tool' } as const;
+
+const _meta = { 'anthropic/alwaysLoad': true };
+const readOnly = { readOnlyHint: true };
+
+const entries: readonly JsonObject[] = [
+  {
+    name: finderNames.find,
+    description:
+      'Search the tools of this server, which are not listed. Say in words what one step needs. Answers names, parameters (* required) and what each tool does.',
+    inputSchema: {
+      type: 'object',
+      properties: {
+        query: { type: 'string' },
+        limit: { type: 'integer', description: 'default 8, at most 50' },
+        server: { type: 'string', description: 'only of this server' },
+      },
+      required: ['query'],
+    },
+    annotations: readOnly,
+    _meta,
+  },
+  {
+    name: finderNames.describe,
+    description: 'Full definitions of found tools. Read them unless the parameters are plain.',
+    inputSchema: {
+      type: 'object',
+      properties: { names: { type: 'array', items: { type: 'string' } } },
+      required: ['names'],
+    },
+    annotations: readOnly,
+    _meta,
+  },
+  {
+    name: finderNames.call,
+    description: 'Call a found tool. Answers what that tool answers.',
+    inputSchema: {
+      type: 'object',
+      properties: { name: { type: 'string' }, arguments: { type: 'object' } },
+      required: ['name'],
+    },
+    // It can reach any tool, so it promises nothing.
+    annotations: { readOnlyHint: false, destructiveHint: true },
+    _meta,
+  },
+];
+
+const asTasks = entries.map((entry) =>
+  entry['name'] === finderNames.call ? { ...entry, execution: { taskSupport: 'optional' } } : entry,
+);
+
+export const finders: Finders = {
+  names: new Set(Object.values(finderNames)),
+  entries: (runsTasks) => (runsTasks ? asTasks : entries),
+};

@@ -1,0 +1,85 @@
+/**
+ * The search indexes of views. A view is what callers with the same rights see, so a tool that they may not see is in none of their indexes. An index is made at
+ * the first search of its view and used until the view changes.
+ */
+import type { OfferedTool, View } from '@omnibus/catalog';
+import { ToolIndex, type SearchableTool } from '@omnibus/search';
+
+export interface IndexedTools {
+  readonly tools: readonly OfferedTool[];
+  readonly index: ToolIndex;
+}
+
+/** Bound on the bytes of all kept indexes; the one that was used least recently is made again at its next search. */
+const maxBytes = 64 * 1024 * 1024;
+
+interface Kept {
+  readonly view: WeakRef<View>;
+  readonly bytes: number;
+}
+
+export class Indexes {
+  /** An index goes with its view. */
+  #byView = new WeakMap<View, IndexedTools>();
+  /** What is kept, the least recently used first. */
+  readonly #kept = new Map<IndexedTools, Kept>();
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  constructor(most = maxBytes) {
+    this.#maxBytes = most;
+  }
+
+  /** Of all kept indexes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  of(view: View): IndexedTools {
+    const indexed = this.#byView.get(view) ?? indexOf(view);
+    const { bytes } = indexed.index;
+    const isKept = this.#kept.delete(indexed);
+    this.#kept.set(indexed, { view: new WeakRef(view), bytes });
+    if (isKept) return indexed;
+    this.#byView.set(view, indexed);
+    this.#bytes += bytes;
+    this.#makeRoom(indexed);
+    return indexed;
+  }
+
+  /** Drops all. */
+  clear(): void {
+    this.#byView = new WeakMap();
+    this.#kept.clear();
+    this.#bytes = 0;
+  }
+
+  /** Drops indexes of views that are gone, and then, while there are too many bytes, those that were used least recently. */
+  #makeRoom(latest: IndexedTools): void {
+    for (const isForced of [false, true])
+      for (const [indexed, { view, bytes }] of this.#kept) {
+        const present = view.deref();
+        if (indexed === latest || (present !== undefined && (!isForced || this.#bytes <= this.#maxBytes))) continue;
+        if (present !== undefined) this.#byView.delete(present);
+        this.#kept.delete(indexed);
+        this.#bytes -= bytes;
+      }
+  }
+}
+
+function indexOf(view: View): IndexedTools {
+  const tools = view.everyTool();
+  return { tools, index: new ToolIndex(tools.map((tool) => searchable(tool, view.record(tool.server)?.instructions))) };
+}
+
+function searchable({ server, original, entry }: OfferedTool, about: string | undefined): SearchableTool {
+  const { title, description, inputSchema } = entry;
+  return {
+    server,
+    name: original,
+    title: typeof title === 'string' ? title : undefined,
+    description: typeof description === 'string' ? description : undefined,
+    inputSchema,
+    about,
+  };
+}
