@@ -1,5 +1,5 @@
 /**
- * Calls that wait for an approval. They are kept in a bucket that all session workers share, so an approver may ask any of them. Changes are made by
+ * Calls that wait for an approval. All session workers share one bucket, so an approver may ask any of them. Changes are made by
  * compare-and-set, so only one decision counts, and it is used once.
  */
 import { shortApproval, type ApprovalRecord, type ApprovalState } from '@omnibus/protocol';

@@ -4,7 +4,7 @@ import type { Bus, PendingRequest } from './bus.ts';
 import type { PresenceWatch, Sign } from './presence.ts';
 import type { Subject } from './subject.ts';
 
-/** Time after which a worker that has not answered is asked again; asking twice does no harm. */
+/** Time before the question to a silent worker is repeated; a repetition is safe. */
 const againMs = 500;
 /** Time after which a worker that does not answer, and is not known to be lost, is no longer waited for. */
 const giveUpMs = 10_000;

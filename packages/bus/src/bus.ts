@@ -5,11 +5,11 @@
  *  B1  Payloads are immutable: in one process they travel by reference.
  *  B2  Messages from one sender to one subscription arrive in the order they were sent.
  *  B3  A handler never runs inside the call that sent to it.
- *  B4  A request nobody listens to fails at once with `no-responders`.
+ *  B4  A request without a listener fails at once with `no-responders`.
  *  B5  After its failure or `close()`, a request's observer hears nothing more; it fails once.
  *  B6  A handler that throws, or whose promise is rejected, hurts no other: the error goes to `onFault`, and the request
  *      fails with `handler-failed`, unless its subject is for everyone: there the others may still answer. An observer that
- *      throws is told that its request failed.
+ *      throws gets an error.
  */
 import type { Shape } from './shapes/shape.ts';
 import type { Subject } from './subject.ts';
@@ -26,7 +26,7 @@ export interface PendingRequest {
   close(): void;
 }
 
-/** Receives what is sent to a subject. If it throws, or its promise is rejected, the request ends (B6). */
+/** Receives the messages of a subject. If it throws, or its promise is rejected, the request ends (B6). */
 export type Handler<Request, Reply> = (payload: Request, reply: (payload: Reply) => void) => void | Promise<void>;
 
 export interface Watch {
@@ -35,7 +35,7 @@ export interface Watch {
 }
 
 export interface Subscription extends Watch {
-  /** Accepts no new messages: their senders are told that nobody listens. Resolves when messages on their way have been handled. */
+  /** Accepts no new messages: their senders get `no-responders`. Resolves when messages in transit have been handled. */
   drain(): Promise<void>;
 }
 
@@ -65,13 +65,13 @@ export interface Bus {
 
   ledger(definition: LedgerDefinition): Promise<Ledger>;
 
-  /** False while the bus cannot deliver, and from the moment it is drained. It reconnects by itself. */
+  /** False while the bus cannot deliver, and from the moment it is drained. It reconnects. */
   readonly connected: boolean;
 
   /** How often the connection was lost and found again; messages sent in between may be lost. */
   readonly reconnects: number;
 
-  /** Streams that are missing at NATS until somebody sets it up. */
+  /** Streams that are missing at NATS until the set-up has run. */
   readonly missing: readonly string[];
 
   /** Measures the milliseconds of a message to the bus and back. */
@@ -83,7 +83,7 @@ export interface Bus {
   /** Whether other processes are on the bus too, and stored values outlive this process. */
   readonly isShared: boolean;
 
-  /** Delivers what was sent, then closes. Open requests fail with `closed`. */
+  /** Delivers sent messages, then closes. Open requests fail with `closed`. */
   drain(): Promise<void>;
 }
 
@@ -101,7 +101,7 @@ export interface Bucket<Value> {
   readonly maxBytes?: number;
   /** Milliseconds after which it is forgotten that a key was deleted; without it, that is known until the age of the bucket. For buckets with ever new keys. */
   readonly forgetsMs?: number;
-  /** Whether a process writes its values again when the store was lost. For what a process says of itself. */
+  /** Whether a process writes its values again when the store was lost. For values about the process itself. */
   readonly isRewritten?: boolean;
   readonly [value]?: Value;
 }
@@ -181,7 +181,7 @@ export interface LedgerDefinition {
 export interface LedgerEntry {
   readonly writer: string;
   readonly text: string;
-  /** Grows from entry to entry, whoever writes. */
+  /** Grows from entry to entry, over all writers. */
   readonly number: number;
 }
 
@@ -191,7 +191,7 @@ export interface Ledger {
    * @param writer a name that no other process has.
    * @returns the number of the entry, once it is stored.
    * @throws {BusError} `revision-conflict` when another process has written under this name: nothing can be added under it any more.
-   *   `overloaded` when there is no room. `timeout` when it is not known whether the text is kept: the caller adds the same again, and it is kept once.
+   *   `overloaded` when there is no room. `timeout` when the result is unknown: the caller adds the same text again, and it is stored once.
    */
   append(writer: string, text: string): Promise<number>;
   /** All stored texts, oldest first. @param writer only its texts. @param after only texts with a larger number. */
@@ -200,7 +200,7 @@ export interface Ledger {
   readBack(before?: number): AsyncIterable<LedgerEntry>;
 }
 
-/** A failure that no caller can be told of, or not in detail. */
+/** A failure that no caller can learn of, or not in detail. */
 export interface BusFault {
   /**
    * `handler` and `observer` are bugs in our own code; `message` is an incoming message that cannot be read; `format` is something that a version too far

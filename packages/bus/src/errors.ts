@@ -33,7 +33,7 @@ export class BusError extends Error {
   }
 }
 
-/** What the operator should look at when something cannot be opened on the bus: the usual cause is a user whose permissions are of an older version. */
+/** Advice when a bucket or stream cannot be opened: the usual cause is a NATS user with the permissions of an older version. */
 export function openingAdvice(error: unknown): string {
   return error instanceof BusError && error.kind === 'overloaded'
     ? 'there is no room for it'

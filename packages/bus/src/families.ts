@@ -1,5 +1,5 @@
 /**
- * Every family of subjects: which roles send it, which receive it, and the shape of its messages. A subject can be made only for a family in this table
+ * Every family of subjects: which roles send it, which receive it, and the shape of its messages. A subject exists only for a family in this table
  * (`subjects.ts`); each has a row in `docs/reference/subjects.md` and a check over NATS.
  */
 import {

@@ -1,8 +1,8 @@
 /**
- * Asks workers whether they still hold items that were given to them. Silence is not taken for an answer: a worker that is there is waited for, however
+ * Asks workers whether they still hold the items they received. Silence is no answer: the inquiry waits for a live worker, however
  * long it takes, and a worker that is not there must be proven gone.
  *
- * Invariant P1: an item that is reported lost is held by none of the workers that may have it. Each of them has said so, or is proven gone: twice, nobody
+ * Invariant P1: none of the workers that may have an item holds it when it is reported lost. Each of them has said so, or is proven gone: twice, no worker
  * listened at NATS and there was no sign of life; or there was no sign of life for so long that it counts as lost (`presence.ts`).
  */
 import type { WorkerId } from '@omnibus/protocol';
@@ -29,7 +29,7 @@ export interface InquiryOptions<Item, Payload> {
 const lookMs = 500;
 /** Checks after which the question is sent again, since it may have been lost. */
 const looksPerTry = 4;
-/** Checks of a worker that gives signs of life but does not subscribe to the question: it is of an older version, which cannot be asked. */
+/** Checks of a worker that gives signs of life but does not subscribe to the question: its version is older and does not know the question. */
 const maxDeaf = 10;
 
 /** An item that any of several workers may hold. */

@@ -1,7 +1,7 @@
 /**
  * Finds out which workers are alive. Each worker gives a sign of life every `presenceMs`. A worker whose signs stop is gone, and so is one that says that
  * it leaves. A process that was cut off itself receives no signs, which says nothing about the others. A worker that speaks another format is sent nothing,
- * but does not count as gone: it keeps what it holds.
+ * but does not count as gone: it keeps its items.
  *
  *             missed signs             as many again
  *    alive -----------------> silent ----------------> lost
@@ -35,13 +35,13 @@ interface PresenceOptions<S extends Sign> {
   readonly subject: Subject<S>;
 }
 
-/** `silent`: messages to the worker may be lost. `lost`: others may take over what it held. */
+/** `silent`: messages to the worker may be lost. `lost`: others may take over its items. */
 type WorkerState = 'alive' | 'silent' | 'lost';
 
 /** Missed signs after which a worker counts as silent. */
 const missedSigns = 4;
 const silenceMs = presenceMs * missedSigns;
-/** Silence after which others may take over what a worker held, even if NATS still has its subscriptions. */
+/** Silence after which others may take over a worker's items, even if NATS still has its subscriptions. */
 const lostMs = 2 * silenceMs;
 /** How long a worker that is gone is remembered. */
 const missingMs = 60_000;
@@ -156,7 +156,7 @@ export class PresenceWatch<S extends Sign> {
     return [...this.#alive, ...this.#silentFor((ms) => ms <= lostMs)];
   }
 
-  /** Workers that vanished within the last minute without saying that they leave: they may be cut off, and come back with what they held. */
+  /** Workers that vanished within the last minute without saying that they leave: they may be cut off, and come back with their items. */
   get vanished(): readonly WorkerId[] {
     return this.#silentFor((ms) => ms > lostMs);
   }
@@ -168,7 +168,7 @@ export class PresenceWatch<S extends Sign> {
     return unsure.filter(([, heardAt]) => isMeant(now - heardAt)).map(([worker]) => worker);
   }
 
-  /** Whether every existing worker is known: there are none besides those in `expected`. */
+  /** Whether every existing worker is known: there are none but those in `expected`. */
   get isSettled(): boolean {
     const now = performance.now();
     return (
@@ -274,7 +274,7 @@ export class Heartbeat<S extends Sign> {
     this.#options = options;
   }
 
-  /** Whether nobody can have counted this worker as lost: its latest sign came back over the same connection, sooner than others would. Always so in one process. */
+  /** Whether no process can have counted this worker as lost: its latest sign came back over the same connection, sooner than others would. Always so in one process. */
   get isSure(): boolean {
     const { bus } = this.#options;
     return (

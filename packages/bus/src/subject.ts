@@ -9,7 +9,7 @@ interface Shapes {
 }
 
 /**
- * An address on the bus, with the types of what is sent there and of what is answered. Made only in `subjects.ts`.
+ * An address on the bus, with the types of its messages and replies. Made only in `subjects.ts`.
  *
  * `family` is the same for all subjects of one kind: the bounded label of metrics.
  */

@@ -32,7 +32,7 @@ function of<Name extends FamilyName>(family: Name, ...tokens: readonly string[])
 const backends = new Map<ServerName, SubjectOf<'backend'>>();
 const backendsAt = new Map<ServerName, (worker: WorkerId) => SubjectOf<'backend-at'>>();
 
-/** Bound on workers whose subjects are remembered; beyond it all are dropped and made again. */
+/** Bound on workers with cached subjects; beyond it the cache is cleared. */
 const maxWorkers = 1_000;
 
 /** Makes the subjects of single workers, which are needed for every request. */
@@ -64,7 +64,7 @@ function ofAnyWorker<Name extends FamilyName, At extends FamilyName>(
 export const subjects = {
   /** An `initialize`, for any session worker (queue group `session`). */
   sessionOpen: ofAnyWorker('session-open', 'session-open-at'),
-  /** A session whose worker is unknown or gone, for any session worker (queue group `session`). */
+  /** A session with an unknown or dead worker, for any session worker (queue group `session`). */
   sessionAdopt: ofAnyWorker('session-adopt', 'session-adopt-at'),
   /** A session of which there is no record: does a session worker hold it? */
   sessionFind: forEveryone(of('session-find')),
@@ -78,7 +78,7 @@ export const subjects = {
   edgePresence: of('edge-presence'),
   /** For an edge: which of these streams does it still read? */
   edgeReaders: ofWorker('edge-readers'),
-  /** What a client sends within a session, for the worker that holds it. */
+  /** Messages of a client within a session, for the worker that owns it. */
   session: ofWorker('session'),
   /** For a worker that held a session before: which streams of it are still open there? */
   sessionStreams: ofWorker('session-streams'),
@@ -118,7 +118,7 @@ export const subjects = {
   limits: of('limits'),
   /** A user signs in for a server, for any backend worker (queue group `backend`). */
   connect: of('connect'),
-  /** For the edge that holds the token of a caller: a token for a server is to be made from it. */
+  /** For the edge that holds the token of a caller: request to make a token for a server from it. */
   callerToken: ofWorker('caller-token'),
   /** Messages of servers outside calls, for every session worker. */
   notices: of('notices'),
@@ -168,7 +168,7 @@ export const sessionsBucket: Bucket<SessionRecord> = {
   forgetsMs: markMs,
 };
 
-/** Records of the audit; the operator decides how long they are kept. */
+/** Records of the audit; the operator sets their retention. */
 export const auditLedger = { name: 'omnibus-audit', family: 'audit' } as const satisfies Pick<
   LedgerDefinition,
   'name' | 'family'

@@ -1,4 +1,4 @@
-/** What a server may put into a list. An entry that does not fit is left out, and said to be, rather than break the list. */
+/** Valid entries of lists. An invalid entry is left out, with a report, rather than break the list. */
 import {
   isObject,
   listKinds,
@@ -30,7 +30,7 @@ const required: Record<ListKind, readonly (readonly [field: string, kind: 'strin
   ],
 };
 
-/** The member by which entries of a list are told apart. */
+/** The member that identifies an entry of a list. */
 export const identity: Record<ListKind, string> = {
   tools: 'name',
   prompts: 'name',
@@ -40,26 +40,26 @@ export const identity: Record<ListKind, string> = {
 
 /** Globs of profiles are tried on names, and people and models read them. */
 const maxNameLength = 1_024;
-/** Characters of one entry as JSON, and of one list: it is held by every session worker, and sent to every client. */
+/** Characters of one entry as JSON, and of one list: every session worker stores it, and every client gets it. */
 const maxEntryLength = 1024 * 1024;
 const maxListLength = 64 * 1024 * 1024;
-/** What is said about entries that were left out; a bad list has thousands of them. */
+/** Bound on the report of left out entries; a bad list has thousands of them. */
 const maxRejected = 100;
 /** Characters of a name in an example of a repair. */
 const maxShownName = 80;
 
 export interface CheckedEntries<Kind extends ListKind> {
   readonly entries: CatalogLists[Kind];
-  /** What was left out and why; the first hundred. */
+  /** The left out entries with reasons; the first hundred. */
   readonly rejected: readonly UnfitEntry[];
 }
 
-/** Compiling takes time, so what is not known at once is a promise. */
+/** Compiling takes time, so an unknown result is a promise. */
 type OutputProblem = (schema: JsonObject) => Promise<string | undefined> | undefined;
 
 export interface EntryChecks {
   readonly maxEntries: number;
-  /** Counts what is repaired; undefined where nothing is. */
+  /** Counts repairs; undefined if there are none. */
   readonly repairs?: RepairCounts | undefined;
   /** Why clients cannot compile the `outputSchema` of a tool; undefined where they can. */
   readonly outputProblem?: OutputProblem;
@@ -98,7 +98,7 @@ export async function checkEntries<Kind extends ListKind>(
   return { entries: entries as unknown as CatalogLists[Kind], rejected };
 }
 
-/** Whether a record has the shape of one, with lists whose entries can be told apart. */
+/** Whether a record has the shape of one, with lists of identifiable entries. */
 export function isSoundRecord({ capabilities, lists, announcements }: CatalogRecord): boolean {
   const isSoundList = (kind: ListKind, list: unknown): boolean =>
     Array.isArray(list) && list.every((entry) => isObject(entry) && typeof entry[identity[kind]] === 'string');
@@ -110,7 +110,7 @@ export function isSoundRecord({ capabilities, lists, announcements }: CatalogRec
   );
 }
 
-/** An entry as JSON, or why it cannot be shown: whoever reads the catalogue of another process does not know who checked it. */
+/** An entry as JSON, or the reason why it is invalid: a reader of another process' catalogue cannot rely on its checks. */
 export function entryText(entry: JsonObject): string | { readonly problem: string } {
   let text: string;
   try {
@@ -174,7 +174,7 @@ function entryProblem(
   if (kind === 'tools') {
     // The arguments of a call are an object (server/tools, Tool; schema, `Tool.inputSchema.type`), and SDKs refuse a whole list over it.
     if ((value['inputSchema'] as JsonObject)['type'] !== 'object') return '"inputSchema" must be of type "object"';
-    // Its calls could not be made as its server wants them (2026-07-28 server/tools, x-mcp-header).
+    // The gateway could not make its calls as the server requires (2026-07-28 server/tools, x-mcp-header).
     const headers = parameterHeaders(value['inputSchema'] as JsonObject);
     if ('problem' in headers) return headers.problem;
     if (outputProblem !== undefined && value['outputSchema'] !== undefined)

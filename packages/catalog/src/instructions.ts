@@ -4,7 +4,7 @@ import type { CatalogRecord, ServerName } from '@omnibus/protocol';
 const maxLength = 16 * 1024;
 
 /**
- * What servers say about themselves, each under its name, and which of them cannot be used now.
+ * The instructions of servers, each under its name, and the unavailable servers.
  * @param servers of the endpoint, in its order.
  */
 export function instructionsOf(

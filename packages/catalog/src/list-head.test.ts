@@ -1,4 +1,4 @@
-/** What stands in a list beside its entries, and what is said of servers that are missing from it. */
+/** The members of a list other than its entries, and the report of missing servers. */
 import { describe, expect, it } from 'vitest';
 import {
   declaredBy,

@@ -1,5 +1,5 @@
 /**
- * What stands in a list beside its entries: what the servers say of their own lists, how long it can be used and by whom, and which
+ * The members of a list other than its entries: members of the servers' own lists, its time and scope for caches, and which
  * servers are missing from it.
  */
 import {
@@ -11,7 +11,7 @@ import {
   type ServerName,
 } from '@omnibus/protocol';
 
-/** Under `_meta` of the first page: the servers whose entries are missing, each with the reason. */
+/** Under `_meta` of the first page: the servers without entries in it, each with the reason. */
 export const missingKey = 'omnibus.dev/missing';
 
 /** The same for tools and prompts that are left out because clients would refuse the list over them. */
@@ -31,14 +31,14 @@ export interface MissingServer {
   readonly problem: string;
 }
 
-/** How long a list may be used without asking again, and whether by everybody (2026-07-28 server/utilities/caching). */
+/** How long a list may be cached, and whether for all callers (2026-07-28 server/utilities/caching). */
 export interface Freshness {
   /** How long the list may be used, in whole milliseconds. */
   readonly ttlMs: number;
   readonly cacheScope: 'public' | 'private';
 }
 
-/** How long a client may use a list whose servers give no time: short, since clients that listen hear of changes at once, and the others should ask again. */
+/** How long a client may cache a list without times of its servers: short, since clients that listen hear of changes at once, and the others should ask again. */
 const ownTtlMs = 5_000;
 
 /** The capability that servers with such a list declare. */
@@ -46,7 +46,7 @@ function capabilityOf(kind: ListKind): string {
   return kind === 'resourceTemplates' ? 'resources' : kind;
 }
 
-/** Servers whose entries of a list are not known, or not shown, in the endpoint's order. */
+/** Servers with unknown or hidden entries of a list, in the endpoint's order. */
 export function missingServers(
   kind: ListKind,
   servers: readonly ServerName[],
@@ -66,8 +66,8 @@ function unreadOf({ unread, problem, lists }: CatalogRecord): readonly ListKind[
 }
 
 /**
- * The members of a list's first page besides its entries. Of several servers' each is carried; of what two say under one name, that of
- * the earlier in the endpoint's order, as with resources: a name means one thing, and no part of it is made up here.
+ * The members of a list's first page other than its entries. Those of all servers are carried; of two with one name, that of
+ * the earlier in the endpoint's order, as with resources: a name means one thing, and the gateway invents none.
  * @param records of servers that are up.
  */
 export function listHead(
@@ -89,7 +89,7 @@ export function listHead(
 
 /**
  * @param records of servers that are up.
- * @param isForAll what is in the list does not depend on who asks.
+ * @param isForAll the list does not depend on the caller.
  * @param now milliseconds since 1970.
  */
 export function freshness(

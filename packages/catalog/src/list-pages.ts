@@ -2,12 +2,12 @@
 import { hash } from 'node:crypto';
 import type { JsonObject, ListKind } from '@omnibus/protocol';
 
-/** A page ends with the entry that makes it longer than this, so that nobody is sent a hundred of the longest at once. */
+/** A page ends with the entry that makes it longer than this, so that no client gets a hundred of the longest at once. */
 const maxPageLength = 4 * 1024 * 1024;
 /** Cursors of ours are shorter; a longer one is not even looked at. */
 const maxCursorLength = 100;
 
-/** The pages of one list, and a digest of what is on them. */
+/** The pages of one list, and a digest of their contents. */
 export interface Pages {
   readonly version: string;
   /** @returns undefined when the cursor is not one of this list (2025-11-25 pagination: -32602). */
@@ -19,17 +19,17 @@ export function digestOf(texts: readonly string[]): string {
   return hash('sha256', texts.join('\n'), 'base64url').slice(0, 12);
 }
 
-/** Characters of pages that are kept for those that do not see everything. */
+/** Characters of cached pages for callers that may see a part only. */
 export interface KeptPages {
   length: number;
 }
 
-/** Where the pages of some lists are counted while they are kept; nowhere: they are made each time. */
+/** Counter of cached pages; undefined: pages are computed each time. */
 export interface Keeping {
   pages: KeptPages | undefined;
 }
 
-/** Pages that are made when somebody asks for one. */
+/** Pages that are computed on request. */
 export class LazyPages implements Pages {
   readonly version: string;
   readonly #make: () => ListPages;

@@ -12,7 +12,7 @@ export function namedTools(
   records: readonly CatalogRecord[],
 ): ReadonlyMap<string, Named> {
   const isShown = toolFilter(definition);
-  // What a tool says of tasks counts for nothing when its server does not take any (2025-11-25 basic/utilities/tasks).
+  // A tool's declaration about tasks is void when its server does not support any (2025-11-25 basic/utilities/tasks).
   const runningTasks = new Set(
     records.filter(({ capabilities }) => servesTasks(capabilities)).map(({ server }) => server),
   );
@@ -55,7 +55,7 @@ function named(kind: 'tools' | 'prompts', records: readonly CatalogRecord[]): Na
       isModern,
     }));
     const names = new Set(listed.map(({ original }) => original));
-    // What is held back is not shown and keeps its name, so that names depend on nothing that is held or not.
+    // A withheld entry is hidden and keeps its name, so that names do not depend on approvals.
     const kept = held
       .filter((each) => each.kind === kind && !names.has(each.name))
       .map(({ name, guardrail }) => ({
@@ -68,7 +68,7 @@ function named(kind: 'tools' | 'prompts', records: readonly CatalogRecord[]): Na
         guardrail,
       }));
     for (const { original } of kept) names.add(original);
-    // A call of what is left out is answered with the reason.
+    // A call of a left out entry gets the reason.
     const leftOut = unfit.flatMap(({ kind: ofKind, name, problem }) => {
       if (ofKind !== kind || name === undefined || names.has(name)) return [];
       names.add(name);

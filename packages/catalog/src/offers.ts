@@ -1,4 +1,4 @@
-/** How what a server offers to some clients differs from what it offers to everybody, and what such clients are offered then. */
+/** Differences between a server's lists for some clients and its common lists. */
 import {
   isModernRevision,
   listKinds,
@@ -15,7 +15,7 @@ import {
 import { identity } from './entry.ts';
 
 /**
- * @param common what everybody is offered.
+ * @param common the common lists.
  * @param lists what some are, as far as it could be read.
  * @returns the lists that differ.
  */
@@ -29,7 +29,7 @@ export function differences(common: CatalogLists, lists: Partial<CatalogLists>):
   );
 }
 
-/** What a client is offered by a server, as far as it is known: a record as if the server offered it to everybody. */
+/** The known lists of a server for one client, as a record of common lists. */
 export function offeredTo(record: CatalogRecord, declared: Declared): CatalogRecord {
   if (isUserUnknown(record, declared))
     return {
@@ -45,7 +45,7 @@ export function offeredTo(record: CatalogRecord, declared: Declared): CatalogRec
   return { ...record, lists, ...(offer.unfit === undefined ? {} : { unfit: offer.unfit }) };
 }
 
-/** Under which name a record keeps what such clients are offered; '' for what everybody is. */
+/** The name of such lists in a record; '' for the common ones. */
 export function offerKeyOf(
   { revision, owners, capabilities }: Pick<CatalogRecord, 'revision' | 'owners' | 'capabilities'>,
   declared: Declared,
@@ -53,7 +53,7 @@ export function offerKeyOf(
   return owners !== undefined ? ownerKey(declared) : offerKey(declared, isModernRevision(revision), capabilities);
 }
 
-/** Undefined where it is what everybody is offered, or is not known. */
+/** Undefined if it is the common list, or unknown. */
 function offerFor(record: CatalogRecord, declared: Declared): CallerOffer | undefined {
   const known = offerKeyOf(record, declared);
   const key = record.owners === undefined ? known : (record.owners[known] ?? '');
@@ -65,7 +65,7 @@ export function isOfferKnown(record: CatalogRecord, declared: Declared): boolean
   return offerKeyOf(record, declared) === '' || offerFor(record, declared) !== undefined;
 }
 
-/** Names what such clients are offered by a server, where that is something else than what everybody is. */
+/** Names a server's lists for such clients, if they differ from the common ones. */
 export function differenceFor(record: CatalogRecord, declared: Declared): string | undefined {
   if (isUserUnknown(record, declared)) return record.server;
   const offer = offerFor(record, declared);
@@ -74,7 +74,7 @@ export function differenceFor(record: CatalogRecord, declared: Declared): string
     : `${record.server} ${offer.key}`;
 }
 
-/** Whether a server that is called in each user's own name has not been read for this one: what is in its lists for all says nothing of his. */
+/** Whether the lists of a server with users' own credentials are not yet read for this user: the common lists say nothing about this user's. */
 function isUserUnknown(record: CatalogRecord, declared: Declared): boolean {
   return record.owners !== undefined && !isOfferKnown(record, declared);
 }

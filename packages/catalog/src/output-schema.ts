@@ -1,6 +1,6 @@
 /**
  * Output schemas for clients of the revisions with sessions, which take an object only (2025-11-25 schema, Tool): any other
- * is shown inside an object, and so are its values.
+ * appears inside an object, and so are its values.
  */
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { isPlain } from './plain-schema.ts';
@@ -27,7 +27,7 @@ function moveReferences(value: unknown): unknown {
 }
 
 /**
- * An output schema as clients are shown it. A client compiles the schemas of all tools in one place, where an `$id` of one server would stand for a schema of
+ * An output schema as clients get it. A client compiles the schemas of all tools in one place, where an `$id` of one server would stand for a schema of
  * another. No reference needs it: those that do not begin with "#" make a schema unusable.
  */
 export function shownSchema(schema: JsonObject): JsonObject {
@@ -36,7 +36,7 @@ export function shownSchema(schema: JsonObject): JsonObject {
   return rest;
 }
 
-/** The forms of an output schema that clients are shown and some clients may be unable to compile; none where a look shows that all can. */
+/** The forms of an output schema for clients that some may be unable to compile; none if all can. */
 export function formsToCompile(schema: JsonObject): readonly JsonObject[] {
   const shown = shownSchema(schema);
   if (isPlain(shown)) return [];

@@ -58,7 +58,7 @@ it('two servers with one address of a page show each its own, by an address that
   expect(JSON.parse(view.modernList('tools', undefined) ?? '')).toEqual(
     JSON.parse(view.list('tools', undefined) ?? ''),
   );
-  // Who does not see the other server is not shown that there is one.
+  // A caller that does not see the other server learns nothing of it.
   const ofB = view.seenBy({
     name: 'b',
     sees: (_kind, server) => server === b,

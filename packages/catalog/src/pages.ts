@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '@omnibus/protocol';
 
 /** The scheme of pages, which hosts insist on. */
 export const pageScheme = 'ui://';
-/** Flat keys that hold the same address: the older one of the extension, and that of the Apps SDK from which it was made. */
+/** Flat keys that hold the same address: the older one of the extension, and that of the Apps SDK which it comes from. */
 const flatKeys = ['ui/resourceUri', 'openai/outputTemplate'] as const;
 
 /** The addresses of pages that a tool names, as its server writes them. */
@@ -20,7 +20,7 @@ export function isForPages({ _meta: meta }: JsonObject): boolean {
   return !Array.isArray(visibility) || visibility.includes('app');
 }
 
-/** A tool whose pages have the addresses that clients use. @returns the same object where they are the server's own. */
+/** A tool with the addresses of pages that clients use. @returns the same object where they are the server's own. */
 export function withPublicPages<Entry extends JsonObject>(entry: Entry, publicUri: (uri: string) => string): Entry {
   const uris = pageUris(entry);
   if (uris.every((uri) => publicUri(uri) === uri)) return entry;

@@ -1,5 +1,5 @@
 /**
- * Whether every client can compile a schema, as far as a look at it shows. Compiling takes milliseconds, and a list has thousands of schemas, so only what is
+ * Whether every client can compile a schema, as far as a look at it shows. Compiling takes milliseconds, and a list has thousands of schemas, so only a schema that is
  * not plain is compiled.
  */
 import { isObject, numberOf, type JsonObject } from '@omnibus/protocol';

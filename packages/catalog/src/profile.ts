@@ -4,7 +4,7 @@ import { separator } from './names.ts';
 
 type PrefixMode = 'auto' | 'always' | 'never';
 
-/** What of the tools of one server anybody is shown. */
+/** The visible tools of one server. */
 export interface OfferedTools {
   /** Undefined: all. */
   readonly only: readonly string[] | undefined;
@@ -48,7 +48,7 @@ export interface EndpointDefinition {
   readonly pageSize: number;
   /** Most characters of a name; default: 64. */
   readonly nameLength?: number;
-  /** Only callers that are known come in: what is said there is not for all. */
+  /** Only authenticated callers may use it: its contents are not public. */
   readonly isForKnown?: boolean;
   /** How many of the servers' tools its list shows; default: all. */
   readonly listing?: Listing;
@@ -62,9 +62,9 @@ export function isPrefixed({ prefix, servers }: EndpointDefinition): boolean {
 }
 
 /**
- * The server whose tool or prompt a public name would be, by the configuration alone: the one whose name stands in front, the one of
+ * The server whose tool or prompt a public name would be, by the configuration alone: the one with its name in front, the one of
  * which an operator gave a tool that name, or the only one. Undefined where nothing tells, and for a tool the endpoint does not show.
- * @param publicName of a tool or prompt; undefined for a resource, whose address tells nothing.
+ * @param publicName of a tool or prompt; undefined for a resource: its address names no server.
  */
 export function ownerByName(
   definition: EndpointDefinition,

@@ -1,5 +1,5 @@
 /**
- * Reads what a server writes against the schema of an entry although it can mean only one thing. Each change is one row of the table of repairs.
+ * Repairs unambiguous violations of the schema of an entry. Each change is one row of the table of repairs.
  * Nothing is guessed: an entry that is unfit afterwards is left out of the list (`entry-fit.ts`).
  */
 import { isObject, type JsonObject, type ListKind, type Repair } from '@omnibus/protocol';
@@ -8,7 +8,7 @@ import { annotationFits, iconFits } from './entry-fit.ts';
 /** Hears of each repair. @param member where it is, within the entry. */
 export type NoteRepair = (repair: Repair, member: string) => void;
 
-/** Members whose value is any JSON, so that null is a value. */
+/** Members with any JSON as value, so that null is a value. */
 const values: ReadonlySet<string> = new Set(['const', 'default']);
 const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
 const schemas = ['inputSchema', 'outputSchema'] as const;

@@ -102,7 +102,7 @@ describe('a view with less in it', () => {
     ]);
     const less = whole.seenBy(sightOf((key) => key.startsWith('tool a')));
     expect(less.changesSince(whole)).toEqual(['tools', 'resources']);
-    // What is gone for all was never there for some.
+    // An entry removed for all never existed for callers that could not see it.
     const later = viewOf(records[0] as CatalogRecord).seenBy(sightOf((key) => key.startsWith('tool a')));
     expect(later.changesSince(less)).toEqual([]);
     expect(later.freshness('tools', 0).cacheScope).toBe('private');

@@ -1,4 +1,4 @@
-/** Which entries of servers a caller may see. It is made from access rules, and a view for the caller is made with it. */
+/** Which entries of servers a caller may see. Access rules define it, and the caller's view uses it. */
 import { listKinds, type CatalogRecord, type JsonObject, type ServerName } from '@omnibus/protocol';
 
 export interface Sight {

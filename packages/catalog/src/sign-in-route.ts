@@ -1,4 +1,4 @@
-/** The tool that stands for a server which shows a user nothing before he has signed in there. */
+/** The tool of a server that lists nothing before the user's sign-in. */
 import { signInName, type ListKind } from '@omnibus/protocol';
 import { separator } from './names.ts';
 import { ownerByName } from './profile.ts';
@@ -12,7 +12,7 @@ export interface SignInRoute {
 }
 
 /**
- * Where a user is told how to sign in for the server that a name shows: a client may name what it has kept from before.
+ * The sign-in route for the server of a name: a client may use a cached name.
  * @param publicName of a tool or prompt that no list has; left out for resources, whose addresses show no server.
  * @returns undefined where the name shows no server, and where that server shows its lists.
  */

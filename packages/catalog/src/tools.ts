@@ -1,4 +1,4 @@
-/** Tools as they are shown and called: what of a server's own description clients see, and where a public name leads. */
+/** Tools for clients: the visible members of a server's definition, and the target of a public name. */
 import { isObject, type JsonObject, type ServerName, type TaskSupport, type ToolEntry } from '@omnibus/protocol';
 import type { NamedEntry } from './names.ts';
 import { shownSchema, wrapSchema } from './output-schema.ts';
@@ -13,11 +13,11 @@ export interface Route {
   readonly isRepeatable?: boolean;
   /** Of a tool: clients of older revisions see its output inside an object. */
   readonly wrapsOutput?: boolean;
-  /** Of a tool: whether its results are shown on a page. */
+  /** Of a tool: whether a page shows its results. */
   readonly hasPage?: boolean;
   /** Of a tool: whether it runs as a task. */
   readonly taskSupport?: TaskSupport;
-  /** It is kept from clients: its definition waits to be approved, or a guardrail denies it. */
+  /** Hidden from clients: its definition waits to be approved, or a guardrail denies it. */
   readonly isHeld?: boolean;
   /** Why it is in no list: clients would refuse the list over it. */
   readonly unfit?: string;
@@ -48,7 +48,7 @@ export function publicTool(
     output === undefined
       ? plain
       : { ...plain, outputSchema: wrapsOutput === true && !isModern ? wrapSchema(output) : output };
-  // 2026-07-28 has none; what a server of that revision says there is carried as what it does not know is.
+  // 2026-07-28 has none; such a member of a server of that revision is passed on as an unknown one.
   const carried = isModern ? (isOfModern ? execution : undefined) : executionOf(execution, runsTasks === true);
   const tool = carried === undefined ? shown : { ...shown, execution: carried };
   return pinned === undefined

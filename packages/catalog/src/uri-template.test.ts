@@ -6,7 +6,7 @@ import { ResourceIndex } from './uris.ts';
 
 const matches = (template: string, uri: string): boolean | undefined => UriTemplate.parse(template)?.matches(uri);
 
-/** What a template matches, by definition: the pattern a regular expression engine tries in every possible way. */
+/** The matches of a template, by definition: the pattern a regular expression engine tries in every possible way. */
 function naive(template: string): RegExp {
   const expansion: Record<string, string> = {
     '+': '.+',

@@ -42,7 +42,7 @@ export class UriTemplate {
       : new UriTemplate(parts);
   }
 
-  /** A URI of another scheme or authority is told apart without matching the rest. */
+  /** A URI of another scheme or authority is rejected without matching the rest. */
   mayMatch(uri: string): boolean {
     const [first, last] = [this.#parts[0] ?? '', this.#parts.at(-1) ?? ''];
     return (

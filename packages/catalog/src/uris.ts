@@ -1,5 +1,5 @@
 /**
- * Resource URIs are identities and pass unchanged; a server is found by who lists the URI, then by the most specific
+ * Resource URIs are identities and pass unchanged; the server is the one that lists the URI, then the one by the most specific
  * template that matches (`uri-template.ts`). Only when two servers list the same URI does the later one get an alias. A page that a tool names counts as listed,
  * since servers need not list pages (extension io.modelcontextprotocol/ui, Resource Discovery).
  */
@@ -66,7 +66,7 @@ export class ResourceIndex {
   readonly #templateOwners: Map<string, ServerName> = new Map();
   /** By server, the most specific first. */
   readonly #templates: ReadonlyMap<ServerName, readonly UriTemplate[]>;
-  /** What is not seen is found by nobody who asks here; undefined where everything is. */
+  /** Hides unseen entries from this lookup; undefined if all are visible. */
   readonly #sees: ((server: ServerName, uri: string) => boolean) | undefined;
 
   /** @param claims in the order of the configuration: the first to claim a URI keeps it. */
@@ -103,7 +103,7 @@ export class ResourceIndex {
     );
   }
 
-  /** The same for somebody who may not see everything: servers that he does not see change no URI. */
+  /** The same for a caller that may see a part only: hidden servers change no URI. */
   seenBy(sees: (server: ServerName, uri: string) => boolean): ResourceIndex {
     return new ResourceIndex([], [], { base: this, sees });
   }
@@ -134,7 +134,7 @@ export class ResourceIndex {
     return this.#later.has(server);
   }
 
-  /** What a client sees for a URI of this server. */
+  /** The URI that a client sees for a URI of this server. */
   publicUri(server: ServerName, uri: string): string {
     const claimants = this.#later.has(server) ? this.#claimants.get(uri) : undefined;
     const earlier = claimants?.slice(0, Math.max(0, claimants.indexOf(server))) ?? [];

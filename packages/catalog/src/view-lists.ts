@@ -1,5 +1,5 @@
 /**
- * The lists of one view as pages of JSON. The pages of the common view are made with it; the pages of a view with fewer entries are made at the first
+ * The lists of one view as pages of JSON. The constructor computes the pages of the common view; those of a smaller view are computed at the first
  * request, and are those of the common view where no entry is missing.
  */
 import { parseJson, type CatalogRecord, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
@@ -31,7 +31,7 @@ export interface Contents {
 type Entries = (kind: ListKind, isModern: boolean) => readonly Listed[];
 /** An entry as a caller sees it; undefined where the caller does not. */
 type SeenAs = (kind: ListKind, entry: Listed) => Listed | undefined;
-/** The lists from which entries are taken, and how these are seen. */
+/** The source lists, and the visibility of their entries. */
 interface Less {
   readonly of: ViewLists;
   readonly seenAs: SeenAs;
@@ -42,7 +42,7 @@ export class ViewLists {
   readonly #pageSize: number;
   readonly #less: Less | undefined;
   readonly #pages: Record<ListKind, Pages>;
-  /** Whether pages with fewer entries are kept, and their count. */
+  /** Whether pages with fewer entries are cached, and their count. */
   readonly #keeping: Keeping = { pages: undefined };
   /** Pages of tools for clients of 2026-07-28, made at the first request. */
   #modernTools: Pages | undefined;
@@ -67,7 +67,7 @@ export class ViewLists {
     this.versions = mapLists(this.#pages, ({ version }) => version);
   }
 
-  /** The lists of the common view. @param leaveOut called with each entry that cannot be shown, and the reason. */
+  /** The lists of the common view. @param leaveOut called with each invalid entry, and the reason. */
   static of(contents: Contents, pageSize: number, leaveOut: (server: ServerName, problem: string) => void): ViewLists {
     return new ViewLists((kind, isModern) => entriesOf(contents, kind, isModern, leaveOut), pageSize);
   }
@@ -115,7 +115,7 @@ export class ViewLists {
     this.#keeping.pages = pages;
   }
 
-  /** Drops such pages; they are made again at each request. */
+  /** Drops such pages; they are computed again at each request. */
   drop(): void {
     for (const pages of [...Object.values(this.#pages), this.#modernTools])
       if (pages instanceof LazyPages) pages.drop();
@@ -161,7 +161,7 @@ export function underUrisOf(resources: ResourceIndex, kind: ListKind, entry: Lis
   return made === shown ? entry : { ...entry, text: JSON.stringify(made) };
 }
 
-/** The entries of one list in order. An entry that cannot be shown does not affect others. */
+/** The entries of one list in order. An invalid entry does not affect others. */
 function entriesOf(
   { tools, prompts, resources, up }: Contents,
   kind: ListKind,

@@ -6,7 +6,7 @@
  *  V1  The same records and definition give the same bytes, in every process and whatever order servers connected in.
  *  V2  Lists show only servers that are up; routes also know the tools of servers that are down.
  *  V3  `route(publicName)` and the list agree: each listed name leads to exactly one server and original name.
- *  V4  An entry that cannot be shown is left out, with a reason in `problems`, and does not affect others.
+ *  V4  An invalid entry is left out, with a reason in `problems`, and does not affect others.
  *  V5  The view of a caller is the common view without the entries that the caller may not see; these change no name of a tool or prompt in it, and give no URI an alias.
  */
 import {
@@ -163,7 +163,7 @@ export class View {
     );
   }
 
-  /** The view of a caller: without what the caller may not see, and with the same names (V5). */
+  /** The view of a caller: without hidden entries, and with the same names (V5). */
   seenBy(sight: Sight): View {
     return new View(this.definition, this.#byServer, { base: this, sight });
   }
@@ -204,8 +204,8 @@ export class View {
   }
 
   /**
-   * The server that is asked for what its lists and capabilities do not show: the only one of the endpoint, where nothing restricts what is asked of it.
-   * Undefined elsewhere, while the server is down, and where one of its entries is held back or the caller may not use everything of it.
+   * The server that gets requests for unlisted names and undeclared capabilities: the only one of the endpoint, if no option restricts requests to it.
+   * Undefined elsewhere, while the server is down, and if one of its entries is withheld or the caller may not use all of it.
    */
   get open(): ServerName | undefined {
     const { isOpen, servers } = this.definition;
@@ -223,7 +223,7 @@ export class View {
     return listed !== undefined && bareNamesOf(listed).has(bare(name)) ? undefined : { server, original: name };
   }
 
-  /** Whether the only server itself answers a list request: it does not declare that list, or it could not be asked for its templates. */
+  /** Whether the only server itself answers a list request: it does not declare that list, or it did not answer for its templates. */
   isUnreadHere(kind: ListKind): boolean {
     const server = this.open;
     const record = server === undefined ? undefined : this.record(server);
@@ -237,7 +237,7 @@ export class View {
     this.lists.keep(pages);
   }
 
-  /** Drops such pages; they are made again at each request. */
+  /** Drops such pages; they are computed again at each request. */
   dropPages(): void {
     this.lists.drop();
   }
@@ -266,8 +266,8 @@ export class View {
   }
 
   /**
-   * Members of a list's first page besides its entries.
-   * @param reading servers whose offers to the client are still being read; those that are not of this view are not named.
+   * Members of a list's first page other than its entries.
+   * @param reading servers whose lists for the client are still being read; those outside this view are not named.
    */
   head(kind: ListKind, reading: readonly MissingServer[] = []): JsonObject {
     const shown = reading.filter(
@@ -295,7 +295,7 @@ export class View {
     return this.#short === undefined ? this.lists.versions : { ...this.lists.versions, tools: this.#short.version };
   }
 
-  /** Entries that could not be shown, for operators; the first hundred. */
+  /** Invalid entries, for operators; the first hundred. */
   get problems(): readonly ViewProblem[] {
     return this.#problems;
   }
@@ -346,7 +346,7 @@ export class View {
     return this.#missing[kind].find(({ server }) => server === owner);
   }
 
-  /** Servers whose entries of a list are not known. */
+  /** Servers with unknown entries of a list. */
   missing(kind: ListKind): readonly MissingServer[] {
     return this.#missing[kind];
   }
@@ -418,7 +418,7 @@ export class View {
     return instructionsOf(this.definition.servers, (server) => this.record(server));
   }
 
-  /** The lists whose change must be announced to a client of the older view: those that differ, and those that a server has announced. */
+  /** The changed lists to announce to a client of the older view: those that differ, and those that a server has announced. */
   changesSince(older: View): ChangeKind[] {
     return changeKinds.filter((kind) => {
       const kinds: readonly ListKind[] = kind === 'resources' ? ['resources', 'resourceTemplates'] : [kind];

@@ -1,4 +1,4 @@
-/** Who may do what, as it is written (`docs/how-to/policy.md`). What the texts mean is checked where they are compiled (`policy/rule.ts`). */
+/** Rules in the configuration (`docs/how-to/policy.md`). The compiler of rules checks the texts (`policy/rule.ts`). */
 import { z } from 'zod';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 
@@ -53,7 +53,7 @@ const argument = z.strictObject({
 
 const hint = z.enum(['readOnly', 'destructive', 'nonDestructive', 'idempotent', 'openWorld', 'closedWorld']);
 
-/** Who waits for an approval waits for a person; whoever needs longer than a day is better asked before. */
+/** An approval waits for a person; a client with a longer need should ask beforehand. */
 const maxExpiresMs = 24 * 60 * 60_000;
 export const duration = z
   .union([z.string(), z.number()], { error: `expected ${durationHint}` })

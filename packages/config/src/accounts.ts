@@ -1,4 +1,4 @@
-/** On whose account a server is called, as the configuration says it, in words for people. */
+/** The account for calls of a server, by the configuration, in words for operators. */
 import { hasTemplates } from '@omnibus/protocol';
 import type { Config, ServerConfig } from './schema.ts';
 import { isForOneUser } from './users.ts';

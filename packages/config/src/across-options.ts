@@ -5,7 +5,7 @@ import type { Options } from './schema.ts';
 import { serverTlsProblem } from './server-tls-schema.ts';
 import { templatesProblem, usersProblem } from './users.ts';
 
-/** One mistake: the path of the option below `auth`, a server or a profile, and what is wrong with it. */
+/** One mistake: the path of the option below `auth`, a server or a profile, and its problem. */
 type Mistake = readonly [path: readonly (string | number)[], message: string];
 type Auth = Exclude<Options['auth'], 'none' | undefined>;
 type Server = Options['mcpServers'][string];
@@ -130,7 +130,7 @@ function* transportMistakes({ command, url, type }: Server): Iterable<Mistake> {
   if (type !== undefined && type !== 'stdio' && url === undefined) yield [['type'], `type "${type}" needs "url"`];
 }
 
-/** Mistakes of what a server is sent with requests. */
+/** Mistakes in headers for a server. */
 function* sentMistakes(settings: Server, config: Options): Iterable<Mistake> {
   const ofTls = settings.tls === undefined ? undefined : serverTlsProblem(settings.url, settings.tls);
   if (ofTls !== undefined) yield [['tls'], ofTls];
@@ -169,7 +169,7 @@ function* renameMistakes({ rename }: Profile): Iterable<Mistake> {
   }
 }
 
-/** Headers that belong to one connection or message, and are made for each (RFC 9110, 7.6.1 and 8.6). */
+/** Headers that belong to one connection or message, and differ for each (RFC 9110, 7.6.1 and 8.6). */
 const ofConnection: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -179,7 +179,7 @@ const ofConnection: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** What is wrong with the names of headers, each with the name. */
+/** Problems of the names of headers, each with the name. */
 function headerMistakes(names: readonly string[]): readonly (readonly [string, string])[] {
   const before = new Map<string, string>();
   const mistakes: [string, string][] = [];
@@ -214,7 +214,7 @@ function serverAddressProblem(publicUrl: string | undefined, issuers: readonly s
   return issuers.includes(publicUrl) ? '`publicUrl` is this server itself, and not another issuer' : undefined;
 }
 
-/** What is wrong with `credentials` of a server; a token that goes in the clear can be read on the way. */
+/** Problems of `credentials` of a server; a token that goes in the clear can be read on the way. */
 function credentialsProblem({ url, credentials, headers }: Options['mcpServers'][string]): string | undefined {
   if (credentials === undefined) return undefined;
   if (url === undefined) return 'credentials are shown to a server at a `url`; a program is given its own in `env`';

@@ -1,4 +1,4 @@
-/** The part of the configuration about audit records: what is recorded, and where. */
+/** The part of the configuration about audit records: contents and sinks. */
 import { z } from 'zod';
 import { durationHint, parseDurationMs } from './duration.ts';
 

@@ -1,9 +1,9 @@
-/** The part of the configuration that says how callers prove who they are. */
+/** The part of the configuration about the authentication of callers. */
 import { redirectKind } from '@omnibus/protocol';
 import { z } from 'zod';
 import { durationProblem, parseDurationMs } from './duration.ts';
 
-/** Only algorithms with a private key: with a shared secret, whoever can check a token could also make one. */
+/** Only algorithms with a private key: with a shared secret, every verifier of a token could also make one. */
 const algorithms = [
   'RS256',
   'RS384',
@@ -25,12 +25,12 @@ const headerName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: 'expected the name of a header' })
   .transform((name) => name.toLowerCase());
-/** The widest networks that belong to somebody have 8 bits of IPv4 (10.0.0.0/8) and 7 of IPv6 (fc00::/7). IPv4 within IPv6 has 96 bits more. */
+/** The widest networks with one owner have 8 bits of IPv4 (10.0.0.0/8) and 7 of IPv6 (fc00::/7). IPv4 within IPv6 has 96 bits more. */
 function isEverywhere(text: string): boolean {
   const [address = '', bits] = text.split('/', 2);
   return bits !== undefined && Number(bits) < (address.includes(':') ? (/^(0*:)*:?ffff:/i.test(address) ? 104 : 7) : 8);
 }
-/** Whoever is at one of these addresses can be anybody, so they cannot be all there are, or half of them. */
+/** An open range would trust strangers, so it must not be all addresses, or half of them. */
 const proxyNetwork = network.refine((text) => !isEverywhere(text), {
   error:
     'expected addresses that only the proxy has, and not every address: whoever connects from one of these can be anybody',

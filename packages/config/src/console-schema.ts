@@ -26,7 +26,7 @@ export const consoleSchema = z
   .transform((given) => (typeof given === 'string' ? { mode: given, payloads: false, edit: 'no' as const } : given))
   .prefault('auto');
 
-/** What is served: everything, what changes nothing, or nothing. */
+/** Served operations: all, reads only, or none. */
 export type ConsoleMode = 'off' | 'read' | 'full';
 
 interface Asked {
@@ -36,7 +36,7 @@ interface Asked {
   readonly auth?: 'none' | { readonly admin?: unknown } | undefined;
 }
 
-/** Everybody who reaches an open address without being known may look at most: nobody, unless it is asked for. */
+/** An unknown client of an open address may read at most, and only if the configuration says so. */
 export function consoleMode({ console: { mode: asked }, admin, auth }: Asked): ConsoleMode {
   const isGuarded = isOfThisMachine(admin) || (auth !== undefined && auth !== 'none' && auth.admin !== undefined);
   if (asked === 'auto') return isGuarded ? 'full' : 'off';

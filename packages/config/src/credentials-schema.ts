@@ -1,4 +1,4 @@
-/** The part of a server's configuration that says on whose behalf it is called. */
+/** The part of a server's configuration about the identity of its calls. */
 import { z } from 'zod';
 
 const trusted = (text: string): boolean =>

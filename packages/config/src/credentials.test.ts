@@ -1,4 +1,4 @@
-/** On whose behalf a server may be called, as a configuration says it. */
+/** The identity of calls of a server, by configuration. */
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { accountOf } from './accounts.ts';
@@ -8,7 +8,7 @@ import type { ServerConfig } from './schema.ts';
 
 const issuer = 'https://issuer.example';
 
-/** What is wrong with the configuration or its one server. */
+/** Problems of the configuration or its one server. */
 function problemsOf(credentials: object, more: object = {}, settings: object = {}): string {
   const text = JSON.stringify({
     ...more,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, ServerConfig } from './schema.ts';
 
-/** What a changed configuration means for the servers: only those that differ are touched. */
+/** Effects of a changed configuration on servers: only changed ones are touched. */
 export interface ServerChanges {
   readonly added: readonly string[];
   readonly removed: readonly string[];

@@ -162,7 +162,7 @@ function wordsOf({ code, pos: [at] }: YAMLError | YAMLWarning, text: string, isJ
   }
 }
 
-/** What is open where the text or its part ends. */
+/** Open brackets and quotes at the end of the text or its part. */
 function structureWords({ code, message }: YAMLError | YAMLWarning): string | undefined {
   if (code !== 'MISSING_CHAR' && code !== 'BAD_INDENT') return undefined;
   const [, sign] = /end with an? ([}\]])/.exec(message) ?? [];

@@ -13,8 +13,8 @@ export function parseDurationMs(value: string | number): number | undefined {
 }
 
 /**
- * Some clients write seconds as a bare number and others milliseconds. What is less than a second is hardly meant, so which of the two is asked.
- * @returns what is wrong with a duration, in words; undefined when it is one.
+ * Some clients write seconds as a bare number and others milliseconds. Less than a second is implausible, so the message asks for the unit.
+ * @returns the problem of a duration, in words; undefined if it is valid.
  */
 export function durationProblem(value: unknown): string | undefined {
   if (typeof value === 'number' && value > 0 && value < 1_000)

@@ -23,7 +23,7 @@ export interface ConfigSource extends ReferenceSource {
   readonly text: string;
   /** Leaves out the secrets of servers (`headers`, `env` and the like): only a process that connects to servers looks them up. */
   readonly withoutServerSecrets?: boolean;
-  /** Leaves out the secrets by which issuers are asked for tokens made from those of callers: only an edge uses them. */
+  /** Leaves out the secrets for exchanges of callers' tokens at issuers: only an edge uses them. */
   readonly withoutExchangeSecrets?: boolean;
   /** Takes the options that are needed out of the file. Whatever else it has is not looked at: it may be wrong, and its secrets may be missing. */
   readonly part?: ((given: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>) | undefined;
@@ -38,7 +38,7 @@ export interface LoadedConfig {
   readonly faults: readonly ConfigProblem[];
   /** Options that have no effect, or another effect than their author may expect. */
   readonly notes: readonly ConfigProblem[];
-  /** The MCP client whose file it is; undefined for a configuration of Omnibus. */
+  /** The MCP client of the file; undefined for a configuration of Omnibus. */
   readonly client: Client | undefined;
   readonly problemAt: ProblemAt;
   /** As it was written, before references were looked up. */
@@ -65,7 +65,7 @@ export function loadConfig(source: ConfigSource): LoadResult {
   return client === undefined ? loadOwn(source, read) : loadOf(client, source, read);
 }
 
-/** How the secret store is asked, by the file alone. @returns undefined where the file does not say that properly, of which `loadConfig` tells. */
+/** Access to the secret store, by the file alone. @returns undefined if the file is wrong about it; `loadConfig` reports that. */
 export function storeSettingsIn({ text, file, env, readFile }: ConfigSource): StoreSettings | undefined {
   const read = readDocument(text, file);
   if ('faults' in read) return undefined;
@@ -244,7 +244,7 @@ function withoutServerKeys(
       delete ours[key];
     }
     if (withoutServerSecrets) for (const key of secretServerKeys) delete ours[key];
-    // That the server is told who calls it decides which facts are sent to its adapter.
+    // Headers about the caller decide which facts its adapter gets.
     if (withoutServerSecrets && isMap(server['headers'])) ours['headers'] = placeholdersIn(server['headers']);
     const { credentials, tls } = ours;
     if (withoutServerSecrets && isMap(tls)) ours['tls'] = without(tls, ['key', 'cert', 'ca'], '');

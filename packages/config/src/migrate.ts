@@ -8,7 +8,7 @@ import { blankComments, looksLikeJson } from './document.ts';
 interface Row {
   /** Where the option stood; `*` for any name. */
   readonly path: readonly string[];
-  /** What the option is called now; left out where only its value is written differently. */
+  /** The present name of the option; left out if only its value changed. */
   readonly to?: string;
   /** Values that are written differently now; others stay as they are. */
   readonly values?: Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ interface Row {
   readonly of: string;
 }
 
-/** The rule for whoever renames an option: a row here, and the old name is never given to anything else. */
+/** A renamed option gets a row here, and the old name is never used again. */
 const rows: readonly Row[] = [
   { path: ['servers'], to: 'mcpServers', of: 'VS Code' },
   { path: ['context_servers'], to: 'mcpServers', of: 'Zed' },
@@ -58,7 +58,7 @@ interface Edit {
 export function migrateConfig(text: string): Migrated {
   const outdated: Outdated[] = [];
   let current = text;
-  // One row after the other: what is renamed first is found under its new name by those that follow.
+  // One row after the other: later rows find an option under its new name.
   let read = readDocument(text);
   if (read.document.errors.length > 0) return { text, outdated: [] };
   for (const row of rows) {
@@ -68,7 +68,7 @@ export function migrateConfig(text: string): Migrated {
       if (row.to !== undefined && siblings.has(row.to)) continue; // Which of the two is meant is for a person to say.
       const { key, value } = pair;
       const said = isScalar(value) ? row.values?.[String(value.value)] : undefined;
-      // An unknown value of an option whose values changed meaning cannot be translated, so the option stays as it is.
+      // An unknown value of an option with changed meanings has no translation, so the option stays unchanged.
       if (said === undefined && (row.to === undefined || row.values !== undefined)) continue;
       if (row.to !== undefined) edits.push(editOf(key, row.to, current));
       if (said !== undefined) edits.push(editOf(value as Scalar, said, current));

@@ -113,8 +113,8 @@ it.each<readonly [string, string, readonly string[]]>([
     'ports alone, wrong or with http',
     'listen: 7300\nadmin: ":7301"\n',
     [
-      'f.yaml:1:1: listen: expected HOST:PORT: write "127.0.0.1:7300" for programs of this machine alone, or "0.0.0.0:7300" for all who reaches it, got 7300',
-      'f.yaml:2:1: admin: expected HOST:PORT: write "127.0.0.1:7301" for programs of this machine alone, or "0.0.0.0:7301" for all who reaches it, got ":7301"',
+      'f.yaml:1:1: listen: expected HOST:PORT: write "127.0.0.1:7300" for programs of this machine alone, or "0.0.0.0:7300" for every client that reaches it, got 7300',
+      'f.yaml:2:1: admin: expected HOST:PORT: write "127.0.0.1:7301" for programs of this machine alone, or "0.0.0.0:7301" for every client that reaches it, got ":7301"',
     ],
   ],
   [

@@ -1,4 +1,4 @@
-/** One mistake in a configuration: where it is, what was expected, and how to mend it. */
+/** One mistake in a configuration: its place, the expected value, and the fix. */
 export interface ConfigProblem {
   readonly file: string;
   readonly line: number;

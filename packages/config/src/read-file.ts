@@ -33,7 +33,7 @@ export interface ReadOptions extends Pick<ConfigSource, 'withoutServerSecrets' |
   readonly connects?: boolean | undefined;
 }
 
-/** Reads and checks a configuration file. `${file:…}` is relative to its folder. The store is asked once it is known which secrets are needed. */
+/** Reads and checks a configuration file. `${file:…}` is relative to its folder. It asks the store once the needed secrets are known. */
 export async function readConfigFile(
   file: string,
   { env = process.env, secrets, connects = true, ...how }: ReadOptions = {},
@@ -82,7 +82,7 @@ export async function readConfigFile(
   return loadConfig({ ...source, secret: (reference) => found.get(reference) ?? unasked(reference) });
 }
 
-/** Of a server that this process does not connect to, or while nobody can say how the store is asked. */
+/** Of a server that this process does not connect to, or while access to the store is unknown. */
 function unasked(reference: string): Resolved {
   return { problem: `\${vault:${reference}} is read when \`secrets\` is mended`, isUnasked: true };
 }

@@ -1,18 +1,18 @@
 import { parseVaultReference } from './vault-reference.ts';
 
-/** What a reference stands for, or why that cannot be had, in words. */
+/** The value of a reference, or the reason why it is missing, in words. */
 export type Resolved =
   | { readonly text: string }
   | {
       readonly problem: string;
-      /** Nobody asked for it: nothing is wrong with the server that has it. */
+      /** Not requested: the server that has it is fine. */
       readonly isUnasked?: boolean | undefined;
     };
 
 /** `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${file:path}` and `${vault:MOUNT/PATH#FIELD}` inside any text of the configuration; `$${` is a plain `${`. */
 export interface ReferenceSource {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads a file named in `${file:…}`. @throws {Error} with what the user should be told. */
+  /** Reads a file named in `${file:…}`. @throws {Error} with a message for the user. */
   readonly readFile: (path: string) => string;
   /**
    * The secret that `${vault:…}` stands for; absent where the secret store is not asked.
@@ -28,7 +28,7 @@ const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /**
  * Replaces every reference in a text.
  * @param ofServer whether it is an option of a server.
- * @returns the text, or what is wrong with it in words.
+ * @returns the text, or its problem in words.
  */
 export function resolveReferences(text: string, source: ReferenceSource, ofServer = false): Resolved {
   if (!text.includes('${')) return { text };

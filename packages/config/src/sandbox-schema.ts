@@ -1,4 +1,4 @@
-/** The schema of `sandbox`: what the program of a server may use of this machine (docs/how-to/security.md). */
+/** The schema of `sandbox`: the resources of this machine for the program of a server (docs/how-to/security.md). */
 import { z } from 'zod';
 
 const places = z.array(z.string().min(1)).max(100).default([]);

@@ -759,7 +759,7 @@ export const shape = z.strictObject({
   profiles: z.record(name, profile).default({}).describe('Named selections, each an endpoint `/mcp/<name>`.'),
 });
 
-/** What stands in a configuration, before options are held against each other. */
+/** Contents of a configuration, before the checks across options. */
 export type Options = z.output<typeof shape>;
 
 /** Whether an address says where something stands and nothing else: its path is compared as a text with those of requests. */
@@ -774,7 +774,7 @@ function isPlainAddress({ username, password, search, hash, pathname }: URL): bo
 /** A configuration that `checkedSchema` has checked. */
 export type Config = Options;
 /**
- * What is configured for one server. `addresses` is set for servers that others add (from a cluster): they may be at an address of this machine, of its
+ * The configuration of one server. `addresses` is set for servers that others add (from a cluster): they may be at an address of this machine, of its
  * link or of a cloud's credentials only where the host is listed there. `isStarted`: something else starts the server when it is needed, so a call waits for it.
  * `problem`: why the server cannot be connected to, for example because a reference in its entry leads nowhere.
  */
@@ -785,7 +785,7 @@ export type ServerConfig = Config['mcpServers'][string] & {
 };
 export type ProfileConfig = Config['profiles'][string];
 
-/** The JSON Schema of what a user may write, for editors. */
+/** The JSON Schema of configurations, for editors. */
 export function configJsonSchema(): object {
   return z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' });
 }

@@ -11,7 +11,7 @@ interface Schema {
   readonly oneOf?: readonly Schema[];
 }
 
-/** Also where nobody thought of saying so. */
+/** Also if its schema does not say so. */
 const secretName = /(password|passphrase|secret|token|privateKey|seed|authorization|apiKey)$/i;
 /** With `*` for a name that the operator gives, or a place in a list. */
 let patterns: readonly (readonly string[])[] | undefined;

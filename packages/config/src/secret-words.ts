@@ -1,6 +1,6 @@
 /** Finds the secrets that stand in the configuration of a server itself, and not as references. */
 
-/** Names of options, variables and parameters whose value is taken for a secret. */
+/** Names of options, variables and parameters with values that count as secrets. */
 export const secretName = /pass|pwd|secret|token|key|cred|auth|cookie|session/i;
 
 /** The words of a command that are secrets by the options before them, and those in its addresses. */

@@ -122,5 +122,5 @@ export const secretsSchema = z
   })
   .prefault({});
 
-/** How the secret store is asked, with defaults filled in. */
+/** Access to the secret store, with defaults. */
 export type StoreSettings = z.output<typeof vault>;

@@ -8,7 +8,7 @@ import type { Config, ServerConfig } from './schema.ts';
 
 type Report = (path: Path, message: string) => void;
 
-/** Stand-ins for options whose reference cannot be resolved, so that the rest of the configuration can be checked. The server is not connected to. */
+/** Stand-ins for options with unresolved references, so that the rest of the configuration can be checked. The server is not connected to. */
 const standIns: Readonly<Record<string, string>> = { url: 'http://unresolved.invalid/mcp', command: 'unresolved' };
 /** Options by which the gateway authenticates to issuers. */
 const secretsOfClients: ReadonlySet<string> = new Set(['clientSecret', 'privateKey', 'assertionFile']);
@@ -25,7 +25,7 @@ function standInFor([, , option, ...inner]: Path): string | undefined {
       : undefined;
 }
 
-/** Why a text of a server cannot be what it is meant to be; it is never repeated, since it may be a secret. */
+/** Why a text of a server is invalid; it is never repeated, since it may be a secret. */
 function mistakeIn([, , option, ...inner]: Path, text: string): string | undefined {
   if (option === 'headers') {
     return /(?!\t)\p{Cc}/u.test(text)
@@ -59,7 +59,7 @@ export class ServerFaults {
 
   /**
    * @param problem called for an unresolved reference outside servers, which makes the whole configuration unusable.
-   * @param fault called for an unresolved reference of one server, and for a text that cannot be what it is meant to be.
+   * @param fault called for an unresolved reference of one server, and for an invalid text.
    * @param areSecretsWithheld whether secrets of servers may have been replaced by empty texts.
    */
   constructor(source: ReferenceSource, problem: Report, fault: Report, areSecretsWithheld = false) {
@@ -109,7 +109,7 @@ export class ServerFaults {
 
   #resolve(text: string, path: Path): unknown {
     const [top, name, option] = path;
-    // What says how the store is asked cannot come from it.
+    // The access to the store cannot come from the store.
     const resolved = resolveReferences(
       text,
       top === 'secrets' ? { ...this.#source, secret: undefined } : this.#source,

@@ -7,7 +7,7 @@ import type { Config, ServerConfig } from './schema.ts';
 type Note = (path: Path, message: string) => void;
 
 /**
- * @param config what the file says, complete.
+ * @param config the complete file.
  * @param raw the same before references were replaced. Values of `headers` and `env` are never shown.
  * @param isOwnFile whether it is a configuration of Omnibus: other programs know no references to secrets.
  */
@@ -61,7 +61,7 @@ function isEmptied(value: string, servers: unknown, name: string, header: string
   return /^\s*(bearer|basic|token|apikey)?\s*$/i.test(value) && typeof written === 'string' && written.includes('${');
 }
 
-/** The index of the image in the arguments of `docker run`: the first one that is neither an option nor the value of one before it, as far as that can be told. */
+/** The index of the image in the arguments of `docker run`: the first one that is neither an option nor the value of one before it, by a guess. */
 function imageOf(args: readonly string[]): number {
   const at = args.findIndex(
     (arg, index) =>
@@ -95,7 +95,7 @@ function textNotes(server: Readonly<Record<string, unknown>>, at: Note): void {
 /** Beginnings of secrets that their makers gave a form of its own. */
 const secretForm =
   /(?<![\w-])(gh[pousr]_\w{16}|github_pat_\w{16}|glpat-[\w-]{16}|sk-[\w-]{16}|xox[abps]-[\w-]{10}|AKIA[A-Z0-9]{12}|omk_\w{8})/;
-/** What people are told to replace. */
+/** Options that users should replace. */
 const blank =
   /<[A-Za-z][\w -]{2,40}>|%[A-Z][A-Z0-9_]{2,}%|\byour[-_](api[-_])?(key|token|secret)\b|\{\{\s*[\w.]+\s*\}\}/i;
 

@@ -1,4 +1,4 @@
-/** TLS towards one server: what the gateway shows there, and whom it believes. */
+/** TLS towards one server: the client certificate, and the trusted authorities. */
 import { z } from 'zod';
 
 const pem = z.string();
@@ -27,7 +27,7 @@ export const serverTlsSchema = z.strictObject({
 
 type ServerTls = z.output<typeof serverTlsSchema>;
 
-/** What is wrong with `tls` of a server at that address. */
+/** Problems of `tls` of a server at that address. */
 export function serverTlsProblem(
   url: string | undefined,
   { ca, caFile, cert, certFile, key, keyFile }: ServerTls,

@@ -1,11 +1,11 @@
-/** Servers that are called with what is each user's own, and who the users of a gateway are. */
+/** Servers called with each user's own credentials, and the users of a gateway. */
 import { hasTemplates, isTemplate, templateProblem } from '@omnibus/protocol';
 import { isLoopback, isOfThisMachine } from './loopback.ts';
 import type { Config, ServerConfig } from './schema.ts';
 
 type Gateway = Pick<Config, 'auth' | 'listen' | 'publicUrl'>;
 
-/** Whether everybody who can reach a gateway is the one user of its machine: a `publicUrl` elsewhere says that something leads others to it. */
+/** Whether only the one user of its machine can reach a gateway: a `publicUrl` elsewhere means that others can. */
 export function isForOneUser({ auth, listen, publicUrl }: Gateway): boolean {
   return (
     (auth === undefined || auth === 'none') &&
@@ -19,7 +19,7 @@ export function isOfUsers(credentials: ServerConfig['credentials']): boolean {
   return credentials !== undefined && credentials.kind !== 'client' && credentials.kind !== 'aws';
 }
 
-/** Whether each known caller is shown to the server in its own name: nobody shares a connection to it then, and nobody a list. */
+/** Whether each known caller has its own identity at the server: callers then share neither connections nor lists. */
 export function isOwned(
   { credentials, headers }: Pick<ServerConfig, 'credentials' | 'headers'>,
   gateway: Gateway,
@@ -27,7 +27,7 @@ export function isOwned(
   return hasTemplates(headers) || (isOfUsers(credentials) && !isForOneUser(gateway));
 }
 
-/** Why no tokens can be made for a server from those of its callers; undefined where they can, or need not. */
+/** Why the gateway cannot exchange callers' tokens for a server; undefined if it can, or need not. */
 function callerProblem({ credentials }: Pick<ServerConfig, 'credentials'>, gateway: Gateway): string | undefined {
   switch (credentials?.kind) {
     case 'exchange':
@@ -70,7 +70,7 @@ function assertionProblem(credentials: CredentialsOf<'enterprise'>, gateway: Gat
     : '`identityProvider` is another one, or has another client, than `auth.server.signIn`, which makes the ID tokens of users';
 }
 
-/** What is wrong with headers that name the caller; undefined where nothing is. */
+/** The problem of headers about the caller; undefined if there is none. */
 export function templatesProblem(
   { headers, url, isolation }: Pick<ServerConfig, 'headers' | 'url' | 'isolation'>,
   { auth }: Gateway,

@@ -13,12 +13,12 @@ export interface ConfigObserver {
 }
 
 export interface FollowedConfig {
-  /** Reads the file now, whether or not it has changed. @returns what is wrong with it. */
+  /** Reads the file now, whether or not it has changed. @returns its problems. */
   reload(): Promise<readonly ConfigProblem[]>;
   close(): Promise<void>;
 }
 
-/** A file that is being written is empty for a moment, and without its rules everybody may do everything: that is not taken for a change. */
+/** During a write the file is empty for a moment, and without rules all callers may do everything: an empty file is no change. */
 const emptyProblem = (file: string): ConfigProblem => ({
   file,
   line: 1,

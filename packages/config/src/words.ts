@@ -1,4 +1,4 @@
-/** Turns what the check of a configuration found into messages that say how to mend it. */
+/** Turns findings in a configuration into messages with fixes. */
 import type { z } from 'zod';
 import { nearestOf } from './nearest.ts';
 import type { Path } from './problem.ts';
@@ -9,7 +9,7 @@ import { isMap, textsIn, type Values } from './values.ts';
 
 type Report = (path: Path, message: string) => void;
 
-/** @param value what was checked, with references replaced. */
+/** @param value the checked value, with references replaced. */
 export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Report): void {
   const path = issue.path as Path;
   if (issue.code === 'unrecognized_keys') {
@@ -253,7 +253,7 @@ function boundWords(issue: z.core.$ZodIssue): string | undefined {
 const listed = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1) as string}`;
 
-/** Whether the option is one whose value is not shown to anybody. */
+/** Whether the option's value is secret. */
 function isSecret(path: Path): boolean {
   return (
     path.some(
@@ -264,7 +264,7 @@ function isSecret(path: Path): boolean {
   );
 }
 
-/** Removes what a message must not show: the user and password of addresses, and API keys of a gateway, which somebody wrote in the place of their file. */
+/** Removes secrets from a message: the user and password of addresses, and API keys in place of their file. */
 function withoutSecrets(text: string): string {
   return text.replaceAll(/\/\/[^/@\s]*@/g, '//...@').replaceAll(/omk_[\w-]+/g, 'omk_...');
 }

@@ -1,4 +1,4 @@
-/** What a server demands, by the header of its refusal. */
+/** The demands of a server, by the header of its refusal. */
 import { expect, it } from 'vitest';
 import { readChallenge } from './challenge.ts';
 

@@ -1,4 +1,4 @@
-/** What a server says when it refuses a request for its credentials (RFC 6750, 3; RFC 9728, 5.1). */
+/** The challenge of a server that refuses a request's credentials (RFC 6750, 3; RFC 9728, 5.1). */
 
 export interface Challenge {
   /** Address of the metadata in which the server names the issuers that it trusts. */

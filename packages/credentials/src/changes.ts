@@ -8,7 +8,7 @@ export class Changes {
     return this.#count;
   }
 
-  /** Wakes everybody who waits. */
+  /** Wakes all waiting callers. */
   note(): void {
     this.#count += 1;
     for (const go of [...this.#waiting]) go();

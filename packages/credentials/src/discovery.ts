@@ -8,7 +8,7 @@ import type { AuthorizationServer } from 'oauth4webapi';
 import { CredentialProblem, isTrustworthy, type Fetch } from './outbound.ts';
 
 export interface Discovered {
-  /** The issuer, by which tokens and client registrations are kept apart from those of others. */
+  /** The issuer; tokens and client registrations belong to it alone. */
   readonly issuer: string;
   readonly server: AuthorizationServer;
   /**
@@ -169,7 +169,7 @@ async function documentOfOlder(fetch: Fetch, url: string): Promise<(Found & { re
   ]);
   if (found === undefined) return undefined;
   const { issuer = origin } = found.document;
-  // The issuer may have a path at the server's origin (2025-03-26), but no other origin: it would be sent what is for another issuer (RFC 8414, 3.3).
+  // The issuer may have a path at the server's origin (2025-03-26), but no other origin: it would get credentials of another issuer (RFC 8414, 3.3).
   if (typeof issuer !== 'string' || !URL.canParse(issuer) || new URL(issuer).origin !== origin) {
     throw new CredentialProblem(
       `${found.place} names the issuer ${shown(String(issuer))}, which is not at ${origin}: a server that says nothing of its issuer is its own`,
@@ -180,7 +180,7 @@ async function documentOfOlder(fetch: Fetch, url: string): Promise<(Found & { re
 
 const endpoints = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'];
 
-/** The members that are read and are lists of texts; what is in them besides is passed over. */
+/** The used members that are lists of texts; other elements are ignored. */
 const lists = [
   'code_challenge_methods_supported',
   'scopes_supported',

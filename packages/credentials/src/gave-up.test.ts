@@ -1,4 +1,4 @@
-/** Tokens that a server refuses twice: what was only found for the repetition can still be refreshed, and what was just obtained for it is useless. */
+/** Tokens that a server refuses twice: a token found for the retry can still be refreshed, and a freshly obtained one is useless. */
 import { expect, it } from 'vitest';
 import { ground, invalid, url } from './user-under-test.ts';
 

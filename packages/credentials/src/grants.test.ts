@@ -1,4 +1,4 @@
-/** Tokens in the name of a user that is known already: what issuers are asked, and what becomes of their refusals. */
+/** Tokens in the name of a known user: the requests to issuers, and the effects of their refusals. */
 import { expect, it } from 'vitest';
 import { byIdentityAssertion, byTokenExchange, type Grant } from './grants.ts';
 import type { Fetch } from './outbound.ts';
@@ -15,7 +15,7 @@ interface Asked {
   readonly form: Readonly<Record<string, string>>;
 }
 
-/** Issuers of these addresses, whose token endpoints answer so. */
+/** Issuers of these addresses, with these answers of their token endpoints. */
 function issuers(answers: Readonly<Record<string, { readonly status?: number; readonly body: object }>>): {
   readonly fetch: Fetch;
   readonly asked: Asked[];

@@ -1,5 +1,5 @@
 /**
- * How an issuer is asked for tokens in the name of a user that has proven to another who he is: by the exchange of a token that the user has shown (RFC
+ * Requests to an issuer for tokens in the name of a user authenticated elsewhere: by the exchange of the user's token (RFC
  * 8693), or by an identity assertion that the enterprise's identity provider makes for the server's issuer (the MCP extension
  * `io.modelcontextprotocol/enterprise-managed-authorization`, with an Identity Assertion JWT Authorization Grant).
  */
@@ -21,7 +21,7 @@ interface Wanted {
   readonly prover: Prover | undefined;
 }
 
-/** One way to be given tokens. @throws {CredentialProblem} that names the step and the issuer, and its error code. */
+/** One way to obtain tokens. @throws {CredentialProblem} that names the step and the issuer, and its error code. */
 export type Grant = (wanted: Wanted) => Promise<Tokens>;
 
 const tokenExchange = 'urn:ietf:params:oauth:grant-type:token-exchange';
@@ -29,7 +29,7 @@ const jwtBearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const tokenType = 'urn:ietf:params:oauth:token-type:';
 
 /**
- * Exchanges the access token of a user (RFC 8693, 2.1). Nobody is named as the acting party: the issuer knows the gateway as its client.
+ * Exchanges the access token of a user (RFC 8693, 2.1). The request names no acting party: the issuer knows the gateway as its client.
  * @param subject gives the user's token, for each request again.
  * @param audience the name by which the issuer knows the server, where `resource` is not enough.
  */
@@ -66,7 +66,7 @@ export function byTokenExchange({
 /** The enterprise's identity provider, and the gateway's identity there. */
 export interface IdentityProvider {
   readonly issuer: string;
-  /** The client that the ID tokens are made for. */
+  /** The client of the ID tokens. */
   readonly client: ClientIdentity;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Whether a server trusts another issuer than the one that gave the tokens (MCP authorization: credentials of one are not sent to another). Only metadata that
- * could be read prove it: when there are none, the user's tokens are kept.
+ * could be read prove it: when there are none, the user's tokens stay.
  */
 import type { Challenge } from './challenge.ts';
 import { issuersNamed } from './discovery.ts';

@@ -1,4 +1,4 @@
-/** The credentials for requests without a known user at a server where each user signs in: none, so that the server answers what it demands. */
+/** The credentials for requests without a known user at a server where each user signs in: none, so that the server answers with its demand. */
 import type { Challenge } from './challenge.ts';
 import type { HeaderSource, SentHeaders } from './source.ts';
 

@@ -1,6 +1,6 @@
 /** Requests to issuers. The implementation of `Fetch` must refuse forbidden addresses, and bound time and size of the answers. */
 
-/** Makes a request as the standard `fetch` does, and reads the whole body. @throws {Error} whose message contains nothing that was sent. */
+/** Makes a request as the standard `fetch` does, and reads the whole body. @throws {Error} with a message that repeats no part of the request. */
 export type Fetch = (
   address: string,
   request?: { readonly method?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string },

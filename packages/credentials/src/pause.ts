@@ -8,7 +8,7 @@ export class Pause {
     | { readonly problem: CredentialProblem; readonly about: string; readonly ms: number; readonly until: number }
     | undefined;
 
-  /** The last failure, while the issuer is left alone. @param about what it was asked for; something else may be asked for at once. */
+  /** The last failure, while the issuer is left alone. @param about the subject of the request; other subjects may be requested at once. */
   problem(about = ''): CredentialProblem | undefined {
     const last = this.#last;
     return last?.about === about && performance.now() < last.until ? last.problem : undefined;

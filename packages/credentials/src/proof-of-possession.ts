@@ -2,7 +2,7 @@
  * Proofs of possession (DPoP, RFC 9449): tokens that are bound to a key work only together with a signature by that key, made for each request. They are
  * used only where a server demands them, since the support of an issuer does not mean that its servers support them.
  *
- * Proofs are signed by `node:crypto` and not by `jose`: that library signs by WebCrypto, whose signatures are promises, while a request is handed to its connection
+ * Proofs are signed by `node:crypto` and not by `jose`: that library signs by WebCrypto, with promises for signatures, while a request is handed to its connection
  * synchronously (`Dispatcher.dispatch` of undici), and requests that waited for a signature could overtake each other.
  */
 import {

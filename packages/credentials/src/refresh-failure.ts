@@ -1,4 +1,4 @@
-/** What becomes of a user's tokens that could not be refreshed: only what the issuer itself says of them, or of the gateway's registration, ends them. */
+/** The effect of a failed refresh on a user's tokens: only the issuer's own statement about them, or about the gateway's registration, ends them. */
 import type { AuthorizationServer } from 'oauth4webapi';
 import { issuerMetadata } from './discovery.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
@@ -10,7 +10,7 @@ interface Attempt {
   readonly vault: Vault;
   readonly issuer: string;
   readonly client: ClientIdentity;
-  /** Whether the configuration says who the client is. */
+  /** Whether the configuration names the client. */
   readonly isConfigured: boolean;
   /** Finds out whether the server trusts another issuer by now. */
   readonly hasMoved: () => Promise<boolean>;
@@ -31,7 +31,7 @@ export async function failureOf(
     error instanceof CredentialProblem
       ? error
       : new CredentialProblem('a token could not be refreshed', { cause: error });
-  // The issuer cannot be asked, and may never be again where the server has another by now.
+  // The issuer does not answer, and may never answer again if the server has another by now.
   if (!(error instanceof TokenRefused)) return { problem, isOver: await hasMoved() };
   if (!isOfClient(error)) return { problem, isOver: true };
   // A client that another has registered is refused until the configuration is mended, or its document can be read; the tokens are good afterwards.

@@ -15,12 +15,12 @@ interface Refreshed {
 }
 
 const [firstPauseMs, longestPauseMs] = [100, 5_000];
-/** Longer than a bus or a disk is away while somebody mends it. */
+/** Longer than a usual repair of a bus or a disk. */
 const maxAwayMs = 10 * 60_000;
 
 /**
  * A record that still has the mark of the attempt was only encrypted again meanwhile (`Vault.rotate`).
- * @returns false when somebody has changed it.
+ * @returns false when another process has changed it.
  * @throws {Error} when the store could not be reached for ten minutes.
  */
 export async function storeRefreshed(refreshed: Refreshed): Promise<boolean> {
@@ -39,7 +39,7 @@ async function written({ vault, place, fresh, leased, by }: Refreshed): Promise<
   for (let revision: number | undefined = leased; revision !== undefined;) {
     if ((await vault.update(place, fresh.issuer, fresh, revision)) !== undefined) return true;
     const now = connectionAt(await vault.get<Connection>(place), fresh.url);
-    // A change whose success could not be heard of has been made all the same.
+    // A change without a confirmation may still have succeeded.
     if (now?.value.tokens?.accessToken === fresh.tokens?.accessToken && fresh.tokens !== undefined) return true;
     revision = now?.value.refreshing?.by === by ? now.revision : undefined;
   }

@@ -16,7 +16,7 @@ interface Registered {
   readonly scope?: string | undefined;
   /** When its secret expires, in milliseconds since 1970; left out if never. */
   readonly expiresAt?: number | undefined;
-  /** When it was made, in milliseconds since 1970; left out by earlier versions. */
+  /** Time of registration, in milliseconds since 1970; left out by earlier versions. */
   readonly at?: number;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The answer of an issuer on its way from the edge, to which a browser brings it, to a backend worker: it has the code with which tokens are got, so the
- * bus between them must not show it. The state of a sign-in, which the browser brings back too, is a public key, and the private key is kept with the sign-in in the
- * vault. Any edge can encrypt for it (RFC 7516, ECDH-ES), and whoever reads the bus cannot decrypt.
+ * bus between them must not show it. The state of a sign-in, which the browser brings back too, is a public key, and the private key is stored with the sign-in in the
+ * vault. Any edge can encrypt for it (RFC 7516, ECDH-ES), and readers of the bus cannot decrypt.
  */
 import { generateKeyPairSync, type JsonWebKey } from 'node:crypto';
 
@@ -9,7 +9,7 @@ import { generateKeyPairSync, type JsonWebKey } from 'node:crypto';
 const prefix = 'k.';
 const [algorithm, encryption] = ['ECDH-ES', 'A256GCM'];
 
-/** Makes the state of a sign-in: 256 bits that nobody can guess. @returns it, and the private key for answers with it. */
+/** Makes the state of a sign-in: 256 random bits. @returns it, and the private key for answers with it. */
 export function newState(): { readonly state: string; readonly answerKey: JsonWebKey } {
   const answerKey = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' });
   return { state: `${prefix}${answerKey.x as string}`, answerKey };
@@ -18,7 +18,7 @@ export function newState(): { readonly state: string; readonly answerKey: JsonWe
 /**
  * Encrypts an answer for the sign-in that its `state` names.
  * @param query of the address to which the issuer has sent the browser.
- * @returns undefined for a state without a key, which an older version has made, or nobody.
+ * @returns undefined for a state without a key, of an older version, or invented.
  */
 export async function sealAnswer(query: URLSearchParams): Promise<string | undefined> {
   const x = /^k\.([\w-]{43})$/.exec(query.get('state') ?? '')?.[1];
@@ -30,11 +30,11 @@ export async function sealAnswer(query: URLSearchParams): Promise<string | undef
       .setProtectedHeader({ alg: algorithm, enc: encryption })
       .encrypt(key);
   } catch {
-    return undefined; // Somebody has made up the state: there is no such key.
+    return undefined; // The state is invented: there is no such key.
   }
 }
 
-/** @returns the query; undefined for what was not encrypted for this key. */
+/** @returns the query; undefined for a text that was not encrypted for this key. */
 export async function openAnswer(answerKey: JsonWebKey, sealed: string): Promise<URLSearchParams | undefined> {
   const { compactDecrypt, importJWK } = await import('jose');
   try {
@@ -44,6 +44,6 @@ export async function openAnswer(answerKey: JsonWebKey, sealed: string): Promise
     });
     return new URLSearchParams(Buffer.from(plaintext).toString());
   } catch {
-    return undefined; // Whoever speaks on the bus has made it up.
+    return undefined; // A sender on the bus has invented it.
   }
 }

@@ -1,6 +1,6 @@
 /**
  * A token on its way from the process that obtained it to the one that uses it: encrypted to a key of the receiver (JWE, RFC 7516, by ECDH-ES and
- * A256GCM), so that no other who reads the bus learns it. It names the server and the user that it is for, and is used for no others.
+ * A256GCM), so that no other reader of the bus learns it. It names its server and user, and is used for no others.
  */
 import { CompactEncrypt, compactDecrypt, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { JsonWebKey } from 'node:crypto';

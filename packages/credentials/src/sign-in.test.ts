@@ -19,7 +19,7 @@ const [url, issuer, redirectUri] = [
 ];
 const nothing = { resourceMetadata: undefined, scope: undefined, error: undefined };
 
-/** An issuer that registers whoever asks, and knows the clients that it has registered until `forget`. */
+/** An issuer that registers every client, and knows them until `forget`. */
 class Registrar {
   readonly registered: string[] = [];
   readonly forms: URLSearchParams[] = [];

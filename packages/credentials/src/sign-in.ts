@@ -1,6 +1,6 @@
 /**
  * A user's sign-in at the issuer of a server (MCP authorization; OAuth 2.1, 4.1): how the gateway identifies itself there, to which address the user is sent, and
- * how the issuer's answer is redeemed. The state of a sign-in is stored in the vault; the addresses that browsers see contain only what they must.
+ * how the issuer's answer is redeemed. The vault stores the state of a sign-in; the addresses that browsers see contain the minimum.
  */
 import { createHash, randomBytes, type JsonWebKey } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -40,7 +40,7 @@ export interface SignInOptions {
   readonly namesResource: boolean;
 }
 
-/** A user's connection to a server's account: his tokens and where they are from, stored in the vault. */
+/** A user's connection to a server's account: tokens and their issuer, stored in the vault. */
 export interface Connection {
   /** The address of the MCP server that the tokens are for; its name may stand for another server later. */
   readonly url: string;
@@ -73,7 +73,7 @@ export interface Begun extends Omit<Connection, 'tokens' | 'since' | 'owner'> {
 /**
  * @param wanted the server's demand when it refused a request.
  * @param before scopes that were requested before, which are requested again.
- * @param doubted client id with which the user was sent to an issuer from which he has not come back: the issuer may not know it any more.
+ * @param doubted client id of a sign-in from which the user has not come back: the issuer may not know it any more.
  * @throws {CredentialProblem}
  */
 export async function beginSignIn(
@@ -135,7 +135,7 @@ export async function beginSignIn(
 const hostMs = 5_000;
 
 /**
- * The host at which a user signs in, for the page that sends him there.
+ * The host of a user's sign-in, for the page that leads there.
  * @param wanted as for `beginSignIn`.
  * @returns undefined where it cannot be found out now. Never rejects.
  */
@@ -171,7 +171,7 @@ const refusalsOfClient: ReadonlySet<string> = new Set(['unauthorized_client', 'i
 
 /**
  * @param query with which the issuer has sent the user back.
- * @throws {CredentialProblem} whose message repeats no text from the query, which anybody can have written (RFC 9207).
+ * @throws {CredentialProblem} with a message without text of the query, which an attacker may have written (RFC 9207).
  */
 export async function finishSignIn(
   { fetch, vault, client: configured }: Pick<SignInOptions, 'fetch' | 'vault' | 'client'>,
@@ -179,7 +179,7 @@ export async function finishSignIn(
   query: URLSearchParams,
 ): Promise<Connection> {
   const { url, issuer, server, client, resource, proofKey, scope } = begun;
-  /** A registration that the issuer does not know any more is of no use to anybody. */
+  /** A registration unknown to the issuer is useless. */
   const inWords = async (problem: CredentialProblem, isClientRefused: boolean): Promise<CredentialProblem> =>
     isClientRefused && (await forgetRegistration(vault, issuer, client))
       ? new CredentialProblem(
@@ -216,7 +216,7 @@ export async function finishSignIn(
 }
 
 /**
- * Asks the issuer to revoke a user's refresh token, with which new tokens could be got, or his access token if he has no other.
+ * Asks the issuer to revoke a user's refresh token, which could get new tokens, or the access token if there is no other.
  * @returns whether it did; undefined when it has no revocation endpoint, or there is no token. Never rejects.
  */
 export async function revokeAtIssuer(

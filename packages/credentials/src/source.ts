@@ -3,9 +3,9 @@ import type { Challenge } from './challenge.ts';
 
 export type SentHeaders = Readonly<Record<string, string>>;
 
-/** A source of the headers that tell a server in whose name it is called. Names of headers are in lower case. */
+/** A source of the headers with the identity of a call. Names of headers are in lower case. */
 export interface HeaderSource {
-  /** Headers that are valid now; undefined when they have to be asked for. */
+  /** Headers that are valid now; undefined when they must be requested. */
   readonly current: SentHeaders | undefined;
   /** Obtains headers. @throws {CredentialProblem} when there are none. */
   ask(): Promise<SentHeaders>;
@@ -19,12 +19,12 @@ export interface HeaderSource {
    * @returns whether there are others all the same: these were only found for the repetition, and not obtained for it.
    */
   gaveUp(sent: SentHeaders, challenge: Challenge): Promise<boolean>;
-  /** The proof that a request needs besides these headers; undefined for tokens that are not bound to a key. @param body that is sent; undefined for none. */
+  /** The proof that a request needs besides these headers; undefined for tokens that are not bound to a key. @param body of the request; undefined for none. */
   prove?(sent: SentHeaders, method: string, address: string, body?: string): SentHeaders | undefined;
-  /** Called with what the next proof for that address must contain. */
+  /** Called with the nonce that the next proof for that address must contain. */
   noteNonce?(address: string, nonce: string): void;
   /** Whether an answer says, other than by 401, that these credentials were refused and nothing was executed. @param header gives a header of the answer by its lower-case name. */
   isRefusal?(status: number, header: (name: string) => unknown): boolean;
-  /** Texts that are taken out of what the server says. */
+  /** Texts that are removed from the server's messages. */
   readonly secrets: readonly string[];
 }

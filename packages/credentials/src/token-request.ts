@@ -41,7 +41,7 @@ export interface TokenRequest {
   readonly issues?: string | undefined;
 }
 
-/** The issuer refuses what the request presented, such as a refresh token; repeating the request does not help. */
+/** The issuer refuses the credential in the request, such as a refresh token; repeating the request does not help. */
 export class TokenRefused extends CredentialProblem {
   /** The error code of RFC 6749, 5.2, or another word of letters, digits and signs. */
   readonly code: string;
@@ -52,7 +52,7 @@ export class TokenRefused extends CredentialProblem {
   }
 }
 
-/** What answers at the token endpoint is not the issuer: a proxy, or a server from which the endpoint has moved away. It says nothing of what the request presented. */
+/** The answer is not from the issuer: it is from a proxy, or the endpoint has moved. It says nothing about the credential in the request. */
 export class NoIssuerThere extends CredentialProblem {}
 
 /** Whether an issuer refuses the client itself, whatever it has presented (RFC 6749, 5.2). */
@@ -65,7 +65,7 @@ export function asConfigured(configured: ClientIdentity | undefined, noted: Clie
   return configured?.clientId === noted.clientId ? configured : noted;
 }
 
-/** What the operator must mend. */
+/** A problem that the operator must fix. */
 export function notAccepted(refused: TokenRefused, { clientId }: ClientIdentity): CredentialProblem {
   return new CredentialProblem(
     `${refused.message}: it does not accept the gateway as its client "${clientId}"; see \`clientId\`, \`clientSecret\` and \`clientAuthentication\` of the server's \`credentials\``,
@@ -142,7 +142,7 @@ async function withProof(
 /**
  * Asks an issuer to revoke a token (RFC 7009).
  * @returns whether it did; undefined when it has no revocation endpoint.
- * @throws {CredentialProblem} when it cannot be asked.
+ * @throws {CredentialProblem} when it does not answer.
  */
 export async function revokeToken(
   { fetch, server, client }: Pick<TokenRequest, 'fetch' | 'server' | 'client'>,

@@ -1,4 +1,4 @@
-/** How the tokens of a user are shown to a server, and for how long. */
+/** The headers with the tokens of a user, and their lifetime. */
 import type { Tokens } from './token-request.ts';
 
 /** A token is not used this shortly before it expires, since it might expire on its way. */

@@ -70,7 +70,7 @@ class StrictIssuer {
   };
 }
 
-/** A store whose reads can be delayed, and that can be out of reach. */
+/** A store with delayed reads, which can be out of reach. */
 class SlowStore extends FileStore {
   held: Promise<void> | undefined;
   isAway = false;
@@ -97,7 +97,7 @@ export interface Ground {
   readonly store: SlowStore;
   readonly at: (address: string) => UserTokens;
   readonly replica: () => UserTokens;
-  /** A process whose configuration says who the client is. */
+  /** A process with a configured client. */
   readonly of: (client: ClientIdentity) => UserTokens;
 }
 

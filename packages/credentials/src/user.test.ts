@@ -90,7 +90,7 @@ it('a request that begins during a refresh does not bring back the token before'
   strict.meanwhile = async () => {
     store.held = read.promise;
     meanwhile = one.ask();
-    // It has read the record, and is told so only after the refresh.
+    // It has read the record, and learns so only after the refresh.
     await setImmediate();
     store.held = undefined;
   };
@@ -181,7 +181,7 @@ it('more rights are asked for once: what was asked for before and is not enough 
   expect([one.wanted, one.lacking]).toMatchObject([undefined, { scope: 'read' }]);
   expect(await one.refused(sent, { ...invalid, error: 'insufficient_scope', scope: 'write' })).toBe(false);
   expect([one.wanted, one.lacking]).toMatchObject([{ scope: 'write' }, undefined]);
-  // The token stays valid for what it permits.
+  // The token stays valid for its scopes.
   expect(await one.ask()).toEqual({ authorization: 'Bearer access-0' });
 });
 

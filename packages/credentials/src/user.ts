@@ -1,5 +1,5 @@
 /**
- * The credentials of one user for a server: his tokens, or nothing if he has none, so that the server answers what it demands.
+ * The credentials of one user for a server: their tokens, or nothing, so that the server answers with its demand.
  *
  * A refresh token is used only once: the process that is to use it first writes so into the record, by compare-and-set, and writes the new tokens
  * before using them. Other callers, in this or other processes, wait for that; the watch of the vault wakes them (`changed`).
@@ -70,7 +70,7 @@ export class UserTokens implements HeaderSource {
   #renewed: string | undefined;
   /** After a refresh that failed and may succeed later, by the access token that it was to replace. */
   readonly #pause = new Pause();
-  /** Changes of the stored record: what was read before the last one is outdated, and callers wait for another process to write new tokens. */
+  /** Changes of the stored record: earlier reads are outdated, and callers wait for another process to write new tokens. */
   readonly #changes = new Changes();
   readonly #leases = new Leases();
   readonly #moved: MovedServer;
@@ -85,7 +85,7 @@ export class UserTokens implements HeaderSource {
     return this.#wanted;
   }
 
-  /** The server's demand for rights that the issuer was asked for before; asking again would change nothing. Undefined when none is known. */
+  /** The server's demand for rights that the gateway already requested at the issuer; another request would change nothing. Undefined when none is known. */
   get lacking(): Challenge | undefined {
     return this.#lacking;
   }
@@ -102,7 +102,7 @@ export class UserTokens implements HeaderSource {
   /**
    * Called when the stored record has changed.
    * @returns `new` when there are tokens that were missing before, `gone` when the tokens in use were removed.
-   * @throws {Error} when the record cannot be read. What was read before is used no more, and the change is to be reported again.
+   * @throws {Error} when the record cannot be read. Earlier reads are void, and the change must be reported again.
    */
   async changed(): Promise<'new' | 'gone' | 'same'> {
     this.#changes.note();
@@ -168,7 +168,7 @@ export class UserTokens implements HeaderSource {
     return this.#newest(async (kept) => {
       const tokens = kept?.value.tokens;
       if (kept === undefined || tokens === undefined) return false;
-      // What was found for the repetition may have been replaced by another since.
+      // Another process may have replaced the token found for the retry.
       if (sent['authorization'] !== authorizationOf(tokens) || tokens.accessToken !== this.#renewed)
         return this.#replace(kept, sent, challenge);
       if (await this.#forget(kept)) this.#want(challenge);
@@ -200,7 +200,7 @@ export class UserTokens implements HeaderSource {
     return false;
   }
 
-  /** Reads the record, and once more where it has changed meanwhile. @param use is called in the same turn, so that nothing newer can be held before it begins. */
+  /** Reads the record, and once more where it has changed meanwhile. @param use is called in the same turn, so that no newer record can arrive before it begins. */
   async #newest<Result>(use: (kept: Kept<Connection> | undefined) => Result | Promise<Result>): Promise<Result> {
     const { vault, place, url } = this.#options;
     for (;;) {
@@ -231,7 +231,7 @@ export class UserTokens implements HeaderSource {
     const headers = { authorization: authorizationOf(tokens) };
     this.#noteKey(proofKey);
     this.#secrets = [accessToken, refreshToken ?? [], this.#secrets[0] ?? []].flat();
-    // Without a refresh token, an expired token is sent all the same: the server then answers what it demands.
+    // Without a refresh token, an expired token is sent all the same: the server then answers with its demand.
     this.#held = { headers, until: refreshToken === undefined ? Infinity : expiresAt - marginOf(tokens) };
     return headers;
   }
@@ -319,7 +319,7 @@ export class UserTokens implements HeaderSource {
 
   /**
    * @param mayMove whether the issuer may have moved to another address.
-   * @returns `moved` if the issuer is asked again at its new address; undefined if the record must be read again.
+   * @returns `moved` if the request goes again to the issuer's new address; undefined if the record must be read again.
    * @throws {CredentialProblem} if it may succeed later.
    */
   async #renewFailed(

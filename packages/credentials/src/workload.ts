@@ -1,7 +1,7 @@
 /**
- * Tokens for a server that its issuer gives without anybody's sign-in there: in the gateway's own name, as a client of the issuer (RFC 6749, 4.4) or by an assertion
+ * Tokens that a server's issuer issues without a sign-in there: in the gateway's own name, as a client of the issuer (RFC 6749, 4.4) or by an assertion
  * that the platform it runs on gives it (RFC 7523, 2.1); or in the name of a user that is known already (`grants.ts`). One request at a time asks the issuer, however many callers wait; a token is replaced before it
- * expires, while it can still be used, and only when somebody uses it.
+ * expires, while it can still be used, and only if it is in use.
  */
 import type { Challenge } from './challenge.ts';
 import { discover, type Discovered } from './discovery.ts';
@@ -20,10 +20,10 @@ export interface WorkloadOptions {
   readonly client: ClientIdentity;
   /** Reads the platform's assertion, again for each request; undefined when the client authenticates with a secret or key of its own. */
   readonly assertion?: (() => string) | undefined;
-  /** How tokens are asked for in the name of a user; left out for tokens in the gateway's own name. */
+  /** The requests for tokens in the name of a user; left out for tokens in the gateway's own name. */
   readonly grant?: Grant | undefined;
   readonly issuer: string | undefined;
-  /** What the server has demanded of requests without credentials, where that is known. */
+  /** The server's demand for requests without credentials, if known. */
   readonly challenge?: Challenge | undefined;
   readonly scope: string | undefined;
   /** Whether tokens are requested for this server only (RFC 8707). */
@@ -32,7 +32,7 @@ export interface WorkloadOptions {
 }
 
 const [clientCredentials, jwtBearer] = ['client_credentials', 'urn:ietf:params:oauth:grant-type:jwt-bearer'];
-/** Life of a token whose issuer names none. */
+/** Life of a token without an expiry. */
 const unknownLifeMs = 10 * 60_000;
 /** Part of its life after which a token is replaced; a random bit sooner, so that replicas do not all ask at once. */
 const [renewAfter, renewSpread] = [0.8, 0.1];

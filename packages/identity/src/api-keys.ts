@@ -1,4 +1,4 @@
-/** API keys as a way for callers to prove who they are. The file is followed: a key that is removed from it, is revoked or expires is refused from then on. */
+/** Authentication of callers by API keys. The file is followed: a key that is removed from it, is revoked or expires is refused from then on. */
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fault, printable, type EndpointName } from '@omnibus/protocol';
@@ -86,8 +86,8 @@ export class ApiKeys {
   }
 
   /**
-   * What a key that was valid proves now, perhaps with other groups.
-   * @returns undefined where it is not valid any more for the same endpoints and tools, and until the same time: whoever reads a stream comes back to it on other terms.
+   * The present facts of a key that was valid, perhaps with other groups.
+   * @returns undefined where it is not valid any more for the same endpoints and tools, and until the same time: the reader of a stream must then reconnect.
    */
   current(facts: Facts): Facts | undefined {
     const entry = this.#entries.byId.get(facts.key ?? '');

@@ -1,4 +1,4 @@
-/** Who may decide about calls that wait for approvers (`ask` under `access`): at the admin port, and in an MCP client. */
+/** Rights to decide calls that wait for approvers (`ask` under `access`): at the admin port, and in an MCP client. */
 import type { Facts } from './facts.ts';
 
 /** Roles of `auth.admin.roles` that may decide. */
@@ -22,7 +22,7 @@ export function isNamed(facts: Facts, list: readonly string[]): boolean {
   return list.some((who) => names.has(who));
 }
 
-/** The groups of a caller as lists name them: of any issuer, or of his. */
+/** The groups of a caller as lists name them: of any issuer, or of the caller's. */
 export function groupNames({ issuer, groups }: Facts): readonly string[] {
   return groups.flatMap((group) => [`group:${group}`, `group:${issuer}|${group}`]);
 }
@@ -39,7 +39,7 @@ export type Approvable = Readonly<Record<'principal', string>> & {
 };
 
 /**
- * Why somebody may not decide about a call; undefined where he may.
+ * Why a user may not decide a call; undefined if the user may.
  * @param facts undefined for a person that is not known.
  */
 export function approvalObstacle(

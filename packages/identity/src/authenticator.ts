@@ -1,4 +1,4 @@
-/** Finds out who has sent a request, in any of the configured ways. */
+/** Authenticates the sender of a request, in any of the configured ways. */
 import { decodeJwt } from 'jose';
 import { fault, printable, type EndpointName, type JsonObject } from '@omnibus/protocol';
 import { ApiKeys } from './api-keys.ts';
@@ -28,14 +28,14 @@ interface ResourceOptions {
 export interface AuthenticatorOptions {
   /** The file of API keys. */
   readonly keysFile?: string | undefined;
-  /** Tells what is wrong with the patterns of keys for certain tools. */
+  /** Reports problems of the patterns of keys for certain tools. */
   readonly toolProblem?: ToolProblem | undefined;
   readonly issuers: readonly IssuerOptions[];
   /** Undefined where there are no issuers. */
   readonly resource?: ResourceOptions | undefined;
   readonly proxy?: TrustedProxyOptions | undefined;
   readonly certificates?: ClientCertificatesOptions | undefined;
-  /** The cluster whose service accounts are accepted. */
+  /** The cluster of accepted service accounts. */
   readonly kubernetes?: TokenReviewOptions | undefined;
   /** The gateway's own authorization server; undefined where there is none. */
   readonly own?: OwnServer | undefined;
@@ -60,13 +60,13 @@ export interface Place {
   readonly address: () => string;
 }
 
-/** First parts of the addresses of an endpoint; a client names the one that it was given as the audience. */
+/** First parts of the addresses of an endpoint; a client sends the one that it knows as the audience. */
 const fronts = ['/mcp', '/sse', '/ws'] as const;
 
-/** Bound on endpoints whose audiences are remembered. */
+/** Bound on cached audiences of endpoints. */
 const maxEndpoints = 10_000;
 
-/** The address under which questions are counted that the gateway asks by itself. */
+/** The address that counts the gateway's own questions. */
 const itself = 'the gateway itself';
 
 const nothing: Verdict = { fault: fault('auth.required') };
@@ -84,12 +84,12 @@ export class Authenticator {
   readonly #cluster: TokenReview | undefined;
   readonly #tokens = new KnownTokens();
   readonly #noMetadata: (problem: string) => void;
-  /** Facts from tokens that another was asked about: such a token can be revoked before it expires. */
+  /** Facts from tokens that another service checked: such a token can be revoked before it expires. */
   readonly #asked = new WeakSet<Facts>();
   /** Counts of requests by way and outcome. */
   readonly tally = new Tally();
   readonly #listeners: Set<() => void>;
-  /** Accepted audiences of endpoints that were asked for: with tenants, unknown callers are not told which endpoints exist. */
+  /** Accepted audiences of requested endpoints: with tenants, unknown callers do not learn which endpoints exist. */
   readonly #audiences = new Map<EndpointName, ReadonlySet<string>>();
 
   /** @throws {Error} in words for the operator when a way cannot be used. */
@@ -187,7 +187,7 @@ export class Authenticator {
     );
   }
 
-  /** Lets a token be held that the gateway may need again. @returns the facts that its request goes on with. */
+  /** Stores a token that the gateway may need again. @returns the facts that its request goes on with. */
   #holding(facts: Facts, token: string): Facts {
     const { held } = this.#options;
     if (held === undefined) return facts;
@@ -197,7 +197,7 @@ export class Authenticator {
   }
 
   /**
-   * What was proven, as it is now; asked for open streams when something was revoked or changed.
+   * The present facts of a credential; checked for open streams after a revocation or change.
    * @returns undefined where it holds no longer.
    */
   current(facts: Facts): Facts | undefined {
@@ -205,14 +205,14 @@ export class Authenticator {
     return this.#own?.holds(facts) === false ? undefined : facts;
   }
 
-  /** Whether facts are from a token that another must be asked about, who tells nobody when it is revoked. */
+  /** Whether facts are from a token of a service that reports no revocations, so that it must be asked. */
   mustAsk(facts: Facts): boolean {
     return this.#asked.has(facts);
   }
 
   /**
-   * What the token of an accepted request proves now at its endpoint. Its issuer is asked if the last answer is more than a minute old; while it does not
-   * answer, the token is taken as it was. Never rejects.
+   * The present facts of an accepted request's token at its endpoint. It asks the issuer if the last answer is more than a minute old; while that does not
+   * answer, the last facts count. Never rejects.
    * @param facts that the token proved last, for which `mustAsk` is true.
    * @returns undefined where the token is not valid any more.
    */
@@ -229,7 +229,7 @@ export class Authenticator {
     this.#listeners.add(listener);
   }
 
-  /** The metadata of the first issuer, as the issuer gives them. @throws {Error} in words for strangers when it does not; why, is told to the operator. */
+  /** The metadata of the first issuer, as the issuer gives them. @throws {Error} in words for strangers when it does not; the log has the reason. */
   async serverMetadata(): Promise<JsonObject | undefined> {
     const [first] = this.#issuers.values();
     try {
@@ -277,7 +277,7 @@ export class Authenticator {
     );
   }
 
-  /** Says why an issuer is none of the configured ones, which a stranger is not told: each may be that of a customer. One that is written almost so is known to whoever names it. */
+  /** Says why an issuer is not configured. It names no configured issuer, which may be that of a customer, except one that is spelt almost the same. */
   #notIssuer(name: string): string {
     const meant = [...this.#issuers.keys(), ...(this.#cluster === undefined ? [] : [this.#cluster.issuer])].find(
       (issuer) => spelling(issuer) === spelling(name),
@@ -285,7 +285,7 @@ export class Authenticator {
     return meant === undefined ? 'whose tokens are not accepted here' : `and not ${meant}`;
   }
 
-  /** Notes that another was asked. */
+  /** Notes that another service was asked. */
   async #ask(asking: Promise<Outcome>): Promise<Outcome> {
     const outcome = await asking;
     if (!('fault' in outcome)) this.#asked.add(outcome.facts);
@@ -297,7 +297,7 @@ export class Authenticator {
     return 'fault' in looked ? looked : this.#judge(looked, endpoint);
   }
 
-  /** Decides what a valid token permits here and now. */
+  /** Decides on the rights of a valid token here and now. */
   #judge({ facts, audiences }: Proof, endpoint: EndpointName): Verdict {
     const expected = this.#audiencesOf(endpoint);
     if (!audiences.some((audience) => expected.has(audience)))

@@ -13,8 +13,8 @@ const unquotable = /[^\x20\x21\x23-\x5B\x5D-\x7E]/g;
 
 /**
  * The value of the header.
- * @param refusal its reason, and what is wrong with the credential, in words that do not repeat it.
- * @param parameters names and values besides, such as `resource_metadata` (RFC 9728, 5.1); values have no quotes.
+ * @param refusal its reason, and the problem of the credential, in words that do not repeat it.
+ * @param parameters further names and values, such as `resource_metadata` (RFC 9728, 5.1); values have no quotes.
  */
 export function bearerChallenge(
   { reason, message }: { readonly reason: ErrorReason; readonly message: string },

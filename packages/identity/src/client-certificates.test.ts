@@ -1,4 +1,4 @@
-/** Who a certificate names, on real connections. */
+/** The subject of a certificate, on real connections. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type TLSSocket } from 'node:tls';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => authority[Symbol.asyncDispose]());
 
-/** What is found of a client that shows such a certificate. */
+/** The result for a client with such a certificate. */
 async function verdictOf(options: ClientCertificatesOptions, issued: IssueOptions): Promise<Verdict | undefined> {
   const [{ cert, key }, client, ca] = await Promise.all([
     authority.issue(forLoopback),

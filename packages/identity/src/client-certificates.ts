@@ -1,4 +1,4 @@
-/** Certificates that clients show when they connect (RFC 8446, 4.4.2), as a way to prove who they are: workloads of a mesh, by SPIFFE id or by name. */
+/** Certificates that clients show when they connect (RFC 8446, 4.4.2), as authentication: workloads of a mesh, by SPIFFE id or by name. */
 import type { X509Certificate } from 'node:crypto';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
@@ -44,7 +44,7 @@ export class ClientCertificates {
         : options;
   }
 
-  /** Who the other end is; undefined where it shows no certificate. */
+  /** The identity of the peer; undefined if it shows no certificate. */
   verify(peer: Peer): Verdict | undefined {
     let verdict = this.#known.get(peer);
     if (verdict === undefined) {

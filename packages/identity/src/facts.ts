@@ -1,4 +1,4 @@
-/** Who a caller is, once that is proven: one person is the same principal, however often the token changes. */
+/** The proven identity of a caller: one person is the same principal, however often the token changes. */
 import { hash } from 'node:crypto';
 import type { Facts, GatewayFault, Principal, Subject } from '@omnibus/protocol';
 
@@ -7,12 +7,12 @@ export type { Facts, Subject } from '@omnibus/protocol';
 /** The proven facts, or why they were not accepted. */
 export type Verdict = Facts | { readonly fault: GatewayFault };
 
-/** Characters of a principal's key: 192 bits of the digest, for which nobody finds a second name. */
+/** Characters of a principal's key: 192 bits of the digest, for which no attacker finds a second name. */
 const keyCharacters = 32;
 
 /**
  * The key of a principal, which can be used in subjects and keys. Each part is hashed with its length, so that no two names give the same text. An agent
- * that acts for somebody is a principal of its own.
+ * that acts for a user is a separate principal.
  * @param record the id of the user's record, where a name may pass from one user to another.
  */
 export function principalOf(

@@ -38,7 +38,7 @@ afterEach(async () => {
   await issuer[Symbol.asyncDispose]();
 });
 
-/** @param more what is different from a request of a stranger to an endpoint. */
+/** @param more differences from a request of a stranger to an endpoint. */
 async function ask(
   token: string,
   {

@@ -76,7 +76,7 @@ it('a token of a user without the configured claim is not taken for one of the p
   await authenticator.close();
   await open({ subject: 'uid' });
   expect(await problemOf(await signed({ client_id: 'portal' }))).toMatch(/names nobody: it has no claim "uid"/);
-  // What a program got for itself names the program, or nobody.
+  // A program's own token names the program, or no subject.
   expect(await problemOf(await signed({ sub: 'ci', client_id: 'ci' }))).toBe('accepted client:ci');
   expect(await problemOf(await signed({ sub: 'ci@clients', client_id: 'ci' }))).toBe('accepted client:ci');
   expect(await problemOf(await signed({ sub: undefined, client_id: 'ci' }))).toBe('accepted client:ci');

@@ -77,12 +77,12 @@ const file = z
 
 export type KeyRecord = z.output<typeof record>;
 
-/** @returns what is wrong with a pattern for tools, in words. */
+/** @returns the problem of a pattern for tools, in words. */
 export type ToolProblem = (pattern: string) => string | undefined;
 
 /**
- * @param toolProblem left out where nobody can tell: a pattern that means nothing permits nothing.
- * @throws {Error} that says what is wrong and where, without any digest.
+ * @param toolProblem left out if the tools are unknown: a pattern that means nothing permits nothing.
+ * @throws {Error} with the problem and its place, without any digest.
  */
 export function parseKeys(text: string, toolProblem: ToolProblem = () => undefined): readonly KeyRecord[] {
   const parsed = file.safeParse(parseSecretYaml(text) ?? {});

@@ -18,7 +18,7 @@ interface Entry<Value> {
 /** Bound on known tokens; an entry has about a kilobyte. */
 const maxKnown = 10_000;
 const knownMs = 300_000;
-/** How long the answer of an issuer about a token is kept: it may change within a minute. */
+/** How long an issuer's answer about a token is cached: it may change within a minute. */
 const askedMs = 60_000;
 const maxRefused = 2_000;
 const refusedMs = 5_000;
@@ -27,7 +27,7 @@ const maxLooking = 1_000;
 const maxLookingPerAddress = 100;
 /** Bound on those that wait for their turn: behind one address there may be many clients, which all come at once after a restart. */
 const maxWaitingPerAddress = 1_000;
-/** Milliseconds after which nobody waits any more: an issuer that does not answer holds up each turn. */
+/** Milliseconds after which no request waits any more: a silent issuer delays each turn. */
 const maxWaitMs = 5_000;
 
 /** The checks for one address. */

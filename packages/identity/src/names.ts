@@ -1,7 +1,7 @@
-/** Which texts may name somebody: a user, a group, a tenant, a program. */
+/** Valid names: of a user, a group, a tenant, a program. */
 
 /** C0, DEL, C1, and the line ends of Unicode. */
-// oxlint-disable-next-line no-control-regex -- these characters are what it is about.
+// oxlint-disable-next-line no-control-regex -- these characters are its subject.
 const control = /[\u0000-\u001F\u007F-\u009F\u2028\u2029]/;
 
 /**

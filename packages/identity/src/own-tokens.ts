@@ -1,4 +1,4 @@
-/** Tokens of the gateway's own authorization server: verified with its keys in this process, without asking anybody, and valid until they expire or are revoked. */
+/** Tokens of the gateway's own authorization server: verified with its keys in this process, without a request, and valid until they expire or are revoked. */
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { JsonObject } from '@omnibus/protocol';
 import type { Facts } from './facts.ts';
@@ -33,7 +33,7 @@ export class OwnTokens {
   readonly issuer: Issuer;
   readonly #server: OwnServer;
 
-  /** @param failed is told, in words, why keys cannot be fetched, where they have to be. */
+  /** @param failed gets the reason, in words, why keys cannot be fetched, if they must be. */
   constructor(server: OwnServer, changed: () => void, failed: (problem: string) => void) {
     this.#server = server;
     const { issuer } = server;

@@ -110,6 +110,6 @@ it('what is proven of a caller is known to whoever checks it, as one object, and
   expect(second).toBe(first);
   expect(Proofs.factsOf(callerOf(ann.principal, new Proofs([older]).of(ann)), session)).toBeUndefined();
   expect(Proofs.factsOf(callerOf(anonymous), session)).toBeUndefined();
-  // A tenant is part of what is proven, and of nothing that is only said.
+  // A tenant is part of proven facts, and never of a mere claim.
   expect(problemOf(session, { ...callerOf(anonymous), tenant: 'acme' }, false)).toBe('caller.unproven');
 });

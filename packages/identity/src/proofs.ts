@@ -1,6 +1,6 @@
 /**
  * Signed statements of an edge about a caller, so that no other on the bus can make them. The facts of a caller are signed once, sent with each command,
- * and checked once by each process. A proof says who somebody is; whether the caller's token is still valid is decided by the edge, with each request.
+ * and checked once by each process. A proof names an identity; the edge decides whether the caller's token is still valid, with each request.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { anonymous, fault, isObject, type Caller, type GatewayFault } from '@omnibus/protocol';

@@ -1,7 +1,7 @@
 /** Reads YAML with digests of keys and passwords in it, of which no error shows a part: errors are logged, and a digest of a password can be guessed at. */
 import { LineCounter, parseDocument } from 'yaml';
 
-/** @throws {Error} that says what is wrong and where, in one line, without anything of the text. */
+/** @throws {Error} with the problem and its place, in one line, without anything of the text. */
 export function parseSecretYaml(text: string): unknown {
   const lineCounter = new LineCounter();
   // Pretty errors repeat the line.
@@ -18,7 +18,7 @@ export function parseSecretYaml(text: string): unknown {
   }
 }
 
-/** The reason why a followed file is not taken over, though it could be read: whoever writes it again empties it first. */
+/** The reason why a readable followed file does not take effect: a writer empties it first. */
 export function unwrittenProblem(text: string): string | undefined {
   return text.trim() === '' ? 'it is empty, as while it is being written; what was in it before is used' : undefined;
 }

@@ -50,7 +50,7 @@ export function readTls({ certFile, keyFile, clients }: TlsFiles): TlsOptions {
           ca,
           requestCert: true,
           rejectUnauthorized: clients.isRequired,
-          // Each connection proves its identity again: a resumed session would keep what was true when it began.
+          // Each connection proves its identity again: a resumed session would keep the facts of its beginning.
           secureOptions: constants.SSL_OP_NO_TICKET,
         }),
   };

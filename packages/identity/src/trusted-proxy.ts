@@ -20,7 +20,7 @@ export interface TrustedProxyOptions {
 const proxyIssuer = 'omnibus:proxy';
 const maxNameBytes = 255;
 const maxGroups = 200;
-/** Bound on users whose facts are remembered, so that they are computed once; each is less than a kilobyte. */
+/** Bound on cached facts of users; each is less than a kilobyte. */
 const maxKnown = 10_000;
 const isOne = (name: unknown): name is string =>
   typeof name === 'string' && name !== '' && isName(name) && Buffer.byteLength(name) <= maxNameBytes;
@@ -47,7 +47,7 @@ export class TrustedProxy {
     const { userHeader, groupsHeader, tenantHeader } = this.#options;
     const sent = headers[userHeader];
     if (sent === undefined || address === undefined || !this.#trusted.has(address)) return undefined;
-    // If the client has sent such a header too, nobody can tell which one is the proxy's.
+    // If the client has sent such a header too, the edge cannot distinguish the proxy's.
     const isTwice = [userHeader, groupsHeader, tenantHeader].some(
       (name) => rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length > 1,
     );

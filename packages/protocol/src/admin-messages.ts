@@ -1,6 +1,6 @@
 /**
  * Messages between processes for operators, and reports of watched calls. None of them is on the path of a call. A process of an older version does
- * not receive them, and is shown as one that does not answer.
+ * not receive them, and appears as one that does not answer.
  */
 import type { WorkerId } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
@@ -23,7 +23,7 @@ export interface AdminAnswer {
   readonly role: string;
   /** The names of its workers in signs of life, if it gives any. */
   readonly workers: readonly WorkerId[];
-  /** Workers whose signs of life it receives, or did until a moment ago. */
+  /** Workers with recent signs of life. */
   readonly known: readonly WorkerOfRole[];
   /** The answer; left out where the process does not know the question or has no answer. */
   readonly body?: JsonObject;
@@ -42,7 +42,7 @@ export interface TapFilter {
   readonly session?: string;
 }
 
-/** A watch of calls. It is repeated while somebody watches, and expires otherwise. */
+/** A watch of calls. It is repeated while a user watches, and expires otherwise. */
 export interface TapLease {
   /** Id of the watch, unique among present ones. */
   readonly watch: string;
@@ -53,7 +53,7 @@ export interface TapLease {
   readonly filter: TapFilter;
   /** Calls that each process may choose in a second. */
   readonly perSecond: number;
-  /** What is reported of arguments and results: `none`, `shape` or `redacted`. */
+  /** The detail of reported arguments and results: `none`, `shape` or `redacted`. */
   readonly payload: string;
 }
 

@@ -16,13 +16,13 @@ export interface ApprovalRecord {
   /** The reason that the rule gives (`because`). */
   readonly because?: string;
   readonly server: ServerName;
-  /** What is asked for; left out for a tool. */
+  /** The kind of target; left out for a tool. */
   readonly kind?: 'prompt' | 'resource';
   /** The server's own name of the tool or prompt, or the URI. */
   readonly tool: string;
   /** The arguments as JSON, as they will be sent to the server; cut where the record is a short one. */
   readonly arguments: string;
-  /** Number of characters of tool and arguments that were cut off: such a call cannot be approved from what is shown. */
+  /** Number of characters of tool and arguments that were cut off: an approver cannot approve such a call from this record. */
   readonly hidden?: number;
   /** SHA-256 over server, kind, tool, arguments, definition of the tool, caller, rule and expiry. */
   readonly digest: string;
@@ -31,9 +31,9 @@ export interface ApprovalRecord {
   readonly who: readonly string[];
   readonly tenant?: string;
   readonly client?: string;
-  /** Those who may approve; left out where everybody with the role may. */
+  /** Permitted approvers; left out if all with the role may approve. */
   readonly approvers?: readonly string[];
-  /** Who has decided, and with which reason. */
+  /** The approver, and the reason. */
   readonly by?: string;
   readonly reason?: string;
 }

@@ -1,7 +1,7 @@
 /** The approved definitions of one server, as they are stored. */
 import type { JsonObject } from './json-rpc.ts';
 
-/** Lists whose entries are definitions. Resources are not among them, since they are contents and not an interface. */
+/** Lists of definitions. Resources are not among them, since they are contents and not an interface. */
 export const definedKinds = ['tools', 'prompts', 'resourceTemplates'] as const;
 export type DefinedKind = (typeof definedKinds)[number];
 

@@ -1,4 +1,4 @@
-/** Messages by which a backend worker is given tokens for a server in a caller's name, by the edge to which the caller has shown its own. That one never leaves the edge. */
+/** Messages by which a backend worker gets tokens for a server in a caller's name, from the edge with the caller's token. That token never leaves the edge. */
 import type { Principal, ServerName } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
 
@@ -7,7 +7,7 @@ export interface CallerTokenAsk {
   readonly principal: Principal;
   /** A public key of the process that asks (JWK, P-256), to which the token is encrypted. */
   readonly key: JsonObject;
-  /** What the server demanded when it refused a request, as far as it matters to issuers. */
+  /** The demand of the server in its refusal, as far as it concerns issuers. */
   readonly resourceMetadata?: string;
   readonly scope?: string;
   readonly isProofWanted?: boolean;

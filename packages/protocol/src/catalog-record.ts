@@ -18,7 +18,7 @@ export interface CatalogLists {
   readonly resourceTemplates: readonly ResourceTemplateEntry[];
 }
 
-/** Members of a server's list besides its entries. */
+/** Members of a server's list other than its entries. */
 export interface ListNotes {
   /** `_meta` of its pages. */
   readonly meta?: JsonObject;
@@ -40,24 +40,24 @@ export interface OfferedList {
   readonly without: readonly string[];
 }
 
-/** What a server offers to clients that declared certain capabilities. */
+/** The lists of a server for clients with certain capabilities. */
 export interface CallerOffer {
   /** `offerKey`. */
   readonly key: string;
   /** Lists that differ; empty where such clients are offered the common lists. */
   readonly lists: Readonly<Partial<Record<ListKind, OfferedList>>>;
-  /** What is in no list of such a client, with the reason; left out where that is what is in the record. */
+  /** Left out entries for such a client, with the reason; absent if they equal those of the record. */
   readonly unfit?: readonly UnfitEntry[];
 }
 
-/** What a server says about itself in the handshake. */
+/** A server's description of itself in the handshake. */
 export interface ServerIntroduction {
   readonly revision: Revision;
   readonly capabilities: JsonObject;
   readonly instructions: string | undefined;
 }
 
-/** An entry that is held back from clients until its definition is approved. */
+/** An entry that clients do not get until its definition is approved. */
 export interface HeldEntry {
   readonly kind: DefinedKind;
   /** The server's own name of the entry, or its URI template. */
@@ -80,7 +80,7 @@ export function unfitWords({ kind, name, problem }: UnfitEntry): string {
   return printable(`${kind}${name === undefined ? '' : ` ${JSON.stringify(name.slice(0, maxShownName))}`}: ${problem}`);
 }
 
-/** Characters of a name that are shown. */
+/** Bound on displayed characters of a name. */
 const maxShownName = 100;
 
 /**

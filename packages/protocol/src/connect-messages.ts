@@ -5,11 +5,11 @@ import type { Principal, ServerName } from './ids.ts';
 /** Name of the tool that gives the address of the sign-in for a server. */
 export const signInName = 'connect';
 
-/** Key in the `_meta` of a call of that tool which was made for a call of another: of the name of that one, which is not known before the sign-in. It is sent to no server. */
+/** Key in the `_meta` of a call of that tool in place of another one: the name of that one, which is unknown before the sign-in. No server gets it. */
 export const insteadOfKey = 'omnibus.dev/instead-of';
 
 export type ConnectCommand =
-  /** Asks what a ticket is for. @property withIssuer whether its user is about to be shown where the issuer has its users sign in. */
+  /** Asks for the purpose of a ticket. @property withIssuer whether the page also names the host of the issuer's sign-in. */
   | { readonly kind: 'look'; readonly ticket: string; readonly withIssuer?: boolean }
   /**
    * The user of a ticket begins the sign-in.
@@ -36,10 +36,10 @@ export type ConnectCommand =
   /**
    * Ends all connections of a removed user, here and at the issuers.
    * @property issuer of the user's identity; left out where only the name is known, which then must be that of one user.
-   * @property principal of the user, by which connections that cannot be decrypted are found, besides those of principals that have a connection under the
+   * @property principal of the user, which finds connections that cannot be decrypted, and those of principals that have a connection under the
    * user's name: a sender may not know the id or the tenant in it. Connections of agents of the user are found by the name.
    * @property before limits this to connections from before that time, in milliseconds since 1970, which belong to another user that had the name earlier.
-   * @property except the principal of the user that has the name now, whose connections stay.
+   * @property except the principal of the user that has the name now; its connections stay.
    */
   | {
       readonly kind: 'forget';
@@ -62,7 +62,7 @@ export interface ConnectionRow {
   /** Milliseconds since 1970. */
   readonly since: number;
   /**
-   * `signed-out`: its tokens were refused, and the user is asked to sign in again. `unreadable`: a key of the vault is missing, so little is known of the
+   * `signed-out`: its tokens were refused, and the user must sign in again. `unreadable`: a key of the vault is missing, so little is known of the
    * connection.
    */
   readonly state: 'connected' | 'signed-out' | 'unreadable';
@@ -72,7 +72,7 @@ export type ConnectReply =
   /**
    * @property host of the server.
    * @property issuer host of the page on which the issuer has its users sign in; left out where it was not asked for, and where it cannot be found out now.
-   * @property who identity of the user whom the ticket was given to, where it was proven.
+   * @property who proven identity of the user with the ticket, if known.
    */
   | {
       readonly kind: 'ticket';

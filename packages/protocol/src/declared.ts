@@ -12,7 +12,7 @@ export interface Declared {
   readonly key: string;
   /** Whether the client speaks a revision with sessions. */
   readonly hasSession: boolean;
-  /** The questions that it can be asked, with details: "elicitation(form,url) roots". */
+  /** The questions that it can answer, with details: "elicitation(form,url) roots". */
   readonly asks: string;
   /** The declared extensions, without their settings. */
   readonly extensions: JsonObject;
@@ -46,7 +46,7 @@ export function declaredBy(capabilities: JsonObject, hasSession: boolean, princi
 
 /**
  * The key under which a server's record has the lists for such clients. A server of 2026-07-28 receives the capabilities with each request; it may also
- * speak an older revision, whose lists are for clients with sessions.
+ * speak an older revision, with lists for clients with sessions.
  * @param server its capabilities.
  * @returns '' for the common lists.
  */

@@ -461,7 +461,7 @@ export function httpStatusOf(reason: ErrorReason): number {
   return rowOf(reason).httpStatus;
 }
 
-/** The row of a reason. For a reason of a newer version of the gateway, whose outcome is unknown, it is the row of a bug. */
+/** The row of a reason. For an unknown reason of a newer version of the gateway, it is the row of a bug. */
 function rowOf(reason: ErrorReason): ErrorRow {
   return Object.hasOwn(errorTable, reason) ? errorTable[reason] : errorTable['internal.error'];
 }

@@ -18,7 +18,7 @@ export type TaskMethod = Extract<CarriedMethod, `tasks/${string}`>;
 
 export interface ExchangeContext {
   readonly principal: Principal;
-  /** The proven identity of the caller, for servers that are told it, or at which each user signs in. */
+  /** The proven identity of the caller, for servers that get it in headers, or at which each user signs in. */
   readonly who?: Who;
   /** The session or single request; subscriptions are counted by it. */
   readonly session: SessionKey;
@@ -34,20 +34,20 @@ export interface ExchangeContext {
   readonly client?: Client;
   /** The least severe log level that the client wants; undefined for no log messages. */
   readonly logLevel: LogLevel | undefined;
-  /** Whether the client asked for progress. The server is asked for it in any case; progress tokens are not passed on. */
+  /** Whether the client asked for progress. The gateway requests it in any case; progress tokens are not passed on. */
   readonly wantsProgress: boolean;
   /** The W3C `traceparent` of the session's span. */
   readonly trace?: string | undefined;
   /** The tag under which the call is watched; it is never sent to a server. */
   readonly tap?: string | undefined;
-  /** Milliseconds after which the backend forgets the exchange even if nobody cancelled it. */
+  /** Milliseconds after which the backend forgets the exchange even without a cancellation. */
   readonly maxTimeMs: number;
 }
 
 /** The identity of a caller, as an edge has proven it. */
 export type Who = Pick<Facts, 'issuer' | 'subject' | 'tenant' | 'groups' | 'claims' | 'at'>;
 
-/** The part of the facts about a caller that servers may be told. */
+/** The facts about a caller that servers may get. */
 export function whoOf(facts: Facts | undefined): { readonly who?: Who } {
   if (facts === undefined) return {};
   const { issuer, subject, tenant, groups, claims, at } = facts;
@@ -112,7 +112,7 @@ export type ControlCommand =
 /** A client for which the lists of a server have to be requested. */
 export type OfferCaller = Pick<ExchangeContext, 'principal' | 'who' | 'session' | 'standsAlone' | 'capabilities'>;
 
-/** The party on whose behalf a server asks: a call, or the session that owns the connection. */
+/** The origin of a server's question: a call, or the session that owns the connection. */
 export type Asker = ExchangeId | SessionKey;
 
 /** One question of a server, unique within the adapter that relays it. */
@@ -161,7 +161,7 @@ export type ExchangeEvent =
       /** The exchange that asked the question before and has ended; now this exchange waits for the answer. */
       readonly movedFrom?: ExchangeId;
     }
-  /** The adapter has received the client's answer, which does not have to be kept any longer. */
+  /** The adapter has received the client's answer, and the sender may drop it. */
   | { readonly kind: 'input-answered'; readonly input: InputKey }
   /** The server no longer waits for the answer. */
   | { readonly kind: 'input-withdrawn'; readonly input: InputKey; readonly reason: string }
@@ -171,7 +171,7 @@ export type ExchangeEvent =
 export type ServerNotice =
   /** The adapter has reconnected: subscriptions and log levels have to be sent again. */
   | { readonly kind: 'adapter-changed'; readonly server: ServerName }
-  /** `more`: members besides the URI. */
+  /** `more`: members other than the URI. */
   | {
       readonly kind: 'resource-updated';
       readonly server: ServerName;

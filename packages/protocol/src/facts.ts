@@ -5,7 +5,7 @@ import type { Principal, WorkerId } from './ids.ts';
 export interface Subject {
   /** The party that vouches for the name: the issuer of a token, or a constant of ours for other kinds of authentication. */
   readonly issuer: string;
-  /** The caller's name at the issuer. Never an e-mail address, which may be given to another person. */
+  /** The caller's name at the issuer. Never an e-mail address, which may pass to another person. */
   readonly subject: string;
 }
 
@@ -15,10 +15,10 @@ export interface Facts extends Subject {
   /** The parties that act for the subject; the one that sent the request comes first (RFC 8693, 4.1). */
   readonly actors: readonly Subject[];
   readonly groups: readonly string[];
-  /** Claims of the token that servers may be told (`claims` of its issuer), by name; left out where none are configured. */
+  /** Claims of the token that servers may get (`claims` of its issuer), by name; left out if none are configured. */
   readonly claims?: Readonly<Record<string, string>> | undefined;
   readonly scopes: readonly string[];
-  /** The program that the token was given to. */
+  /** The client of the token. */
   readonly client: string | undefined;
   /** Time in milliseconds since 1970 at which the proof expires; undefined for one that does not. */
   readonly expiresAt: number | undefined;
@@ -29,7 +29,7 @@ export interface Facts extends Subject {
    * restriction.
    */
   readonly tools?: readonly string[] | undefined;
-  /** Set for callers for whom no scopes can be requested; left out for tokens whose issuer grants scopes. */
+  /** Set for callers that cannot request scopes; left out for tokens of an issuer that grants scopes. */
   readonly isUnscoped?: true;
   /** The id of the user's consent, which the user may withdraw; only in tokens of our own authorization server. */
   readonly grant?: string | undefined;

@@ -19,7 +19,7 @@ export interface Formats {
 /** The formats of this version. Versions before 0.2.0 sent none, which stands for 1. */
 export const ownFormats: Formats = { version, says: 1, reads: [1, 1] };
 
-/** Whether each of two processes can read what the other sends. @param other undefined for a version before 0.2.0. */
+/** Whether each of two processes can read the other's messages. @param other undefined for a version before 0.2.0. */
 export function canTalk(other: Formats | undefined, own: Formats = ownFormats): boolean {
   return other === undefined || (isRead(other.says, own) && isRead(own.says, other));
 }
@@ -32,7 +32,7 @@ export function isRead(
   return format === undefined || (format >= oldest && format <= newest);
 }
 
-/** A message for operators that a format cannot be read, with advice. @param what the beginning of the message. */
+/** A message for operators that a format cannot be read, with advice. @param what subject of the message. */
 export function formatProblem(what: string, { version: own, reads: [oldest, newest] }: Formats = ownFormats): string {
   return `${what}, which this version (${own}) cannot read: it reads format ${oldest === newest ? oldest : `${oldest} to ${newest}`}. Run versions together that are one minor version apart at most`;
 }

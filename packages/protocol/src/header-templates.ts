@@ -1,14 +1,14 @@
 /**
- * Headers of a server that name its caller: `{principal.subject}` in a configured value stands for a proven fact about whoever makes the call. A fact never becomes
+ * Headers of a server that name its caller: `{principal.subject}` in a configured value stands for a proven fact about the caller. A fact never becomes
  * more than the value, or the part of a value, that it stands for.
  */
 import type { Who } from './exchange.ts';
 
 const placeholder = /\{principal\.([^{}]*)\}/g;
 const simple: ReadonlySet<string> = new Set(['subject', 'issuer', 'tenant', 'groups']);
-/** Bound on the characters of a header, below what servers accept for all headers together. */
+/** Bound on the characters of a header, below the limit of servers for all headers together. */
 const maxCharacters = 4_096;
-/** What a header can carry and no proxy changes: visible ASCII characters and single blanks between them (RFC 9110, 5.5). */
+/** Texts that a header can carry and no proxy changes: visible ASCII characters and single blanks between them (RFC 9110, 5.5). */
 const carried = /^[\x21-\x7E]+(?: [\x21-\x7E]+)*$/;
 /** Beside other text, a fact has no character that might end it, such as those of lists and parameters. */
 const plain = /^[\w.~@:/|+-]+$/;
@@ -19,7 +19,7 @@ export type AbsentFacts = 'refuse' | 'omit';
 export type CallerHeaders =
   | { readonly headers: Readonly<Record<string, string>> }
   | {
-      /** The header that cannot be sent, the fact in it, and what is wrong, without the value. */
+      /** The header that cannot be sent, the fact in it, and the problem, without the value. */
       readonly header: string;
       readonly fact: string;
       readonly problem: string;
@@ -38,7 +38,7 @@ export function hasTemplates(headers: Readonly<Record<string, string>>): boolean
   return Object.values(headers).some(isTemplate);
 }
 
-/** What is wrong with a value that is a template, in words. @param claims that issuers are configured to pass on. */
+/** The problem of a template, in words. @param claims that issuers are configured to pass on. */
 export function templateProblem(value: string, claims: ReadonlySet<string>): string | undefined {
   const known =
     'expected {principal.subject}, {principal.issuer}, {principal.tenant}, {principal.groups} or {principal.claims.NAME}';
@@ -57,7 +57,7 @@ export function withoutTemplates(headers: Readonly<Record<string, string>>): Rea
   return Object.fromEntries(Object.entries(headers).filter(([, value]) => !isTemplate(value)));
 }
 
-/** The headers for one caller. @param who undefined for a caller that is not known. */
+/** The headers for one caller. @param who undefined for an anonymous caller. */
 export function headersFor(
   headers: Readonly<Record<string, string>>,
   who: Who | undefined,

@@ -106,7 +106,7 @@ export function requestOf(stream: StreamId): JsonRpcId | undefined {
 
 const pushRole = 'push';
 
-/** Ids of streams that answer no request. They can be recognized when a client resumes one of which nothing is kept. */
+/** Ids of streams that answer no request. The worker recognizes them when a client resumes one without stored events. */
 export function pushStreamIds(): () => StreamId {
   return idSequence<StreamId>(newWorkerId(pushRole));
 }

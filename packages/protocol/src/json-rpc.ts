@@ -120,7 +120,7 @@ function meantBy(value: JsonObject): Meant {
   return 'id' in value ? 'either' : 'nothing';
 }
 
-/** Serialises a result whose value is JSON text already, such as a prepared list. */
+/** Serialises a result with a value that is JSON text already, such as a cached list. */
 export function resultText(id: JsonRpcId, resultJson: string): string {
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson}}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Labels of guardrails in messages. The key is the gateway's own (2025-11-25 basic, General fields: a key has the prefix of whoever gives it its meaning), so what a
- * server sends under it is nobody's label.
+ * Labels of guardrails in messages. The key is the gateway's own (2025-11-25 basic, General fields: a key has the prefix of its owner), so a value that a
+ * server sends under it is no label.
  */
 import { isObject, type JsonObject, type JsonRpcErrorObject } from './json-rpc.ts';
 
@@ -23,13 +23,13 @@ const carriers: ReadonlySet<string> = new Set([
   'elicitations',
   'inputRequests',
 ]);
-/** Members whose own members, of any name, are messages. */
+/** Members with messages as members of any name. */
 const maps: ReadonlySet<string> = new Set(['inputRequests']);
-/** The deepest place of a label is that of a question in the task of a notification (`params.task.inputRequests.KEY.params._meta`); nobody reads one below. */
+/** The deepest place of a label is that of a question in the task of a notification (`params.task.inputRequests.KEY.params._meta`); no reader looks below. */
 const maxDepth = 6;
 
 /**
- * Takes out what a server claims to be labels of guardrails.
+ * Removes forged labels of guardrails.
  * @param said the result, the error, or the parameters of a message.
  * @param depth of this part of a message.
  * @param isMap whether every member of this part is a message, whatever its name.

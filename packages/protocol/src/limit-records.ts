@@ -8,7 +8,7 @@ type Counts = readonly (readonly [key: string, count: number])[];
 export interface LimitsNews {
   readonly kind: 'taken';
   readonly worker: WorkerId;
-  /** Tokens taken from rates since the last message; negative where they were given back. */
+  /** Tokens taken from rates since the last message; negative if they were returned. */
   readonly taken: Counts;
   /** Number of calls that run at the sender. */
   readonly running: Counts;

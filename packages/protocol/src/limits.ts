@@ -34,7 +34,7 @@ export const defaultLimits = {
   maxParkedPerClient: 1_000,
   /** The same, of all clients together. */
   maxParked: 10_000,
-  /** Bytes of what these calls were sent, were asked or were answered, on one worker. */
+  /** Bytes of requests, questions and answers of these calls, on one worker. */
   maxParkedBytes: 256 * 1024 * 1024,
   /** Calls that wait for an approval (`ask` under `access`) on one worker, of all callers and of one. */
   maxWaitingApprovals: 1_000,
@@ -47,13 +47,13 @@ export const defaultLimits = {
   maxStreamsPerSession: 8,
   /** Bytes written to one client's stream and not yet taken by the network; the stream is closed beyond it. */
   maxBufferedBytes: 16 * 1024 * 1024,
-  /** Bytes of messages that one session worker keeps for clients that come back to a stream or have none open, and of open requests whose clients have disconnected, of all sessions and of one. */
+  /** Bytes of messages that one session worker keeps for clients that come back to a stream or have none open, and of open requests of disconnected clients, of all sessions and of one. */
   maxKeptBytes: 64 * 1024 * 1024,
   maxKeptBytesPerSession: 16 * 1024 * 1024,
-  /** Bytes that one session worker keeps of what clients declared and subscribed to, of all sessions and of one. */
+  /** Bytes of declarations and subscriptions that one session worker stores, of all sessions and of one. */
   maxSessionBytes: 64 * 1024 * 1024,
   maxSessionBytesPerSession: 64 * 1024,
-  /** Characters of lists that are kept for callers that do not see everything, of each set of rights. */
+  /** Characters of cached lists for callers that may see a part only, of each set of rights. */
   maxPreparedListBytes: 64 * 1024 * 1024,
   /** Bytes of large answers of servers that one backend worker reads at once; one answer of each server is read in any case. */
   maxReadingBytes: 64 * 1024 * 1024,

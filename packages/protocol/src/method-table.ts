@@ -10,15 +10,15 @@ interface AnyRow {
   readonly eras: readonly ('legacy' | 'modern')[];
   /** Set if executing it twice has no further effect, so that it can be sent again after a loss. */
   readonly isRepeatable?: true;
-  /** The parameter that names what it is about; it must be a string. */
+  /** The parameter that names its target; it must be a string. */
   readonly names?: 'name' | 'uri' | 'taskId';
-  /** What it is about; methods about the same thing are routed in the same way. */
+  /** Kind of its target; methods with the same kind are routed in the same way. */
   readonly about?: 'resource' | 'task';
   /** Set if the header `Mcp-Name` repeats that parameter (2026-07-28 basic/transports, Standard Request Headers). */
   readonly isNamedInHeader?: true;
-  /** Set if the client can be asked something before it is answered (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+  /** Set if the server can ask the client before the answer (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
   readonly mayAsk?: true;
-  /** Set if it brings nothing of what the prompt or resource holds that it is about, so that rules which ask (`access`) let it pass; clients send it with each key, or of their own accord. */
+  /** Set if it returns no contents of its prompt or resource, so that rules which ask (`access`) let it pass; clients send it with each key, or unprompted. */
   readonly needsNoApproval?: true;
   /** The capability that the receiver needs, a server or a client; for an extension, its name. */
   readonly needs?:
@@ -225,7 +225,7 @@ export const modernMethods = methodsWhere(({ by, eras }) => by === 'client' && e
 export const repeatableMethods = methodsWhere(({ isRepeatable }) => isRepeatable === true);
 /** Methods that rules which ask let pass without an approval. */
 export const unapprovedMethods = methodsWhere(({ needsNoApproval }) => needsNoApproval === true);
-/** Methods of 2026-07-28 during which the client can be asked something. */
+/** Methods of 2026-07-28 during which the server can ask the client. */
 export const roundMethods = methodsWhere(({ mayAsk }) => mayAsk === true);
 
 /** The client capability that each question needs. */

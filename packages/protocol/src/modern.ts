@@ -26,13 +26,13 @@ export const skillsExtension = `${prefix}skills`;
 export const searchExtension = 'dev.omnibus/search';
 /** The extension of pages that show results (extension `io.modelcontextprotocol/ui`). */
 const pagesExtension = `${prefix}ui`;
-/** Extensions that the gateway knows: servers of 2026-07-28 are told that a client has them, whether or not they declare them too. */
+/** Extensions that the gateway knows: the gateway reports a client's to servers of 2026-07-28, whether or not they declare them too. */
 const knownExtensions: readonly string[] = [tasksExtension, pagesExtension, skillsExtension];
 /** The same for older servers: published servers with pages ask for the client's extension, and declare none (extension `io.modelcontextprotocol/ui`, Server Behavior). */
 const knownToOlder: readonly string[] = [pagesExtension];
 /** Bound on extensions of one client or server. */
 const maxExtensions = 32;
-/** A name has a prefix (2026-07-28 basic, Extensions); longer ones are nobody's. */
+/** A name has a prefix (2026-07-28 basic, Extensions); longer ones are ignored. */
 const extensionName = /^[\w.-]{1,100}\/[\w.-]{1,100}$/;
 
 /** The extensions that a client or server declares, each with its settings: those with a sound name, in the order of names. */
@@ -45,7 +45,7 @@ export function extensionsOf({ extensions }: JsonObject): Readonly<Record<string
 }
 
 /**
- * The extensions of a client that a server is told of: those that the server declares too, and those that the gateway knows.
+ * The extensions of a client that a server gets: those that the server declares too, and those that the gateway knows.
  * @param server its capabilities.
  * @param isModern whether it speaks 2026-07-28.
  */

@@ -23,7 +23,7 @@ export function readOwnLimit(params: JsonObject): number | undefined | { readonl
 }
 
 /**
- * Copies the limit of the header into the message. The shorter of two limits counts; an invalid one is kept, so that it is refused where limits are read.
+ * Copies the limit of the header into the message. The shorter of two limits counts; an invalid one stays, so that the reader of limits refuses it.
  */
 export function withOwnLimit(posted: PostedMessage, header: unknown): PostedMessage {
   if (header === undefined || posted.kind !== 'request') return posted;

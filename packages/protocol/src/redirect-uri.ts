@@ -1,5 +1,5 @@
 /**
- * Redirect URIs of clients: the answer to a sign-in is sent to them, so they decide who can become another (RFC 9700, 4.1). The same is asked of
+ * Redirect URIs of clients: the answer to a sign-in is sent to them, so a wrong one gives a sign-in to another (RFC 9700, 4.1). The same holds for
  * clients in the configuration and of those that register.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Which redirects are followed (RFC 9110, 15.4): those within the origin of the address, since what is sent contains credentials that are meant for that
+ * Which redirects are followed (RFC 9110, 15.4): those within the origin of the address, since requests contain credentials for that
  * origin. So a redirect to another host or port, and one from https to http, is refused.
  */
 
@@ -8,7 +8,7 @@ export const maxRedirects = 5;
 
 export interface RedirectAnswer {
   readonly method: string;
-  /** The address that was asked. */
+  /** The requested address. */
   readonly address: string;
   readonly status: number;
   /** The header `Location`. */
@@ -50,7 +50,7 @@ interface Answer {
 
 /**
  * Gets a document, and follows redirects within the origin.
- * @param get sends one request that follows nothing by itself.
+ * @param get sends one request without following redirects.
  * @returns the last answer, which is a redirect only if that is not followed.
  */
 export async function getFollowing<Given extends Answer>(

@@ -1,5 +1,5 @@
 /**
- * What servers write against the specification although it can mean only one thing. The gateway reads each of these as that one thing, counts it, and
+ * Unambiguous violations of the specification by servers. The gateway repairs each of these, counts it, and
  * shows the counts by server. With `validation: enforce` of a server nothing is repaired, and the old strictness holds.
  */
 import { printable } from './printable.ts';

@@ -29,9 +29,9 @@ export interface RevisionFeatures {
   readonly resourceLinks: boolean;
   /** Elicitation by URL and with lists, titles and defaults; sampling with several blocks and tools (2025-11-25). */
   readonly richQuestions: boolean;
-  /** A call may be made a task, whose result is fetched later (only 2025-11-25, basic/utilities/tasks). */
+  /** A call may become a task; the client fetches its result later (only 2025-11-25, basic/utilities/tasks). */
   readonly tasks: boolean;
-  /** An error whose request could not be read has no id (2025-11-25, basic, Responses); before, JSON-RPC's own rule holds: `null` (section 5). */
+  /** An error for an unreadable request has no id (2025-11-25, basic, Responses); before, JSON-RPC's own rule holds: `null` (section 5). */
   readonly idlessErrors: boolean;
 }
 
@@ -105,7 +105,7 @@ export function isModernRevision(value: unknown): value is ModernRevision {
   return (modernRevisions as readonly unknown[]).includes(value);
 }
 
-/** The draft before the first revision, whose messages are those of 2024-11-05. The official SDKs speak it so, and answer with its name. */
+/** The draft before the first revision, with the messages of 2024-11-05. The official SDKs speak it so, and answer with its name. */
 export const oldDraft = '2024-10-07';
 
 /** The revision in which one is spoken to that names `named`; undefined if the gateway does not speak that. */

@@ -1,5 +1,5 @@
 /**
- * The text that says what a rule or limit applies to: `server/tool`, `prompt:server/name` and `resource:server/uri`, each a glob over the server's own names, or the
+ * The text of a target of a rule or limit: `server/tool`, `prompt:server/name` and `resource:server/uri`, each a glob over the server's own names, or the
  * name of a server for all it has, or `*`.
  */
 
@@ -9,13 +9,13 @@ export type SelectedKind = 'tool' | 'prompt' | 'resource';
 const marks: Readonly<Record<string, SelectedKind>> = { 'tool:': 'tool', 'prompt:': 'prompt', 'resource:': 'resource' };
 const serverName = /^[A-Za-z0-9_-]{1,64}$/;
 const extended = /[?*+@!]\(/;
-/** What is escaped, and sets of characters. */
+/** Escapes, and sets of characters. */
 const closed = /\\.|\[(?:\\.|[^\]\\])+\]/gsu;
 /** Blanks around the text, or around the name of the server. */
 const blanks = /^\s|\s$|^[^/]*\s\/|^[^/]*\/\s/u;
 const maxLength = 1_000;
 
-/** What is wrong with the text of a selector, for the operator. */
+/** The problem of a selector, for the operator. */
 export function selectorProblem(text: string): string | undefined {
   const { glob } = splitSelector(text);
   if (glob.length > maxLength) return `is longer than ${maxLength} characters`;

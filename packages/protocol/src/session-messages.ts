@@ -106,7 +106,7 @@ export interface SessionMessage {
 /**
  * The owner's answer to one command: any number of `message`, closed by one with `last` or by one of the others.
  * `text` is a complete serialised JSON-RPC message, which the edge writes as it is; `isAnswer` distinguishes a response from messages
- * before it. `sequence` is undefined where the stream cannot be resumed; `httpStatus` is there where it is not 200. `missingScopes` are what the only request
+ * before it. `sequence` is undefined where the stream cannot be resumed; `httpStatus` is there where it is not 200. `missingScopes` are the scopes that the only request
  * of a POST needs, where it was refused for that: then it is answered with 403 and a challenge, if nothing was written before.
  */
 export type StreamFrame =
@@ -219,12 +219,12 @@ export interface FindCommand {
   readonly key: SessionKey;
 }
 
-/** The answer of the worker that holds it; other workers that are asked do not answer. */
+/** The answer of the worker that owns it; other workers do not answer. */
 export interface FindReply {
   readonly worker: WorkerId;
 }
 
-/** The answer of a worker that is asked by its name. */
+/** The answer of a worker addressed by its name. */
 export interface HoldReply {
   readonly isHeld: boolean;
 }

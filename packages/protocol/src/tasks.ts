@@ -23,7 +23,7 @@ export function servesTasks(capabilities: JsonObject): boolean {
 }
 
 /**
- * Whether a result ends its request: it holds what was asked for, and neither a task that goes on (2025-11-25 basic/utilities/tasks) nor a demand for
+ * Whether a result ends its request: it holds the requested value, and neither a running task (2025-11-25 basic/utilities/tasks) nor a demand for
  * input (2026-07-28 basic/patterns, Multi Round-Trip Requests).
  */
 export function isComplete(result: JsonObject): boolean {

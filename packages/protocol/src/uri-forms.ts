@@ -7,7 +7,7 @@
 export interface UriForms {
   /** All that a rule which counts against the caller is compared with; the URI as it is written is the first. */
   readonly all: readonly string[];
-  /** What a rule that allows must cover: the URI as it is written, and what servers make of it. */
+  /** The forms that an allow rule must cover: the URI as written, and its normalized form. */
   readonly needed: readonly string[];
 }
 
@@ -17,7 +17,7 @@ const isPlain =
 /** Decodings that are tried: a server that decodes a URI more often than twice is not thought of. */
 const decodings = 2;
 
-/** What was asked last: all rules about one request ask for the same. */
+/** The last result: all rules about one request ask for the same. */
 let last: readonly [uri: string, forms: UriForms] | undefined;
 
 export function uriForms(uri: string): UriForms {
@@ -42,7 +42,7 @@ function withoutBlanks(uri: string): string {
   return uri.slice(first, end).replaceAll(/[\t\n\r]/gu, '');
 }
 
-/** What a browser reads, without user and password, and without a dot at the end of the host. Undefined for what is no URL. */
+/** The normalized URL, without user and password, and without a dot at the end of the host. Undefined for an invalid URL. */
 function parsed(uri: string): string | undefined {
   const url = URL.parse(uri);
   if (url === null) return undefined;
@@ -131,7 +131,7 @@ const special = /[*?[\]{}\\]/;
 const withHost = /^(?:https?|wss?|ftp):$/;
 
 /**
- * A glob over URIs in the normal form of URIs, besides its own: a rule may be written with `%20`, capital letters or a default port as well.
+ * A glob over URIs in the normal form of URIs, in addition to its own: a rule may be written with `%20`, capital letters or a default port as well.
  * @returns globs that are compared with the forms of a URI, the given one first.
  */
 export function uriGlobs(glob: string): readonly string[] {

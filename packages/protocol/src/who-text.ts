@@ -5,7 +5,7 @@
 
 const kinds = ['user', 'key', 'group', 'tenant', 'client', 'scope'] as const;
 
-/** What is wrong with such a text, for the operator; undefined where nothing is. */
+/** The problem of such a text, for the operator; undefined if there is none. */
 export function whoProblem(text: string): string | undefined {
   if (text === 'everyone') return undefined;
   const kind = kinds.find((each) => text.startsWith(`${each}:`));
@@ -19,7 +19,7 @@ export function whoProblem(text: string): string | undefined {
     : undefined;
 }
 
-/** A name, with the issuer whose name it is. */
+/** A name, with its issuer. */
 export interface IssuedName {
   /** Undefined where a name of any issuer is meant. */
   readonly issuer: string | undefined;

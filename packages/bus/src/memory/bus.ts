@@ -176,7 +176,7 @@ export class MemoryBus implements Bus {
     }
   }
 
-  /** What a handler replies with must not hold the payload, since handlers keep it as long as a stream lasts. */
+  /** The replies of a handler must not hold the payload, since handlers keep it as long as a stream lasts. */
   #hand(message: Message): void {
     const { to, member, request } = message;
     if (!member.open) return;
@@ -248,7 +248,7 @@ function closed(): BusError {
 }
 
 function ignoreReply(): void {
-  // A published message has nobody to answer.
+  // A published message has no sender to answer.
 }
 
 class MemoryRequest extends Link implements PendingRequest {

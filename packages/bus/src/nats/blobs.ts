@@ -142,7 +142,7 @@ export class Blobs {
   }
 }
 
-/** What the headers of a message say about large messages; undefined for nearly every message. */
+/** The headers of a message about large messages; undefined for nearly every message. */
 export function orderOf({ headers: said }: Msg): Order | undefined {
   if (said === undefined) return undefined;
   const claim = said.get(claimHeader);

@@ -114,7 +114,7 @@ class NatsBus implements Bus {
       const failed = (error: unknown): void => this.#handlerFailed(to, replyTo, error);
       const handle = (bytes: Uint8Array): void => {
         const payload = decode(bytes);
-        // A kind that only a newer version knows is refused like an invalid message: the sender must not wait for something that nobody does.
+        // A kind that only a newer version knows is refused like an invalid message: its sender must not wait in vain.
         const verdict = to.shapes?.request(payload) ?? 'fits';
         if (verdict === 'foreign') this.#onFault(foreignSign(to.family, payload));
         else if (verdict !== 'fits') throw notFitting(verdict);
@@ -222,7 +222,7 @@ class NatsBus implements Bus {
     }
   }
 
-  /** Makes what a handler replies with. It must not hold the message, since handlers keep it as long as a stream lasts. */
+  /** Encodes the reply of a handler. It must not hold the message, since handlers keep it as long as a stream lasts. */
   #replier<Reply>(to: Subject<unknown, unknown>, replyTo: string | undefined): (payload: Reply) => void {
     return (payload) => {
       if (replyTo === undefined || replyTo === '') return;
@@ -236,7 +236,7 @@ class NatsBus implements Bus {
 
   /**
    * A sender chooses the subject for replies, and NATS does not check whether the sender may publish there. This process may, so it publishes in inboxes only.
-   * What a consumer of JetStream delivers has such a subject too.
+   * Messages of a consumer of JetStream have such a subject too.
    * @throws {BusError} `undecodable`
    */
   #checkReply({ reply }: Msg): void {
@@ -247,7 +247,7 @@ class NatsBus implements Bus {
     );
   }
 
-  /** B6. A message that could not be read or answered is not the handler's fault, but its sender is told all the same. */
+  /** B6. A message that could not be read or answered is not the handler's fault, but its sender gets an error. */
   #handlerFailed(to: Subject<unknown, unknown>, replyTo: string | undefined, error: unknown): void {
     const kind = failureKind(error);
     const incident = newIncident();
@@ -265,7 +265,7 @@ class NatsBus implements Bus {
     this.#connection.publish(replyTo, '', { headers: failureReply(kind, incident) });
   }
 
-  /** An exception inside the NATS client ends the connection, and anybody can send what causes one, such as malformed headers. */
+  /** An exception inside the NATS client ends the connection, and any client can cause one, for example by malformed headers. */
   #guard(family: string, hear: () => void): void {
     try {
       hear();
@@ -274,9 +274,9 @@ class NatsBus implements Bus {
     }
   }
 
-  /** NATS has refused a message, so nobody received it: its sender waits for nobody. */
+  /** NATS has refused a message, so no process received it: its sender must not wait. */
   #refused(error: Error): void {
-    // Who may not create a stream is told so where it is missing.
+    // A user without the right to create a stream gets this error where the stream is missing.
     if (error instanceof PermissionViolationError && /\.STREAM\.(CREATE|UPDATE)\./.test(error.subject)) return;
     this.#onFault({ kind: 'connection', what: `NATS refuses: ${error.message}`, error });
     if (!(error instanceof PermissionViolationError) || error.operation !== 'publish') return;

@@ -1,5 +1,5 @@
 /**
- * Receives large messages (`blobs.ts`): fetches what a claim names, within bounds.
+ * Receives large messages (`blobs.ts`): fetches the parts that a claim names, within bounds.
  *
  * Invariant L3: a sender that stops in the middle holds up its own messages only. Simultaneous fetches are bounded in number and bytes, and one sender may
  * use only a part of both.

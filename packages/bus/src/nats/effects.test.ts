@@ -1,5 +1,5 @@
 /**
- * What a process with the permissions of one role must not bring about at NATS, whatever it asks for. Asserted are effects: what is stored, and what others
+ * Effects that a process with the permissions of one role must not have at NATS, whatever it requests. Asserted are the stored data, and the messages that others
  * hear. NATS answers on any subject that a sender names, so each role tries that too.
  */
 import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
@@ -91,7 +91,7 @@ describe.each(busRoles)('the user of role %s', (role) => {
   async function ask(subject: string, body: unknown, reply = `${inboxOf(role)}.x.y`): Promise<void> {
     user.publish(subject, typeof body === 'string' ? body : JSON.stringify(body), { reply });
     await user.flush();
-    // What JetStream was asked before is done when it has answered this.
+    // JetStream has handled earlier requests when it answers this one.
     await manager.getAccountInfo();
     await admin.flush();
   }
@@ -267,7 +267,7 @@ it('a process that may not create streams waits for the set-up, says so, and goe
   const store = await opening;
   expect(bus.missing).toEqual([]);
   await store.put('key', sampleRecord);
-  // It can be run again: what is good stays, and what differs is put right.
+  // It can run again: correct streams stay, and others are corrected.
   expect(new Set((await setUpNats(options, undefined)).map(({ did }) => did))).toEqual(new Set(['left']));
   expect((await store.get('key'))?.value).toEqual(sampleRecord);
   await bus.drain();

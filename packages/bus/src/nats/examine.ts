@@ -67,8 +67,8 @@ export async function examineNats(options: Omit<NatsOptions, 'inboxPrefix'>): Pr
 }
 
 /**
- * JetStream tells the time of what it stores, and of streams that it creates. A role writes the mark of a key that never was: of the catalogue, from which it
- * removes the mark, or of what expires within minutes. Who may create any stream creates one in memory.
+ * JetStream reports the time of stored messages, and of streams that it creates. A role writes the mark of a key that never was: of the catalogue, from which it
+ * removes the mark, or of a bucket with short expiry. A user with the right to create any stream creates one in memory.
  */
 async function readClock(asking: Asking, api: string, named: (name: string) => string): Promise<number | undefined> {
   const name = `doctor-${nuid.next()}`;

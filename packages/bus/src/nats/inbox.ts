@@ -1,5 +1,5 @@
 /**
- * The replies to the requests of this process. All replies come in over one subscription and are told apart by a token, which costs half as much as a
+ * The replies to the requests of this process. All replies come in over one subscription and a token distinguishes them, which costs half as much as a
  * subscription for each request. A request without a receiver comes back as NATS' own 503.
  */
 import { SlotTable } from '@omnibus/collections';
@@ -65,7 +65,7 @@ export class Inbox {
     return { replyTo: this.#prefix + handle.toString(36), close: () => void this.#waiting.take(handle) };
   }
 
-  /** Ends requests that nobody will answer. @param why the error for a subject; undefined for requests that go on. */
+  /** Ends requests that will get no answer. @param why the error for a subject; undefined for requests that continue. */
   fail(why: (to: Subject<never, unknown>) => BusError | undefined): void {
     for (const [handle, { to, observer }] of this.#waiting.toArray()) {
       const failure = why(to);

@@ -29,7 +29,7 @@ const growMs = { first: 250, longest: 10_000 };
 /** Pauses between two looks for a stream that the set-up must create, and between two reports of that. */
 const setUpMs = { look: 500, report: 30_000 };
 
-/** Whether NATS does not permit this user what it has asked for. */
+/** Whether NATS does not permit this request to the user. */
 export function isRefused(error: unknown): boolean {
   for (let each = error; each instanceof Error; each = each.cause)
     if (each instanceof PermissionViolationError) return true;
@@ -118,7 +118,7 @@ export class Streams {
     if (wanted === undefined) return;
     if (this.#missing.has(stream)) throw new BusError('timeout', missingAdvice(stream));
     const opening = this.open(wanted);
-    // A caller does not wait for the operator. `#open` reports what is wrong.
+    // A caller does not wait for the operator. `#open` reports the problem.
     const refused = new Promise<void>((resolve) => {
       this.#waiting.add(resolve);
       opening.finally(() => this.#waiting.delete(resolve)).catch(() => undefined);

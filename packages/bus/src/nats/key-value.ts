@@ -37,7 +37,7 @@ type Stored = { readonly format?: number } & (
 /** The value was replaced while it was read. */
 const missing = Symbol('missing');
 
-/** @throws {BusError} `newer-format`; `undecodable` for what is neither a value nor a manifest of one. */
+/** @throws {BusError} `newer-format`; `undecodable` for a message that is neither a value nor a manifest of one. */
 function readStored(stored: unknown): Stored {
   if (isObject(stored)) {
     const { format, generation, parts } = stored;
@@ -114,7 +114,7 @@ interface Stores<Value> {
   readonly values: Store;
   /** Undefined for a bucket of small values. */
   readonly parts: Store | undefined;
-  /** Undefined for a bucket whose marks stay. */
+  /** Undefined for a bucket that keeps its marks. */
   readonly marks: Marks | undefined;
   readonly isRewritten: boolean;
   readonly shape: Shape<Value> | undefined;

@@ -110,7 +110,7 @@ describe('a NATS that wants to know who we are', () => {
     );
     await server.kill();
     await server.start(settings(after.getPublicKey()));
-    // Refused as long as the old key is shown, but not given up.
+    // Refused as long as the process uses the old key, but it keeps trying.
     await writeFile(nkeyFile, after.getSeed());
     await expect.poll(() => bus.connected && bus.reconnects > 0).toBe(true);
     await expect(bus.roundTrip()).resolves.toBeGreaterThan(0);

@@ -77,7 +77,7 @@ function decoded(part: string): string {
   }
 }
 
-/** The login options for the client library. @throws {BusError} `refused` when two ways to log in are given, or a part of one is missing. */
+/** The login options for the client library. @throws {BusError} `refused` when the options have two ways to log in, or lack a part of one. */
 export function loginOptions(addresses: NatsAddresses, given: NatsLogin): NodeConnectionOptions {
   const { user, password, token, nkeyFile, credentialsFile } = { ...given, ...addresses.login };
   const isTwice =

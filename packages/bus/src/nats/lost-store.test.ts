@@ -1,4 +1,4 @@
-/** What a process has open at a NATS that comes back without what it had stored. */
+/** Open watches and buckets of a process at a NATS that comes back without its store. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';

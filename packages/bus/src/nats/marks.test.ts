@@ -1,4 +1,4 @@
-/** What is left of keys that were deleted. */
+/** Marks of deleted keys. */
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { expect, it } from 'vitest';

@@ -5,7 +5,7 @@ import type { NatsExamination } from './examine.ts';
 import type { NatsLogin } from './login.ts';
 import type { SetUpOptions, SetUpStep } from './setup.ts';
 
-/** @throws {BusError} as `connectNats` does, and `payload-too-large` for a NATS whose `max_payload` is too small. */
+/** @throws {BusError} as `connectNats` does, and `payload-too-large` for a NATS with too small a `max_payload`. */
 export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
   const { openNatsBus: open } = await import('./bus.ts');
   return open(options, onFault);

@@ -1,5 +1,5 @@
 /**
- * The NATS permissions of each role forbid everything else. That they are sufficient is shown by all tests of a gateway over NATS, which run with them.
+ * The NATS permissions of each role forbid everything else. All tests of a gateway over NATS run with them, which shows that they suffice.
  */
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { Kvm } from '@nats-io/kv';
@@ -44,7 +44,7 @@ async function hears(role: BusRole, subject: string): Promise<boolean> {
   return !refused;
 }
 
-/** Whether NATS delivers what a role publishes. */
+/** Whether NATS delivers the messages of a role. */
 async function says(role: BusRole, subject: string): Promise<boolean> {
   const admin = await connect({ servers: server.url });
   let arrived = 0;

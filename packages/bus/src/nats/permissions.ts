@@ -69,7 +69,7 @@ export function inboxOf(role: NatsUser | 'all'): string {
   return `${root}.inbox.${role}`;
 }
 
-/** What the processes of a role publish and subscribe to. A process of several roles needs the permissions of all of them. */
+/** The subjects that the processes of a role publish and subscribe to. A process of several roles needs the permissions of all of them. */
 export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Permissions {
   const all = Object.entries<Family>(families);
   const said = all.filter(([, { from }]) => from.includes(role));
@@ -102,7 +102,7 @@ export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Per
   };
 }
 
-/** What the set-up publishes and subscribes to: it creates and updates the streams of the gateway, and reads nothing that is in them. */
+/** The subjects of the set-up: it creates and updates the streams of the gateway, and reads no message of them. */
 export function setUpPermissions(place: NatsPlace = usualPlace): Permissions {
   const ledger = { ...auditLedger, maxAgeMs: 0, maxBytes: 0 };
   const streams = allStreams(place, ledger).map(({ name }) => name);
@@ -120,7 +120,7 @@ export function setUpPermissions(place: NatsPlace = usualPlace): Permissions {
 }
 
 /**
- * Subjects under which JetStream is asked. A server of the domain itself replaces the name of a domain before it checks permissions (nats-server,
+ * Subjects of the API of JetStream. A server of the domain itself replaces the name of a domain before it checks permissions (nats-server,
  * `selectMappedSubject`); one behind a leaf node does not.
  */
 function apisAt(place: NatsPlace): string[] {
@@ -142,7 +142,7 @@ function readingOf(bucket: Bucket<never>, place: NatsPlace): string[] {
   return namesOf(bucket).flatMap((name) => ofStream(streamOfBucket(nameAt(place, name)), place));
 }
 
-/** Permission to write keys, to say so, and to remove what is of no use any more: marks of deleted keys, and parts of values that were replaced. */
+/** Permission to write keys, to announce it, and to remove garbage: marks of deleted keys, and parts of replaced values. */
 function writingOf(bucket: Bucket<never>, place: NatsPlace): string[] {
   const removals = [
     ...(bucket.forgetsMs === undefined ? [] : [`MSG.DELETE.${streamOfBucket(nameAt(place, bucket.name))}`]),

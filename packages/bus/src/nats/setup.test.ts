@@ -1,4 +1,4 @@
-/** The set-up at a cluster of NATS that lacks a node. What it does at a single node is in `effects.test.ts`. */
+/** The set-up at a cluster of NATS that lacks a node. For a single node see `effects.test.ts`. */
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { expect, it } from 'vitest';

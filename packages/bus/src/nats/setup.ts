@@ -19,11 +19,11 @@ export interface SetUpStep {
   readonly problem?: string;
 }
 
-/** What a stream must not have: with each of these, other messages come into it, or its messages go elsewhere. */
+/** Members that a stream must not have: with each of these, foreign messages enter it, or its messages leave it. */
 const foreign = ['mirror', 'sources', 'republish', 'subject_transform'] as const;
 /** NATS does not take these back once they are set. */
 const final: readonly string[] = ['deny_delete', 'deny_purge'];
-/** What is chosen when a stream is created: processes of an older version may use it, or NATS cannot change it. */
+/** Members that are fixed at creation: processes of an older version may use them, or NATS cannot change them. */
 const kept: readonly string[] = ['name', 'allow_direct', 'storage', 'retention', 'max_consumers', 'num_replicas'];
 
 /** Milliseconds between two reports that nodes are missing. */
@@ -37,7 +37,7 @@ export interface SetUpOptions extends Omit<NatsOptions, 'inboxPrefix'> {
 /**
  * Waits for `connectTimeoutMs` in all for the nodes of a cluster. A stream that then lacks replicas is there and works, and counts as failed: running this
  * again, when the nodes are there, gives it the others.
- * @param ledger the audit, where it is kept in a stream.
+ * @param ledger the audit, if a stream stores it.
  * @throws {BusError} as `connectNats` does.
  */
 export async function setUpNats(
@@ -85,7 +85,7 @@ function fewReplicas(has: number, wants: number): string {
   return `it is there and works, with ${has} of ${wants} replicas, since nodes of NATS are missing: run this again when they are there, or with --replicas ${has} if there are no more`;
 }
 
-/** @returns what was done, and how many replicas it had before. */
+/** @returns the action, and the earlier number of replicas. */
 async function setUp(
   manager: JetStreamManager,
   wanted: WantedStream,

@@ -10,7 +10,7 @@ import { isStreamMissing, type Streams } from './jetstream.ts';
 import { apiAt, managerOptions, nameAt, type NatsPlace } from './place.ts';
 import { storedSubject, streamOfBucket } from './streams.ts';
 
-/** What is stored under a key. */
+/** A stored value of a key. */
 export interface StoredEntry {
   readonly key: string;
   readonly value: Uint8Array;
@@ -35,7 +35,7 @@ const noMessage = 10_037;
 const validKey = /^[-/=\w]+(?:\.[-/=\w]+)*$/;
 /** Messages that are read at the same time, and how many there have to be for that. */
 const lanes = { count: 16, from: 64 };
-/** How often a message is asked for, and the pause in between: while a stream has no leader, as after the loss of a node, no node answers. */
+/** Attempts to read a message, and the pause between them: while a stream has no leader, as after the loss of a node, no node answers. */
 const reads = { tries: 6, pauseMs: 200 };
 
 export interface StoreOptions {
@@ -80,7 +80,7 @@ export class Store {
     return this.#publish(key, value, previous, undefined);
   }
 
-  /** Deletes a key: what is left is a mark. @returns its revision. */
+  /** Deletes a key and leaves a mark. @returns its revision. */
   mark(key: string, previous?: number): Promise<number> {
     return this.#publish(key, new Uint8Array(0), previous, 'DEL');
   }
@@ -119,7 +119,7 @@ export class Store {
     });
   }
 
-  /** What is stored from a revision on, in its order. @param last the last revision that there is. */
+  /** The stored messages from a revision on, in order. @param last the last revision that there is. */
   async *from(revision: number, { first, last, messages }: StoreState): AsyncGenerator<StoredEntry> {
     const start = Math.max(first, revision);
     const count = Math.min(last - start + 1, messages) < lanes.from ? 1 : lanes.count;
@@ -202,7 +202,7 @@ function isLeaderless(error: unknown): boolean {
   return error instanceof TimeoutError || (error instanceof JetStreamApiError && error.status === 503);
 }
 
-/** Whether no stream takes what was published. */
+/** Whether no stream accepts the published message. */
 function isUnheard(error: unknown): boolean {
   for (let each = error; each instanceof Error; each = each.cause)
     if (each instanceof RequestError && each.isNoResponders()) return true;

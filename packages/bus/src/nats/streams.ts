@@ -1,4 +1,4 @@
-/** How each bucket, journal and ledger is kept in JetStream. The set-up creates and updates them (`setup.ts`); a process does so only where NATS lets it. */
+/** The streams of each bucket, journal and ledger in JetStream. The set-up creates and updates them (`setup.ts`); a process does so only where NATS lets it. */
 import type { StreamConfig } from '@nats-io/jetstream';
 import type { Bucket, JournalDefinition, LedgerDefinition } from '../bus.ts';
 import { allOf, root } from '../subject.ts';
@@ -58,7 +58,7 @@ export function streamOfBucket(bucket: string): string {
   return `KV_${bucket}`;
 }
 
-/** The subject on which a process that has written to a bucket says so. It carries nothing: who hears it reads the bucket. */
+/** The subject on which a process announces a write to a bucket. The message is empty: its receivers read the bucket. */
 export function storedSubject(bucket: string): string {
   return `${root}.stored.${bucket.replace(/^omnibus-/, '')}`;
 }
@@ -81,7 +81,7 @@ function streamFor(
     duplicate_window: nanos(Math.min(maxAgeMs ?? duplicateMs, duplicateMs)),
     // This version never reads directly; processes of an older one do.
     allow_direct: true,
-    // NATS answers a sender on any subject that the sender names, also on those of this API: what nobody needs is off.
+    // NATS answers a sender on any subject that the sender names, also on those of this API: unused operations are off.
     allow_rollup_hdrs: isParts,
     deny_purge: !isParts,
     deny_delete: forgetsMs === undefined,
@@ -126,7 +126,7 @@ export function ledgerStream(place: NatsPlace, { name, family, maxAgeMs, maxByte
   };
 }
 
-/** All streams of an installation. @param ledger the audit, where it is kept in a stream. */
+/** All streams of an installation. @param ledger the audit, if a stream stores it. */
 export function allStreams(place: NatsPlace, ledger: LedgerDefinition | undefined): readonly WantedStream[] {
   return [
     ...allBuckets.flatMap((bucket) => bucketStreams(place, bucket as Bucket<never>)),

@@ -1,4 +1,4 @@
-/** What a bucket's followers hear while it, or a part of it, cannot be read. */
+/** Reports to a bucket's followers while it, or a part of it, cannot be read. */
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { expect, it } from 'vitest';
@@ -77,7 +77,7 @@ it('a bucket that cannot be read is reported once for each reason, and again aft
     const seen = looks.values.length;
     connection.publish(changedSubject);
     await looks.until(seen + 1);
-    // What the look reports, it reports before this comes back.
+    // The look reports its findings before this resolves.
     await connection.flush();
   };
   for (const each of ['gone', 'gone', 'gone', 'slow', 'slow', undefined, 'slow']) await lookWith(each);

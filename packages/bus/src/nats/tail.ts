@@ -1,6 +1,6 @@
 /**
- * Follows a bucket: reads what is stored, and then what is written, in the order of the stream. Who writes says so (`store.ts`), and from time to time the
- * bucket is looked at in any case: what is said may be lost, and processes of an older version say nothing.
+ * Follows a bucket: reads stored values, and then new ones, in the order of the stream. Writers announce writes (`store.ts`), and from time to time the
+ * follower reads the bucket in any case: announcements may be lost, and processes of an older version send none.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Watch } from '../bus.ts';
@@ -116,7 +116,7 @@ class Tail implements Watch {
     }
   }
 
-  /** Passes on what could not be read before. It stops at the first failure, so that what is new does not wait for all. */
+  /** Passes on values that could not be read before. It stops at the first failure, so that new values do not wait for all. */
   async #retry(): Promise<void> {
     if (this.#unread.size === 0 || performance.now() < this.#retryAt) return;
     for (const entry of [...this.#unread.values()]) {

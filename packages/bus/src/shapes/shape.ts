@@ -4,12 +4,12 @@
  */
 import { isObject, isToken, numberOf, type JsonObject } from '@omnibus/protocol';
 
-/** `unknown`: well-formed, but of a kind that only a newer version of the gateway knows. `foreign`: well-formed, from a process whose other messages this version cannot read. */
+/** `unknown`: well-formed, but of a kind that only a newer version of the gateway knows. `foreign`: well-formed, from a process with messages that this version cannot read. */
 type Verdict = 'fits' | 'unknown' | 'foreign' | 'junk';
 
 declare const checked: unique symbol;
 
-/** Says whether a payload is a well-formed `Payload`, and if not, what it is instead. */
+/** Says whether a payload is a well-formed `Payload`, and if not, its kind. */
 export interface Shape<Payload> {
   (value: unknown): Verdict;
   readonly [checked]?: Payload;
@@ -21,7 +21,7 @@ export type Predicate = (value: unknown) => boolean;
 
 export const text: Predicate = (value) => typeof value === 'string';
 export const flag: Predicate = (value) => typeof value === 'boolean';
-/** A number, also one that is kept as a raw text since no double can hold it. */
+/** A number, also one stored as raw text since no double can hold it. */
 export const number: Predicate = (value) => numberOf(value) !== undefined;
 export const count: Predicate = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 export const object: Predicate = isObject;

@@ -234,7 +234,7 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
       const { heard, observer } = observe<{ readonly text: string }>();
       bus.near.request(greetings, { text: 'hello' }, observer);
       const drained = bus.near.drain();
-      // Whoever has something to tell that nobody needs looks first whether the bus can deliver.
+      // A sender of unneeded messages checks first whether the bus can deliver.
       expect(bus.near.connected).toBe(false);
       await drained;
       expect(((await heard.until(1))[0] as BusError).kind).toBe('closed');

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Ports below those that systems give to whoever asks for any (Linux: 32768 to 60999, IANA: 49152 to 65535): such a port may be given to another process
+ * Ports below the ephemeral range (Linux: 32768 to 60999, IANA: 49152 to 65535): a system may assign such a port to another process
  * before the program that it was chosen for has started.
  */
 const [lowest, highest] = [15_000, 32_000];

@@ -40,7 +40,7 @@ export async function startNatsCluster(maxStoreMegabytes: number, started = 3): 
   const nodes = await Promise.all(
     [0, 1, 2].map(async (index) => {
       const file = join(folder, `${index}.conf`);
-      // Clients stay with the address that they were given, so that a test may put a proxy between them and a node.
+      // Clients stay with their configured address, so that a test may put a proxy between them and a node.
       await writeFile(
         file,
         `server_name: n${index}\nlisten: 127.0.0.1:${ports[index]}\n` +

@@ -13,7 +13,7 @@ export interface NatsServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Numbers of the clients of the server whose monitor listens on the port. */
+/** Numbers of the clients of the server with its monitor on the port. */
 export async function clientsOf(monitorPort: string | number): Promise<readonly number[]> {
   const answer = await fetch(`http://127.0.0.1:${monitorPort}/connz`, { headers: { connection: 'close' } });
   return ((await answer.json()) as { connections: { cid: number }[] }).connections.map(({ cid }) => cid);

@@ -50,7 +50,7 @@ export class Outsider {
     return () => subscription.unsubscribe();
   }
 
-  /** Records everything that is said from now on. @returns what was recorded so far: subjects, headers and payloads. */
+  /** Records all messages from now on. @returns the records so far: subjects, headers and payloads. */
   capture(): () => string {
     const said: string[] = [];
     this.#connection.subscribe('>', {

@@ -206,7 +206,7 @@ export function storesContract(bus: () => BusUnderTest, faults: () => Heard<BusF
         await bus().near.roundTrip();
       }
       await heard.untilSome((number) => number === 100);
-      // What is appended at the moment of reading may be heard twice.
+      // An entry appended during the read may be reported twice.
       expect([...new Set(heard.values)]).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
       (await following).close();
     });

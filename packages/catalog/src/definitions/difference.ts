@@ -11,9 +11,9 @@ export interface Difference {
   readonly after?: string;
 }
 
-/** Differences that are shown; a definition that was replaced as a whole may have many more. */
+/** Bound on displayed differences; a replaced definition may have many more. */
 const maxDifferences = 100;
-/** Characters of one value that are shown. */
+/** Bound on displayed characters of one value. */
 const maxShown = 2_000;
 
 const show = (value: unknown): string => drawn(canonical(value)).slice(0, maxShown);
@@ -50,7 +50,7 @@ export function risksOf(kind: DefinedKind, before: JsonObject | undefined, after
   return [...(before === undefined ? [] : changedRisks(kind, before, after)), ...textRisks(after)];
 }
 
-/** Whether a definition contains characters whose only use is to hide text. */
+/** Whether a definition contains characters that only hide text. */
 export function isHiding(definition: unknown): boolean {
   if (typeof definition === 'string') return hidesText(definition);
   if (typeof definition !== 'object' || definition === null) return false;

@@ -10,7 +10,7 @@ export type Facet = (typeof facets)[number];
 
 /** Keywords of a schema that are only annotations (JSON Schema 2020-12, 9; `examples`, `$comment`). */
 const annotations = new Set(['title', 'description', 'examples', '$comment']);
-/** Members of a schema whose own members are named freely. */
+/** Members of a schema with free names of their own members. */
 const named = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
 /** Members of a schema that contain values instead of schemas: a `description` in them is a part of the value. */
 const values = new Set(['enum', 'const', 'default']);
@@ -31,7 +31,7 @@ function withoutWords(schema: unknown): unknown {
   );
 }
 
-/** The facets of a definition. The `title` of a tool's annotations counts as text, and so does `_meta`, whose use is up to hosts. */
+/** The facets of a definition. The `title` of a tool's annotations counts as text, and so does `_meta`, which hosts interpret. */
 function facetsOf(kind: DefinedKind, entry: JsonObject): Readonly<Record<Facet, unknown>> {
   const {
     title,

@@ -8,7 +8,7 @@ const tagFlags = /\u{1F3F4}[\u{E0020}-\u{E007E}]{1,32}\u{E007F}/gu;
 const hidden = [
   [/[\u{E0000}-\u{E007F}]/u, 'tag characters, which spell text that nobody sees'],
   [/[\u202A-\u202E\u2066-\u2069]/u, 'marks that turn the direction of text around'],
-  // oxlint-disable-next-line no-control-regex -- control characters are what is searched for.
+  // oxlint-disable-next-line no-control-regex -- the pattern searches for control characters.
   [/[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]/u, 'control characters'],
 ] as const;
 /** Joiners that join nothing, and selectors without a character before them. */
@@ -56,7 +56,7 @@ export function findingsIn(text: string): readonly string[] {
   ].map(([, what]) => what);
 }
 
-/** Whether a text contains characters whose only use is to hide text. */
+/** Whether a text contains characters that only hide text. */
 export function hidesText(text: string): boolean {
   const plain = text.slice(0, maxLength).replace(tagFlags, '');
   return hidden.some(([pattern]) => pattern.test(plain));
@@ -65,7 +65,7 @@ export function hidesText(text: string): boolean {
 /** Replaces invisible characters by their code points, such as `⟨U+202E⟩`. */
 export function drawn(text: string): string {
   return text.replace(
-    // oxlint-disable-next-line no-control-regex -- control characters are what is searched for.
+    // oxlint-disable-next-line no-control-regex -- the pattern searches for control characters.
     /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF\uE000-\uF8FF\u{E0000}-\u{E01EF}\u{F0000}-\u{10FFFD}]|\p{Variation_Selector}/gu,
     (character) => `⟨U+${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}⟩`,
   );

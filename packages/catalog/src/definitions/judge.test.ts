@@ -1,4 +1,4 @@
-/** What a server says, held against what was approved of it. */
+/** Definitions of a server, compared with the approved ones. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { noLists, type CatalogLists, type JsonObject } from '@omnibus/protocol';
@@ -205,7 +205,7 @@ it('what only some clients are offered is held against the same', () => {
   ]);
   const other = judged(offer(search({ annotations: {} }), { ...search(), name: 'ask' }));
   expect(other.offers).toEqual([{ key: 'sampling', lists: { tools: { entries: [], without: ['search', 'ask'] } } }]);
-  // What everybody is offered is as it was approved, so its name is no name of something held.
+  // The common entry is as approved, so its name is not that of a withheld one.
   expect(other.lists.tools).toEqual([search()]);
 });
 

@@ -1,6 +1,6 @@
 /**
  * Compares the definitions of a server with the approved ones. Where only texts have changed, the approved texts are served; an entry whose input,
- * output or behaviour has changed is held back until it is approved. Pure: the result says as data what is to be shown.
+ * output or behaviour has changed is withheld until its approval. Pure: the result is data.
  */
 import {
   definedKinds,
@@ -28,7 +28,7 @@ export interface Said {
   readonly kinds: readonly DefinedKind[];
 }
 
-/** `changed`: it differs from what was approved. `new`: it was not approved. `hiding`: it contains invisible text. `moved`: its server has another address or command. */
+/** `changed`: it differs from the approved one. `new`: it was not approved. `hiding`: it contains invisible text. `moved`: its server has another address or command. */
 type Why = 'changed' | 'new' | 'hiding' | 'moved';
 
 /** A definition that differs from the approved one. */
@@ -37,7 +37,7 @@ export interface Deviation {
   /** The server's own name of the entry, or its URI template; '' for instructions. */
   readonly name: string;
   readonly why: Why;
-  /** Whether it is held back from clients; otherwise the approved texts are shown, or with `warn` the new ones. */
+  /** Whether it is withheld from clients; otherwise they get the approved texts, or with `warn` the new ones. */
   readonly isHeld: boolean;
   readonly facets: readonly Facet[];
   readonly risks: readonly string[];
@@ -59,7 +59,7 @@ function definitionKey(kind: DefinedKind, name: string): string {
 }
 
 /**
- * Approves what is read for the first time, a server or a list of it that could not be read before, except definitions that contain hidden text.
+ * Approves definitions at the first read of a server or a list of it that could not be read before, except definitions that contain hidden text.
  * @returns the same object when there is nothing new.
  */
 export function atFirstSight(approved: ApprovedDefinitions | undefined, said: Said): ApprovedDefinitions {
@@ -83,7 +83,7 @@ export function judge(mode: DefinitionsMode, approved: ApprovedDefinitions, said
   const isPinned = mode === 'pin';
   const hasMoved = approved.reached !== said.reached;
   const deviations = new Map<string, Deviation>();
-  /** The entry as clients are shown it; undefined when it is held back. */
+  /** The entry as clients get it; undefined when it is withheld. */
   const shown = <Entry extends JsonObject>(kind: DefinedKind, entry: Entry): Entry | undefined => {
     const name = nameOf(kind, entry);
     const key = definitionKey(kind, name);
@@ -151,7 +151,7 @@ export function approve(
   taken: ReadonlySet<string>,
 ): ApprovedDefinitions {
   const chosen = deviations.filter(({ digest }) => taken.has(digest));
-  // A server that moved is approved as a whole: whoever looks sees all of it.
+  // A moved server is approved as a whole: the approver sees all of it.
   const hasMoved = approved.reached !== said.reached;
   const entries: Record<string, JsonObject> = hasMoved ? {} : { ...approved.entries };
   const all = definedKinds.flatMap((kind) =>

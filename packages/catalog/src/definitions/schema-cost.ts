@@ -5,12 +5,12 @@ import { isObject, type JsonObject } from '@omnibus/protocol';
 const maxDepth = 24;
 /** Parts of a schema that a tool may need: a form of a few hundred fields. */
 const maxParts = 5_000;
-/** Parts after every reference is replaced by what it refers to, as some clients do. */
+/** Parts after the replacement of every reference by its target, as some clients do. */
 const maxExpanded = 100_000;
 /** A group with a repetition in it that is repeated itself, such as `(a+)+`: matching can take exponential time. */
 const nestedRepetition = /\((?:[^()\\]|\\.)*(?:[+*]|\{\d+,\d*\})(?:[^()\\]|\\.)*\)(?:[+*]|\{\d+,\d*\})/;
 
-/** @returns what is suspicious, in words; empty for an ordinary schema. */
+/** @returns the findings, in words; empty for an ordinary schema. */
 export function schemaFindings(schema: JsonObject): readonly string[] {
   const found = new Set<string>();
   const sizes = new Map<unknown, number>();
@@ -48,7 +48,7 @@ export function schemaFindings(schema: JsonObject): readonly string[] {
   return [...found];
 }
 
-/** What a reference within the document points to (RFC 6901). */
+/** The target of a reference within the document (RFC 6901). */
 function targetOf(schema: JsonObject, reference: string): unknown {
   let at: unknown = schema;
   for (const step of reference

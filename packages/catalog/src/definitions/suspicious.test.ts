@@ -1,4 +1,4 @@
-/** What is suspicious about tools of several servers beside each other. */
+/** Suspicious tools among those of several servers. */
 import { expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { suspicious, type ToolsOfServer } from './suspicious.ts';

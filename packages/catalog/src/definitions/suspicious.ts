@@ -1,5 +1,5 @@
 /**
- * What is suspicious about the tools of several servers beside each other, for a person that decides whether to trust them: tools that speak of tools of
+ * Suspicious tools among those of several servers, for a person that decides whether to trust them: tools that speak of tools of
  * other servers, names that are the same or look the same, and schemas that are costly to read. It is an indication, and holds nothing back.
  */
 import { isObject, type JsonObject } from '@omnibus/protocol';
@@ -22,7 +22,7 @@ export interface ToolsOfServer {
   readonly held?: readonly string[];
 }
 
-/** Findings of one server that are told of. */
+/** Bound on reported findings of one server. */
 const maxFindings = 100;
 /** Characters of the texts of one tool that are searched for names of other tools. */
 const maxText = 20_000;
@@ -39,7 +39,7 @@ const looksLike: Readonly<Record<string, string>> = Object.fromEntries([
 /** A name that is no word of a language, and so is meant where a text has it. */
 const isTelling = (name: string): boolean => name.length >= 5 && (/[_\-.\d]/.test(name) || /[a-z][A-Z]/.test(name));
 
-/** What is known of a list of tools without looking at others. */
+/** Findings in a list of tools without a look at others. */
 interface Looked {
   readonly own: readonly Suspicion[];
   /** By tool, the words of its texts that may be names of tools. */
@@ -54,7 +54,7 @@ interface Place {
   readonly tool?: JsonObject;
 }
 
-/** The last result: ten thousand tools take a tenth of a second, and whoever looks asks again every few seconds. */
+/** The last result: ten thousand tools take a tenth of a second, and an open page asks again every few seconds. */
 let last: { readonly of: readonly unknown[]; readonly found: ReadonlyMap<string, readonly Suspicion[]> } | undefined;
 
 /** @returns findings by server; a server without any is left out. The same lists are not looked at twice. */

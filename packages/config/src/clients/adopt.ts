@@ -16,7 +16,7 @@ export interface Adopted {
   readonly value: { readonly mcpServers: Readonly<Record<string, unknown>> };
   readonly notes: readonly RemarkAt[];
   readonly losses: readonly RemarkAt[];
-  /** Names of servers that cannot be taken over without what is lost. */
+  /** Names of servers that need a lost option. */
   readonly unusable: ReadonlySet<string>;
   /** The path in the client's file that the value at a path of `value` comes from. */
   readonly origin: (path: Path) => Path;
@@ -47,12 +47,12 @@ export function adopt(client: Client, file: string, value: unknown, options: Ado
   };
 }
 
-/** The servers of one file, as they are taken over. */
+/** The servers of one file, as imported. */
 class Adoption {
   readonly servers: Record<string, unknown> = {};
   readonly notes: RemarkAt[];
   readonly losses: RemarkAt[] = [];
-  /** Servers that lack an option which could not be taken over. */
+  /** Servers that lack an option which could not be imported. */
   readonly unusable = new Set<string>();
   readonly #origins = new Map<
     string,
@@ -168,7 +168,7 @@ function serversIn({ keys }: Client, value: unknown): readonly Found[] | undefin
   return undefined;
 }
 
-/** Values that VS Code proposes for what it asks its user, by id. */
+/** Values that VS Code proposes in questions to its user, by id. */
 function inputsOf(value: unknown): Readonly<Record<string, string>> {
   const inputs: unknown = isMap(value) ? value['inputs'] : undefined;
   return Object.fromEntries(
@@ -178,7 +178,7 @@ function inputsOf(value: unknown): Readonly<Record<string, string>> {
   );
 }
 
-/** Whether the file is one of a user, whose servers are for every project. */
+/** Whether the file is one of a user, with servers for every project. */
 function isUserFile(client: Client, file: string): boolean {
   const path = resolve(file).replaceAll('\\', '/');
   return (
@@ -244,8 +244,8 @@ function freeName(given: string, taken: Readonly<Record<string, unknown>>): stri
 }
 
 /**
- * Replaces placeholders in an option. A header or variable that cannot be taken over is left out.
- * @returns undefined where the whole option cannot be taken over.
+ * Replaces placeholders in an option. A header or variable that cannot be imported is left out.
+ * @returns undefined if the whole option cannot be imported.
  */
 function withReferences(value: unknown, place: Place, path: Path, notes: RemarkAt[], losses: RemarkAt[]): unknown {
   if (typeof value === 'string') {

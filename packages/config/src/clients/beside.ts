@@ -1,4 +1,4 @@
-/** What a program's file says about its servers beside their entries: tools that it forbids, servers that it does not use, and who may call. */
+/** Parts of a program's file about its servers outside their entries: forbidden tools, unused servers, and permitted callers. */
 import type { Path } from '../problem.ts';
 import { isMap, mapsIn, textsIn, type Values } from '../values.ts';
 
@@ -36,7 +36,7 @@ function toolGlobs(glob: string, prefix: string): readonly string[] {
   if (glob.startsWith(prefix)) return [glob.slice(prefix.length)];
   const star = glob.indexOf('*');
   if (star === -1 || !prefix.startsWith(glob.slice(0, star))) return [];
-  // The star ends in the prefix, whose end is the beginning of what follows, or in the name.
+  // The star ends in the prefix, at its end, or in the name.
   const after = glob.slice(star + 1);
   const ends = Array.from(prefix, (_sign, index) => prefix.slice(index)).filter((end) => after.startsWith(end));
   return [`*${after}`, ...ends.map((end) => after.slice(end.length)).filter((rest) => rest !== '')];
@@ -123,7 +123,7 @@ export const besideGemini: ReadBeside = (value, servers) => {
   };
 };
 
-/** An agent of Kiro or Amazon Q: `tools` says what it may use, `@SERVER` and `@SERVER/TOOL` of its servers. */
+/** An agent of Kiro or Amazon Q: `tools` lists its permitted tools, `@SERVER` and `@SERVER/TOOL` of its servers. */
 export const besideKiroAgent: ReadBeside = (value, servers) => {
   const notes: RemarkAt[] = isMap(value['toolAliases'])
     ? Object.keys(value['toolAliases']).map((tool) => ({

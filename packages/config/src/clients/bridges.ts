@@ -15,7 +15,7 @@ export interface Kept {
   readonly kept: string;
 }
 
-/** What the words of a bridge come to. */
+/** The meaning of a bridge's words. */
 interface Read {
   url?: string;
   type?: string;
@@ -27,7 +27,7 @@ interface Read {
   readonly used: Set<string>;
 }
 
-/** How many words follow an option, and what they mean. @returns why the bridge stays. */
+/** The number of words after an option, and their meaning. @returns why the bridge stays. */
 interface Option {
   readonly words: number;
   readonly take?: (read: Read, words: readonly string[]) => string | undefined;

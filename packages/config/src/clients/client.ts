@@ -1,4 +1,4 @@
-/** A program that keeps servers in a file: what is known of it, and of an entry of its file. */
+/** A program that keeps servers in a file: facts about it, and about an entry of its file. */
 import type { Path } from '../problem.ts';
 import type { Values } from '../values.ts';
 import type { ReadBeside } from './beside.ts';
@@ -31,7 +31,7 @@ export interface Client {
   readonly name: string;
   /** Where in the file its servers stand; each list of steps is tried in turn, and the first one is written. */
   readonly keys: readonly (readonly string[])[];
-  /** What a bare number means in its `timeout`. */
+  /** The unit of a bare number in its `timeout`. */
   readonly timeoutUnit?: 's' | 'ms';
   /** Ends of the paths of its files, with `/` between folders. */
   readonly known: RegExp;
@@ -41,7 +41,7 @@ export interface Client {
   readonly entryMarks?: (entry: Values) => boolean;
   /** Options at the top of its file that have the same name as one of Omnibus. */
   readonly shares?: readonly string[];
-  /** Forms of placeholders that it replaces besides those with a word before a colon: `${NAME}` (braces), `$NAME` (bare). In other files they are texts. */
+  /** Forms of placeholders that it replaces in addition to those with a word before a colon: `${NAME}` (braces), `$NAME` (bare). In other files they are texts. */
   readonly replaces?: readonly ('braces' | 'bare')[];
   /** Reads what stands beside the servers. */
   readonly beside?: ReadBeside;
@@ -49,15 +49,15 @@ export interface Client {
   readonly options?: Readonly<Record<string, (given: Special) => void>>;
   /** Finds servers that do not stand under a fixed key. */
   readonly find?: (value: Values) => readonly Found[] | undefined;
-  /** What to do instead, for a file that names servers and cannot be taken over. */
+  /** Advice for a file that names servers and cannot be imported. */
   readonly instead?: string;
   /** Files of a user, the likeliest first. */
   readonly userFiles: (machine: Machine) => readonly string[];
   /** The file of a project, from its folder. */
   readonly projectFile?: string;
-  /** The entry for this gateway in its file; undefined for a client whose file `omnibus connect` does not write. */
+  /** The entry for this gateway in its file; undefined for a client with a file that `omnibus connect` does not write. */
   readonly entry?: (gateway: GatewayEntry) => object;
-  /** What a user must do so that the client reads its file again. */
+  /** The step for the user so that the client reads its file again. */
   readonly hint: string;
 }
 

@@ -1,4 +1,4 @@
-/** Files of other programs: each row what a user has, what the gateway makes of it, and what it says. */
+/** Files of other programs: each row has the user's file, the gateway's reading of it, and the remarks. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -12,7 +12,7 @@ interface Row {
   readonly content: string | object;
   readonly client: string;
   readonly servers: object;
-  /** Parts of what is said, each of one remark; the number of remarks is exact. */
+  /** Parts of the remarks, one of each; the number of remarks is exact. */
   readonly remarks?: readonly string[];
 }
 
@@ -479,7 +479,7 @@ it.each(rows)('$title', ({ file = 'some.json', content, client, servers, remarks
   expect(read.client.id).toBe(client);
   expect(read.servers).toEqual(servers);
   expect(said).toEqual(remarks.map((part) => expect.stringContaining(part) as string));
-  // What is imported is a good configuration.
+  // The import is a valid configuration.
   const loaded = loadConfig({
     file: 'omnibus.json',
     text: JSON.stringify({ mcpServers: read.servers }),

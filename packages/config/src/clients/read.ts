@@ -1,4 +1,4 @@
-/** Reads the file of an MCP client so that its servers can be imported: each as an entry of Omnibus, with remarks about everything that could not be taken over. */
+/** Reads the file of an MCP client so that its servers can be imported: each as an entry of Omnibus, with remarks about each part that could not be imported. */
 import { readDocument, type ReadDocument } from '../document.ts';
 import { durationProblem } from '../duration.ts';
 import { loadConfig } from '../load.ts';
@@ -13,18 +13,18 @@ import { isBuiltIn } from './translate.ts';
 
 export interface ClientFile {
   readonly client: Client;
-  /** By the names they have here. References in them are kept. */
+  /** By the names they have here. References in them stay. */
   readonly servers: Readonly<Record<string, Values>>;
   /** The path in the client's file of each of them, by the same names. */
   readonly places: Readonly<Record<string, Path>>;
-  /** What is not taken, or means nothing here; `path` is that of the client's file. */
+  /** Options not imported, or without meaning here; `path` is that of the client's file. */
   readonly remarks: readonly { readonly path: string; readonly line: number; readonly text: string }[];
 }
 
 const durations = ['timeout', 'maxTime', 'connectTimeout', 'rereadLists'];
 const isOwn = (option: string): boolean => Object.hasOwn(configSchema.shape, option);
 
-/** Whose file a text is: of a program, or of Omnibus (undefined). `problems` says why it cannot be read, each with its place. */
+/** The owner of a file: a program, or Omnibus (undefined). `problems` says why it cannot be read, each with its place. */
 export function ownerOf(
   file: string,
   text: string,

@@ -1,11 +1,11 @@
-/** Recognizes whose file a configuration is: by an option that only one program has, else by the name of the file, else by options of its entries. */
+/** Recognizes the program of a file: by an option that only one program has, else by the name of the file, else by options of its entries. */
 import { isMap, type Values } from '../values.ts';
 import type { Client } from './client.ts';
 import { anyClient, programs } from './table.ts';
 
 /**
  * @param isOwn whether an option at the top of the file is one of Omnibus. A program may have an option of the same name (`shares`).
- * @returns undefined for a file of Omnibus, and for a file of nobody that is known.
+ * @returns undefined for a file of Omnibus, and for an unknown file.
  */
 export function recognize(
   file: string,
@@ -14,7 +14,7 @@ export function recognize(
   isOwn: (option: string) => boolean,
 ): Client | undefined {
   const path = file.replaceAll('\\', '/');
-  // JSON in a file of YAML is nobody's JSON.
+  // JSON in a file of YAML belongs to no program.
   const format = /\.ya?ml$/.test(path) ? 'yaml' : written;
   // A source without such an ending is not a client's file, but an object of Kubernetes or a configuration that a program has put together.
   if (/(^|\/)omnibus[^/]*\.(ya?ml|json)$/.test(path) || !/\.(ya?ml|jsonc?|toml)$/.test(path)) return undefined;

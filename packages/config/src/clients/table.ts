@@ -1,6 +1,6 @@
 /**
  * The programs that keep servers in a file: where the file is and how it is recognized, where in it the servers stand, what becomes of each option, and how an entry
- * of this gateway is written. What is known is taken over or named; nothing goes out as a text that the program itself would replace.
+ * of this gateway is written. The import translates or names each known form; it sends no text that the program itself would replace.
  */
 import { join } from 'node:path';
 import { isMap, mapsIn, type Values } from '../values.ts';
@@ -282,7 +282,7 @@ export const anyClient: Client = {
   hint: '',
 };
 
-/** All programs whose files are recognized: the first that fits is meant. */
+/** All programs with recognized files: the first that fits counts. */
 export const programs: readonly Client[] = [...gateways, ...clients];
 
 export function clientById(id: string): Client | undefined {

@@ -1,10 +1,10 @@
-/** Translates a client's entry for a server into one of Omnibus, and lists what has no counterpart, so that nothing is lost silently. */
+/** Translates a client's entry for a server into one of Omnibus, and lists parts without a counterpart, so that nothing is lost silently. */
 import { isMap, textsIn, type Values } from '../values.ts';
 import type { Client, Special } from './client.ts';
 
 type Entry = Values;
 
-/** Something about one option of an entry, for whoever wrote it. */
+/** A remark about one option of an entry, for its author. */
 interface Remark {
   readonly option: string;
   readonly text: string;
@@ -12,9 +12,9 @@ interface Remark {
 
 export interface Translated {
   readonly server: Record<string, unknown>;
-  /** By option of `server`: what the client calls it. */
+  /** By option of `server`: the client's name for it. */
   readonly calledBefore: Readonly<Record<string, string>>;
-  /** Options that have no effect here, or whose effect the user should know. */
+  /** Options without effect here, or with an effect that the user should know. */
   readonly notes: readonly Remark[];
   /** Options that cannot be expressed here and without which the server would behave differently. */
   readonly losses: readonly Remark[];
@@ -86,7 +86,7 @@ const renamed: Readonly<Record<string, string>> = {
   enabled_tools: 'includeTools',
 };
 
-/** Transports by what clients call them, in small letters and without signs. */
+/** Transports by the clients' names for them, in small letters and without signs. */
 const types: Readonly<Record<string, string>> = {
   local: 'stdio',
   stdio: 'stdio',
@@ -174,7 +174,7 @@ export const merged = (server: Record<string, unknown>, option: string, more: ob
   ...more,
 });
 
-/** Options whose value must be translated, not only their name. */
+/** Options with a value that needs translation, not only their name. */
 const specials: Readonly<Record<string, (given: Special) => void>> = {
   // A number of 1000 or more is not meant as seconds (a quarter of an hour): it was written for a client that counts milliseconds, or for Omnibus.
   timeout: ({ client, value, set }) =>
@@ -309,13 +309,13 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
 
 const credentialsIn = (server: Values): Values => (isMap(server['credentials']) ? server['credentials'] : {});
 
-/** Options of sign-in, by what clients call them. */
+/** Options of sign-in, by the clients' names for them. */
 const clientIds = ['clientId', 'client_id', 'CLIENT_ID', 'clientID'];
 const clientSecrets = ['clientSecret', 'client_secret', 'CLIENT_SECRET'];
 const scopeLists = ['scope', 'scopes', 'oauthScopes', 'SCOPES'];
 const callbacks = ['callbackPort', 'redirectUri', 'redirect_uri', 'callback_port', 'use_loopback'];
 
-/** What a client signs in with at the server, as `credentials`. */
+/** A client's credentials for the server, as `credentials`. */
 function signIn({ server, set, note }: Special, given: Values): void {
   if (given['enabled'] === false) return;
   const first = (names: readonly string[]): unknown =>

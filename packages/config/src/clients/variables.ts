@@ -1,5 +1,5 @@
 /**
- * Placeholders of clients in the texts of their files, as references of Omnibus. Each form is taken over or named: a placeholder that nothing replaces would go
+ * Placeholders of clients in the texts of their files, as references of Omnibus. Each form is translated or named: a placeholder that nothing replaces would go
  * out as a text, in place of a secret for example.
  */
 import { homedir } from 'node:os';
@@ -17,15 +17,15 @@ export interface Place {
   readonly option: string;
   /** Variables that the entry gives its program: the program itself replaces them in its arguments, as a shell does. */
   readonly own: Readonly<Record<string, unknown>>;
-  /** Values that the client has for what it asks its user, by id. */
+  /** Values of the client for questions to its user, by id. */
   readonly inputs: Readonly<Record<string, string>>;
 }
 
 export interface Translation {
   readonly text: string;
-  /** What the user should know of a placeholder that is taken over. */
+  /** A remark for the user about a translated placeholder. */
   readonly notes: readonly string[];
-  /** Why the text cannot be taken over. */
+  /** Why the text cannot be imported. */
   readonly loss: string | undefined;
 }
 
@@ -66,7 +66,7 @@ class Placeholders {
   readonly #place: Place;
   /** Whether the text goes to the server as a secret or an address does, and no program reads it as code. */
   readonly #isValue: boolean;
-  /** What the client replaces. */
+  /** Placeholders that the client replaces. */
   readonly #replaces: NonNullable<Client['replaces']>;
 
   constructor(place: Place) {
@@ -154,7 +154,7 @@ class Placeholders {
     return /^(env|file|vault):/.test(inner) ? whole : this.#variable(whole, inner);
   }
 
-  /** What the client asks its user for. */
+  /** Questions of the client to its user. */
   #input(id: string): string {
     const { client, inputs } = this.#place;
     const fallback = Object.hasOwn(inputs, id) ? `:-${inputs[id] as string}` : '';

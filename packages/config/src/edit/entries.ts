@@ -1,6 +1,6 @@
 /**
  * Puts an entry into a file that people write, and takes one out: comments, order and layout of everything else stay. The text is changed where the
- * entry stands; what came of it is read again and held against what was wanted.
+ * entry stands; the result is parsed again and compared with the intended one.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isMap as isRecord } from '../values.ts';
@@ -27,7 +27,7 @@ export function formatOf(file: string, text: string): EntryFormat {
 }
 
 /**
- * @param path steps to the map that holds the entry, which is made where it is missing; in a list, entries have their name inside.
+ * @param path steps to the map that holds the entry, created if it is missing; in a list, entries have their name inside.
  * @returns the text with the entry in it, in the place of one of that name.
  * @throws {Error} in words, when the text cannot be read, or not be changed without changing more.
  */
@@ -186,7 +186,7 @@ const columnOf = (text: string, at: number): number => at - (text.lastIndexOf('\
 const endOfLine = (text: string, at: number): number =>
   text.indexOf('\n', at) === -1 ? text.length : text.indexOf('\n', at);
 
-/** Behind what is said last, without the blank lines after it. */
+/** The place after the last line of text, without the blank lines after it. */
 function endOf(text: string, node: unknown): number {
   const range = (node as { readonly range?: readonly [number, number, number] | null } | null)?.range;
   let at = range?.[1] ?? 0;
@@ -239,7 +239,7 @@ function json(key: string, value: object, indent: string, unit: string): string 
   return `${JSON.stringify(key)}: ${JSON.stringify(value, null, unit).replaceAll('\n', `\n${indent}`)}`;
 }
 
-/** What the file indents by. */
+/** The indentation of the file. */
 function unitOf(text: string): string {
   return /^([ \t]+)\S/m.exec(text)?.[1] ?? '  ';
 }

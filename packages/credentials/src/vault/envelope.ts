@@ -38,7 +38,7 @@ export class Envelopes {
     return this.#written(place, issuer, own, seal(own, about(place, issuer), Buffer.from(text)));
   }
 
-  /** Decrypts a text. @returns undefined for what is not an envelope, or was encrypted for another place or under a key that is gone. */
+  /** Decrypts a text. @returns undefined for a text that is no envelope, or was encrypted for another place or under a key that is gone. */
   open(place: Place, envelope: string): string | undefined {
     const opened = this.#open(place, envelope);
     return opened === undefined
@@ -54,7 +54,7 @@ export class Envelopes {
       : this.#written(place, opened.issuer, opened.own, opened.sealed);
   }
 
-  /** The unencrypted parts of an envelope: the name of its key and the issuer. @returns undefined for what is not an envelope. */
+  /** The unencrypted parts of an envelope: the name of its key and the issuer. @returns undefined for a text that is no envelope. */
   labelOf(envelope: string): { readonly key: string; readonly issuer: string } | undefined {
     const found = read(envelope);
     return found === undefined ? undefined : { key: found.key, issuer: found.issuer };
@@ -85,7 +85,7 @@ export class Envelopes {
   }
 }
 
-/** @returns undefined for what is not an envelope, since everybody with write access to the store may have written anything. */
+/** @returns undefined for a text that is no envelope: every writer of the store can write anything. */
 function read(text: string): Envelope | undefined {
   try {
     const value: unknown = JSON.parse(text);

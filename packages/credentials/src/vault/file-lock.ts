@@ -35,7 +35,7 @@ export class FileLock {
     return read(this.#path) === this.#token;
   }
 
-  /** Keeps the lock from counting as abandoned while its process waits for somebody. @returns a function that ends this. */
+  /** Keeps the lock from counting as abandoned while its process waits for a user. @returns a function that ends this. */
   keep(): () => void {
     const timer = setInterval(() => {
       const now = new Date();

@@ -1,6 +1,6 @@
 /**
  * A vault in a file that only its owner can read, rewritten as a whole with each change. Several processes of one user may use it: each takes the lock beside
- * the file, reads what others have written, and writes.
+ * the file, reads the changes of others, and writes.
  */
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -98,7 +98,7 @@ export class FileStore implements VaultStore {
         const all = new Map([...this.#entries].map(([name, entry]) => [name, entry.value]));
         if (value === undefined) all.delete(key);
         else all.set(key, value);
-        // If another process took the lock meanwhile, since this one was delayed, the change is made again on what that process wrote.
+        // If another process took the lock meanwhile, since this one was delayed, it repeats the change on the other's state.
         if (this.#write(all, lock)) return this.#note(key, value);
       } finally {
         lock.leave();

@@ -9,7 +9,7 @@ import { desktopEnvironment } from '../desktop-environment.ts';
 
 /** One entry of the keychain. */
 export interface Keychain {
-  /** @returns undefined where there is no such entry, and where the keychain cannot be asked. */
+  /** @returns undefined where there is no such entry, and if the keychain does not answer. */
   read(): Promise<string | undefined>;
   /** The same, blocking for two seconds at most. */
   readNow(): string | undefined;
@@ -51,7 +51,7 @@ const ways: Partial<Record<NodeJS.Platform, Way>> = {
 
 /**
  * @param account name of the entry: letters, digits and dashes.
- * @returns undefined on a platform without such a command, and on Linux without a session of a desktop, where nothing could be asked.
+ * @returns undefined on a platform without such a command, and on Linux without a session of a desktop, which has no keychain.
  */
 export function keychainOf(account: string, env: NodeJS.ProcessEnv = process.env): Keychain | undefined {
   const way = ways[process.platform];
@@ -82,7 +82,7 @@ function secretIn(said: string | undefined): string | undefined {
   return said === undefined || said.trim() === '' ? undefined : said.trim();
 }
 
-/** @returns what the program has printed; undefined if it failed, is not there, or took too long. */
+/** @returns the output of the program; undefined if it failed, is not there, or took too long. */
 async function run(program: string, args: readonly string[], input: string): Promise<string | undefined> {
   const child = spawn(program, args, {
     stdio: ['pipe', 'pipe', 'ignore'],

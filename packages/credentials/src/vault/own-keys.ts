@@ -41,7 +41,7 @@ export class OwnKeys {
   }
 
   /**
-   * Reads the keys, and makes one where there is none. Where the keychain that has them cannot be opened now, another key is made, and those stay where they are.
+   * Reads the keys, and makes one where there is none. Where the keychain that has them cannot be opened now, it makes another key, and those stay.
    * @param mayMove whether keys in the file are moved to the keychain.
    * @throws {Error} in words for the operator.
    */
@@ -59,7 +59,7 @@ export class OwnKeys {
       }
     }
     const { account, lines } = this.#kept();
-    // The user may be asked for the password of the keychain: not while others wait for the lock.
+    // The keychain may ask the user for its password: not while others wait for the lock.
     const entry = account === undefined ? undefined : await this.#find(account)?.read();
     if (entry !== undefined) this.#chain = linesOf(entry);
     else if (lines.length === 0)
@@ -138,7 +138,7 @@ export class OwnKeys {
       const lock = await FileLock.take(`${this.#path}.lock`);
       const written = this.#write(make(this.#kept()));
       try {
-        // Another process may have removed the lock as abandoned; then the change is made again on the state that it has written.
+        // Another process may have removed the lock as abandoned; then this one repeats the change on the other's state.
         if (!lock.isHeld) continue;
         renameDurably(written, this.#path);
         return;

@@ -1,4 +1,4 @@
-/** Stores the tokens of users in whose names servers are called, and what is needed to get them. Everything in the store is encrypted. */
+/** Stores the tokens of users for servers, and the data to get them. Everything in the store is encrypted. */
 import { hash } from 'node:crypto';
 import type { Envelopes, Place } from './envelope.ts';
 import type { KeyName, VaultKeys } from './key-ring.ts';
@@ -23,7 +23,7 @@ export interface Kept<Value> {
 /** An entry that no key can decrypt. */
 export interface Lost {
   readonly place: Place;
-  /** Name of the key that is missing; undefined for what is not an envelope. */
+  /** Name of the key that is missing; undefined for a text that is no envelope. */
   readonly key: string | undefined;
   readonly issuer: string | undefined;
 }

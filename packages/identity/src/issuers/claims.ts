@@ -1,4 +1,4 @@
-/** Reads what a token says of its caller, within bounds; a token beyond them is refused, never cut. */
+/** Reads the claims of a token about its caller, within bounds; a token beyond them is refused, never cut. */
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { principalOf, type Facts, type Subject } from '../facts.ts';
 import { isName, noName } from '../names.ts';
@@ -12,7 +12,7 @@ export interface ClaimNames {
   readonly ofTenant?: string | undefined;
   /** Whether a token without a tenant is accepted although a claim names tenants. */
   readonly mayLackTenant?: boolean;
-  /** Claims with a text, number or truth value that servers may be told. */
+  /** Claims with a text, number or truth value that servers may get. */
   readonly claims?: readonly string[] | undefined;
   /** The claim with the id of the user's record, where a name may pass from one user to another. */
   readonly record?: string | undefined;
@@ -33,11 +33,11 @@ const maxClaimBytes = 1_024;
 const maxGroups = 200;
 const maxScopes = 200;
 const maxActors = 4;
-/** The claims that name the program that a token was given to: RFC 9068 and OpenID Connect; Okta; version 1 of Entra. */
+/** The claims that name the client of a token: RFC 9068 and OpenID Connect; Okta; version 1 of Entra. */
 const clientClaims = ['client_id', 'azp', 'cid', 'appid'] as const;
-/** What the subjects of programs begin with that got a token for themselves. */
+/** The beginnings of subjects of programs with tokens of their own. */
 const ofProgram = 'client:';
-/** The latest time that can be said as a date (ECMA-262, Time Values). */
+/** The latest time that is a valid date (ECMA-262, Time Values). */
 const latestMs = 8_640_000_000_000_000;
 /** Tolerance for differing clocks. */
 export const toleranceSeconds = 30;
@@ -47,7 +47,7 @@ const maxSeconds = 100_000_000_000;
 
 /**
  * A time as issuers say it: in seconds (RFC 7519, 2; RFC 7662, 2.2), and, by some, as a text or in milliseconds.
- * @returns seconds since 1970; undefined when none is said; a text that says that it is no time.
+ * @returns seconds since 1970; undefined if absent; a text for an invalid time.
  */
 export function secondsOf(claims: JsonObject, name: string): number | string | undefined {
   const said = claims[name] ?? undefined;
@@ -57,7 +57,7 @@ export function secondsOf(claims: JsonObject, name: string): number | string | u
   return time > maxSeconds ? time / 1_000 : time;
 }
 
-/** What is said to be null is not said: some issuers name every claim they know. */
+/** A null claim counts as missing: some issuers name every claim they know. */
 export function withoutNulls(claims: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
 }
@@ -196,7 +196,7 @@ function isOfProgram({ sub, username, user_name: userName }: JsonObject, client:
   return namesProgram && username === undefined && userName === undefined;
 }
 
-/** @param claim the name of one whose value is no name. */
+/** @param claim the name of a claim with an invalid name as value. */
 const strangeName = (claim: string): string => `the token is not accepted: its claim "${claim}" ${noName}`;
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);

@@ -17,7 +17,7 @@ export function isTrustworthy(address: string): boolean {
 
 /**
  * Fetches a JSON object within bounds of time and size, following redirects within the origin for documents only.
- * @throws {Error} in words that name the address, and nothing of what was sent.
+ * @throws {Error} in words that name the address, and nothing of the request.
  */
 export async function fetchJson(
   address: string,

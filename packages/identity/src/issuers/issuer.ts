@@ -1,5 +1,5 @@
 /**
- * An authorization server whose tokens are accepted. Signed tokens (RFC 9068 and older forms) are verified here; for opaque tokens the server is asked (RFC
+ * A trusted authorization server. Signed tokens (RFC 9068 and older forms) are verified here; opaque tokens by a request to the server (RFC
  * 7662).
  */
 import {
@@ -24,7 +24,7 @@ export interface IssuerOptions extends ClaimNames {
   readonly jwksUri?: string | undefined;
   /** Accepted signature algorithms, none of them symmetric. */
   readonly algorithms: readonly string[];
-  /** `at+jwt`: only tokens whose header says that they are access tokens. `auto`: also tokens that do not say what they are, and look like no other kind. */
+  /** `at+jwt`: only tokens with the type of access tokens in their header. `auto`: also tokens without a type that look like no other kind. */
   readonly tokenType: 'auto' | 'at+jwt';
   /** Where opaque tokens are checked. */
   readonly introspection?:
@@ -32,19 +32,19 @@ export interface IssuerOptions extends ClaimNames {
     | undefined;
 }
 
-/** Is told, in words for the operator, why an issuer cannot be used now. */
+/** Gets the reason, in words for the operator, why an issuer is unusable now. */
 export interface IssuerObserver {
   /** Its keys cannot be fetched. */
   noKeys(problem: string): void;
-  /** It cannot be asked about a token. */
+  /** It does not answer about a token. */
   noAnswer(problem: string): void;
 }
 
 export type Outcome = Proof | { readonly fault: GatewayFault };
 
-/** What an issuer may call an opaque access token that whoever has it may use (`token_type` of RFC 7662, 2.2 and RFC 6749, 7.1; `token_use` of some). */
+/** Names of issuers for an opaque bearer token (`token_type` of RFC 7662, 2.2 and RFC 6749, 7.1; `token_use` of some). */
 const accessTokenKinds = new Set(['bearer', 'access_token', 'access', 'at+jwt']);
-/** An opaque token of which its issuer names no expiry is good for as long as the issuer says so; whoever holds a stream open by it shows it again after this time. */
+/** An opaque token without an expiry is valid as long as the issuer confirms it; a stream opened with it must present it again after this time. */
 const unsaidSeconds = 300;
 /** Bound on the keys that a token is tried with. */
 const maxTried = 8;
@@ -62,7 +62,7 @@ export class Issuer {
   /** Finds the key of a token. */
   readonly #find: JWTVerifyGetKey;
 
-  /** @param find gives keys that are known without asking anybody. */
+  /** @param find gives known keys, without a request. */
   constructor(options: IssuerOptions, observer: IssuerObserver, find?: JWTVerifyGetKey) {
     this.options = options;
     this.#noAnswer = seldom((problem) => observer.noAnswer(problem));
@@ -161,7 +161,7 @@ async function verified(token: string, find: JWTVerifyGetKey, options: JWTVerify
     const tries = await Promise.allSettled(keys.map((key) => jwtVerify(token, key, options)));
     const right = tries.find((each) => each.status === 'fulfilled');
     if (right !== undefined) return right.value;
-    // A right signature with a wrong claim says what is wrong.
+    // With a correct signature, a wrong claim is named.
     const problems: unknown[] = tries.map((each) => (each.status === 'rejected' ? each.reason : undefined));
     throw problems.find((problem) => !(problem instanceof errors.JWSSignatureVerificationFailed)) ?? problems[0];
   }
@@ -169,7 +169,7 @@ async function verified(token: string, find: JWTVerifyGetKey, options: JWTVerify
 
 const invalid = (why: string): Outcome => ({ fault: fault('auth.invalid', `the token is not accepted: ${why}`) });
 
-/** The reason why a token is not an access token, by its `typ` and its claims; an ID token says who signed in to a client, and permits nothing. */
+/** The reason why a token is not an access token, by its `typ` and its claims; an ID token names the user of a client's sign-in, and permits nothing. */
 function kindProblem(payload: JWTPayload, said: unknown, tokenType: 'auto' | 'at+jwt'): string | undefined {
   const typ = typeof said === 'string' ? said.toLowerCase() : said;
   if (typ !== undefined && accessTokenTypes.has(typ)) return undefined;
@@ -178,7 +178,7 @@ function kindProblem(payload: JWTPayload, said: unknown, tokenType: 'auto' | 'at
   // Logout tokens of older providers have no kind of their own in the header (OpenID Connect Back-Channel Logout, 2.4; RFC 8417, 4).
   if (payload['events'] !== undefined) return 'it tells of a security event, and is no access token';
   const client = payload['azp'] ?? payload['client_id'];
-  // For a token whose audience is the client itself, only a scope distinguishes an access token from an ID token.
+  // For a token with the client itself as audience, only a scope distinguishes an access token from an ID token.
   const permits = payload['scope'] !== undefined || payload['scp'] !== undefined;
   return idTokenClaims.some((claim) => payload[claim] !== undefined) ||
     idTokenTypes.has(payload['typ']) ||

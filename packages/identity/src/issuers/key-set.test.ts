@@ -1,4 +1,4 @@
-/** What is known of an issuer, as time passes. */
+/** Known keys of an issuer, as time passes. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { StandInIssuer } from '../testing/stand-in-issuer.ts';
 import { KeySet } from './key-set.ts';

@@ -1,6 +1,6 @@
 /**
  * The metadata of one issuer and its public keys: found through the metadata, fetched when they are first needed, and again when a token names an unknown key.
- * While an issuer does not answer, what it said last is used for up to a day.
+ * While an issuer does not answer, its last keys are used for up to a day.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { JsonObject } from '@omnibus/protocol';
@@ -12,7 +12,7 @@ const freshMs = 600_000;
 const goodMs = 86_400_000;
 /** Tokens with unknown keys make the gateway ask the issuer at most once in this many milliseconds. */
 const cooldownMs = 30_000;
-/** Milliseconds after which an issuer that did not answer is asked again. */
+/** Milliseconds before another request to a silent issuer. */
 const failureMs = 5_000;
 
 export interface KeySetOptions {
@@ -58,7 +58,7 @@ export class KeySet {
     }
   };
 
-  /** Fetches the keys. @throws {KeysUnavailable} whose message says why that failed. */
+  /** Fetches the keys. @throws {KeysUnavailable} with the reason in its message. */
   load(): Promise<void> {
     return this.#refresh();
   }

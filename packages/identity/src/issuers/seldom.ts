@@ -1,7 +1,7 @@
-/** Milliseconds in which an operator is told of a problem once, since strangers can make it happen again with each request. */
+/** Milliseconds in which a problem is logged once, since strangers can make it happen again with each request. */
 const everyMs = 5_000;
 
-/** Tells of problems, and leaves out those that come soon after one that was told. */
+/** Reports problems, and leaves out repetitions soon after a report. */
 export function seldom(tell: (problem: string) => void): (problem: string) => void {
   let toldAt = -Infinity;
   return (problem) => {

@@ -24,7 +24,7 @@ export interface TokenReviewOptions {
   readonly tokenFile: string;
 }
 
-/** A connection that was kept from an earlier request is closed by now. */
+/** The peer has closed the connection of an earlier request. */
 class StaleConnection extends Error {}
 
 const path = '/apis/authentication.k8s.io/v1/tokenreviews';
@@ -40,7 +40,7 @@ export class TokenReview {
   readonly #noAnswer: (problem: string) => void;
 
   /**
-   * @param noAnswer is told, in words for the operator, why the API server cannot be asked.
+   * @param noAnswer gets the reason, in words for the operator, why the API server does not answer.
    * @throws {Error} in words for the operator when a file cannot be read, or no issuer is found.
    */
   constructor(options: TokenReviewOptions, noAnswer: (problem: string) => void) {

@@ -1,4 +1,4 @@
-/** An authority for tests whose certificates are real ones: made by openssl, for as long as a test wants. */
+/** An authority for tests with real certificates: made by openssl, with any lifetime. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,14 +25,14 @@ export interface Issued {
 
 const dayMs = 86_400_000;
 const asn1Time = (date: Date): string => `${date.toISOString().slice(0, 19).replace(/[-:T]/g, '')}Z`;
-/** A small key is made in no time. */
+/** A small key takes no time. */
 const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 export class TestAuthority implements AsyncDisposable {
   readonly folder: string;
   readonly #name: string;
   #issued = 0;
-  /** It keeps a list of what it issued, in a file. */
+  /** It keeps a list of issued certificates, in a file. */
   #last: Promise<unknown> = Promise.resolve();
 
   private constructor(folder: string, name: string) {

@@ -15,15 +15,15 @@ export class StandInIssuer {
   #keys: readonly SigningKey[] = [];
   #published: readonly JWK[] = [];
   #port = 0;
-  /** What it says of opaque tokens. */
+  /** Its answers about opaque tokens. */
   readonly opaque = new Map<string, object>();
-  /** Paths that were asked for. */
+  /** Requested paths. */
   readonly asked: string[] = [];
-  /** What its metadata say instead of what they should. */
+  /** Wrong members of its metadata. */
   saysInstead: object = {};
   /** Its metadata as an OpenID provider; undefined where it is none. */
   openId: object | undefined;
-  /** Metadata are asked for elsewhere. */
+  /** Metadata are at another place. */
   redirectsTo: string | undefined;
   /** It answers nothing but 500. */
   isBroken = false;
