@@ -62,7 +62,7 @@ function hostPortProblem(text: string): string | undefined {
       : undefined;
   const [port] = /\d+$/.exec(text) ?? [];
   if (/^:?\d{1,5}$/.test(text))
-    return `expected HOST:PORT: write "127.0.0.1:${port as string}" for programs of this machine alone, or "0.0.0.0:${port as string}" for everybody who reaches it`;
+    return `expected HOST:PORT: write "127.0.0.1:${port as string}" for programs of this machine alone, or "0.0.0.0:${port as string}" for every client that reaches it`;
   return /^https?:/.test(text)
     ? 'expected HOST:PORT without http:// and path, for example "127.0.0.1:7300"'
     : 'expected HOST:PORT, for example "127.0.0.1:7300"';
