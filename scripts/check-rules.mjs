@@ -46,6 +46,11 @@ const rules = [
     message: 'an era is asked only inside dialect/: ask the dialect for a feature',
   },
   {
+    pattern: /\b(standsAlone|isOlder|hasSessions|olderLeg)\b/,
+    only: /^services\/backend\/src\/(?!dialect\/|.*(\.test|-under-test)\.ts$)/,
+    message: 'what the era of a client or server means is asked of mannerOf() or of a dialect, and never the era',
+  },
+  {
     pattern: /\bexport (async )?(function|const) (is|are|has|speaks|knows)\w*(Modern|Legacy|Older|Newer|Era)\w*/,
     only: dialects,
     message: 'a dialect tells what it does: a feature with a name, not its era',

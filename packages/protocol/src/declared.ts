@@ -3,6 +3,7 @@
  * kept for each set of declared capabilities. A set contains only the names of members that the revisions define and of extensions that the server has or the
  * gateway knows, and none of their values, so there are at most a few hundred different sets.
  */
+import type { OfferCaller } from './exchange.ts';
 import { anonymous, type Principal } from './ids.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
 import { extensionsFor, extensionsOf } from './modern.ts';
@@ -42,6 +43,14 @@ export function declaredBy(capabilities: JsonObject, hasSession: boolean, princi
     extensions: Object.fromEntries(names.map((name) => [name, {}])),
     ...(principal === undefined || principal === anonymous ? {} : { owner: principal }),
   };
+}
+
+/** The same of a caller. */
+export function declaredOf(
+  { capabilities, standsAlone }: Pick<OfferCaller, 'capabilities' | 'standsAlone'>,
+  principal?: Principal,
+): Declared {
+  return declaredBy(capabilities, !standsAlone, principal);
 }
 
 /**

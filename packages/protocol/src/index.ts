@@ -180,7 +180,7 @@ export {
   type SessionTaskMethod,
 } from './method-table.ts';
 export type { InputMethod } from './method-table.ts';
-export { declaredBy, offerKey, ownerKey } from './declared.ts';
+export { declaredBy, declaredOf, offerKey, ownerKey } from './declared.ts';
 export { outcomeUrlProblem, urlProblem } from './elicitation-url.ts';
 export type { Declared } from './declared.ts';
 export { catalogKey, noAnnouncements, noLists, parseCatalogKey, unfitWords } from './catalog-record.ts';
@@ -199,6 +199,7 @@ export type {
   ToolEntry,
   UnfitEntry,
 } from './catalog-record.ts';
+export { mannerOf } from './manner.ts';
 export { createdTask, isComplete, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';

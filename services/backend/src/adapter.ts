@@ -1,6 +1,7 @@
 /** Everything one configured server needs: its connections, its calls, and its entry in the catalogue. Calls come by its `Inlet`. */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import {
+  mannerOf,
   extensionsFor,
   type CatalogRecord,
   type ControlCommand,
@@ -121,7 +122,7 @@ export class Adapter {
     const { worker } = this.#options;
     return {
       begun: ({ command: { isBound, context }, reply }) => {
-        if (isBound !== true && !context.standsAlone && this.#keepsState(context)) reply({ kind: 'bound', worker });
+        if (isBound !== true && mannerOf(context).lasts && this.#keepsState(context)) reply({ kind: 'bound', worker });
         return undefined;
       },
     };
@@ -200,7 +201,7 @@ export class Adapter {
       maxConnections: config.maxConnections,
       budget,
       isNeeded: (connection) => this.#features.isNeeded(connection),
-      hasOlderLeg: factory.hasOlderLeg,
+      mayBeSplit: factory.mayBeSplit,
       namesRequests: () => factory.namesRequests,
       create: (made) => this.#connectAnother(factory, made),
     });

@@ -3,17 +3,18 @@
  * again, as another attempt of the same call (`dialect/modern/going-on.ts`).
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type {
-  ExchangeContext,
-  ExchangeMethod,
-  ExchangeOutcome,
-  InputAnswer,
-  InputMethod,
-  JsonObject,
-  JsonRpcId,
-  LogLevel,
-  Principal,
-  SessionKey,
+import {
+  mannerOf,
+  type ExchangeContext,
+  type ExchangeMethod,
+  type ExchangeOutcome,
+  type InputAnswer,
+  type InputMethod,
+  type JsonObject,
+  type JsonRpcId,
+  type LogLevel,
+  type Principal,
+  type SessionKey,
 } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { PendingReply } from '../connection/pending-reply.ts';
@@ -65,7 +66,7 @@ export class Attempt implements PendingReply, RunningCall {
 
   constructor(port: AttemptPort, call: Call, connection: UpstreamConnection, params: JsonObject) {
     const { method, context } = call.command;
-    const { client, principal, session, standsAlone } = context;
+    const { client, principal, session } = context;
     const { taskId } = params;
     this.#port = port;
     this.call = call;
@@ -75,7 +76,7 @@ export class Attempt implements PendingReply, RunningCall {
     this.params = params;
     this.session = client?.isOne === true ? (client.id as SessionKey) : session;
     this.principal = principal;
-    this.listens = !standsAlone;
+    this.listens = mannerOf(context).lasts;
     this.task = typeof taskId === 'string' ? taskId : undefined;
   }
 

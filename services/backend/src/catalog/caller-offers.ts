@@ -6,6 +6,7 @@
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
+  declaredOf,
   declaredBy,
   listKinds,
   offerKey,
@@ -97,7 +98,7 @@ export class CallerOffers {
   /** A client has come whose set is unknown. @returns whether the server is asked about it. */
   want(caller: OfferCaller): boolean {
     const key = offerKey(
-      declaredBy(caller.capabilities, !caller.standsAlone),
+      declaredOf(caller),
       this.#options.base().dialect.sharing.servesEverybody,
       this.#options.capabilities(),
     );
@@ -113,15 +114,18 @@ export class CallerOffers {
 
   /** A connection is made for callers of a set. */
   join(connection: UpstreamConnection, { capabilities, leg }: Pick<NewConnection, 'capabilities' | 'leg'>): void {
-    const isOlder = leg.beside !== undefined;
-    const key = offerKey(declaredBy(capabilities, isOlder), isOlder, this.#options.capabilities());
+    const isBeside = leg.beside !== undefined;
+    const key = offerKey(declaredBy(capabilities, isBeside), isBeside, this.#options.capabilities());
     // They are offered what everybody is where it has no name.
     if (key !== '') this.#keys.set(connection, key);
   }
 
-  /** Whether callers with these capabilities are offered something else than everybody, as far as that is known. */
-  differsFor(capabilities: JsonObject, isOlder: boolean): boolean {
-    const key = offerKey(declaredBy(capabilities, isOlder), isOlder, this.#options.capabilities());
+  /**
+   * Whether callers with these capabilities are offered something else than everybody, as far as that is known.
+   * @param isBeside whether their connections are opened beside the first one.
+   */
+  differsFor(capabilities: JsonObject, isBeside: boolean): boolean {
+    const key = offerKey(declaredBy(capabilities, isBeside), isBeside, this.#options.capabilities());
     return Object.keys(this.#known.get(key)?.offer.lists ?? {}).length > 0;
   }
 

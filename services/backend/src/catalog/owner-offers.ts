@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  declaredBy,
+  declaredOf,
   isObject,
   listKinds,
   ownerKey,
@@ -392,6 +392,6 @@ export class OwnerOffers {
   }
 }
 
-function keyOf({ principal, capabilities, standsAlone }: OfferCaller): string {
-  return ownerKey(declaredBy(capabilities, !standsAlone, principal));
+function keyOf(caller: OfferCaller): string {
+  return ownerKey(declaredOf(caller, caller.principal));
 }

@@ -36,7 +36,7 @@ class KnownWheel extends DeadlineWheel {
 
 /** A server of 2026-07-28 that takes subscriptions and tells of nothing. */
 class QuietServer implements Transport {
-  readonly hasSessionsOnly = false;
+  readonly needsNoProbe = false;
   readonly closesToCancel = false;
   readonly keepsOrder = true;
   readonly takesNamelessErrors = true;

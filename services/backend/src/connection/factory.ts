@@ -92,7 +92,7 @@ export class ConnectionFactory {
   }
 
   /** Whether the base connection may be of 2026-07-28 while the server speaks an older era too. */
-  get hasOlderLeg(): boolean {
+  get mayBeSplit(): boolean {
     return !this.#shared.era.isPinned;
   }
 

@@ -53,7 +53,7 @@ export class FailedRequests {
       failure.kind === 'session-gone' &&
       pending.state === 'sent' &&
       pending.method !== 'initialize' &&
-      pending.dialect.hasSessions &&
+      pending.dialect.renewsSession &&
       (!isCurrent || !isReady() || renewal.take())
     ) {
       this.#holdForNewSession(id as number, pending, isCurrent);
@@ -91,7 +91,7 @@ export class FailedRequests {
   settle(id: JsonRpcId, outcome: ExchangeOutcome, isDoubtful: boolean): void {
     const { pending: requests, renewal, isReady, transport, ping, renew } = this.#options;
     const pending = isDoubtful ? requests.find(id) : undefined;
-    if (pending === undefined || pending.method === 'ping' || !pending.dialect.hasSessions || !isReady()) {
+    if (pending === undefined || pending.method === 'ping' || !pending.dialect.renewsSession || !isReady()) {
       requests.settle(id, outcome);
       return;
     }

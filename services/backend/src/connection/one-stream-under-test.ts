@@ -3,7 +3,7 @@ import type { RequestFailure, Transport, TransportObserver } from '../transport/
 
 /** A server of one stream, in this process, of which a test hears what it is sent and says what it says. */
 export class OneStream implements Transport {
-  readonly hasSessionsOnly = true;
+  readonly needsNoProbe = true;
   readonly closesToCancel = false;
   readonly keepsOrder = true;
   takesNamelessErrors = true;

@@ -30,7 +30,7 @@ export interface ConnectionPoolOptions {
   readonly base: UpstreamConnection;
   readonly create: (made: NewConnection) => UpstreamConnection;
   /** Whether the base connection may be of 2026-07-28 while the server speaks an older era too. */
-  readonly hasOlderLeg: boolean;
+  readonly mayBeSplit: boolean;
   readonly wheel: DeadlineWheel;
   readonly idleMs: number;
   /** Bound on connections to this server other than the base connection; the option `maxConnections`. */

@@ -23,7 +23,7 @@ import {
   type TaskPlace,
 } from '@omnibus/protocol';
 import { older, type Leg } from '../dialect/leg.ts';
-import { OlderLeg } from '../dialect/older-leg.ts';
+import { Legs } from '../dialect/legs.ts';
 import { makeRoom, type IdleConnection, type Pool } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
 import { markOf } from './caller-headers.ts';
@@ -56,13 +56,13 @@ export class ConnectionPool implements Pool {
   readonly #instances = new Instances();
   /** Makes keys of connections that are no session's. */
   #count = 0;
-  readonly #olderLeg: OlderLeg;
+  readonly #legs: Legs;
   readonly #sharing: Sharing;
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
     // What is found over a connection of everybody's is of no use where nobody shares one.
-    this.#olderLeg = new OlderLeg(options.hasOlderLeg && !options.isOwned, () => this.#openOlder());
+    this.#legs = new Legs(options.mayBeSplit && !options.isOwned, () => this.#openOlder());
     this.#sharing = new Sharing({
       ...options,
       keepsState: (leg) => this.#keepsState(leg),
@@ -89,16 +89,16 @@ export class ConnectionPool implements Pool {
     const leg = this.#legOf(context);
     // The shared connection of the older era is closed when it is idle, and opened again for the next caller.
     const isClosed = leg.beside !== undefined && this.#sharing.isShared(context, leg) && !this.#instances.has(olderKey);
-    return !leg.isKnown || isClosed ? this.#olderLeg.find() : undefined;
+    return !leg.isKnown || isClosed ? this.#legs.find() : undefined;
   }
 
   /** A call over a connection of this server has ended. */
   learn(connection: UpstreamConnection, outcome: ExchangeOutcome): void {
-    if (connection.dialect.sharing.servesEverybody) this.#olderLeg.learn(outcome);
+    if (connection.dialect.sharing.servesEverybody) this.#legs.learn(outcome);
   }
 
   #legOf(context: ExchangeContext): Leg {
-    return this.#olderLeg.legOf(this.#met().dialect, context);
+    return this.#legs.legOf(this.#met().dialect, context);
   }
 
   /** A connection with a completed handshake. A server that requires users to sign in may have one only for a user. */
@@ -135,7 +135,7 @@ export class ConnectionPool implements Pool {
   }
 
   #closeOlder(): void {
-    this.#olderLeg.forget();
+    this.#legs.forget();
     const older = this.#instances.get(olderKey);
     if (older !== undefined) void this.#close(older);
   }
@@ -263,7 +263,7 @@ export class ConnectionPool implements Pool {
   }
 
   #legChanged({ beside }: Leg, isOpen: boolean): void {
-    if (beside !== undefined && !isOpen) this.#olderLeg.forget();
+    if (beside !== undefined && !isOpen) this.#legs.forget();
   }
 
   /** The connection over which the offers to a caller are read. Offers depend only on what the caller declared; where each request declares that itself, the shared connection is used. */

@@ -9,7 +9,7 @@
  * State that a server keeps for a connection (in a program's memory, or in a session) can be seen by everybody who uses the connection. So each known
  * caller has a connection of its own at such a server, shared by those of its sessions and clients that the server may ask nothing.
  */
-import { anonymous, type ExchangeContext, type JsonObject } from '@omnibus/protocol';
+import { mannerOf, anonymous, type ExchangeContext, type JsonObject } from '@omnibus/protocol';
 import type { Leg } from '../dialect/leg.ts';
 import type { UpstreamConnection } from './connection.ts';
 
@@ -61,11 +61,8 @@ export class Sharing {
    * @param capabilities what `askableOver` gives for the call.
    * @returns the known caller, or the session or client that shares with nobody; undefined where the shared connection will do.
    */
-  apart(
-    { principal, session, standsAlone, client }: ExchangeContext,
-    leg: Leg,
-    capabilities: JsonObject,
-  ): string | undefined {
+  apart(context: ExchangeContext, leg: Leg, capabilities: JsonObject): string | undefined {
+    const { principal, session, client } = context;
     const { isolation, keepsState, isOwned } = this.#options;
     const known = principal === anonymous ? undefined : principal;
     if (isOwned) return Object.keys(capabilities).length > 0 ? undefined : (known ?? session); // I4
@@ -74,7 +71,8 @@ export class Sharing {
     if (isolation !== 'session' && known !== undefined) return known;
     // On other legs, callers that do not share have connections of their own anyway.
     if (!leg.servesEverybody) return undefined;
-    return standsAlone ? (client?.isOne === true ? client.id : known) : session;
+    if (mannerOf(context).lasts) return session;
+    return client?.isOne === true ? client.id : known;
   }
 
   /** Whether a caller can use the shared connection. @param capabilities what a server may ask of the caller. */
@@ -106,16 +104,12 @@ export class Sharing {
    * @param capabilities what `askableOver` gives for the call.
    * @param mark of the headers that name the caller (`caller-headers.ts`).
    */
-  sharedPool(
-    { client, standsAlone, principal }: ExchangeContext,
-    leg: Leg,
-    capabilities: JsonObject,
-    mark = '',
-  ): string | undefined {
+  sharedPool(context: ExchangeContext, leg: Leg, capabilities: JsonObject, mark = ''): string | undefined {
+    const { client, principal } = context;
     const { isolation, isProgram } = this.#options;
     // Later questions of such a server could not be told from its questions for the next request.
-    if (!standsAlone || client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed)
-      return undefined;
+    if (client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed) return undefined;
+    if (mannerOf(context).lasts) return undefined;
     if (this.needsNoOwn(capabilities) || leg.servesEverybody) return undefined;
     // Asking for the roots first costs the client a round trip with each request. The state of a program is worth that; a connection to a
     // server that runs already is opened for the request alone.
@@ -124,13 +118,13 @@ export class Sharing {
   }
 
   /** Whether a request has no caller that makes more requests, as far as the gateway can tell. */
-  isAlone({ standsAlone, client }: ExchangeContext): boolean {
-    return standsAlone && client?.isOne !== true;
+  isAlone(context: ExchangeContext): boolean {
+    return context.client?.isOne !== true && !mannerOf(context).lasts;
   }
 
   /** Whether requests like this one may have to wait for their turn: a session has connections of its own, and only programs keep what one request leaves behind. */
-  mayWait({ standsAlone }: ExchangeContext): boolean {
-    return standsAlone && this.#options.isProgram;
+  mayWait(context: ExchangeContext): boolean {
+    return this.#options.isProgram && !mannerOf(context).lasts;
   }
 
   /** Whether requests must be sent one at a time, because roots may be read or the wire does not tell which request a question belongs to. */

@@ -84,8 +84,8 @@ export interface Sending {
 }
 
 export interface ServerDialect {
-  /** Whether the server keeps a session for the connection. It may lose the session; then a new one is opened. */
-  readonly hasSessions: boolean;
+  /** Whether the server keeps a session for the connection, which it may lose: then a new one is opened. */
+  readonly renewsSession: boolean;
   /** How calls share the first connection. */
   readonly sharing: Leg;
   /** Whether the server keeps the log level it was set to; otherwise each request names its own. */

@@ -53,7 +53,7 @@ export const assumedDialect = legacyDialect;
 /** Sends `server/discover` first, and `initialize` to servers that do not know it (2026-07-28 basic/versioning, Compatibility). */
 export async function shakeHands(options: HandshakeOptions): Promise<Handshake> {
   const { era, transport, isCurrent } = options;
-  if (transport.hasSessionsOnly || era.current === 'legacy') return initialize(options);
+  if (transport.needsNoProbe || era.current === 'legacy') return initialize(options);
   const first = await discover(options);
   const verdict = first.kind === 'again' ? await discover(options) : first;
   switch (verdict.kind) {
@@ -164,7 +164,7 @@ function troubleOf({ reason, data }: GatewayFault): ServerTrouble {
 async function discoverAfterAll(options: HandshakeOptions): Promise<Handshake | undefined> {
   const { era, transport } = options;
   era.forget();
-  if (era.current !== undefined || transport.hasSessionsOnly) return undefined;
+  if (era.current !== undefined || transport.needsNoProbe) return undefined;
   const verdict = await discover(options);
   if (verdict.kind !== 'modern') return undefined;
   era.learn('modern');

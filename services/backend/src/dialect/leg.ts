@@ -1,5 +1,5 @@
 /**
- * How calls share the connections of a server. A server that speaks 2026-07-28 and an older era has two legs (`older-leg.ts`). Code outside this folder asks a
+ * How calls share the connections of a server. A server that speaks 2026-07-28 and an older era has two legs (`legs.ts`). Code outside this folder asks a
  * leg what it does, and never an era.
  */
 export interface Leg {

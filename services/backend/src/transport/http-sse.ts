@@ -19,7 +19,7 @@ import { acceptedCodings } from './unpacker.ts';
 import { Troubled, troubleOfStatus, UnusableStream } from './trouble.ts';
 
 export class HttpSseTransport implements Transport {
-  readonly hasSessionsOnly = true;
+  readonly needsNoProbe = true;
   readonly closesToCancel = false;
   readonly keepsOrder = true;
   readonly takesNamelessErrors = false;

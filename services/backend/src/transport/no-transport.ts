@@ -7,7 +7,7 @@ const nothing = (): void => undefined;
 /** @param problem in the configuration, in words. */
 export function noTransport(problem: string): Transport {
   return {
-    hasSessionsOnly: false,
+    needsNoProbe: false,
     closesToCancel: false,
     keepsOrder: false,
     takesNamelessErrors: false,

@@ -36,8 +36,8 @@ export class ProbingHttpTransport implements Transport {
     this.#current = verdict.isEventSource ? createEventSource(observer) : createStreamable(this.#probing());
   }
 
-  get hasSessionsOnly(): boolean {
-    return this.#current.hasSessionsOnly;
+  get needsNoProbe(): boolean {
+    return this.#current.needsNoProbe;
   }
 
   get closesToCancel(): boolean {

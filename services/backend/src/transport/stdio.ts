@@ -15,7 +15,7 @@ export interface StdioOptions extends ChildOptions {
 }
 
 export class StdioTransport implements Transport {
-  readonly hasSessionsOnly = false;
+  readonly needsNoProbe = false;
   readonly closesToCancel = false;
   readonly keepsOrder = true;
   readonly takesNamelessErrors = true;

@@ -49,7 +49,7 @@ const deleteTimeoutMs = 2_000;
 const maxQuestions = 100;
 
 export class StreamableHttpTransport implements Transport {
-  readonly hasSessionsOnly = false;
+  readonly needsNoProbe = false;
   readonly closesToCancel = true;
   readonly keepsOrder = false;
   readonly takesNamelessErrors = false;

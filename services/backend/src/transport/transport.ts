@@ -92,7 +92,7 @@ export interface Transport {
   /** Stops waiting for the answer to a cancelled request. */
   abandon(id: JsonRpcId): void;
   /** Whether this wire exists only in revisions with sessions, so that no server of 2026-07-28 is reached over it. */
-  readonly hasSessionsOnly: boolean;
+  readonly needsNoProbe: boolean;
   /** Whether closing the response cancels a request at a server of 2026-07-28. */
   readonly closesToCancel: boolean;
   /** Whether all messages of the server come in the order in which it sent them. Over streamable HTTP each request has a stream of its own, beside a standing one. */

@@ -33,7 +33,7 @@ const subprotocol = 'mcp';
 const closeTimeoutMs = 2_000;
 
 export class WebSocketTransport implements Transport {
-  readonly hasSessionsOnly = false;
+  readonly needsNoProbe = false;
   readonly closesToCancel = false;
   readonly keepsOrder = true;
   readonly takesNamelessErrors = true;

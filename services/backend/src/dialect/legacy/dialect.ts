@@ -9,7 +9,7 @@ import type { JsonObject } from '@omnibus/protocol';
 const lookAroundMs = 250;
 
 export const legacyDialect: ServerDialect = {
-  hasSessions: true,
+  renewsSession: true,
   sharing: only,
   keepsLogLevel: true,
   hearsNotifications: true,

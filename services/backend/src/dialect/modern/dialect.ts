@@ -7,7 +7,7 @@ import { modernParams } from './messages.ts';
 import { StandingListen } from './standing-listen.ts';
 
 export const modernDialect: ServerDialect = {
-  hasSessions: false,
+  renewsSession: false,
   sharing: newer,
   keepsLogLevel: false,
   // 2026-07-28 basic/transports

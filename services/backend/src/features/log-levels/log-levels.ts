@@ -5,6 +5,7 @@
  * request.
  */
 import {
+  mannerOf,
   fault,
   isLogLevel,
   logLevels,
@@ -153,8 +154,14 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
    * server/utilities/logging).
    * @returns a promise to wait for, if the server must be told.
    */
-  raise(connection: LevelledConnection, { standsAlone, logLevel }: ExchangeContext): Promise<unknown> | undefined {
-    if (!standsAlone || logLevel === undefined || !connection.dialect.keepsLogLevel || !this.#options.hasLogging())
+  raise(connection: LevelledConnection, context: ExchangeContext): Promise<unknown> | undefined {
+    const { logLevel } = context;
+    if (
+      logLevel === undefined ||
+      !mannerOf(context).namesLevel ||
+      !connection.dialect.keepsLogLevel ||
+      !this.#options.hasLogging()
+    )
       return undefined;
     // The level is not lowered when the request has ended, since the next request is likely to want the same.
     const current = this.#raised.get(connection) ?? this.#mostVerbose;
@@ -164,8 +171,14 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
   }
 
   /** The least severe level of messages that the client of a call gets; undefined for everything that the server sends. */
-  least(connection: LevelledConnection, { standsAlone, logLevel }: ExchangeContext): LogLevel | undefined {
-    if (logLevel !== undefined || standsAlone || connection.owner !== undefined || !connection.dialect.keepsLogLevel)
+  least(connection: LevelledConnection, context: ExchangeContext): LogLevel | undefined {
+    const { logLevel } = context;
+    if (
+      logLevel !== undefined ||
+      mannerOf(context).namesLevel ||
+      connection.owner !== undefined ||
+      !connection.dialect.keepsLogLevel
+    )
       return logLevel;
     return this.#levels.size > 0 || this.#raised.has(connection) ? usualLevel : undefined;
   }

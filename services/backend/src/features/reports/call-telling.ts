@@ -1,5 +1,5 @@
 /** Reports the calls of one server to users that watch them (`Tap`): calls that have a tag, and, when a watch begins, the calls that run already. */
-import { numberOf, type ExchangeMethod, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { mannerOf, numberOf, type ExchangeMethod, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { CallResult, Tap } from '@omnibus/telemetry';
 import type { Progress } from '../../connection/progress.ts';
 import type { Call } from '../../call/call.ts';
@@ -85,7 +85,7 @@ export class CallTelling implements CallWatcher {
   /** A call that runs when a watch begins, and that the watch selects, is reported from now on, with the time at which it came here. */
   #stands(call: Call, watch: string): void {
     const { method, params, context } = call.command;
-    const { session, principal, standsAlone } = context;
+    const { session, principal } = context;
     const tool = toolOf(method, params);
     const known = call.watched.find((each): each is ToldCall => each instanceof ToldCall);
     const chosen = { server: this.#server, tool, client: undefined, session };
@@ -100,7 +100,7 @@ export class CallTelling implements CallWatcher {
       server: this.#server,
       principal,
       ...(tool === undefined ? {} : { tool }),
-      ...(standsAlone ? {} : { session: session.slice(0, 12) }),
+      ...(mannerOf(context).lasts ? { session: session.slice(0, 12) } : {}),
       ...(call.running === undefined ? { waits: 'place' } : {}),
     });
   }

@@ -8,6 +8,7 @@
  * the other.
  */
 import {
+  mannerOf,
   fault,
   isObject,
   printable,
@@ -132,7 +133,8 @@ export class SchemaChecks implements CallStep {
     if (this.#compile === undefined || outcome.kind !== 'result') return outcome;
     const { method, params } = command;
     const { result } = outcome;
-    if (result['inputRequests'] !== undefined && command.context.standsAlone) this.#wanted.remember(command, result);
+    if (result['inputRequests'] !== undefined && mannerOf(command.context).asksAgain)
+      this.#wanted.remember(command, result);
     const shape = resultProblem(method, result);
     const odd = shape === undefined ? undefined : this.#oddShape('result', method, shape);
     if (odd !== undefined) return this.#invalid(`its answer to ${method} is not as the specification says: ${odd}`);

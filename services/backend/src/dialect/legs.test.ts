@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { OlderLeg } from './older-leg.ts';
+import { Legs } from './legs.ts';
 
 /** A leg whose attempts the test decides, at a time the test turns. */
 function leg(answers: boolean[], isPossible = true) {
   let now = 0;
   let attempts = 0;
-  const made = new OlderLeg(
+  const made = new Legs(
     isPossible,
     () => {
       attempts += 1;

@@ -21,7 +21,7 @@ const firstRetryMs = 30_000;
  */
 const cannotAsk = /server-initiated request/i;
 
-export class OlderLeg {
+export class Legs {
   readonly #isPossible: boolean;
   readonly #open: () => Promise<boolean>;
   readonly #now: () => number;
