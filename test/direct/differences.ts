@@ -136,6 +136,7 @@ const differences: readonly Difference[] = [
     where: '`capabilities` of `initialize` and `server/discover`',
     why: 'Lists change when a server comes or goes, or its entry in the configuration does, and the gateway announces that itself. Tasks are offered in the era that has them. Of an extension that two servers have, the settings are those of the earlier one.',
     isAnswer: ({ path, question }) => question === 'opening' && path.startsWith('result.capabilities'),
+    checks: /^resources-(un)?subscribe /,
   },
   {
     what: 'The gateway sets how long, and for which callers, a client may cache an answer.',
@@ -175,6 +176,7 @@ const differences: readonly Difference[] = [
       (isList(found) || found.question.startsWith('completion/complete')) &&
       isWhole(found) &&
       (found.path === 'error' ? (found.direct as { code?: number }).code === -32_601 : found.direct === undefined),
+    checks: /^completion-complete /,
   },
   {
     what: "A method that no server of the endpoint has a capability for is refused in the gateway's words, with the same code.",

@@ -39,8 +39,8 @@ function isThere(toolchain: Making['toolchain']): boolean {
   return known;
 }
 
-/** Whether everything is built, however long it takes: `OMNIBUS_DIRECT=all npm test -- direct`. */
-export const isWhole = process.env['OMNIBUS_DIRECT'] === 'all' || isLongLane;
+/** Whether everything is built, however long it takes: `OMNIBUS_DIRECT=all npm test -- direct`. With `write`, a page of the documents is written too. */
+export const isWhole = ['all', 'write'].includes(process.env['OMNIBUS_DIRECT'] ?? '') || isLongLane;
 
 /** The reason why something cannot be used here; undefined when it can. */
 function reasonAgainst({ toolchain, isLong, marker }: Making): string | undefined {
