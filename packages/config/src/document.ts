@@ -140,6 +140,8 @@ function wordsOf({ code, pos: [at] }: YAMLError | YAMLWarning, text: string, isJ
   const word = /^[^\s,\]}]*/.exec(text.slice(at))?.[0] ?? '';
   switch (code) {
     case 'BAD_SCALAR_START':
+      if (text.slice(at).startsWith('```'))
+        return 'the fence of Markdown is no part of the file: remove the lines that begin with ```';
       return `a text that begins with "${word.slice(0, 1)}" needs quotes`;
     case 'BAD_ALIAS':
       return `"${word}" without quotes refers to a part of this file: put it in quotes`;
@@ -155,6 +157,10 @@ function wordsOf({ code, pos: [at] }: YAMLError | YAMLWarning, text: string, isJ
       const key = /^\s*("[^"\n]*"|'[^'\n]*'|[^\s:,}]+)/.exec(text.slice(at))?.[1] ?? 'this';
       return `${key.replaceAll(/^["']|["']$/g, '').replaceAll(/^|$/g, '"')} stands twice in the same map: rename or remove one of them`;
     }
+    case 'MULTILINE_IMPLICIT_KEY':
+      return text.slice(at).startsWith('```')
+        ? 'the fence of Markdown is no part of the file: remove the lines that begin with ```'
+        : undefined;
     case 'TAB_AS_INDENT':
       return 'this line is indented with a tab, and YAML takes blanks only: write two blanks for each tab';
     default:
@@ -162,8 +168,27 @@ function wordsOf({ code, pos: [at] }: YAMLError | YAMLWarning, text: string, isJ
   }
 }
 
+/** Mistakes in the structure of a text, by the words of the parser. */
+const structures: readonly (readonly [pattern: RegExp, words: string])[] = [
+  [
+    /^Implicit map keys need to be followed by map values/,
+    'this line is no option, as it has no ": ": write NAME: VALUE; each entry of a list begins with "- "',
+  ],
+  [
+    /^Implicit keys need to be on a single line/,
+    'this line and the next ones are read as one name: write the ":" at the end of the line that has options below it, and ": " between an option and its value',
+  ],
+  [/^(Missing , between|Unexpected (double|single)-quoted-scalar at node end)/, 'a "," is missing in front of this'],
+  [
+    /^Unexpected flow-(map|seq)-start at node end/,
+    'something begins here that does not belong to what is in front of it: a file has one map in braces, and a "," between its members',
+  ],
+];
+
 /** Open brackets and quotes at the end of the text or its part. */
 function structureWords({ code, message }: YAMLError | YAMLWarning): string | undefined {
+  const known = structures.find(([pattern]) => pattern.test(message))?.[1];
+  if (known !== undefined) return known;
   if (code !== 'MISSING_CHAR' && code !== 'BAD_INDENT') return undefined;
   const [, sign] = /end with an? ([}\]])/.exec(message) ?? [];
   if (sign !== undefined) return `a "${sign === '}' ? '{' : '['}" before this place is not closed: write its "${sign}"`;

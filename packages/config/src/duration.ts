@@ -12,6 +12,32 @@ export function parseDurationMs(value: string | number): number | undefined {
   return Number(match[1]) * units[match[2] as keyof typeof units];
 }
 
+const longUnits: Readonly<Record<string, keyof typeof units>> = {
+  sec: 's',
+  secs: 's',
+  second: 's',
+  seconds: 's',
+  min: 'm',
+  mins: 'm',
+  minute: 'm',
+  minutes: 'm',
+  hr: 'h',
+  hour: 'h',
+  hours: 'h',
+  day: 'd',
+  days: 'd',
+};
+
+/** The duration that was probably meant, such as "1m" for "1 minute"; undefined if none is near. */
+export function nearDuration(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const [, number, unit] = /^(\d+(?:[.,]\d+)?)\s*([a-z]+)$/i.exec(value.trim()) ?? [];
+  if (number === undefined || unit === undefined) return undefined;
+  const word = unit.toLowerCase();
+  const near = Object.hasOwn(units, word) ? word : longUnits[word];
+  return near === undefined ? undefined : `${number.replace(',', '.')}${near}`;
+}
+
 /**
  * Some clients write seconds as a bare number and others milliseconds. Less than a second is implausible, so the message asks for the unit.
  * @returns the problem of a duration, in words; undefined if it is valid.

@@ -106,7 +106,7 @@ it.each<readonly [string, string, readonly string[]]>([
     'timeouts: { call: 60, max: "1 minute" }\nmcpServers: {}\n',
     [
       'f.yaml:1:13: timeouts.call: a bare number is milliseconds here and seconds elsewhere: write "60s" or "60ms", got 60',
-      'f.yaml:1:23: timeouts.max: expected a duration such as "500ms", "30s", "10m", "1h" or "90d", or a number of milliseconds from 1000 on, got "1 minute"',
+      'f.yaml:1:23: timeouts.max: expected a duration such as "500ms", "30s", "10m", "1h" or "90d", or a number of milliseconds from 1000 on: write "1m", got "1 minute"',
     ],
   ],
   [
@@ -130,7 +130,7 @@ it.each<readonly [string, string, readonly string[]]>([
     'listen: 0.0.0.0:99999\nadmin: "http://127.0.0.1:7301"\n',
     [
       'f.yaml:1:1: listen: expected HOST:PORT with a port of at most 65535, for example "127.0.0.1:7300", got "0.0.0.0:99999"',
-      'f.yaml:2:1: admin: expected HOST:PORT without http:// and path, for example "127.0.0.1:7300", got "http://127.0.0.1:7301"',
+      'f.yaml:2:1: admin: expected HOST:PORT without http:// and path: write "127.0.0.1:7301", got "http://127.0.0.1:7301"',
     ],
   ],
   [
@@ -177,7 +177,7 @@ it.each<readonly [string, string, readonly string[]]>([
     'words that are not among the choices',
     'mcpServers: { a: { url: "http://x/mcp" } }\naccess: { rules: [{ who: everyone, deny: ["a/*"], only: readonly }, { who: 7, allow: [a] }] }\nlimits: { rules: [{ rate: 1/s, per: user }] }\n',
     [
-      'f.yaml:2:51: access.rules[0].only: expected "readOnly", "destructive", "nonDestructive", "idempotent", "openWorld" or "closedWorld", got "readonly"',
+      'f.yaml:2:51: access.rules[0].only: expected "readOnly", "destructive", "nonDestructive", "idempotent", "openWorld" or "closedWorld": write "readOnly", got "readonly"',
       'f.yaml:2:71: access.rules[1].who: expected a text: put it in quotes, got 7',
       'f.yaml:3:32: limits.rules[0].per: expected "principal", "tenant", "client", "server", "tool" or "everyone", got "user"',
     ],

@@ -25,12 +25,13 @@ function globProblem(glob: string, servers: readonly string[]): string | undefin
     return `${JSON.stringify(glob)} matches nothing: there is no server "${server}" under mcpServers${near === undefined ? '' : `; did you mean "${near}"?`}`;
   }
   if (servers.some((server) => server.startsWith(literal)) && literal !== glob) return undefined;
-  const named = servers.find((server) => glob.startsWith(`${server}__`));
+  const [, sign = ''] = /^[\w-]+?(__|[.:])/.exec(glob) ?? [];
+  const named = servers.find((server) => sign !== '' && glob.startsWith(`${server}${sign}`));
   const instead =
     named === undefined
       ? servers.includes(glob)
         ? `${glob}/*`
         : `*/${glob}`
-      : `${named}/${glob.slice(named.length + 2)}`;
+      : `${named}/${glob.slice(named.length + sign.length)}`;
   return `${JSON.stringify(glob)} matches nothing: a glob is over \`server/tool\`, such as ${JSON.stringify(instead)}`;
 }

@@ -37,7 +37,9 @@ const urlWords = 'expected an http://, https://, ws:// or wss:// address';
 const serverUrl = z.url({
   protocol: /^(https?|wss?)$/,
   error: ({ input }) => {
+    if (typeof input === 'number') return `${urlWords}: write "http://127.0.0.1:${input}/mcp"`;
     if (typeof input !== 'string') return urlWords;
+    if (/\s/.test(input)) return `${urlWords} without blanks`;
     const [, port] = /^\w+:\/\/[^/?#@]+:([^/?#:@\]]*)(?=[/?#]|$)/.exec(input) ?? [];
     if (port !== undefined && !(/^\d+$/.test(port) && Number(port) <= 65_535))
       return `"${port}" is no port: write a number up to 65535, or leave out ":${port}"`;
@@ -54,18 +56,30 @@ function isHostPort(text: string): boolean {
 
 function hostPortProblem(text: string): string | undefined {
   const found = /^(\[[^\]]+\]|[^:[\]/]+):(\d+)$/.exec(text);
+  if (found?.[1] === '*') return `expected HOST:PORT: write "0.0.0.0:${found[2]}" for all addresses of this machine`;
   if (found !== null && Number(found[2]) > 65_535)
     return 'expected HOST:PORT with a port of at most 65535, for example "127.0.0.1:7300"';
   if (found !== null)
     return hostOf(text) === undefined
       ? 'expected HOST:PORT with the name or an address of this machine, for example "127.0.0.1:7300"'
       : undefined;
+  const [, v6, ofV6] = /^([\da-f]*:[\da-f:]*):(\d+)$/i.exec(text) ?? [];
+  if (v6 !== undefined && ofV6 !== undefined) return `expected HOST:PORT: write "[${v6}]:${ofV6}"`;
+  const [, address] = /^([^:[\]/]+:\d+)\//.exec(text) ?? [];
+  if (address !== undefined)
+    return `expected HOST:PORT without a path: write "${address}"; the path of clients is /mcp`;
   const [port] = /\d+$/.exec(text) ?? [];
   if (/^:?\d{1,5}$/.test(text))
     return `expected HOST:PORT: write "127.0.0.1:${port as string}" for programs of this machine alone, or "0.0.0.0:${port as string}" for every client that reaches it`;
+  const [, ofUrl] = /^https?:\/\/([^:/[\]]+:\d+)/.exec(text) ?? [];
   return /^https?:/.test(text)
-    ? 'expected HOST:PORT without http:// and path, for example "127.0.0.1:7300"'
+    ? `expected HOST:PORT without http:// and path: write "${ofUrl ?? '127.0.0.1:7300'}"`
     : 'expected HOST:PORT, for example "127.0.0.1:7300"';
+}
+
+function busWords(text: string): string {
+  const host = /^[\w.-]+:\d{1,5}$/.test(text) ? text : /^nats$/i.test(text) ? '127.0.0.1:4222' : undefined;
+  return `expected "memory" or "nats://host:port"${host === undefined ? '' : `: write "nats://${host}"`}`;
 }
 
 const proxy = z
@@ -335,7 +349,7 @@ export const shape = z.strictObject({
   ),
   bus: z
     .string()
-    .regex(/^(memory|(nats|tls):\/\/.+)$/, { error: 'expected "memory" or "nats://host:port"' })
+    .regex(/^(memory|(nats|tls):\/\/.+)$/, { error: ({ input }) => busWords(String(input)) })
     .default('memory')
     .describe(
       'What edges, session workers and backends talk over. "memory": all of them run in one process. "nats://host:port": NATS, several addresses separated by commas; "tls://host:port" demands TLS.',

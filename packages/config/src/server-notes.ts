@@ -20,6 +20,11 @@ export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, no
         ['env'],
         'has no effect: environment variables are for a program that the gateway starts ("command"), and this server runs already',
       );
+    if (command === undefined && args.length > 0)
+      at(
+        ['args'],
+        'has no effect: arguments are for a program that the gateway starts ("command"), and this server runs already',
+      );
     if (url === undefined && Object.keys(headers).length > 0)
       at(
         ['headers'],
@@ -81,6 +86,11 @@ function isOwn(url: string, listen: string): boolean {
 
 function textNotes(server: Readonly<Record<string, unknown>>, at: Note): void {
   for (const [path, text] of textsOf(server)) {
+    if (/^[“”„‘’«»].*[“”„‘’«»]$/.test(text))
+      at(
+        path,
+        `has typographic quotation marks, which are a part of the text: write ${JSON.stringify(path[0] === 'headers' || path[0] === 'env' ? '…' : text.slice(1, -1))}`,
+      );
     if (/\$\{[^}]*$/.test(text))
       at(path, 'a "${" in it is not closed, and is passed on as it is: write ${NAME}, or $${ for a plain ${');
     const [, variable] =

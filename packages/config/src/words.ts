@@ -1,11 +1,12 @@
 /** Turns findings in a configuration into messages with fixes. */
 import type { z } from 'zod';
+import { nearDuration } from './duration.ts';
 import { nearestOf } from './nearest.ts';
 import type { Path } from './problem.ts';
 import { configSchema } from './checked-schema.ts';
 import { isSecretOption } from './secret-options.ts';
-import { secretArguments } from './secret-words.ts';
-import { isMap, textsIn, type Values } from './values.ts';
+import { rightForm, withoutSecrets } from './right-forms.ts';
+import { isMap, type Values } from './values.ts';
 
 type Report = (path: Path, message: string) => void;
 
@@ -46,9 +47,16 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
 function wordsOf(issue: z.core.$ZodIssue, got: unknown, path: Path): string {
   if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input'))
     return typeWords(issue.expected, got, path);
-  return issue.code === 'invalid_value' && issue.values.length > 0
-    ? `expected ${listed(issue.values.map((each) => JSON.stringify(each)))}`
-    : (boundWords(issue) ?? issue.message);
+  if (issue.code === 'invalid_value' && issue.values.length > 0) return choiceWords(issue.values.map(String), got);
+  if (issue.code === 'invalid_union' && 'options' in issue && Array.isArray(issue.options))
+    return choiceWords(issue.options.map(String), got);
+  const near = issue.message.startsWith('expected a duration') ? nearDuration(got) : undefined;
+  return boundWords(issue) ?? (near === undefined ? issue.message : `${issue.message}: write "${near}"`);
+}
+
+function choiceWords(choices: readonly string[], got: unknown): string {
+  const near = typeof got === 'string' ? nearestOf(got, choices) : undefined;
+  return `expected ${listed(choices.map((each) => JSON.stringify(each)))}${near === undefined ? '' : `: write "${near}"`}`;
 }
 
 const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null;
@@ -99,6 +107,12 @@ const underServer: Readonly<Record<string, string>> = {
   oauth: 'write credentials: { kind: oauth }',
   port: 'write url: http://127.0.0.1:PORT/mcp',
   host: 'write url: http://HOST/mcp',
+  ...Object.fromEntries(
+    ['token', 'bearerToken', 'bearer', 'apiKey', 'api_key', 'accessToken', 'auth', 'authorization'].map((name) => [
+      name,
+      'write headers: { Authorization: "Bearer ${NAME}" }, and set the variable',
+    ]),
+  ),
 };
 
 /** Options of other programs at the top of a file, and what to write there instead. */
@@ -109,6 +123,7 @@ const atTop: Readonly<Record<string, string>> = {
   host: 'write listen: 127.0.0.1:7300',
   mcp: 'write the servers below it under mcpServers',
   mcp_servers: 'write mcpServers',
+  rules: 'write access: { rules: [...] }',
   sandbox: 'write it under each server that is to have one',
   logLevel: 'write log: { level: info }',
   logging: 'write log: { level: info }',
@@ -129,6 +144,8 @@ const elsewhere: Readonly<Record<string, string>> = {
   authorization: 'write `auth`',
   authentication: 'write `auth`',
   oauth: "write auth: { issuers: [...] }, or auth: { server: ... } for a server of the gateway's own",
+  'audit.file': 'write sinks: [{ kind: file, folder: audit }]',
+  'audit.folder': 'write sinks: [{ kind: file, folder: audit }]',
   'auth.apiKeys': 'write keys: { file: keys.yaml }',
   'auth.jwt': 'write issuers: [{ issuer: https://... }]',
   'auth.oidc': 'write issuers: [{ issuer: https://... }]',
@@ -162,42 +179,6 @@ const typeNames: Readonly<Record<string, string>> = {
   record: 'a map',
 };
 
-/** The words of a command, without the secrets among them. */
-function shownWords(words: readonly string[]): readonly string[] {
-  const secrets = secretArguments(words.slice(1));
-  return words.map((word) => withoutSecrets(secrets.reduce((left, secret) => left.replaceAll(secret, '…'), word)));
-}
-
-/** The smallest right form of what was written in another form, by its place. Values of variables and headers are not repeated. */
-// oxlint-disable-next-line complexity -- a table: one line for each place in the file
-function rightForm(got: unknown, path: Path): string | undefined {
-  const [top, , option] = path;
-  const isServer = top === 'mcpServers' && path.length === 2;
-  if (isServer && typeof got === 'string' && !/^(https?|wss?):/.test(got)) {
-    const [command, ...args] = shownWords(got.trim().split(/\s+/));
-    return `write { command: ${command ?? ''}${args.length === 0 ? '' : `, args: ${JSON.stringify(args)}`} }`;
-  }
-  if (top === 'mcpServers' && path.length === 3 && Array.isArray(got)) {
-    if (option === 'command') {
-      const [command = '', ...args] = shownWords(textsIn(got));
-      return `write command: ${command} and args: ${JSON.stringify(args)}`;
-    }
-    if (option === 'env' || option === 'headers') {
-      const names = got.map((each) => /^[\w-]+/.exec(String(each))?.[0] ?? 'NAME');
-      return `write a map: { ${names.map((name) => `${name}: "…"`).join(', ')} }`;
-    }
-  }
-  if (top === 'profiles' && path.length === 2 && Array.isArray(got)) return `write { servers: ${JSON.stringify(got)} }`;
-  const place = path.join('.');
-  if (place === 'auth.keys' && typeof got === 'string')
-    return /^[\w./-]+\.(ya?ml|json)$/.test(got) ? `write { file: ${got} }` : 'write { file: keys.yaml }';
-  if (place === 'tracing' && typeof got === 'boolean')
-    return 'write { endpoint: "http://127.0.0.1:4318" }, or leave it out';
-  if (place === 'audit' && typeof got === 'boolean')
-    return 'write where records go (docs/how-to/audit.md), or leave it out';
-  return undefined;
-}
-
 // oxlint-disable-next-line complexity -- a table: one line for each kind of value
 function typeWords(expected: string, got: unknown, path: Path): string {
   const wanted = typeNames[expected] ?? expected;
@@ -217,11 +198,11 @@ function typeWords(expected: string, got: unknown, path: Path): string {
     return `expected a number: ${Number(size[1]) * 1_024 ** ('kmg'.indexOf((size[2] as string).toLowerCase()) + 1)}`;
   if (path.length === 0)
     return `expected a map of options, such as "mcpServers:", and this is ${typeof got === 'string' ? 'a text' : `a ${typeof got}`}`;
-  if (typeof got === 'string' && isServer)
-    return /^(https?|wss?):/.test(got)
+  if (isServer && !isContainer(got))
+    return typeof got === 'string' && /^(https?|wss?):/.test(got)
       ? `expected a map: write { url: ${JSON.stringify(withoutSecrets(got))} }`
       : 'expected a map: write "command" (a program to start) or "url" (a server to connect to) below it, indented';
-  return `expected ${wanted}`;
+  return got === undefined ? `expected ${wanted}, and it is missing` : `expected ${wanted}`;
 }
 
 /** Where a list was written. */
@@ -262,11 +243,6 @@ function isSecret(path: Path): boolean {
         /^(password|token|headers|env|clientSecret|privateKey|secret|registrationToken)$/.test(step),
     ) || isSecretOption(path)
   );
-}
-
-/** Removes secrets from a message: the user and password of addresses, and API keys in place of their file. */
-function withoutSecrets(text: string): string {
-  return text.replaceAll(/\/\/[^/@\s]*@/g, '//...@').replaceAll(/omk_[\w-]+/g, 'omk_...');
 }
 
 /** Says of an unknown option at the top that it is a server, which it looks like. */

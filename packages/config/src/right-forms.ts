@@ -1,0 +1,103 @@
+/** The smallest right form of what people write in another one, by its place in the file. Values of variables and headers are not repeated. */
+import type { Path } from './problem.ts';
+import { secretArguments } from './secret-words.ts';
+import { isMap, textsIn } from './values.ts';
+
+/** @returns undefined if this form says nothing of the value. */
+type Form = (got: unknown) => string | undefined;
+
+const text =
+  (form: (got: string) => string | undefined): Form =>
+  (got) =>
+    typeof got === 'string' ? form(got) : undefined;
+const list =
+  (form: (got: readonly unknown[]) => string | undefined): Form =>
+  (got) =>
+    Array.isArray(got) ? form(got) : undefined;
+const flag =
+  (form: string): Form =>
+  (got) =>
+    typeof got === 'boolean' ? form : undefined;
+
+/** Options that stand under a server, of which people forget the blank behind the colon. */
+const option = /^(command|url|type|args|env|headers|cwd|timeout):(?!\/\/)(\S.*)$/;
+
+function server(got: string): string | undefined {
+  if (/^(https?|wss?):/.test(got)) return undefined;
+  const [, name, value] = option.exec(got) ?? [];
+  if (name !== undefined) return `write a blank behind the colon: "${name}: ${withoutSecrets(value ?? '')}"`;
+  const [command, ...args] = shownWords(got.trim().split(/\s+/));
+  return `write { command: ${command ?? ''}${args.length === 0 ? '' : `, args: ${JSON.stringify(args)}`} }`;
+}
+
+function command(got: readonly unknown[]): string {
+  const [program = '', ...args] = shownWords(textsIn(got));
+  return `write command: ${program} and args: ${JSON.stringify(args)}`;
+}
+
+/** A list of `NAME=value`, `NAME: value`, `{ NAME: value }` or `{ name: NAME, value: … }`. */
+function pairs(got: readonly unknown[]): string {
+  const names = got.map((each) => {
+    const [first] = isMap(each) ? Object.keys(each) : [];
+    const told = isMap(each) && typeof each['name'] === 'string' ? each['name'] : (first ?? String(each));
+    return /^[\w-]+/.exec(told)?.[0] ?? 'NAME';
+  });
+  return `write a map: { ${names.map((name) => `${name}: "…"`).join(', ')} }`;
+}
+
+function bus(got: unknown): string | undefined {
+  if (!isMap(got)) return undefined;
+  const address = Object.values(got).find((each) => typeof each === 'string' && /^(nats|tls):/.test(each));
+  return `write ${withoutSecrets(JSON.stringify(address ?? 'nats://HOST:4222'))}, and what else belongs to it under \`nats\``;
+}
+
+/** By the place, with `*` for any step. */
+const forms: readonly (readonly [place: string, form: Form])[] = [
+  ['mcpServers.*', text(server)],
+  ['mcpServers.*.command', list(command)],
+  ['mcpServers.*.env', list(pairs)],
+  ['mcpServers.*.headers', list(pairs)],
+  ['mcpServers.*.tools', list((got) => `write includeTools: ${JSON.stringify(got)}`)],
+  [
+    'mcpServers.*.credentials',
+    text((got) => `write { kind: ${/^oauth/i.test(got) ? 'oauth' : 'client'} }, with what else it needs`),
+  ],
+  [
+    'mcpServers.*.sandbox',
+    (got) => (isMap(got) ? undefined : 'write {} for no network and no files but its own, and what it may use besides'),
+  ],
+  [
+    'mcpServers.*.restart',
+    (got) => (isMap(got) ? undefined : 'write { maxDelay: 30s }; a server that is lost is always connected to again'),
+  ],
+  ['profiles.*', list((got) => `write { servers: ${JSON.stringify(got)} }`)],
+  ['profiles.*', text((got) => `write { servers: ${JSON.stringify([got])} }`)],
+  ['auth.keys', text((got) => `write { file: ${/^[\w./-]+\.(ya?ml|json)$/.test(got) ? got : 'keys.yaml'} }`)],
+  ['tracing', flag('write { endpoint: "http://127.0.0.1:4318" }, or leave it out')],
+  ['audit', flag('write where records go (docs/how-to/audit.md), or leave it out')],
+  ['audit.sinks', (got) => (isMap(got) ? 'write its "- " in front of the first option of each sink' : undefined)],
+  ['tls', flag('write { certFile: cert.pem, keyFile: key.pem }, or leave it out')],
+  ['log', text((got) => `write { level: ${/^\w+$/.test(got) ? got : 'info'} }`)],
+  ['bus', bus],
+];
+
+export function rightForm(got: unknown, path: Path): string | undefined {
+  for (const [place, form] of forms) {
+    const steps = place.split('.');
+    if (steps.length !== path.length || !steps.every((step, at) => step === '*' || step === path[at])) continue;
+    const words = form(got);
+    if (words !== undefined) return words;
+  }
+  return undefined;
+}
+
+/** The words of a command, without the secrets among them. */
+function shownWords(words: readonly string[]): readonly string[] {
+  const secrets = secretArguments(words.slice(1));
+  return words.map((word) => withoutSecrets(secrets.reduce((left, secret) => left.replaceAll(secret, '…'), word)));
+}
+
+/** Removes what a message must not show: the user and password of addresses, and API keys of a gateway, which somebody wrote in the place of their file. */
+export function withoutSecrets(given: string): string {
+  return given.replaceAll(/\/\/[^/@\s]*@/g, '//...@').replaceAll(/omk_[\w-]+/g, 'omk_...');
+}
