@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath } from '../support/processes.ts';
+import { Link } from '../support/link.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { inPipe, onTerminal } from '../support/terminal.ts';
 
@@ -120,12 +121,20 @@ let gateway: GatewayUnderTest;
 let place: Place;
 let template: string;
 let env: Record<string, string>;
+/** A port of this test at which no gateway is, in place of the admin port that commands ask by default. */
+let nowhere: Link;
 
 beforeAll(async () => {
+  nowhere = await Link.open(() => undefined);
   template = await mkdtemp(join(tmpdir(), 'omnibus-table-'));
   const use = { command: 'node', args: [fixturePath('using-server')], definitions: 'warn' };
   gateway = await startGateway('embedded', { mcpServers: { use, idle: { ...use, definitions: 'off' } } });
-  env = { OMNIBUS_URL: `${gateway.url}/use`, HOME: join(template, 'home'), XDG_CONFIG_HOME: join(template, 'home') };
+  env = {
+    OMNIBUS_URL: `${gateway.url}/use`,
+    OMNIBUS_ADMIN: `127.0.0.1:${nowhere.port}`,
+    HOME: join(template, 'home'),
+    XDG_CONFIG_HOME: join(template, 'home'),
+  };
   const write = (name: string, content: unknown): Promise<void> =>
     writeFile(join(template, name), typeof content === 'string' ? content : JSON.stringify(content));
   await mkdir(join(template, 'home'));
@@ -170,6 +179,7 @@ beforeAll(async () => {
   };
 });
 afterAll(async () => {
+  nowhere[Symbol.dispose]();
   await gateway[Symbol.asyncDispose]();
   await rm(template, { recursive: true, force: true });
 });

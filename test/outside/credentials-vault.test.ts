@@ -9,6 +9,7 @@ import { jsonShapes } from '@omnibus/cli/json-shapes';
 import { Balancer } from '../support/balancer.ts';
 import { signInAt } from '../support/browse.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { Link } from '../support/link.ts';
 import { Keys } from '../support/keys.ts';
 import { PersonalServer } from '../support/personal-server.ts';
 import { omnibusProgram, startProcess } from '../support/processes.ts';
@@ -27,10 +28,17 @@ interface Status {
   readonly lost: readonly { readonly server: string; readonly principal: string; readonly key: string }[];
 }
 
+/** A port of this test at which no gateway is, in place of the admin port that commands ask by default. */
+let nowhere: Link;
+beforeAll(async () => {
+  nowhere = await Link.open(() => undefined);
+});
+afterAll(() => nowhere[Symbol.dispose]());
+
 async function omnibus<Said = Record<string, unknown>>(
   ...words: readonly string[]
 ): Promise<{ readonly code: unknown; readonly said: Said; readonly text: string }> {
-  const run = startProcess('node', [omnibusProgram, ...words]);
+  const run = startProcess('node', [omnibusProgram, ...words], { OMNIBUS_ADMIN: `127.0.0.1:${nowhere.port}` });
   const [code] = (await once(run.child, 'close')) as readonly unknown[];
   const text = run.output();
   const said: unknown = words.includes('--json') && code === 0 ? JSON.parse(text) : {};

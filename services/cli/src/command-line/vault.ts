@@ -16,7 +16,7 @@ export function addVault(program: Command): void {
       .description(description)
       .option(
         '-a, --admin <host:port>',
-        'the admin address of a process, https://host:port where it speaks TLS (default: 127.0.0.1:7301, and the file of the vault where no gateway runs)',
+        'the admin address of a process, https://host:port where it speaks TLS (default: OMNIBUS_ADMIN or 127.0.0.1:7301, and the file of the vault where no gateway runs)',
       )
       .option(
         '-c, --config <file>',

@@ -4,6 +4,7 @@ import { MemoryBus } from '@omnibus/bus';
 import { printable } from '@omnibus/protocol';
 import { shownVault } from '@omnibus/admin';
 import type { Vault, VaultRotated } from '@omnibus/admin-api';
+import { adminAddress } from '../command-line/shared-options.ts';
 import { answer, answerJson, notice, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import { alignColumns } from '../output/table.ts';
@@ -13,13 +14,12 @@ import { askApi } from './api.ts';
 import { findConfigFile, needSettings } from './settings.ts';
 
 export interface VaultOptions extends Omit<AskOptions, 'admin'> {
-  /** Default: the admin port of a gateway on this machine; where none runs, the file of the vault is opened instead. */
+  /** Default: the admin address of the environment, or that of a gateway on this machine; where none runs, the file of the vault is opened instead. */
   readonly admin?: string;
   readonly config?: string;
   readonly json?: boolean;
 }
 
-const defaultAdmin = '127.0.0.1:7301';
 const shownLost = 20;
 
 export function showVault(options: VaultOptions): Promise<void> {
@@ -111,7 +111,7 @@ async function asked<Answer>(
   running: (options: AskOptions) => Promise<Answer>,
   alone: (vaults: VaultOperations) => Promise<Answer>,
 ): Promise<Answer> {
-  const { admin = defaultAdmin } = options;
+  const { admin = adminAddress(process.env) } = options;
   try {
     return await running({ ...options, admin });
   } catch (error) {
