@@ -40,6 +40,21 @@ it.each([
   ],
   ['of a shell', 'sh: 1: nothere: not found\n', 'sh: 1: nothere: not found'],
   ['in other words', 'hello\nbye\n', 'bye'],
+  [
+    'of npm',
+    [
+      'npm error code E404',
+      'npm error 404 Not Found - GET https://registry.example/nothing - Not found',
+      'npm error 404',
+      "npm error 404  The requested resource 'nothing@*' could not be found or you do not have permission to access it.",
+      'npm error 404 Note that you can also install from a',
+      'npm error 404 tarball, folder, http url, or git folder.',
+      'npm error A complete log of this run can be found in: /home/me/.npm/_logs/debug-0.log',
+    ]
+      .map((line) => `${line}\n`)
+      .join(''),
+    'npm error 404 Not Found - GET https://registry.example/nothing - Not found',
+  ],
 ])('the reason of an end is the line that names it, in the last lines %s', (_whose, lines, reason) => {
   const diary = new Diary();
   diary.write(lines, redact);

@@ -9,6 +9,10 @@ const reasonLines = 40;
 const names =
   /^(?:[\w.$ ]*(?:Error|Exception)\b|panic\b|fatal\b|thread '|Traceback)|^\S.*(?:\b(?:cannot|can't|could not|unable to|not found|no such|denied|refused|missing|required|invalid)\b)/i;
 
+const ofNpm = /^npm (?:error|ERR!)/;
+/** Lines of npm that do not say what failed: codes, and lines without words. */
+const codesOfNpm = /^npm (?:error|ERR!)(?:\s+(?:code|errno|syscall|path|dest)\b.*|\s+\w+)?\s*$/;
+
 export interface DiaryLine {
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -84,9 +88,11 @@ export class Diary {
 
   /** Of the last lines of the program the one that says why it ended: the last that names an error, else the last one. */
   get reason(): string | undefined {
-    const last = this.#lines
-      .slice(-reasonLines)
-      .findLast(({ text, redact }) => redact !== undefined && names.test(text));
+    const lines = this.#lines.slice(-reasonLines).filter(({ redact }) => redact !== undefined);
+    const named = lines.findLast(({ text }) => names.test(text));
+    // npm says first what failed, and last where its log is.
+    const isOfNpm = named !== undefined && ofNpm.test(named.text);
+    const last = isOfNpm ? (lines.find(({ text }) => ofNpm.test(text) && !codesOfNpm.test(text)) ?? named) : named;
     return last === undefined ? this.lastWords : last.redact?.(last.text);
   }
 }
