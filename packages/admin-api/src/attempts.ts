@@ -1,8 +1,8 @@
-/** Calls that an operator tries through the gateway (`/try`): what they carry, and their operations, which have a site of their own. */
+/** Calls that an operator tries through the gateway (`/try`): their messages, and their operations on a separate site. */
 import { z } from 'zod';
 import type { Operation } from './operations.ts';
 
-/** Bound on arguments and answers, which people type into a page; larger calls are made by programs. */
+/** Bound on arguments and answers, which users enter in a page; programs make larger calls. */
 export const maxAttemptBytes = 1024 * 1024;
 
 export const attempt = z.strictObject({

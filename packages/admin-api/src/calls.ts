@@ -56,7 +56,7 @@ function endOfStanding(events: readonly TapEvent[]): TapEvent | undefined {
   return end === undefined ? undefined : { ...end, outcome: ofBackend[String(end['answer'])] };
 }
 
-/** What a call does now, by the last event that says so. @param events in their order. */
+/** The present state of a call, by its last event about it. @param events in their order. */
 function stateOf(events: readonly TapEvent[], isOver: boolean): CallState {
   if (isOver) return 'ended';
   let state: CallState = 'running';
@@ -84,8 +84,8 @@ function progressOf(events: readonly TapEvent[]): Call['progress'] {
 }
 
 /**
- * Adds an event to those of its call. Only the latest progress is kept, so that a long call does not use up the room.
- * @param most events that are kept; further ones are dropped, except for those that end a call.
+ * Adds an event to those of its call. Only the latest progress stays, so that a long call does not use up the room.
+ * @param most bound on stored events; further ones are dropped, except for those that end a call.
  */
 export function addEvent(events: TapEvent[], event: TapEvent, most: number): void {
   if (event.what === 'server-progress') {
@@ -99,7 +99,7 @@ export function addEvent(events: TapEvent[], event: TapEvent, most: number): voi
 /** Room beyond the bound for events that end a call: a call without its end would seem to run without end. */
 const maxEnds = 10;
 
-/** Marks of a payload that is not what was sent: types in place of values, and values that were hidden or cut. */
+/** Marks of a changed payload: types in place of values, and values that were hidden or cut. */
 const notSent = /•••|…|"(string|list)\(\d+\)"|\(\d+ characters\)|"(object|number|boolean|null)"/;
 
 /** The arguments of a call as JSON; undefined unless their values were watched, and none of them was hidden or cut. */

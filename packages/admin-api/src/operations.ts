@@ -1,4 +1,4 @@
-/** The operations of the API, one row each; the routes, the OpenAPI document and its test are made from them. */
+/** The operations of the API, one row each; the routes, the OpenAPI document and its test use them. */
 import { z } from 'zod';
 import {
   catalogue,
@@ -39,7 +39,7 @@ export const base = '/api/v1';
 /** A header that every change must have: a form of another site's page cannot send it. */
 export const changeHeader = 'x-omnibus-console';
 
-/** A header that a change may have: the same change with the same key is made once, and answered as the first was. */
+/** A header that a change may have: a repeated change with the same key is not made again, and gets the first answer. */
 export const idempotencyHeader = 'idempotency-key';
 
 export interface Operation {
@@ -48,7 +48,7 @@ export interface Operation {
   readonly path: string;
   readonly summary: string;
   readonly query?: z.ZodObject;
-  /** What a change carries; left out where it carries nothing. */
+  /** The body of a change; left out if there is none. */
   readonly body?: z.ZodObject;
   /** Left out when the answer is an event stream or a document. */
   readonly answer?: z.ZodType;

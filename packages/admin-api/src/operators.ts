@@ -89,7 +89,7 @@ const blocked = z.object({
 });
 const unblocked = z.object({ kind: blockKind, name: z.string() });
 
-/** Days for which usage is kept. */
+/** Retention of usage, in days. */
 const maxDays = 62;
 const usageQuery = z.object({
   days: z.coerce.number().int().min(1).max(maxDays).default(1).describe('Days of UTC, today included.'),

@@ -1,4 +1,4 @@
-/** Who may do what, as the API shows it: the rules in force, decisions explained, and what somebody is shown. */
+/** Rights in the API: the rules in force, explained decisions, and the visible entries of a caller. */
 import { z } from 'zod';
 import { missing } from './state.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Checkpoints say how far chains have come, signed, for a second place: somebody who can rewrite a file of records can rewrite its chain too, but not the
- * checkpoints stored elsewhere. The key is an Ed25519 key as PEM, whose public part is enough to verify, or a secret for HMAC-SHA256.
+ * Checkpoints are signed positions of chains, for a second place: an attacker able to rewrite a file of records can rewrite its chain too, but not the
+ * checkpoints stored elsewhere. The key is an Ed25519 key as PEM, with a public part for verification, or a secret for HMAC-SHA256.
  */
 import {
   createHash,
@@ -25,7 +25,7 @@ export interface Checkpoint extends Head {
 /** A key that signs and verifies checkpoints. */
 export interface CheckpointKey {
   readonly id: string;
-  /** The secret, with which digests of recorded values are made too; undefined for an Ed25519 key. */
+  /** The secret, also for digests of recorded values; undefined for an Ed25519 key. */
   readonly secret: Buffer | undefined;
   sign(head: Head, time: string): Checkpoint;
   verify(checkpoint: Checkpoint): boolean;

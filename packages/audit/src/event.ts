@@ -1,9 +1,9 @@
-/** Audit events, which the parts of the gateway report. Reporting one costs them an object: texts, digests and the chain are made later (`trail.ts`). */
+/** Audit events, which the parts of the gateway report. Reporting one costs them an object: texts, digests and the chain follow later (`trail.ts`). */
 import type { EndpointName, JsonObject, JsonRpcId, Principal, ServerName, SessionKey } from '@omnibus/protocol';
 
 /**
  * `started`: the request is about to be sent (strict only). `fault`: the gateway has failed, or the server has answered with an error. `denied`: no server
- * was asked, because the request is not permitted or names something unknown. `unknown`: nobody can know whether it was executed.
+ * got the request, because it is not permitted or names something unknown. `unknown`: its execution is uncertain.
  */
 export type Outcome = 'started' | 'ok' | 'tool_error' | 'fault' | 'denied' | 'cancelled' | 'unknown';
 
@@ -77,9 +77,9 @@ export interface AuditEvent {
 export interface Audit {
   /** Whether requests that are not read-only are sent only after their record is stored. */
   readonly isStrict: boolean;
-  /** Whether parts of results are recorded, so that others need not be kept for it. */
+  /** Whether parts of results are recorded, so that others need not be stored for it. */
   readonly wantsResults: boolean;
-  /** Whether events of a class are recorded, so that others need not be made. */
+  /** Whether events of a class are recorded, so that others are not created. */
   wants(weight: Weight): boolean;
   /** Records an event. Never throws, and never waits. */
   record(event: AuditEvent): void;

@@ -1,5 +1,5 @@
 /**
- * The lines that wait for their sinks: a ring bounded in lines and bytes. Each line has an ever growing number. Lines are kept as bytes outside of the heap, since
+ * The lines that wait for their sinks: a ring bounded in lines and bytes. Each line has an ever growing number. Lines are bytes outside of the heap, since
  * thousands of texts that live for a quarter of a second cost the garbage collector more than writing them costs.
  */
 
@@ -10,7 +10,7 @@ export interface Batch {
   /** The number of lines. */
   readonly length: number;
   texts(): readonly string[];
-  /** The lines, each with a line end, in pieces of many. They are where the lines are kept, and stay as they are until the batch has been stored. */
+  /** The lines, each with a line end, in pieces of many. These are the stored bytes themselves, unchanged until the batch has been written. */
   pieces(): readonly Buffer[];
 }
 
@@ -34,7 +34,7 @@ const segmentBytes = 64 * 1_024;
 /** Room in its segment that a line begins with; a longer one may have to be copied. */
 const roomBytes = 4_096;
 const lineEnd = '\n'.charCodeAt(0);
-/** Bound on empty segments that are kept for later. */
+/** Bound on spare segments. */
 const maxSpare = 16;
 
 export class Lines {
@@ -78,12 +78,12 @@ export class Lines {
     return this.size >= this.#maxLines || this.#bytes >= this.#maxBytes;
   }
 
-  /** Whether a fourth of the room is used, so that lines should be made safe soon. */
+  /** Whether a fourth of the room is in use, so that a sync is due soon. */
   get isFilling(): boolean {
     return this.size * 4 >= this.#maxLines || this.#bytes * 4 >= this.#maxBytes;
   }
 
-  /** Begins a line in the place where it is kept. It is none before it was added, and another one may be begun instead. */
+  /** Begins a line in its final place. Until it is added, another one may begin instead. */
   begin(): Members {
     const { bytes, used } = this.#withRoomFor(roomBytes);
     this.#line.beginIn(bytes, used);
@@ -144,7 +144,7 @@ export class Lines {
     this.#remove(before, (segment) => this.#emptied(segment));
   }
 
-  /** Removes the lines before a number that somebody may be reading: their memory is left to them. */
+  /** Removes the lines before a number that a sink may be reading: it keeps their memory. */
   drop(before: number): void {
     this.#remove(before, (segment) => {
       if (segment === this.#current) this.#current = newSegment(segmentBytes);

@@ -1,6 +1,6 @@
 /**
  * Writes the members of a JSON object as bytes, one after the other into memory that is used again for the next object, or into the place
- * where the object is kept. Texts put together in JavaScript are trees of their pieces until they are read; making and reading such a tree took more than half of the time of a record.
+ * in its buffer. Concatenated texts in JavaScript are trees of their pieces until they are read; making and reading such a tree took more than half of the time of a record.
  */
 import { canonical, isRawNumber } from '@omnibus/protocol';
 
@@ -58,17 +58,17 @@ export class Members {
     this.#end = start;
   }
 
-  /** Forgets what was written. @param kept bytes at the beginning that stay. */
+  /** Discards the written bytes. @param kept bytes at the beginning that stay. */
   clear(kept = 0): void {
     this.#end = this.#start + kept;
   }
 
-  /** What was written, until something else is. */
+  /** The written bytes, valid until the next write. */
   written(): Buffer {
     return this.#bytes.subarray(this.#start, this.#end);
   }
 
-  /** What was written, to keep. */
+  /** A copy of the written bytes. */
   copy(): Uint8Array {
     return new Uint8Array(this.written());
   }

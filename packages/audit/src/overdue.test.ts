@@ -1,4 +1,4 @@
-/** Sinks and checkpoints that never end what they began. */
+/** Sinks and checkpoints that never complete a write. */
 import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { readCheckpointKey } from './checkpoint.ts';

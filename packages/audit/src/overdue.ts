@@ -1,6 +1,6 @@
 /** Time limits for what cannot be cancelled, as a write to a disk that has gone away. */
 
-/** Milliseconds after which a write, a sync or a checkpoint counts as failed, although it may still end: every sink over the network fails earlier by itself. */
+/** Milliseconds after which a write, a sync or a checkpoint counts as failed, although it may still end: every sink over the network fails earlier. */
 const overdueMs = 15_000;
 
 /**

@@ -83,7 +83,7 @@ describe('a record', () => {
     args: fc.option(fc.record({ text: fc.string() }), { nil: undefined }),
     more: fc.option(fc.record({ detail: text, count: number }), { nil: undefined }),
   }) as fc.Arbitrary<AuditEvent>;
-  /** What is read again of a text: 256 characters at most, and no halves of characters. */
+  /** The part of a text that is read again: 256 characters at most, and no halves of characters. */
   const cut = (value: string | undefined): string | undefined =>
     value === undefined || value.length <= 256 ? value : `${value.slice(0, 256)}…`;
 

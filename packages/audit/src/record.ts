@@ -27,7 +27,7 @@ interface Recorders {
 /** Bounds on the characters of a name or text that others chose, and of an address, which is cut before (`cutUri`). */
 const maxText = 256;
 const maxUri = Infinity;
-/** Bound on tools and on callers whose members are remembered, and on tools whose rule is. */
+/** Bound on tools and on callers with cached members, and on tools with a cached rule. */
 const maxKnown = 10_000;
 
 /** Members that many records share, as they are written. */
@@ -50,7 +50,7 @@ export class RecordForm {
   readonly #recorders: ReadonlyMap<RecordingRule, Recorders>;
   /** Rules by server and tool. */
   readonly #rules = new Map<string, Recorders | undefined>();
-  /** The last time, and what a record of it begins with. */
+  /** The last time, and the beginning of a record of it. */
   #at = NaN;
   #time: Uint8Array = new Uint8Array();
   /** The last kind of event: records that follow each other are often of one. */
@@ -152,7 +152,7 @@ export class RecordForm {
     return this.#end.members;
   }
 
-  /** Writes what is asked for, and at which server. It is remembered for what a server was asked for, and not for names that clients invent. */
+  /** Writes the target of the request, and its server. Targets of servers are cached, and names that clients invent are not. */
   #place(members: Members, event: AuditEvent): void {
     const { method, publicName, server, target } = event;
     if (publicName === undefined || server === undefined || target === undefined) return placed(members, event);

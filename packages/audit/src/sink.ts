@@ -10,7 +10,7 @@ export interface Sink {
   /** Stores lines, in order. After a failure the same lines come again, and a part of them may have been stored. @param from the number of the first line. */
   write(lines: Batch, from: number): Promise<void>;
   /**
-   * Makes written lines survive a crash of the machine; left out where a write does. It is called a few times a second, and at once where somebody waits for a
+   * Makes written lines survive a crash of the machine; left out if a write does so. It runs a few times a second, and at once if a call waits for a
    * record. After a failure, everything written since the last success comes again.
    */
   sync?(): Promise<void>;
@@ -123,7 +123,7 @@ export class Pump {
     this.#safe = Math.max(this.#safe, this.#written);
   }
 
-  /** Somebody waits until all lines before a number are safe. */
+  /** A call waits until all lines before a number are safe. */
   want(upTo: number): void {
     this.#wanted = Math.max(this.#wanted, upTo);
     if (this.sink.sync !== undefined) this.#syncSoon();

@@ -1,6 +1,6 @@
-/** Values that may be kept until a batch is full: hundreds of large ones would be too much memory. */
+/** Values that may wait until a batch is full: hundreds of large ones would be too much memory. */
 
-/** What a small value has at most: characters in all its texts, and values. */
+/** Bounds of a small value: characters in all its texts, and values. */
 const most = { characters: 4_096, values: 32 };
 
 /** Whether a parsed JSON value is small. It takes no longer for one that is not. */

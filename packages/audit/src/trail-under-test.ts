@@ -1,4 +1,4 @@
-/** An audit whose sinks a test holds in its hands. */
+/** An audit with sinks that a test controls. */
 import { Verifier, type VerifyResult } from './verify/verify.ts';
 import type { Chain } from './chain.ts';
 import { Members } from './members.ts';

@@ -43,7 +43,7 @@ export interface TrailOptions extends Omit<RecordOptions, 'instance'> {
   readonly checkpoints?:
     | { readonly key: CheckpointKey; readonly everyMs: number; write(checkpoint: Checkpoint): Promise<void> }
     | undefined;
-  /** What the first record says about the software. */
+  /** The software in the first record. */
   readonly software: Readonly<Record<string, string | number>>;
   readonly observer: TrailObserver;
   /** Milliseconds since 1970. */
@@ -268,7 +268,7 @@ export class AuditTrail implements Audit {
     this.#seal({ name: 'audit.gap', weight: 'always', more }, at);
   }
 
-  /** @returns false where no record can be made of the event; those that come after it are none the worse for it. */
+  /** @returns false if the event has no valid record; later ones are not affected. */
   #seal(event: AuditEvent, at: number): boolean {
     try {
       const line = this.#lines.begin();

@@ -7,7 +7,7 @@ import { CommandProblem, problemOf } from './problem.ts';
 export interface LineClientOptions {
   readonly input: Readable;
   readonly output: Writable;
-  /** Answers a request of the server. What it throws is sent to the server as a JSON-RPC error. */
+  /** Answers a request of the server. The server gets its exception as a JSON-RPC error. */
   readonly asked: (method: string, params: JsonObject) => Promise<JsonObject>;
   /** Receives notifications of the server, except progress. */
   readonly heard: (method: string, params: JsonObject) => void;
@@ -93,7 +93,7 @@ export class LineClient {
       else void this.#serve(id, method, given);
       return;
     }
-    // An error without an id is taken as the answer to the last request.
+    // An error without an id answers the last request.
     const key = typeof id === 'number' ? id : this.#lastId;
     const waiting = this.#waiting.get(key);
     this.#waiting.delete(key);

@@ -2,7 +2,7 @@
 import { isObject } from '@omnibus/protocol';
 import type { Exit } from './exit-codes.ts';
 
-/** The reason why a command failed, with its exit status and what the user can do. */
+/** The reason why a command failed, with its exit status and advice for the user. */
 export class CommandProblem extends Error {
   readonly exit: Exit;
   readonly advice: string | undefined;

@@ -11,7 +11,7 @@ export abstract class KeyedLink extends Link {
   nextAlike: KeyedLink | undefined = undefined;
 }
 
-/** A ring whose members are found by their keys without a look at all of them. Its links are those of its members (see `Ring` for why it is no `Map`). */
+/** A ring that finds members by their keys without a scan. Its links are those of its members (see `Ring` for why it is no `Map`). */
 export class KeyedRing<Member extends KeyedLink> extends Ring<Member> {
   readonly #heads = Array.from<KeyedLink | undefined>({ length: buckets });
 

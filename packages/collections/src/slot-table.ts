@@ -48,7 +48,7 @@ export class SlotTable<Value> {
     for (const value of this.#values) if (value !== undefined) yield value;
   }
 
-  /** The handles and values as they are now: they may be taken while the result is walked. */
+  /** The handles and values as they are now: a caller may remove them while it walks the result. */
   toArray(): (readonly [handle: number, value: Value])[] {
     return this.#values.flatMap((value, slot) =>
       value === undefined ? [] : [[(this.#generations[slot] as number) * slots + slot, value] as const],

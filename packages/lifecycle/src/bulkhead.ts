@@ -56,7 +56,7 @@ export class Bulkhead {
   readonly #running = new Ring<Place>();
   /** Owners of waiting tasks, in the order of their turns. */
   readonly #turns = new Ring<Line>();
-  /** By owner, while the bulkhead is crowded. An owner whose last task has ended stays until then, or until there are too many. */
+  /** By owner, while the bulkhead is crowded. An owner without tasks stays until then, or until there are too many. */
   #lines: Map<string, Line> | undefined;
   #waiting = 0;
   #isAdmitting = false;
@@ -119,7 +119,7 @@ export class Bulkhead {
     return running < greed * (this.#options.concurrency - running);
   }
 
-  /** Whether so few tasks run that owners need not be counted soon. Between this and the share of one owner, the counts are kept: making them has a cost. */
+  /** Whether so few tasks run that owners need not be counted soon. Between this and the share of one owner, the counts stay: counting again has a cost. */
   #isCalm(): boolean {
     const running = this.#running.size;
     return 2 * running < greed * (this.#options.concurrency - running);

@@ -1,7 +1,7 @@
 import { Link, Ring } from '@omnibus/collections';
 
 /**
- * Deadlines for tens of thousands of calls on one timer. Deadlines are kept in rings, one a tick; extending one only
+ * Deadlines for tens of thousands of calls on one timer. Deadlines are in rings, one a tick; extending one only
  * writes down the new time, and the old ring moves it on when it comes due.
  *
  * Invariants
@@ -84,7 +84,7 @@ export class DeadlineWheel {
     }
   }
 
-  /** Runs what is due. Called by the wheel's own timer, and by tests with a clock of their own. */
+  /** Runs due callbacks. Called by the wheel's own timer, and by tests with a clock of their own. */
   tick(): void {
     const now = this.now();
     const currentTick = Math.floor(now / this.#tickMs);

@@ -14,10 +14,10 @@ export class Drain {
     this.#clock = clock;
   }
 
-  /** Has to be called when something has ended; does nothing while nobody waits. */
+  /** Must be called after each end; does nothing without waiters. */
   ended(): void {
     if (this.#waiting.size === 0) return;
-    // Whoever ends something may begin something else in the same breath.
+    // The end of one task may begin another in the same turn.
     queueMicrotask(() => {
       for (const look of [...this.#waiting]) look();
     });

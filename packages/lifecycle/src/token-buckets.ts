@@ -1,6 +1,6 @@
 /**
- * Token buckets: a burst of events, then as many as tokens come back with time. `limiter` and `rate-limiter-flexible` do not fit: a token is taken on the
- * path of messages, so without a promise or a timer; it can be given back; and tables of names have a bound.
+ * Token buckets: a burst of events, then as many as tokens come back with time. `limiter` and `rate-limiter-flexible` do not fit: they take tokens on the
+ * path of messages, so without a promise or a timer; tokens can be returned; and tables of names have a bound.
  */
 export interface TokenBucketOptions {
   /** Tokens of a full bucket. */

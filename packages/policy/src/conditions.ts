@@ -7,7 +7,7 @@ import { both, verdictOf, type Verdict } from './verdict.ts';
 import type { WhoFacts } from './who.ts';
 import type { TargetKind } from './selector.ts';
 
-/** What a condition may look at. */
+/** The inputs of a condition. */
 export interface Circumstances {
   readonly facts: WhoFacts;
   readonly kind: TargetKind;

@@ -37,7 +37,7 @@ const zoneSteps = 1_000;
 
 /**
  * Puts guards around all operations of an expression.
- * @param ast whose types were checked.
+ * @param ast with checked types.
  * @param work the work of the evaluation that is going on.
  * @throws {Error} when the library has changed and cannot be guarded.
  */
@@ -142,12 +142,12 @@ function countOf(value: unknown): number {
   return isObject(value) ? Object.keys(value).length : 0;
 }
 
-/** What it takes to copy a value, without what its items hold. */
+/** The cost to copy a value, without the contents of its items. */
 function sizeOf(value: unknown): number {
   return typeof value === 'string' || value instanceof Uint8Array ? value.length / charactersPerStep : countOf(value);
 }
 
-/** What it takes to compare a value with another one, with all that it holds. */
+/** The cost to compare a value with another one, with all contents. */
 function weightOf(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + weightOf(each), 1);
   if (isObject(value)) return Object.values(value).reduce<number>((sum, each) => sum + 1 + weightOf(each), 1);

@@ -5,7 +5,7 @@ import { compileRule, type CompileWhen, type Rule } from './rule.ts';
 import type { AccessSettings, RuleProblem } from './settings.ts';
 import { agentClients, type WhoFacts } from './who.ts';
 
-/** Bound on kept `Rights`: each holds the rules that apply to somebody, and a cache of which rules cover which tools. */
+/** Bound on kept `Rights`: each holds the rules for a set of callers, and a cache of which rules cover which tools. */
 const maxRights = 1_000;
 
 export class Policy {
@@ -27,7 +27,7 @@ export class Policy {
     this.#agents = new Set(settings.rules.flatMap(({ who }) => agentClients(who)));
   }
 
-  /** @param facts who asks; the result is cached for each object. */
+  /** @param facts of the caller; the result is cached for each object. */
   rightsOf(facts: WhoFacts): Rights {
     if (facts === undefined) return (this.#nobody ??= this.#choose(facts));
     const known = this.#byFacts.get(facts);
@@ -37,7 +37,7 @@ export class Policy {
     return rights;
   }
 
-  /** Whether somebody acts for the user, or a client that rules take for an agent. */
+  /** Whether an agent acts for the user: one in the token, or a client that rules take for one. */
   isAgent(facts: WhoFacts): boolean {
     return (
       facts !== undefined && (facts.actors.length > 0 || (facts.client !== undefined && this.#agents.has(facts.client)))

@@ -1,5 +1,5 @@
 /**
- * What a server may read a value as that has another type than it expects. Frameworks turn `"9"` into 9, and `1`, `"true"` and `"yes"` into `true`, so such
+ * The readings by servers of a value with another type than expected. Frameworks turn `"9"` into 9, and `1`, `"true"` and `"yes"` into `true`, so such
  * a value counts against the caller where it is compared.
  */
 
@@ -21,7 +21,7 @@ function isPlain(value: object): boolean {
 }
 
 /**
- * Whether a server may take one value for the other, though they have different types. A list or an object may be taken for anything: some servers take a
+ * Whether a server may take one value for the other, though they have different types. A list or an object may be read as anything: some servers take a
  * list of one item for the item.
  */
 export function mayMean(one: unknown, other: unknown): boolean {
@@ -30,7 +30,7 @@ export function mayMean(one: unknown, other: unknown): boolean {
   return first === undefined || second === undefined || first.some((each) => second.includes(each));
 }
 
-/** @returns undefined for a value that may be taken for anything. */
+/** @returns undefined for a value that may be read as anything. */
 function readingsOf(value: unknown): readonly string[] | undefined {
   switch (typeOf(value)) {
     case 'null':

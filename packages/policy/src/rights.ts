@@ -1,5 +1,5 @@
 /**
- * The rights of a caller: the rules that apply to him, chosen once. An agent may do what both its user may do and the rules about
+ * The rights of a caller: the rules that apply to the caller, chosen once. An agent may do what both its user may do and the rules about
  * agents (`via`): the stricter of the two.
  *
  * Deny overrides ask, ask overrides allow, and allow overrides the default; the order of rules means nothing. A rule with `ask` is two rules: one that allows and one that asks. What some rule allows for some arguments and some
@@ -13,14 +13,14 @@ import { isOverworked, tooMuchWork } from './work.ts';
 
 export interface Decision {
   readonly effect: 'allow' | 'deny' | 'ask';
-  /** Who approves the call; only when the effect is `ask`. */
+  /** The approvers of the call; only when the effect is `ask`. */
   readonly terms?: AskTerms | undefined;
-  /** What is redacted in its results; left out when nothing is. */
+  /** The redaction of its results; left out if there is none. */
   readonly redaction?: Redaction | undefined;
   /** The rule that decided; when none allows the request now, the first that would under other conditions. Left out when the default decided. */
   readonly rule?: string | undefined;
   readonly because?: string | undefined;
-  /** Whether the caller is shown that there is such a thing. */
+  /** Whether the caller may see the target. */
   readonly isVisible: boolean;
 }
 
@@ -43,7 +43,7 @@ interface Known {
   fixed: Decision | undefined;
 }
 
-/** Bound on tools and prompts whose matching rules are cached for one set of rights: more than callers use again and again. */
+/** Bound on cached matching rules of tools and prompts for one set of rights: more than callers use again and again. */
 const maxKnown = 4_096;
 
 export class Rights {
@@ -62,7 +62,7 @@ export class Rights {
     this.#default = fallback;
   }
 
-  /** Whether the caller is shown that there is such a thing. */
+  /** Whether the caller may see the target. */
   sees(target: Target): boolean {
     return this.#matched(target).every((matched) => this.#isShown(matched));
   }
@@ -91,7 +91,7 @@ export class Rights {
     );
   }
 
-  /** What is redacted in messages about a thing, whether or not it is allowed. */
+  /** The redaction of messages about a target, whether or not it is allowed. */
   redaction(target: Target, circumstances: Circumstances): Redaction | undefined {
     return redactionOf(this.#matched(target), circumstances);
   }
@@ -103,7 +103,7 @@ export class Rights {
     );
   }
 
-  /** The decision about a target, where it depends on no circumstances and was made before. */
+  /** The decision about a target, if it is cached and depends on no circumstances. */
   fixed(target: Target): Decision | undefined {
     return this.#cached(target)?.fixed;
   }
@@ -161,7 +161,7 @@ export class Rights {
     return known !== undefined && known.annotations === annotations ? known : undefined;
   }
 
-  /** Cached for tools and prompts, whose names come from servers in bounded lists; URIs come from clients, and are not cached. */
+  /** Cached for tools and prompts: their names come from servers in bounded lists; URIs come from clients, and are not cached. */
   #find(target: Target): Known {
     const cached = this.#cached(target);
     if (cached !== undefined) return cached;
@@ -208,7 +208,7 @@ function match(rules: readonly Rule[], target: Target, key: string): Matched {
         ? 'yes'
         : rule.covers(target, key);
     if (rule.effect === 'allow' ? verdict !== 'yes' : verdict === 'no') continue;
-    // A call of a method that no revision defines cannot be shown for approval: such a rule denies it.
+    // A call of a method that no revision defines has no form for approvers: such a rule denies it.
     (rule.effect === 'allow'
       ? allows
       : rule.effect === 'redact'
@@ -238,7 +238,7 @@ function askingOf(asks: readonly Rule[]): Rule | undefined {
   return asks.find(({ terms }) => terms?.by === 'approvers') ?? asks[0];
 }
 
-/** Compares the decision by the rules about a user with that by the rules about his agent. */
+/** Compares the decision by the rules about a user with that by the rules about the user's agent. */
 function isStricter(next: Decision, decision: Decision): boolean {
   if (next.effect === 'deny') return decision.effect !== 'deny' || !next.isVisible;
   return (

@@ -24,10 +24,10 @@ export interface Target {
   readonly annotations?: unknown;
 }
 
-/** Who approves a call, and within what time. */
+/** The approvers of a call, and the time limit. */
 export interface AskTerms {
   readonly by: 'caller' | 'approvers';
-  /** Undefined when everybody with the role may approve. */
+  /** Undefined if all with the role may approve. */
   readonly approvers: readonly string[] | undefined;
   /** Milliseconds. */
   readonly expiresMs: number;

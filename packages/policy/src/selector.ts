@@ -1,5 +1,5 @@
 /**
- * What a rule applies to, as the configuration writes it: `server/tool`, `prompt:server/name` and `resource:server/uri`, each a glob over the server's own
+ * The targets of a rule, as the configuration writes them: `server/tool`, `prompt:server/name` and `resource:server/uri`, each a glob over the server's own
  * names, or the name of a server for all it has, or `*`. Public names are not used: a rename or a prefix must not change rights.
  */
 import { compileGlob, compileGlobStart, splitSelector, uriForms, uriGlobs } from '@omnibus/protocol';

@@ -34,11 +34,11 @@ export interface RuleSettings {
   readonly except?: Who | undefined;
   readonly allow?: string | readonly string[] | undefined;
   readonly deny?: string | readonly string[] | undefined;
-  /** Tools whose calls it allows once somebody has approved them. */
+  /** Tools that need an approval of each call. */
   readonly ask?: string | readonly string[] | undefined;
-  /** What is redacted in its results, whatever rule allows it. */
+  /** Targets with redacted results, whatever rule allows them. */
   readonly redact?: string | readonly string[] | undefined;
-  /** What a guardrail is about (`guardrails/guardrails.ts`); it neither allows nor denies anything. */
+  /** The targets of a guardrail (`guardrails/guardrails.ts`); it neither allows nor denies anything. */
   readonly guard?: string | readonly string[] | undefined;
   /** Names of patterns, or patterns of one's own (`redaction/patterns.ts`). */
   readonly patterns?: string | readonly string[] | undefined;
@@ -46,9 +46,9 @@ export interface RuleSettings {
   readonly paths?: string | readonly string[] | undefined;
   /** What happens to content that cannot be searched. Default: it is withheld. */
   readonly unreadable?: 'withhold' | 'pass' | undefined;
-  /** Who is asked. Default: the approvers where some are named, else the caller. */
+  /** The approver. Default: the approvers if some are named, else the caller. */
   readonly by?: 'caller' | 'approvers' | undefined;
-  /** `group:NAME`, `key:SUBJECT` or `ISSUER|SUBJECT`; default: everybody with the role. */
+  /** `group:NAME`, `key:SUBJECT` or `ISSUER|SUBJECT`; default: all with the role. */
   readonly approvers?: string | readonly string[] | undefined;
   /** Milliseconds within which the approval must come. */
   readonly expires?: number | undefined;
@@ -66,7 +66,7 @@ export interface AccessSettings {
   readonly rules: readonly RuleSettings[];
 }
 
-/** What is wrong with a rule. */
+/** The problem of a rule. */
 export interface RuleProblem {
   /** Below `access`: `['rules', 2, 'who']`. */
   readonly path: readonly (string | number)[];

@@ -57,7 +57,7 @@ const spellings = fc.array(changes, { minLength: 1, maxLength: 3 });
 const spelled = (uri: string, made: readonly ((uri: string) => string)[]): string =>
   made.reduce((text, change) => change(text), uri);
 
-/** The place that a server opens which parses with `URL` and decodes the path; undefined for what is no URL. */
+/** The place that a server opens which parses with `URL` and decodes the path; undefined for an invalid URL. */
 function opened(uri: string): string | undefined {
   const url = URL.parse(uri);
   if (url === null || !/^(?:%[\da-f]{2}|[^%])*$/iu.test(url.pathname)) return undefined;

@@ -1,4 +1,4 @@
-/** Rules about resources, whose URIs clients may write in many ways. */
+/** Rules about resources: clients may write a URI in many ways. */
 import type { EndpointName, Facts, Principal } from '@omnibus/protocol';
 import { describe, expect, it } from 'vitest';
 import { compile, type Policy } from './policy.ts';

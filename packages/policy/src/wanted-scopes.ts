@@ -5,7 +5,7 @@ import { compileSelector, coversForms, type Selector } from './selector.ts';
 
 export interface ScopeSettings {
   readonly scope: string;
-  /** What it is needed for, as selectors of rules. */
+  /** Targets that need it, as selectors of rules. */
   readonly for: readonly string[];
   readonly endpoints: readonly string[];
   /** Broader scopes, any of which is sufficient instead. */
@@ -22,7 +22,7 @@ export class WantedScopes {
 
   /**
    * @param always scopes that each token must have; they were checked before.
-   * @param more further scopes, whose selectors are valid.
+   * @param more further scopes, with valid selectors.
    */
   constructor(always: readonly string[], more: readonly ScopeSettings[]) {
     this.#always = always;
@@ -68,7 +68,7 @@ export class WantedScopes {
     return this.#named(this.#more.filter(({ endpoints }) => endpoints.includes(endpoint)));
   }
 
-  /** Scopes that some request at an endpoint may need. @param mayBeAbout whether what a selector covers can be found there. */
+  /** Scopes that some request at an endpoint may need. @param mayBeAbout whether the endpoint can have targets of a selector. */
   supportedAt(endpoint: string, mayBeAbout: (selector: Selector) => boolean): readonly string[] {
     return this.#named(
       this.#more.filter(

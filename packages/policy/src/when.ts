@@ -1,5 +1,5 @@
 /**
- * Conditions in CEL, the Common Expression Language, for what the other parts of a rule cannot express. The module is imported only when a rule has one.
+ * Conditions in CEL, the Common Expression Language, for conditions that other parts of a rule cannot express. The module is imported only when a rule has one.
  *
  * A caller's arguments decide how long a condition runs, so each operation is paid by the size of its values (`work.ts`, `guarded-cel.ts`), there are no regular
  * expressions (one of 29 characters can take JavaScript half a minute), and no list is iterated inside another iteration.
@@ -100,7 +100,7 @@ function numberFor(raw: RawNumber): number | bigint {
   return BigInt.asIntN(64, integer) === integer ? integer : Number(integer);
 }
 
-/** @throws {Error} with a message for the operator, and how CEL writes what others write in words. */
+/** @throws {Error} with a message for the operator, and the CEL operator for a word of another language. */
 function parse(text: string): ReturnType<typeof environment.parse> {
   try {
     return environment.parse(text);

@@ -1,4 +1,4 @@
-/** Whom a rule applies to, as the configuration writes it, and whether a caller is among them. */
+/** The callers of a rule, as the configuration writes them, and whether one of them matches. */
 import { whoProblem, withIssuer, type Facts, type Subject } from '@omnibus/protocol';
 
 /** A text, or a list of which one must match. */
@@ -13,7 +13,7 @@ export interface WhoParts {
   /** `NAME`, or `ISSUER|NAME` for a group of that issuer. With `tenant`, a group of that tenant; alone, a group of callers without a tenant, since two tenants may have groups of the same name. */
   readonly group?: Texts | undefined;
   readonly tenant?: Texts | undefined;
-  /** The program that the token was given to: `ID`, or `ISSUER|ID`. */
+  /** The client of the token: `ID`, or `ISSUER|ID`. */
   readonly client?: Texts | undefined;
   /** `NAME`, or `ISSUER|NAME`. */
   readonly scope?: Texts | undefined;
@@ -24,7 +24,7 @@ export interface WhoParts {
 /** `everyone`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`; or several that must all match; or a list of which one must match. */
 export type Who = string | WhoParts | readonly (string | WhoParts)[];
 
-/** Who asks: undefined for a caller that is not authenticated. */
+/** The caller; undefined for an anonymous one. */
 export type WhoFacts = Facts | undefined;
 
 export type WhoTest = (facts: WhoFacts) => boolean;
@@ -68,7 +68,7 @@ function textTest(text: string): WhoTest {
   return partsTest({ [text.slice(0, at)]: text.slice(at + 1) }, false); // No text names agents.
 }
 
-/** What is wrong with properties that must all match, for the operator. */
+/** The problem of properties that must all match, for the operator. */
 function partsProblem(parts: WhoParts): string | undefined {
   const named = Object.entries(parts).filter((entry): entry is [string, Texts] => entry[1] !== undefined);
   if (named.length === 0) return 'names nobody: expected `user`, `key`, `group`, `tenant`, `client`, `scope` or `via`';
@@ -88,7 +88,7 @@ function partsProblem(parts: WhoParts): string | undefined {
   return undefined;
 }
 
-/** @throws {Error} with a message for the operator when they can match nobody. */
+/** @throws {Error} with a message for the operator when they can match no caller. */
 function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
   const problem = partsProblem(parts);
   if (problem !== undefined) throw new Error(problem);

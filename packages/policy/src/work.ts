@@ -22,7 +22,7 @@ export class Work {
   }
 }
 
-/** What a caller is told whose arguments need more. */
+/** The message for a caller with arguments that need more. */
 export const tooMuchWork = `a condition needs more than ${maxSteps} steps with these arguments, and so counts against the call; send shorter texts or fewer items`;
 /** One object, since a list may meet it once for each item. */
 const tooMuch = new Error(tooMuchWork);

@@ -8,7 +8,7 @@ export interface SearchableTool {
   readonly title?: string | undefined;
   readonly description?: string | undefined;
   readonly inputSchema?: unknown;
-  /** What the server says of itself: its title and instructions. */
+  /** The server's description: its title and instructions. */
   readonly about?: string | undefined;
 }
 
@@ -22,7 +22,7 @@ const maxParameterText = 400;
 const maxEnumValues = 50;
 const maxDepth = 5;
 
-/** The texts of a tool: name and title, description, names of parameters, their descriptions, enum values, server, and what the server says of itself. */
+/** The texts of a tool: name and title, description, names of parameters, their descriptions, enum values, server, and the server's description. */
 export function textsOf(tool: SearchableTool): readonly string[] {
   const found: Parameters = { names: [], texts: [], values: [] };
   collect(tool.inputSchema, found, 0);

@@ -7,7 +7,7 @@ import { fieldCount, textsOf, type SearchableTool } from './fields.ts';
 import { alikeOf, clausesOf, termsOf } from './words.ts';
 
 export interface Found {
-  /** Place of the tool in the list that the index was made from. */
+  /** Place of the tool in the indexed list. */
   readonly index: number;
   /** Only for comparison with others of the same answer; the best has 1. */
   readonly score: number;
@@ -28,7 +28,7 @@ const byLength = [0.4, 0.75, 0.5, 0.6, 0.6, 0.3, 0.75];
 const k1 = 2;
 /** A rare term counts for more than its information alone. */
 const rarity = 1.5;
-/** What a word counts that means the same as the word of the question. */
+/** The weight of a synonym of a word of the question. */
 const alikeWeight = 0.1;
 const pairWeight = 0.3;
 /** Numbers in a question are arguments more often than names. */
@@ -45,7 +45,7 @@ interface Posting {
   readonly weights: Float32Array;
 }
 
-/** The tools of a term, and of those that mean the same, with what the term gives to each. */
+/** The tools of a term, and of its synonyms, with the score of the term for each. */
 interface Giving {
   readonly tools: Uint32Array;
   readonly scores: Float32Array;
@@ -127,7 +127,7 @@ export class ToolIndex {
     return most === 0 ? scores : scores.map((score) => score / most);
   }
 
-  /** What a term of a question gives to tools; undefined where none has it. */
+  /** The scores of tools for a term of a question; undefined if none has it. */
   #giving(term: string, weight: number): Giving | undefined {
     const { tools, weights: all } = this.#found(term) ?? {};
     if (tools === undefined || all === undefined) return undefined;

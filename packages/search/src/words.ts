@@ -1,7 +1,7 @@
 /** Text as the terms by which tools are found: split names, lower case, without stop words, stemmed (Porter's algorithm, package `stemmer`). */
 import { stemmer } from 'stemmer';
 
-/** Words that say nothing of what a tool does. Verbs such as "get" stay: names of tools begin with them. */
+/** Words without meaning for a tool. Verbs such as "get" stay: names of tools begin with them. */
 const stopWords: ReadonlySet<string> = new Set(
   (
     'a also am an and any are as at be been being but by can could did do does doing don for from had has have having he help her here hers him his ' +

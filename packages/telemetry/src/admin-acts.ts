@@ -1,4 +1,4 @@
-/** What can be asked for at the admin port, besides whether the process is well. */
+/** Requests at the admin port, other than health checks. */
 export const adminActs = [
   'metrics',
   'status',

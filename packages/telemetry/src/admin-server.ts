@@ -26,7 +26,7 @@ export interface AdminOptions {
   readonly host: string;
   readonly port: number;
   readonly metrics: Metrics;
-  /** Names that `Host` may have, besides this machine's and any address. */
+  /** Names that `Host` may have, in addition to this machine's and any address. */
   readonly allowedHosts: readonly string[];
   /** Undefined when it speaks plain HTTP. */
   readonly tls?: TlsOptions | undefined;
@@ -65,10 +65,10 @@ const bounds = {
   connectionsCheckingInterval: 1_000,
 } as const;
 const maxConnections = 128;
-/** A connection without traffic is closed after this time, also one whose answer is not read. */
+/** A connection without traffic is closed after this time, also one with an unread answer. */
 const stillMs = 30_000;
 
-/** Serves `/metrics` for Prometheus, `/status` for `omnibus status`, `/healthz` (the process answers), `/readyz` (it can serve), and the sites it is given. */
+/** Serves `/metrics` for Prometheus, `/status` for `omnibus status`, `/healthz` (the process answers), `/readyz` (it can serve), and its sites. */
 export async function startAdminServer(options: AdminOptions): Promise<AdminServer> {
   const { host, port, tls, onFault } = options;
   const receive = (request: IncomingMessage, response: ServerResponse): void => {

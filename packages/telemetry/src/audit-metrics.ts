@@ -45,7 +45,7 @@ export class AuditMetrics extends Instruments {
     this.#written.inc({ sink }, records);
   }
 
-  /** @param sink "all" for what the chain counts as a gap. */
+  /** @param sink "all" for records that the chain counts as a gap. */
   dropped(sink: string, records: number): void {
     this.#dropped.inc({ sink }, records);
   }

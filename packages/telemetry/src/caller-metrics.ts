@@ -1,4 +1,4 @@
-/** Metrics of who asks, signs in and administers. Label values are of closed sets, as in `metrics.ts`: never the name of anybody. */
+/** Metrics of callers, sign-ins and administration. Label values are of closed sets, as in `metrics.ts`: never a name. */
 import type { Registry } from 'prom-client';
 import { adminActs, type AdminAct } from './admin-acts.ts';
 import { Instruments } from './instruments.ts';
@@ -83,7 +83,7 @@ export class CallerMetrics extends Instruments {
     this.#signIns.inc({ way, outcome });
   }
 
-  /** @param grant what a client has asked with; what is none of those that give tokens is not counted. */
+  /** @param grant of the client's request; an unknown one is not counted. */
   tokensIssued(grant: unknown): void {
     const name = String(grant).replace(/^urn:ietf:params:oauth:grant-type:/, '');
     if ((tokenGrants as readonly string[]).includes(name)) this.#tokens.inc({ grant: name });

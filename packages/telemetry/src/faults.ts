@@ -1,4 +1,4 @@
-/** Reports failures for which there is nobody to answer: one log line and one count each, and for many of the same kind one line with their number. */
+/** Reports failures without a request to answer: one log line and one count each, and for many of the same kind one line with their number. */
 import type { Logger } from './logger.ts';
 import type { FaultPart, Metrics } from './metrics.ts';
 
@@ -48,7 +48,7 @@ export class Faults {
     this.#now = now;
   }
 
-  /** A bug in the gateway; each one is logged. @param incident the id that the caller was told. */
+  /** A bug in the gateway; each one is logged. @param incident the id in the caller's error. */
   bug(part: FaultPart, what: string, error: unknown, incident?: string): void {
     this.#metrics.faulted(part);
     this.#log.error({ err: error, ...(incident === undefined ? {} : { incident }) }, what);
@@ -76,7 +76,7 @@ export class Faults {
   }
 
   /**
-   * A condition that lasts until somebody changes the installation; logged once.
+   * A condition that lasts until an operator changes the installation; logged once.
    * @param kind of a closed set: conditions of one kind do not use up the lines of another.
    */
   once(kind: string, what: string): void {

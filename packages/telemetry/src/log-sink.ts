@@ -57,7 +57,7 @@ export class LogSink {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'EAGAIN') return false;
-      this.#isBroken = true; // The reader is gone, and nobody can be told.
+      this.#isBroken = true; // The reader is gone, so no report is possible.
       this.#waiting.length = 0;
       return true;
     }

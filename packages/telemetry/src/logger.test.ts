@@ -10,7 +10,7 @@ afterEach(() => {
   running.clear();
 });
 
-/** A process that logs so many lines when it is told to stop, and then ends as the gateway does. */
+/** A process that logs so many lines on a signal to stop, and then ends as the gateway does. */
 function start(format: 'json' | 'pretty', lines: number): ChildProcess {
   const program = `
     import { createLogger } from ${JSON.stringify(new URL('logger.ts', import.meta.url).href)};

@@ -259,7 +259,7 @@ export class Metrics extends Instruments {
     'Approvals of calls that rules (access) require, by approver and outcome: asked, approved, refused, expired, withdrawn, used, impossible, limit, void.',
     ['by', 'outcome'],
   );
-  /** Messages to approvers that were given up. */
+  /** Messages to approvers that were dropped. */
   readonly approvalsUntold = this.counter(
     'omnibus_approvals_untold_total',
     'Messages of calls that wait for approvers that the webhook (access.approvals.webhook) did not take.',
@@ -359,7 +359,7 @@ export class Metrics extends Instruments {
     return this.#guardrailSeconds.labels({ guardrail });
   }
 
-  /** Removes what is measured of the checks of a guardrail that the configuration has no more; its decisions stay counted. */
+  /** Removes the measurements of checks of a removed guardrail; its decisions stay counted. */
   guardrailForgotten(guardrail: string): void {
     this.#guardrailSeconds.remove({ guardrail });
     for (const state of ['running', 'waiting']) this.guardrailChecks.remove({ guardrail, state });

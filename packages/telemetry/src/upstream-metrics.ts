@@ -5,7 +5,7 @@ import { Instruments } from './instruments.ts';
 export type CallResult = 'result' | 'tool_error' | 'error' | 'fault' | 'cancelled';
 const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fault', 'cancelled'];
 
-/** `sign_in`: the server is there, and talks to nobody who has not signed in. */
+/** `sign_in`: the server is up, and refuses requests without a sign-in. */
 export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'sign_in' | 'asleep' | 'stopped';
 const upstreamStates: readonly UpstreamState[] = [
   'idle',
@@ -19,7 +19,7 @@ const upstreamStates: readonly UpstreamState[] = [
 const credentialOutcomes = ['good', 'refused', 'unavailable'] as const;
 type CredentialOutcome = (typeof credentialOutcomes)[number];
 const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
-/** Why a server was taken out of use; `attempt`: it already was, and could not be connected to again. */
+/** Why the circuit of a server opened; `attempt`: it already was open, and a reconnection failed. */
 export type CircuitCause = (typeof circuitCauses)[number];
 
 const schemaProblems = ['arguments', 'result', 'answer', 'question'] as const;
@@ -30,7 +30,7 @@ export type SchemaProblem = (typeof schemaProblems)[number];
 export interface CallMeter {
   /**
    * @param seconds from the command's arrival at the backend to its last event.
-   * @param tool by the name the server gave it in its list; undefined for what is no call of such a tool.
+   * @param tool by the name the server gave it in its list; undefined for other requests.
    */
   finished(result: CallResult, seconds: number, tool: string | undefined): void;
   /** @param seconds a call waited for a place; those that found one at once are not counted. */
@@ -44,7 +44,7 @@ export interface CurrentState {
 
 const isTrying = (state: UpstreamState): boolean => state === 'idle' || state === 'connecting' || state === 'backoff';
 
-/** What was counted of calls since the process began. */
+/** Counts of calls since the process began. */
 export interface CallCounts {
   readonly servers: readonly {
     readonly server: string;
@@ -65,13 +65,13 @@ export interface CallCounts {
 /** Tools of one server with series of their own; the calls of all others are counted as "other". */
 const maxTools = 500;
 
-/** What is not in the registry yet: it gets there with the next scrape, which costs a call less than counting there. */
+/** Counts that are not in the registry yet: they get there with the next scrape, which costs a call less than counting there. */
 class ToolMeter {
   readonly calls: Record<CallResult, number> = { result: 0, tool_error: 0, error: 0, fault: 0, cancelled: 0 };
   seconds = 0;
 }
 
-/** What a server must do now. */
+/** The present load of a server. */
 export interface UpstreamLoad {
   readonly running: number;
   /** Calls that wait for a place. */
@@ -333,7 +333,7 @@ export class UpstreamMetrics extends Instruments {
     this.#entries.set({ server, kind }, count);
   }
 
-  /** Forgets a server that was taken out of the configuration. */
+  /** Removes a server that is no longer in the configuration. */
   forget(server: ServerName): void {
     for (const state of upstreamStates) this.#states.remove({ server, state });
     for (const result of callResults) this.#calls.remove({ server, result });
@@ -405,7 +405,7 @@ export class UpstreamMetrics extends Instruments {
     });
   }
 
-  /** Puts what was counted since the last scrape into the registry. */
+  /** Puts the counts since the last scrape into the registry. */
   flush(): void {
     for (const [server, tools] of this.#tools) for (const [tool, meter] of tools) this.#flush(server, tool, meter);
   }

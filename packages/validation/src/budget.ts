@@ -1,6 +1,6 @@
 /**
  * A bound for the work of checking one value. A compiled schema cannot be interrupted, and one of a few hundred bytes can take longer than
- * anybody waits: alternatives that refer back to themselves double the work with every level of a document. So every call of a part and
+ * a client waits: alternatives that refer back to themselves double the work with every level of a document. So every call of a part and
  * every turn of a loop in the compiled code is counted, and the check gives up when its share is used up.
  */
 
@@ -13,7 +13,7 @@ const maxWork = 4_000_000;
 const maxSchemaValues = 20_000;
 const maxSchemaDepth = 100;
 
-/** What the compiled code counts down. */
+/** The budget that the compiled code counts down. */
 export interface Budget {
   left: number;
   readonly exhausted: BudgetExhausted;

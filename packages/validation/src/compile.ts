@@ -13,7 +13,7 @@ import { BudgetExhausted, counted, stepsOf, type Budget } from './budget.ts';
 import { ajvClassOf } from './dialect.ts';
 
 /**
- * @returns what is wrong with a value, in words that name the member; `ok` when nothing is, `unchecked` when finding out would take too long.
+ * @returns the problem of a value, in words that name the member; `ok` if it is valid, `unchecked` if the check would take too long.
  */
 export type Validate = (value: unknown) => 'ok' | 'unchecked' | { readonly problem: string };
 
@@ -23,19 +23,19 @@ export type CompiledSchema =
 
 /** Characters of a schema. Compiling one of this size takes tens of milliseconds. */
 const maxSchemaCharacters = 256 * 1024;
-/** Problems that are told of one value; a caller mends one at a time anyway. */
+/** Bound on reported problems of one value; a caller fixes one at a time anyway. */
 const maxProblems = 5;
 const maxProblemCharacters = 1_000;
 
 const options: Options = {
   // Schemas in the wild use keywords and formats of their own.
   strict: false,
-  // The first problems are enough, and what is checked first decides how long it takes.
+  // The first problems are enough, and the order of checks decides their duration.
   allErrors: false,
   validateFormats: true,
   logger: false,
   addUsedSchema: false,
-  // An odd schema is found out when it is compiled; one whose dialect is not known is taken for the latest.
+  // The compiler rejects an odd schema; one of an unknown dialect counts as the latest.
   validateSchema: false,
   inlineRefs: false,
   code: { regExp: linearPattern, process: counted },
@@ -103,13 +103,13 @@ function canonical(value: unknown): string {
     .join()}}`;
 }
 
-/** A pattern of ECMAScript as RE2 knows it. What RE2 cannot do in linear time (looking around, back references) is taken as fulfilled. */
+/** A pattern of ECMAScript as RE2 knows it. Constructs that RE2 cannot match in linear time (looking around, back references) count as fulfilled. */
 function linearPattern(pattern: string): { test(text: string): boolean } {
   try {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern));
     return { test: (text) => compiled.matcher(text).find() };
   } catch {
-    return { test: () => true }; // A schema is not refused for a pattern of which nothing can be said.
+    return { test: () => true }; // A pattern that RE2 cannot judge does not refuse a schema.
   }
 }
 linearPattern.code = 'linearPattern';

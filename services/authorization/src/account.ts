@@ -88,7 +88,7 @@ export class Account {
     );
   }
 
-  /** The user that is signed in to the browser of a request; undefined where nobody is. */
+  /** The user signed in in the browser of a request; undefined if there is none. */
   async userOf(
     request: IncomingMessage,
     response: ServerResponse,

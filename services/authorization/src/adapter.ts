@@ -19,7 +19,7 @@ export interface AdapterOptions {
   readonly refreshGraceMs: number;
   /** Makes the error for which the library answers `invalid_grant`. */
   readonly usedBefore: () => Error;
-  /** Called once a day for a user whose programs refresh their tokens. */
+  /** Called once a day for a user with programs that refresh tokens. */
   readonly isUsing?: (subject: string) => Promise<void>;
   /** Called when a code or token was used again that may be used only once. */
   readonly reused: (grantId: string) => void;
@@ -40,7 +40,7 @@ const ofGrant = new Set(['AuthorizationCode', 'DeviceCode', 'RefreshToken', 'Acc
 /** A client that is in use is written again after this time, since its bucket forgets by age. */
 const touchMs = 24 * 3_600_000;
 
-/** How much longer than its newest refresh token a consent is kept, in milliseconds, so that it is written again once in this time and not with each token. */
+/** Milliseconds that a consent outlives its newest refresh token, so that it is written once in this time and not with each token. */
 export function consentSlackMs(tokenMs: number): number {
   return Math.min(touchMs, tokenMs / 4);
 }
@@ -60,7 +60,7 @@ export function adapterFactory(options: AdapterOptions): (model: string) => Adap
 class StoreAdapter implements Adapter {
   readonly #model: string;
   readonly #store: SealedStore;
-  /** The store of sessions of browsers in which nobody is signed in yet. Anybody can cause these, so they must not use up the room of users. */
+  /** The store of sessions of browsers without a sign-in. Strangers can cause these, so they must not use up the room of users. */
   readonly #strangers: SealedStore | undefined;
   readonly #options: AdapterOptions;
   readonly #now: () => number;
@@ -93,7 +93,7 @@ class StoreAdapter implements Adapter {
       );
   }
 
-  /** A consent lasts longer than the tokens that were given for it. */
+  /** A consent lasts longer than its tokens. */
   async #prolong(grantId: string, subject: string | undefined, tokenUntil: number, slackMs: number): Promise<void> {
     const kept = await this.#store.get<Stored>('Grant', grantId);
     if (kept?.value.until === undefined || kept.value.until >= tokenUntil) return;

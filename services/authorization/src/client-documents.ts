@@ -1,4 +1,4 @@
-/** Metadata documents of clients, whose client id is the address of the document: which are fetched, and what is wrong with those that cannot be used. */
+/** Metadata documents of clients, whose client id is the address of the document: their fetches, and the problems of unusable ones. */
 import type { IncomingMessage } from 'node:http';
 import { isObject } from '@omnibus/protocol';
 import { TokenBuckets } from '@omnibus/lifecycle';
@@ -8,7 +8,7 @@ import { describeClient } from './registration.ts';
 export interface ClientDocumentsOptions {
   /** Hosts that may have any address. */
   readonly allowedHosts: readonly string[];
-  /** Is told, in words for the operator, why a document cannot be used. */
+  /** Gets the reason, in words for the operator, why a document is unusable. */
   readonly failed: (client: string, problem: string) => void;
 }
 
@@ -19,7 +19,7 @@ interface Failure {
   readonly until: number;
 }
 
-/** A problem with the contents of a document, which whoever can fetch it sees as well. */
+/** A problem with the contents of a document, which every reader of the document sees too. */
 class DocumentProblem extends Error {}
 
 const maxIdCharacters = 2_000;

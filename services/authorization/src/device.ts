@@ -15,7 +15,7 @@ export const devicePaths = { authorization: '/device_authorization', page: '/dev
 export const anotherDevice = 'another device';
 /** Seconds in which a code can be typed. */
 export const deviceSeconds = 10 * 60;
-/** The form of a code; nothing else from the page's address is shown. */
+/** The form of a code; the page shows nothing else from its address. */
 const codeShape = /^[A-Za-z]{4}-?[A-Za-z]{4}$/;
 
 /** The code in the page's address, so that the user need not type it. The library would submit it by a script. */
@@ -98,13 +98,13 @@ function problemOf({ name }: Error): string {
 const maxNames = 10_000;
 
 /**
- * How often programs may ask whether their code was typed: every five seconds, unless they were told otherwise (RFC 8628, 3.2 and 3.5). The library itself
+ * The rate at which programs may poll for their code: every five seconds, unless the answer said otherwise (RFC 8628, 3.2 and 3.5). The library itself
  * has no such bound.
  */
 export class DevicePolls {
   /** By code; somewhat more often than every five seconds, since clocks and networks differ. */
   readonly #ofCode: TokenBuckets;
-  /** By address: a few hundred programs may wait behind one address, and somebody who guesses codes uses a new one each time. */
+  /** By address: a few hundred programs may wait behind one address, and an attacker that guesses codes uses a new one each time. */
   readonly #ofAddress: TokenBuckets;
 
   /** @param now monotonic milliseconds. */
@@ -113,7 +113,7 @@ export class DevicePolls {
     this.#ofAddress = new TokenBuckets({ burst: 300, everyMs: 50, maxNames, now });
   }
 
-  /** @returns false when the program must be told to ask less often (`slow_down`). */
+  /** @returns false when the program must poll less often (`slow_down`). */
   take(form: URLSearchParams, address: string): boolean {
     const byAddress = this.#ofAddress.take(address);
     return this.#ofCode.take(hash('sha256', form.get('device_code') ?? '', 'base64url')) === 0 && byAddress === 0;

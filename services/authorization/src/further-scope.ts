@@ -4,6 +4,6 @@ export interface FurtherScope {
   /** Whether the metadata list it. The scope for administration is not listed. */
   readonly isAnnounced: boolean;
   readonly administers: boolean;
-  /** What it permits, in words that users are shown. */
+  /** Its permission, in words for users. */
   readonly description?: string | undefined;
 }

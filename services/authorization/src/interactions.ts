@@ -12,7 +12,7 @@ import { maxPasswordCharacters } from './users.ts';
 type Details = Awaited<ReturnType<Provider['interactionDetails']>>;
 
 const maxNameCharacters = 128;
-/** How long a browser's session is kept in which nobody is signed in. */
+/** Lifetime of a browser's session without a sign-in. */
 const interactionSeconds = 10 * 60;
 /**
  * Bounds on guessing passwords: for one user from one address, ten at once and then one a minute; for any users from one address, twenty at once and then
@@ -22,7 +22,7 @@ const perUserAtAddress = { burst: 10, everyMs: 60_000, maxNames: 10_000 };
 const perAddress = { burst: 20, everyMs: 6_000, maxNames: 10_000 };
 const perUser = { burst: 100, everyMs: 6_000, maxNames: 10_000 };
 
-/** What is done at an address of a sign-in. */
+/** The steps at an address of a sign-in. */
 interface Action {
   /** The only method that the address takes. */
   readonly method: 'GET' | 'POST';
@@ -81,7 +81,7 @@ export class Interactions {
     return Promise.resolve();
   }
 
-  /** The OpenID provider reports that somebody has signed out (OpenID Connect Back-Channel Logout 1.0). */
+  /** The OpenID provider reports that a user has signed out (OpenID Connect Back-Channel Logout 1.0). */
   async loggedOut({ request, response }: Exchange): Promise<void> {
     const { upstream, people, publicUrl } = this.#options;
     if (upstream === undefined) throw new Unwanted(404, 'there is no such page');
@@ -105,7 +105,7 @@ export class Interactions {
   async #show(exchange: Exchange, details: Details): Promise<void> {
     if (details.prompt.name === 'consent') return this.#showConsent(exchange, details);
     if (details.prompt.name !== 'login') throw new Unwanted(400, 'there is no such page');
-    // A form with a device code may lead nowhere but to this server, so its user is shown a link instead of being redirected.
+    // A form with a device code may lead nowhere but to this server, so its user gets a link instead of a redirect.
     if (this.#options.users() === undefined && details.params['redirect_uri'] !== undefined)
       return this.#leave(exchange, details);
     return this.#showSignIn(exchange, details, 200, '', undefined);
@@ -156,7 +156,7 @@ export class Interactions {
     const { upstream, people, provider } = this.#options;
     const { response, address } = exchange;
     const { uid, prompt, params } = details;
-    // With a state that was given to another person, this browser would be signed in as that person.
+    // With the state of another person, this browser would be signed in as that person.
     if (upstream === undefined || prompt.name !== 'login' || upstream.uidOf(query.get('state') ?? '') !== uid)
       throw new Unwanted(400, 'this sign-in was begun in another browser');
     try {
@@ -174,7 +174,7 @@ export class Interactions {
     } catch (error) {
       if (!(error instanceof SignInRefused)) return this.#refuse(response, error, address);
       this.#note(error, address);
-      // Who can sign in here, too, is asked where; else the program that waits is told that its user has refused.
+      // A user with a local sign-in, too, gets a choice; else the waiting program gets the refusal.
       if (this.#options.users() !== undefined)
         return this.#showSignIn(exchange, details, 403, '', `You are not signed in: ${error.message}.`);
       await provider().interactionFinished(
@@ -252,7 +252,7 @@ export class Interactions {
     await this.#goOn(exchange, details, { accountId: user.name, amr: ['pwd'] });
   }
 
-  /** The user has said who he is. */
+  /** The user is authenticated. */
   async #goOn(
     { request, response }: Exchange,
     details: Details,
@@ -266,13 +266,13 @@ export class Interactions {
     // The library would end the session of the other user by a page with a script, at an address that is none here. A session of another browser it refuses.
     if (isOfAnother && (details.session === undefined || details.session.uid === current.uid)) {
       await current.destroy();
-      // What the browser has begun goes on, as with one in which nobody was signed in.
+      // The browser's sign-in continues, as in one without a session.
       for (const name of ['accountId', 'loginTs', 'authorizations', 'amr', 'acr'] as const) delete current[name];
       await current.save(interactionSeconds);
       delete details.session;
       await details.save(details.exp - Math.floor(Date.now() / 1_000));
     }
-    // The time is kept when the user allows something later: what has ended his sign-ins meanwhile ends this one, too.
+    // A later consent keeps this time: an end of the user's sign-ins meanwhile ends this one, too.
     await provider().interactionFinished(
       request,
       response,
@@ -301,7 +301,7 @@ export class Interactions {
     const client = await provider().Client.find(clientId);
     const person = users()?.find(subject) ?? (await people.find(subject));
     const tenant = person !== undefined && 'tenant' in person ? person.tenant : undefined;
-    // The library reports as missing only what was not allowed before; tokens get everything that was requested.
+    // The library reports only scopes without an earlier consent as missing; tokens get all requested scopes.
     const { missingResourceScopes: missing = {} } = prompt.details as {
       readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>>;
     };

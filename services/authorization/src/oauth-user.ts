@@ -1,4 +1,4 @@
-/** Finds out who a user is at a provider without OpenID Connect, such as GitHub, by asking its API with the user's token. */
+/** Identifies a user at a provider without OpenID Connect, such as GitHub, by asking its API with the user's token. */
 import { isObject, type JsonObject } from '@omnibus/protocol';
 
 export interface OAuthProvider {
@@ -31,7 +31,7 @@ export async function userOf(
   if (groupsUrl === undefined) return user;
   const { value: list, hasMore } = await ask(groupsUrl, token);
   if (!Array.isArray(list)) throw new Error(`the answer of ${groupsUrl} is not a JSON array`);
-  // An incomplete list must not be taken for "no groups".
+  // An incomplete list must not count as "no groups".
   if (hasMore) return { ...user, _claim_names: { [groupsClaim]: groupsUrl } };
   return {
     ...user,

@@ -1,5 +1,5 @@
 /**
- * The pages of the authorization server: plain HTML without scripts, which cannot be framed, and which state what is allowed to which program. All text
+ * The pages of the authorization server: plain HTML without scripts, which cannot be framed, and which name the program and its permissions. All text
  * from outside is escaped.
  */
 import type { ServerResponse } from 'node:http';

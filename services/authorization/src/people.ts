@@ -6,11 +6,11 @@ import type { UserRecord } from './users.ts';
 /** A sign-in at an OpenID provider; a sign-in at the gateway lasts no longer. */
 export interface UpstreamSession {
   readonly refreshToken: string | undefined;
-  /** Access token with which the provider is asked for the user; left out where the ID token identified the user. */
+  /** Access token for requests to the provider about the user; left out if the ID token identified the user. */
   readonly accessToken?: string | undefined;
   /** The provider's ID token, where servers are called by assertions that the provider makes about its users; left out otherwise. */
   readonly idToken?: string | undefined;
-  /** Milliseconds since 1970 at which it ends; undefined where the provider is asked instead. */
+  /** Milliseconds since 1970 at which it ends; undefined if the gateway asks the provider instead. */
   readonly endsAt: number | undefined;
   /** When the provider last confirmed it. */
   readonly checkedAt: number;
@@ -133,7 +133,7 @@ export class People {
     return ended !== undefined && at < ended.value.at;
   }
 
-  /** Revokes what a user allowed before a time, in milliseconds since 1970. */
+  /** Revokes a user's consents from before a time, in milliseconds since 1970. */
   async takeBackBefore(subject: string, time: number): Promise<void> {
     for (const { grantId, at } of await this.allowed(subject)) if (at < time) await this.takeBack(subject, grantId);
   }

@@ -1,5 +1,5 @@
 /**
- * Fetches addresses that another names, from the public Internet only. Otherwise anybody could use the gateway to reach places that they cannot reach
+ * Fetches addresses that another names, from the public Internet only. Otherwise strangers could use the gateway to reach places that they cannot reach
  * themselves (server-side request forgery). The address is checked when it is connected to, so a name that resolves differently later (DNS rebinding) gains
  * nothing.
  */

@@ -1,4 +1,4 @@
-/** Who may register a client: anybody, the holder of a token, or nobody. */
+/** Registration of clients: open, with a token, or off. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -73,7 +73,7 @@ async function register(
 const metadataOf = async (url: string): Promise<Readonly<Record<string, unknown>>> =>
   (await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json()) as Readonly<Record<string, unknown>>;
 
-/** The status of a sign-in for an unknown client, whose user must not be redirected. */
+/** The status of a sign-in for an unknown client, which must not get a redirect. */
 async function statusOfUnknown(url: string): Promise<number> {
   return (
     await fetch(

@@ -1,5 +1,5 @@
 /**
- * Checks the metadata of a client when it registers (RFC 7591) or in its metadata document: the needed members are taken, within bounds, and all others
+ * Checks the metadata of a client when it registers (RFC 7591) or in its metadata document: it uses the needed members, within bounds, and all others
  * are dropped. The kind of client follows from its redirect URIs, since these protect the user.
  */
 import { withoutNulls } from '@omnibus/identity';
@@ -60,7 +60,7 @@ export function describeClient(said: unknown): Described {
     if ('problem' in kind) return { error: 'invalid_redirect_uri', problem: kind.problem };
     kinds.add(kind.kind);
   }
-  // The name is shown where a user decides about trust, so it must not contain invisible characters or change the direction of the text.
+  // The consent page shows the name, so it must not contain invisible characters or change the direction of the text.
   const shown = typeof name === 'string' ? printable(name.slice(0, maxNameCharacters)) : '';
   if (method !== undefined && !authMethods.includes(method as string))
     return {

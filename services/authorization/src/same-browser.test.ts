@@ -1,4 +1,4 @@
-/** What becomes of a sign-in when its browser changes hands, or its user is no longer who he was, while a page of it is open. */
+/** Sign-ins when their browser changes hands, or their user is replaced, while a page is open. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ let usersFile: string;
 let digest: string;
 let authorization: AuthorizationServer;
 
-/** Writes the file of users. @param since when each was given his password. */
+/** Writes the file of users. @param since time of each user's password. */
 const write = (names: readonly string[], since?: string): Promise<void> =>
   writeFile(
     usersFile,

@@ -1,4 +1,4 @@
-/** A bucket whose values are encrypted, under keys that reveal nothing. */
+/** A bucket with encrypted values, under keys that reveal nothing. */
 import { hash } from 'node:crypto';
 import { BusError, type KeyValue } from '@omnibus/bus';
 import type { JsonObject } from '@omnibus/protocol';

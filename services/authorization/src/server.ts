@@ -1,4 +1,4 @@
-/** The authorization server: serves its addresses, and gives edges what they need to verify its tokens. */
+/** The authorization server: serves its addresses, and gives edges the keys and revocations to verify its tokens. */
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Audit } from '@omnibus/audit';
@@ -41,7 +41,7 @@ export interface AuthorizationServerOptions extends Rules {
 const renewMs = 600_000;
 const metadataPaths = new Set(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']);
 
-/** What is opened before the server is made. */
+/** Resources opened before the server. */
 interface Opened {
   readonly library: typeof oidc;
   readonly secrets: Secrets;
@@ -136,7 +136,7 @@ export class AuthorizationServer {
     });
   }
 
-  /** @param removed called with users that were removed from the file, or whose name another user has now. */
+  /** @param removed called with users that were removed from the file, or replaced by another of the same name. */
   onRemoved(removed: (user: Pick<UserRecord, 'name' | 'id'>) => void): void {
     this.#removed = removed;
   }
@@ -226,7 +226,7 @@ export class AuthorizationServer {
     );
   }
 
-  /** The user that is signed in to the browser of a request to any page of the gateway; undefined where nobody is. */
+  /** The user signed in in the browser of a request to any page of the gateway; undefined if there is none. */
   userOf(
     request: IncomingMessage,
     response: ServerResponse,
@@ -264,7 +264,7 @@ export class AuthorizationServer {
 
   /**
    * The current data of a user, according to the file or to the last answer of the provider.
-   * @param isAsked whether the provider is asked now.
+   * @param isAsked whether to ask the provider now.
    * @param signedInAt when the user signed in with a browser, in seconds since 1970.
    */
   async #personOf(subject: string, isAsked: boolean, signedInAt?: number): Promise<Person | undefined> {
@@ -291,7 +291,7 @@ export class AuthorizationServer {
     if (!isAsked) return person;
     if (await this.#upstream.lasts(person)) return await this.#people.find(subject);
     await this.#people.takeBack(subject);
-    // A new sign-in that was made meanwhile is kept.
+    // A newer sign-in stays.
     const { upstream } = person;
     await this.#people.change(subject, (now) =>
       now.upstream !== undefined && isSameSession(now.upstream, upstream) ? { ...now, upstream: undefined } : undefined,
@@ -299,7 +299,7 @@ export class AuthorizationServer {
     return undefined;
   }
 
-  /** Revokes what was allowed by users that were removed or given another password while no process ran that would have noticed. */
+  /** Revokes the consents of users that were removed or got another password while no process ran. */
   async #endFormer(): Promise<void> {
     for (const name of this.#users?.names() ?? []) {
       const user = this.#users?.find(name);
@@ -325,7 +325,7 @@ export class AuthorizationServer {
 function equip(provider: Provider, { metrics, log }: Pick<AuthorizationServerOptions, 'metrics' | 'log'>): void {
   // The addresses of the server follow from `publicUrl`: the library reads them from headers, which the gateway overwrites in every request.
   provider.proxy = true;
-  // The library offers to post answers by a page of its own, whose script no policy would permit here (`site.ts`).
+  // The library offers to post answers by a page of its own, with a script that no policy would permit here (`site.ts`).
   provider.use(async ({ path, response }, next) => {
     await next();
     const { body } = response as { readonly body: unknown };

@@ -20,7 +20,7 @@ import type { SigningKey } from './signing-keys.ts';
 
 /** The client id of the account page, which signs users in like any client. */
 export const accountClient = 'omnibus-account';
-/** The path to which users return who have signed in to the gateway in order to sign in for an upstream server. */
+/** The path to which users return after a sign-in to the gateway, for their sign-in at an upstream server. */
 export const connectBack = '/connect/back';
 
 export interface Rules {
@@ -54,7 +54,7 @@ export interface Parts {
   readonly documents: ClientDocuments;
   /** The audience for a resource; undefined for an address that is not of this gateway. */
   readonly audienceOf: (resource: string) => string | undefined;
-  /** The user of a token or session; undefined for a user that no longer exists. With `isAsked` the provider is asked for it. */
+  /** The user of a token or session; undefined for a user that no longer exists. With `isAsked` the gateway asks the provider. */
   readonly personOf: (subject: string, isAsked: boolean, signedInAt?: number) => Promise<Person | undefined>;
 }
 
@@ -294,7 +294,7 @@ function ownClient(publicUrl: string): JsonObject {
 }
 
 function listedClient({ id, name, secret, redirectUris }: Rules['clients'][number]): JsonObject {
-  // A program signs in without a browser where it has none; a page of the web never does, and somebody could be sent a code in its name.
+  // A program signs in without a browser where it has none; a page of the web never does, and an attacker could send a user a code in its name.
   const isProgram = redirectUris.map(redirectKind).some((each) => 'kind' in each && each.kind === 'native');
   const described = describeClient({
     redirect_uris: redirectUris,
@@ -345,7 +345,7 @@ function consentPolicy({ base, Check }: typeof policies, people: People): Return
         return false;
       const known = (await people.allowed(account.accountId)).find(({ grantId }) => grantId === grant?.jti);
       const place = answerPlace(params ?? {});
-      // A code may have come from an attacker, so its user is asked each time.
+      // A code may have come from an attacker, so its user must confirm each time.
       return place === anotherDevice || known?.redirectHosts.includes(place) !== true;
     }),
   );

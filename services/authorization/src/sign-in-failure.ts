@@ -1,16 +1,16 @@
-/** Says in words at which step a sign-in at a provider has failed, and what the provider answered: its error code, and never its texts or tokens. */
+/** Says in words at which step a sign-in at a provider has failed, and the provider's answer: its error code, and never its texts or tokens. */
 import type * as library from 'openid-client';
 
 /** A failed sign-in, in words that the user may read. */
 export class SignInProblem extends Error {}
 
-/** The user did not want to sign in, or the provider did not let him (RFC 6749, 4.1.2.1: `access_denied`). */
+/** The user did not want to sign in, or the provider refused (RFC 6749, 4.1.2.1: `access_denied`). */
 export class SignInRefused extends SignInProblem {}
 
 /** Error codes are of these characters (RFC 6749, 4.1.2.1 and 5.2). */
 const errorCode = /^[\x21\x23-\x5B\x5D-\x7E]{1,60}$/;
 
-/** What the library's own codes mean (oauth4webapi, "Error codes"). */
+/** Meanings of the library's own codes (oauth4webapi, "Error codes"). */
 const meanings: Readonly<Record<string, string>> = {
   OAUTH_TIMEOUT: 'did not answer in time',
   OAUTH_RESPONSE_IS_NOT_JSON: 'answers with something else than JSON',

@@ -15,7 +15,7 @@ import { digestOf, formatUsers, type UserRecord } from './users.ts';
 const password = 'correct horse battery staple';
 const grant = 'urn:ietf:params:oauth:grant-type:device_code';
 const key = Buffer.alloc(32, 7);
-/** Of a password that nobody types here. */
+/** Of an unused password. */
 const otherDigest = `scrypt$15$8$3$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const users: Record<'ann' | 'ben' | 'carl', UserRecord> = Object.create(null) as never;
 

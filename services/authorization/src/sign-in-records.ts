@@ -1,4 +1,4 @@
-/** Writes audit records of the authorization server: who has signed in or tried to, and which consents were given and withdrawn. */
+/** Writes audit records of the authorization server: sign-ins and attempts, and consents given and withdrawn. */
 import type { Audit, Outcome } from '@omnibus/audit';
 
 export interface SignIn {

@@ -10,7 +10,7 @@ const hourMs = 3_600_000;
 /** How long a key is published before it signs, so that verifiers which cache keys for an hour have it by then. */
 const publishedMs = hourMs;
 const rotateMs = 30 * 24 * hourMs;
-/** How long a key is kept after it has stopped signing; longer than any token is valid. */
+/** Lifetime of a key after it has stopped signing; longer than any token is valid. */
 const keptMs = 24 * hourMs;
 const place = 'omnibus-oauth-keys ring';
 const ringKey = 'ring';

@@ -1,4 +1,4 @@
-/** What the pages of the authorization server work with. */
+/** The resources of the authorization server's pages. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type Provider from 'oidc-provider';

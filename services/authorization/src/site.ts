@@ -14,16 +14,16 @@ import { accountClient } from './settings.ts';
 import type { Exchange, SessionContext, SiteOptions } from './site-parts.ts';
 
 /**
- * Bound on the request of a client for a sign-in, in characters. All of it is kept until the user has answered, and strangers can send it; the longest
+ * Bound on the request of a client for a sign-in, in characters. The server stores all of it until the user has answered, and strangers can send it; the longest
  * known requests, of clients with metadata documents and a long state, have two thousand.
  */
 const maxAskedCharacters = 8_192;
-/** Bound on addresses and on users whose attempts are remembered. */
+/** Bound on addresses and on users with counted attempts. */
 const maxNames = 10_000;
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** The addresses of the protocol, and the methods that each takes besides OPTIONS; the library answers others as if there were no such address. */
+/** The addresses of the protocol, and their methods other than OPTIONS; the library answers others as if there were no such address. */
 const protocol = new Map<string, string>([
   ...['/token', '/register', '/revoke', devicePaths.authorization].map((path) => [path, 'POST'] as const),
   ...[
@@ -41,7 +41,7 @@ export class Site {
   readonly #account: Account;
   /** The path below which the gateway stands. */
   readonly #base: string;
-  /** Bound for each address on what strangers can cause to be stored: a sign-in is kept for ten minutes, and a client for months. */
+  /** Bound for each address on records that strangers cause: a sign-in lives for ten minutes, and a client for months. */
   readonly #begun = new TokenBuckets({ burst: 60, everyMs: 1_000, maxNames });
   /** Bound for each address on typed codes, against guessing: a code is one of 25 thousand million and is valid for ten minutes. */
   readonly #typed = new TokenBuckets({ burst: 30, everyMs: 5_000, maxNames });
@@ -67,7 +67,7 @@ export class Site {
     this.#serve(exchange, library).catch((error: unknown) => this.#failed(exchange, error));
   }
 
-  /** The user that is signed in to the browser of a request to any page of the gateway; undefined where nobody is. */
+  /** The user signed in in the browser of a request to any page of the gateway; undefined if there is none. */
   userOf(request: IncomingMessage, response: ServerResponse): ReturnType<Account['userOf']> {
     this.#place(request);
     return this.#account.userOf(request, response);
@@ -136,7 +136,7 @@ export class Site {
     const wait = isPage || isPosted ? (isPage && isPosted ? this.#typed : this.#begun).take(address) : 0;
     if (wait > 0) throw new TooMany(wait);
     if (url.pathname !== devicePaths.authorization) {
-      // The library throws an error for a form whose page was never opened, or was opened too long ago.
+      // The library throws an error for a form of a page that was never opened, or has expired.
       if ((isPosted || !isPage) && !(await this.#hasSession(exchange))) {
         response.writeHead(303, { location: `${this.#base}${devicePaths.page}`, 'cache-control': 'no-store' }).end();
         return;

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 
-/** A stand-in for an OpenID provider: every user who comes is "una", and is redirected back at once. */
+/** A stand-in for an OpenID provider: every user is "una", and is redirected back at once. */
 export class StandInProvider {
   readonly #server: Server;
   readonly #keys = generateKeyPair('ES256', { extractable: true });
@@ -12,13 +12,13 @@ export class StandInProvider {
   claims: Readonly<Record<string, unknown>> = { sub: 'una', org: 'acme', sid: 'session-1' };
   givesRefreshTokens = true;
   isSignedOut = false;
-  /** The refresh token that was given last with a sign-in, and those that were used since. */
+  /** The refresh token of the last sign-in, and the used ones since. */
   refreshTokens: { readonly given: string; readonly used: readonly unknown[] } = { given: '', used: [] };
   /** Answers to refreshes wait for this. */
   mayRefresh: Promise<void> = Promise.resolve();
   /** Whether it answers nothing but HTTP 503. */
   isDown = false;
-  /** What it answers when a code is redeemed; undefined where it gives tokens. */
+  /** Its answer to the redemption of a code; undefined if it issues tokens. */
   refusal: { readonly status: number; readonly answer: object } | undefined;
   /** Parameters with which it sends the browser back; undefined where it signs the user in. */
   error: Readonly<Record<string, string>> | undefined;

@@ -1,4 +1,4 @@
-/** What somebody without an account can do to the authorization server: little, and within bounds that leave room for others. */
+/** Effects of strangers on the authorization server: little, and within bounds that leave room for others. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

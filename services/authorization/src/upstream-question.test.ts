@@ -85,7 +85,7 @@ it('what the provider says of an older sign-in changes nothing of a newer one', 
   release();
   expect(await lasts).toBe(true);
   expect(await people.find(newer.subject)).toEqual(newer);
-  // Where nobody signs in again, the answer counts.
+  // Without a new sign-in, the answer counts.
   await people.signedIn(older);
   await upstream.lasts(older);
   expect((await people.find(older.subject))?.upstream).toMatchObject({

@@ -1,12 +1,12 @@
 /**
- * Reads who a user of a provider is: in the claims of an ID token, or in the description that the provider's API gives. What cannot be told whole is told as a
+ * Identifies a user of a provider: by the claims of an ID token, or by the answer of the provider's API. An incomplete identity is a
  * problem, never in part: a group that is not seen is not "no group".
  */
 import { areElsewhere, claimAt, fewerGroups, isName, noName, requireProblem } from '@omnibus/identity';
 import type { JsonObject } from '@omnibus/protocol';
 import type { Person } from './people.ts';
 
-/** The claims that say who a user is, and which users of a provider may come. */
+/** The claims that identify a user, and the admitted users of a provider. */
 export interface UserClaims {
   readonly issuer: string;
   readonly subject: string;
@@ -20,7 +20,7 @@ const maxNameBytes = 255;
 const maxGroups = 200;
 const maxShownCharacters = 128;
 
-/** @returns the reason, in words for the user, why nobody may come by these claims. */
+/** @returns the reason, in words for the user, why these claims are not admitted. */
 export function userIn(
   claims: JsonObject,
   { issuer, subject: subjectClaim, groups: groupsClaim, tenant: tenantClaim, require }: UserClaims,

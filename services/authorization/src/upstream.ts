@@ -17,9 +17,9 @@ export interface SignInOptions extends UserClaims {
   readonly scopes: readonly string[];
   /** Further parameters of the address at which users sign in. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** Whether ID tokens are kept, for servers that are called by assertions of the provider; default: no. */
+  /** Whether ID tokens are stored, for servers with assertions of the provider; default: no. */
   readonly keepsIdTokens?: (() => boolean) | undefined;
-  /** How a provider without OpenID Connect is asked who its user is. */
+  /** The request to a provider without OpenID Connect for its user. */
   readonly oauth?: OAuthProvider | undefined;
 }
 
@@ -169,7 +169,7 @@ export class Upstream {
           : userIn({ [subjectClaim]: subject.slice(`${issuer}|`.length), ...claims }, this.#options);
       if (typeof user === 'string' || (user !== undefined && (user.subject !== subject || user.tenant !== tenant)))
         return false;
-      // The answer is about the sign-in that was asked for: its user may have signed in again meanwhile, or have signed out.
+      // The answer is about the sign-in of the question: its user may have signed in again meanwhile, or have signed out.
       await this.#people.change(subject, (person) =>
         person.upstream === undefined || !isSameSession(person.upstream, asked)
           ? undefined
@@ -198,7 +198,7 @@ export class Upstream {
   }
 
   /**
-   * The provider's ID token of a user, with which the provider itself can be asked for assertions. Where it has expired, the provider is asked for another one.
+   * The provider's ID token of a user, for requests of assertions at the provider. If it has expired, the gateway requests another one.
    * @throws {SignInProblem} in words when there is none that is good.
    */
   async idToken(subject: string): Promise<string> {
@@ -262,7 +262,7 @@ export class Upstream {
         error.code !== errors.JOSEError.code &&
         !(error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid);
       if (!isOfToken) throw new SignInProblem(`the keys of ${this.host} cannot be read now`, { cause: error });
-      return undefined; // The sender is told that the token is not valid.
+      return undefined; // The answer says that the token is not valid.
     }
   }
 
@@ -319,7 +319,7 @@ export class Upstream {
   }
 }
 
-/** The end of a sign-in about which the provider cannot be asked: that of its token. */
+/** The end of a sign-in if the provider answers no questions: that of its token. */
 function endOf(claims: Readonly<Record<string, unknown>>, seconds: number | undefined, now: number): number {
   if (seconds !== undefined) return now + seconds * 1_000;
   return typeof claims['exp'] === 'number' ? claims['exp'] * 1_000 : now;

@@ -49,7 +49,7 @@ const record = z.strictObject({
     .string()
     .regex(/^[\w-]{1,64}$/, { error: 'expected what `omnibus users add` writes' })
     .optional(),
-  /** When the user was given another password than the first one. */
+  /** Time of the user's last change of the password. */
   passwordSince: z.string().optional(),
 });
 const file = z
@@ -143,8 +143,8 @@ export class Users {
   }
 
   /**
-   * When a user was given the present password, in milliseconds since 1970: whoever signed in before may have been another person, or have had a password that is no
-   * longer good. It is never after the file was read, however the clocks differ. Undefined for a user whose record says nothing of it.
+   * Time of a user's present password, in milliseconds since 1970: an earlier sign-in may be of another person, or with a password that is no
+   * longer good. It is never after the file was read, however the clocks differ. Undefined if the user's record does not have it.
    */
   since(name: string): number | undefined {
     const { created, passwordSince } = this.#users.get(name) ?? {};
@@ -176,7 +176,7 @@ export class Users {
   #read(when: 'at the start' | 'again'): ReadonlyMap<string, UserRecord> {
     try {
       const text = readFileSync(this.#file, 'utf8');
-      // Users that leave lose what they have allowed, for good.
+      // Removed users lose their consents, for good.
       const problem = when === 'again' ? unwrittenProblem(text) : undefined;
       if (problem !== undefined) throw new Error(`${problem}. "users: []" removes all users`);
       const users = new Map(parseUsers(text).map((user) => [user.name, user]));

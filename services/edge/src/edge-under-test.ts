@@ -1,4 +1,4 @@
-/** An edge on a bus of its own, whose session worker is what a test says. */
+/** An edge on its own bus, with a session worker that a test controls. */
 import { expect } from 'vitest';
 import type { Audit } from '@omnibus/audit';
 import { MemoryBus, subjects, type BusFault } from '@omnibus/bus';
@@ -77,7 +77,7 @@ export class EdgeUnderTest implements AsyncDisposable {
     });
   }
 
-  /** @param text of the configuration, besides the address. */
+  /** @param text of the configuration, without the address. */
   static async start(text = '', options: UnderTestOptions = {}): Promise<EdgeUnderTest> {
     const { authenticate, listen = '127.0.0.1:0' } = options;
     const config = configOf(`listen: ${JSON.stringify(listen)}\n${text}`);
@@ -91,7 +91,7 @@ export class EdgeUnderTest implements AsyncDisposable {
     return this.url.replace(/\/mcp$/, '');
   }
 
-  /** From now on there is a session worker. @param receive what it does with the commands of sessions. */
+  /** From now on there is a session worker. @param receive handles the commands of sessions. */
   async serve(receive: (command: SessionCommand, reply: (frame: StreamFrame) => void) => void): Promise<void> {
     const worker = newWorkerId('session');
     await this.bus.subscribe(subjects.sessionOpen(undefined), (_command, reply) =>
@@ -100,7 +100,7 @@ export class EdgeUnderTest implements AsyncDisposable {
     await this.bus.subscribe(subjects.session(worker), ({ command }, reply) => receive(command, reply));
   }
 
-  /** From now on requests without a session are answered; subscriptions are acknowledged and stay open. @returns whom they are from. */
+  /** From now on requests without a session are answered; subscriptions are acknowledged and stay open. @returns their callers. */
   async serveStateless(): Promise<readonly Caller[]> {
     const callers: Caller[] = [];
     await this.bus.subscribe(subjects.modern(undefined), ({ caller, request }, reply) => {

@@ -48,9 +48,9 @@ export interface EdgeOptions {
   readonly meter: RequestMeter;
   /** Undefined where clients connect without TLS. */
   readonly tls?: TlsFiles | undefined;
-  /** Who sends requests (`openCallers`). */
+  /** The callers (`openCallers`). */
   readonly callers: Callers;
-  /** Pages besides the endpoints, such as those of the gateway's own authorization server; undefined where there are none. */
+  /** Pages other than the endpoints, such as those of the gateway's own authorization server; undefined where there are none. */
   readonly site?: Site | undefined;
   /** Undefined if refusals and losses are not on record. */
   readonly watcher?: EdgeWatcher | undefined;

@@ -38,7 +38,7 @@ export async function* linesOfFile(file: string): AsyncGenerator<PlacedLine> {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() as string;
     for (const text of lines) yield { text, place: `${file}:${(number += 1)}`, isWhole: true };
-    // No record is so long: what is kept of it is enough to be reported.
+    // No record is so long: its beginning suffices for a report.
     if (rest.length > maxLineCharacters) rest = rest.slice(0, maxLineCharacters);
   }
   if (rest !== '') yield { text: rest, place: `${file}:${number + 1}`, isWhole: false };
@@ -74,7 +74,7 @@ async function* backwardsIn(file: string, number: string, from: number | undefin
   const handle = await open(file, 'r');
   try {
     let end = Math.min(from ?? Infinity, (await handle.stat()).size);
-    // What is read and not given out yet: the bytes from `at` to `end`.
+    // Read and not yet returned: the bytes from `at` to `end`.
     let at = end;
     let bytes: Buffer = Buffer.alloc(0);
     for (;;) {

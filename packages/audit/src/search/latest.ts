@@ -5,7 +5,7 @@ export class LatestRecords {
   readonly #limit: number;
   #kept: AnyRecord[] = [];
 
-  /** @param limit number of records that are kept, from 1; up to twice as many are in memory. */
+  /** @param limit bound on kept records, from 1; up to twice as many are in memory. */
   constructor(limit: number) {
     this.#limit = limit;
   }

@@ -1,6 +1,6 @@
 /**
  * Searches records from the latest back, over the chains of several writers at once. A search stops when it has found enough, or has read for long enough, and goes on
- * from there the next time: nothing is kept in between.
+ * from there the next time: no state stays in between.
  */
 import { readLink, type Link } from '../chain.ts';
 import { recordFilter, type RecordFilter } from './filter.ts';

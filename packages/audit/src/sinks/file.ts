@@ -65,7 +65,7 @@ export class FileSink implements Sink {
     try {
       await Promise.all(handles.map((handle) => handle.datasync()));
     } catch (error) {
-      // It is unknown what is on the disk, so the lines are written again, to the next file.
+      // The state of the disk is unknown, so the lines are written again, to the next file.
       const left = new Set([...handles, ...this.#unsynced, ...(this.#handle === undefined ? [] : [this.#handle])]);
       this.#handle = undefined;
       this.#unsynced = [];
@@ -120,7 +120,7 @@ export class FileSink implements Sink {
   }
 }
 
-/** @param from where in the file, in bytes. @returns where what was written ends. */
+/** @param from place in the file, in bytes. @returns the end of the written part. */
 async function writeAll(handle: FileHandle, pieces: readonly Buffer[], from: number): Promise<number> {
   let at = from;
   for (let left = pieces; left.length > 0;) {
@@ -131,7 +131,7 @@ async function writeAll(handle: FileHandle, pieces: readonly Buffer[], from: num
   return at;
 }
 
-/** What is left of pieces without as many bytes at their beginning. */
+/** The pieces without as many bytes at their beginning. */
 function without(pieces: readonly Buffer[], bytes: number): readonly Buffer[] {
   let [index, rest] = [0, bytes];
   for (; index < pieces.length && rest >= (pieces[index] as Buffer).length; index += 1)

@@ -1,4 +1,4 @@
-/** Sinks that speak to somebody: each against a server that takes what it is told, fails for a while, and is back. */
+/** Sinks over the network: each against a server that stores its batches, fails for a while, and is back. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
@@ -145,7 +145,7 @@ it('a syslog server has every record in frames of RFC 5424, also when it comes o
 class LedgerUnderTest {
   readonly entries: { readonly writer: string; readonly text: string; readonly number: number }[] = [];
   readonly foreign = new Error('another process has written');
-  /** Whether entries are kept and their answers are lost. */
+  /** Whether entries are stored and their answers are lost. */
   isMute = false;
   readonly #own = new Map<string, number>();
 

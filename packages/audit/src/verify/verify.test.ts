@@ -138,7 +138,7 @@ it('a record that excuses the absence of others counts only where a signed check
   expect(kindsOf(compare(retired, [oldCheckpoint], key))).toEqual(['lost', 'unconfirmed']);
   expect(kindsOf(compare([...old.slice(4), ...retired], [oldCheckpoint], key))).toEqual(['missing', 'unconfirmed']);
   expect(compare(retired, [oldCheckpoint, signed('other', 2, retired)], key).findings).toEqual([]);
-  // The end of a chain that is said to go on elsewhere, and one that is said to have ended.
+  // The end of a chain that claims to continue elsewhere, and of one that claims to have ended.
   const broken = excuse(
     `"event.name":"audit.opened","omnibus.break.writer":"old","omnibus.break.entry":1,"omnibus.after.writer":"old","omnibus.after.seq":6,"omnibus.after.hash":"${headOf(old, 6)}"`,
   );

@@ -31,7 +31,7 @@ export interface Finding {
   readonly text: string;
 }
 
-/** Where a line stands in a stream, whose entries only the process under whose name they are should have written. */
+/** The place of a line in a stream; only the process in the entry's name should have written it. */
 export interface Entry {
   readonly writer: string;
   readonly number: number;
@@ -45,7 +45,7 @@ export interface VerifyResult {
   readonly checkpoints: number;
 }
 
-/** What is known of one writer's chain. */
+/** The state of one writer's chain. */
 interface Known {
   /** Hashes of records by number; the first record has number 1. */
   readonly hashes: Map<number, string>;
@@ -190,7 +190,7 @@ export class Verifier {
     if (!isGenuine) harm('edited', `record ${seq} of ${writer} is not as it was written`);
     const before = known.hashes.get(seq);
     if (before !== undefined) {
-      // A sink that was given a record twice has it twice.
+      // A sink that got a record twice has it twice.
       if (before !== hash) harm('fork', `there is another record ${seq} of ${writer}`);
       return;
     }
@@ -258,7 +258,7 @@ export class Verifier {
     }
   }
 
-  /** Whether a checkpoint confirms a record, or the beginning of a chain that goes on after it; true where no checkpoints are asked for. */
+  /** Whether a checkpoint confirms a record, or the beginning of a chain that goes on after it; true without a request for checkpoints. */
   #isConfirmed(writer: string, seq: number, looked: ReadonlySet<string> = new Set()): boolean {
     if (this.#confirmed === undefined || (this.#confirmed.get(writer) ?? 0) >= seq) return true;
     if (looked.has(writer)) return false;

@@ -1,4 +1,4 @@
-/** One guardrail, compiled: its own check or the external service that is asked, and the action on a message. */
+/** One guardrail, compiled: its own check or its external service, and the action on a message. */
 import { selectorProblem } from '@omnibus/protocol';
 import type { RuleProblem } from '../settings.ts';
 import { Redaction, compileRedaction, type RedactTerms } from '../redaction/redaction.ts';
@@ -14,7 +14,7 @@ import {
 } from './settings.ts';
 import { urlReplace } from './urls.ts';
 
-/** The external service that is asked: a webhook, or a tool of a server. */
+/** The external service: a webhook, or a tool of a server. */
 type Asked =
   | { readonly kind: 'webhook'; readonly webhook: WebhookSettings }
   | { readonly kind: 'tool'; readonly server: string; readonly tool: string };

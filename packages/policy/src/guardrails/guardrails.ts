@@ -1,5 +1,5 @@
 /**
- * The guardrails of a configuration, in the order of the file. Callers and targets of each are given as in access rules, and are matched by the compiler
+ * The guardrails of a configuration, in the order of the file. Callers and targets of each have the form of access rules, and use the compiler
  * of rules (`rule.ts`).
  */
 import type { JsonObject } from '@omnibus/protocol';

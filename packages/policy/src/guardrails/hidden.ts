@@ -1,6 +1,6 @@
 /**
  * Finds characters that are invisible to people but read by models. Each expression does a bounded amount of work for each character. Characters that
- * languages and emoji need are kept: joiners between emoji and in scripts that join letters, the variation selector of an emoji, the tags of a flag.
+ * languages and emoji need stay: joiners between emoji and in scripts that join letters, the variation selector of an emoji, the tags of a flag.
  */
 import type { Replace } from '../redaction/patterns.ts';
 import { hiddenKinds, type HiddenKind } from './settings.ts';
@@ -19,7 +19,7 @@ const expressions: Readonly<Record<HiddenKind, RegExp>> = {
   ),
   bidi: /()[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu,
   selectors: /((?<=[\p{Emoji}\u{1F3F4}])[\uFE0E\uFE0F])|[\uFE00-\uFE0F\u{E0100}-\u{E01EF}]/gu,
-  // eslint-disable-next-line no-control-regex -- control characters are what is searched for; tabs and line ends are text
+  // eslint-disable-next-line no-control-regex -- the pattern searches for control characters; tabs and line ends are text
   control: /()[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFF9-\uFFFB]/gu,
 };
 

@@ -43,14 +43,14 @@ export interface GuardrailSettings extends Pick<
   readonly who?: RuleSettings['who'] | undefined;
   readonly what: string | readonly string[];
   readonly on?: Stage | readonly Stage[] | undefined;
-  /** Exactly one of the following seven must be given: a check, or the external service that is asked. */
+  /** Exactly one of the following seven is required: a check, or an external service. */
   readonly size?: SizeSettings | undefined;
   readonly patterns?: string | readonly string[] | undefined;
   readonly hidden?: 'all' | HiddenKind | readonly HiddenKind[] | undefined;
   readonly urls?: UrlSettings | undefined;
   readonly markers?: true | undefined;
   readonly webhook?: WebhookSettings | undefined;
-  /** Tool that is asked: `server/tool`. */
+  /** Tool that gives the verdict: `server/tool`. */
   readonly tool?: string | undefined;
   readonly action?: GuardrailAction | undefined;
   readonly unreadable?: 'withhold' | 'pass' | undefined;

@@ -15,12 +15,12 @@ const scheme = /^((?:https?|wss?|ftp):)[\\/]*/iu;
 const markdown = /(!\[)|(\]\(\s{0,8}<?)([^)(<>\s[\]]{1,4000})/gu;
 /** A definition that an image or link refers to by its label. */
 const definition = /(^ {0,3}\[[^\]\n]{1,1000}\]:[ \t]{0,8}\n? {0,8}<?)([^\s>]{1,4000})/gmu;
-/** Attributes of HTML, rules and functions of CSS, and the refreshing of a page, whose targets are loaded without a click. */
+/** Attributes of HTML, rules and functions of CSS, and the refreshing of a page, which load their targets without a click. */
 const loaded =
   /(\b(?:src|srcset|poster|background|data|xlink:href)\s{0,8}=\s{0,8}["']?|<(?:image|link|use|feimage|base)\b[^<>]{0,200}?\bhref\s{0,8}=\s{0,8}["']?|\burl\(\s{0,8}["']?|@import\s{0,8}["']|;\s{0,8}url\s{0,8}=\s{0,8}["']?)([^"'>)]{1,4000})/giu;
 /** Targets of HTML that need a click. */
 const clicked = /(\b(?:href|action|ping|cite)\s{0,8}=\s{0,8}["']?)([^"'>)]{1,4000})/giu;
-/** A character of HTML, which Markdown knows too, and punctuation that Markdown escapes: what a renderer reads in place of them (CommonMark 0.31.2 sections 2.4 and 2.5). */
+/** A character of HTML, which Markdown knows too, and punctuation that Markdown escapes: a renderer reads other characters in place of them (CommonMark 0.31.2 sections 2.4 and 2.5). */
 const written =
   /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(colon|sol|bsol|period|commat|num|quest|lowbar|hyphen|Tab|NewLine|amp));?|\\([!-/:-@[-`{-~])/giu;
 const named: Readonly<Record<string, string>> = {
@@ -51,7 +51,7 @@ export function urlReplace({ hosts, only }: UrlSettings): Replace {
     return host === undefined || tests.some((test) => test(host.name) || test(host.withPort));
   };
   const cleaned = (given: string): string => (isAllowed(given) ? given : removed);
-  /** Of a target that a renderer reads: what it stands for must be allowed too. */
+  /** Of a target that a renderer decodes: the decoded one must be allowed too. */
   const cleanedTarget = (given: string): string => (isAllowed(given) && isAllowed(readAs(given)) ? given : removed);
   const addresses = (text: string): string => text.replace(address, cleaned);
   const targets = (text: string): string => {
@@ -85,7 +85,7 @@ export function urlReplace({ hosts, only }: UrlSettings): Replace {
   return (text) => (/[:!=(@]/u.test(text) ? targets(addresses(text)) : text);
 }
 
-/** A target as whoever renders it reads it. */
+/** A target as a renderer reads it. */
 function readAs(text: string): string {
   return text.replace(
     written,

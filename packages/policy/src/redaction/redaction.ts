@@ -1,5 +1,5 @@
 /**
- * Takes out of servers' messages what rules redact (`redact` under `access`): what patterns find, wherever it stands, and what is at given paths of
+ * Redacts servers' messages by rules (`redact` under `access`): matches of patterns anywhere, and values at given paths of
  * structured results. Content that cannot be searched is withheld, unless the rule lets it pass.
  */
 import { isDeeperThan, isObject, isRawNumber, parseJson, type JsonObject } from '@omnibus/protocol';
@@ -155,7 +155,7 @@ export class Redaction {
     });
   }
 
-  /** What a resource holds (2025-11-25 server/resources, Resource Contents). */
+  /** The contents of a resource (2025-11-25 server/resources, Resource Contents). */
   #contents(entry: unknown): unknown {
     if (!isObject(entry)) return this.#value(entry);
     const { blob, ...rest } = entry;
@@ -172,12 +172,12 @@ export class Redaction {
     if (this.#paths.length === 0) return this.#said(text);
     const parsed = parsedOf(text);
     if (typeof parsed === 'object') return this.#restated(text, this.#text(text), parsed, this.#atPaths(parsed));
-    // It is not JSON, so it cannot be told what in it is at the paths.
+    // It is not JSON, so it has no values at paths.
     return this.#withholds ? withheldMark : this.#said(text);
   }
 
   /**
-   * Redacts a text. Of one that is JSON, what it says is searched, and not only how it is written: an escape (`\n` in front of an address, `\u0040`) hides what a
+   * Redacts a text. Of one that is JSON, decoded values are also searched: an escape (`\n` in front of an address, `\u0040`) hides a value that a
    * pattern finds, and a mark in place of half an escape or of a number would leave no JSON.
    */
   #said(text: string): string {
@@ -187,7 +187,7 @@ export class Redaction {
     return parsed === undefined ? found : this.#restated(text, found, parsed, parsed);
   }
 
-  /** @param found the text without what patterns find in it as it is written. @param kept what it says, without what is at paths. */
+  /** @param found the text without matches in its written form. @param kept its JSON value, without values at paths. */
   #restated(text: string, found: string, parsed: Parsed, kept: unknown): string {
     const left = this.#left;
     const changed = this.#value(kept);
@@ -230,7 +230,7 @@ export class Redaction {
 /** An object, a list or a text. */
 type Parsed = JsonObject | readonly unknown[] | string;
 
-/** What a text says as JSON. Undefined where it is no such JSON, or is nested more deeply than anybody reads. */
+/** The JSON value of a text. Undefined if it is no such JSON, or is nested too deeply. */
 function parsedOf(text: string): Parsed | undefined {
   if (!/^\s*["[{]/.test(text)) return undefined;
   try {
@@ -253,7 +253,7 @@ function withheld(result: JsonObject): JsonObject {
   return 'messages' in result ? { messages: [{ role: 'user', content: text }] } : { content: [text], isError: true };
 }
 
-/** The value with the mark in place of what the steps lead to; unchanged if they lead nowhere. */
+/** The value with the mark at the place of the steps; unchanged if they lead nowhere. */
 function at(value: unknown, steps: readonly string[], index: number): unknown {
   const step = steps[index];
   if (step === undefined) return redactedMark;

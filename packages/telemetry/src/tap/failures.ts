@@ -1,4 +1,4 @@
-/** The last calls that failed, so that operators can look them up although nobody watched. Arguments and results are not kept. */
+/** The last calls that failed, so that operators can look them up without a watch. Arguments and results are not stored. */
 import type { JsonObject } from '@omnibus/protocol';
 
 const maxKept = 100;

@@ -1,4 +1,4 @@
-/** What is shown of the arguments and results of a watched call: names and types, or values without those that look secret. Always bounded in size. */
+/** The visible form of the arguments and results of a watched call: names and types, or values without those that look secret. Always bounded in size. */
 import { isObject } from '@omnibus/protocol';
 
 const maxDepth = 6;

@@ -1,6 +1,6 @@
 /**
- * Reports calls to the processes that watch them. A watch is a lease: it is renewed every few seconds, and ends by itself. Which calls are reported is
- * decided once, where a call comes in or where it is routed, and travels with the call as a tag: each process that meets a tag reports what it sees. While nobody watches, a
+ * Reports calls to the processes that watch them. A watch is a lease: the watcher renews it every few seconds, else it ends. Which calls are reported is
+ * decided once, where a call comes in or where it is routed, and travels with the call as a tag: each process that meets a tag reports its part. Without a watch, a
  * call costs one comparison here.
  */
 import { randomBytes } from 'node:crypto';
@@ -22,7 +22,7 @@ export interface TapOptions {
 /** The part of a process that reports. */
 export type TapPart = 'edge' | 'session' | 'backend';
 
-/** What is known of a call when it is decided whether to report it. */
+/** Facts about a call for the decision to report it. */
 export interface TapKnown {
   readonly server: string;
   readonly tool: string | undefined;
@@ -50,7 +50,7 @@ const maxEvents = 500;
 const separator = '~';
 
 export class Tap {
-  /** Whether anybody watches; read for every call. */
+  /** Whether there is a watch; read for every call. */
   isWatched = false;
   readonly #options: TapOptions;
   readonly #watches = new Map<string, Watched>();
@@ -202,7 +202,7 @@ export class Tap {
   }
 }
 
-/** The part of a tag that is shown. */
+/** The displayed part of a tag. */
 export function shownTag(tag: string): string {
   return tag.slice(0, `${tag}${separator}`.indexOf(separator));
 }

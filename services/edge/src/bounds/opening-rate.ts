@@ -1,4 +1,4 @@
-/** Limits the rate at which one caller at one address opens sessions. Callers that need not be known are told apart by their address alone. */
+/** Limits the rate at which one caller at one address opens sessions. Only the address distinguishes anonymous callers. */
 import { TokenBuckets } from '@omnibus/lifecycle';
 import { anonymous, fault, type Caller, type GatewayFault } from '@omnibus/protocol';
 
@@ -26,7 +26,7 @@ export class OpeningRate {
     });
   }
 
-  /** Counts a session. @param opener who opens it (`openerOf`). @returns why it may not be opened when too many were. */
+  /** Counts a session. @param opener of the session (`openerOf`). @returns the reason for a refusal beyond the rate. */
   refuses(opener: string): GatewayFault | undefined {
     const retryAfterSeconds = this.take(opener);
     return retryAfterSeconds === undefined ? undefined : fault('session.rate', undefined, { retryAfterSeconds });

@@ -1,4 +1,4 @@
-/** Who does not read is cut off after a while, whatever it is sent and however; who has read everything is not. */
+/** The edge disconnects a client that does not read after a while, over any transport; a client that has read everything stays. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';

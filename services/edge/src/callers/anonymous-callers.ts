@@ -6,7 +6,7 @@ import { anonymous, type Caller, type EndpointName } from '@omnibus/protocol';
 import type { Callers, Sender } from './callers.ts';
 import type { ClientAddresses } from './client-address.ts';
 
-/** Bound on endpoints whose sender is kept; an edge that does not know all endpoints may be asked for any number of names. */
+/** Bound on endpoints with a cached sender; clients may request any number of names at an edge that does not know all endpoints. */
 const maxKept = 1_000;
 
 export class AnonymousCallers implements Callers {

@@ -1,4 +1,4 @@
-/** Who sends requests to an edge. The path of a request knows these interfaces only; whether callers are authenticated, and how, is behind them. */
+/** The callers of an edge. The path of a request knows these interfaces only; whether callers are authenticated, and how, is behind them. */
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '@omnibus/config';
 import type { Caller, EndpointName, GatewayFault } from '@omnibus/protocol';
@@ -7,7 +7,7 @@ import type { ClientAddresses } from './client-address.ts';
 /** The sender of a request that may go on. */
 export interface Sender {
   readonly caller: Caller;
-  /** The tenant whose endpoints it may use besides those for all; undefined for none. */
+  /** The tenant with further endpoints for it; undefined for none. */
   readonly tenant: string | undefined;
   /** The caller of a request without a session. An anonymous one has its address, by which shares are counted. */
   byOrigin(request: IncomingMessage): Caller;

@@ -41,7 +41,7 @@ export class ClientAddresses {
   readonly #isLocalOnly: boolean;
 
   /**
-   * @param trustedProxies addresses and networks (`10.0.0.0/8`) whose forwarding headers are believed.
+   * @param trustedProxies addresses and networks (`10.0.0.0/8`) with trusted forwarding headers.
    * @param isLocalOnly whether only programs of this machine can connect.
    */
   constructor(trustedProxies: readonly string[], isLocalOnly = false) {
@@ -106,7 +106,7 @@ export class ClientAddresses {
     return isForwarded && address === addressKey(remoteAddress) ? undefined : address;
   }
 
-  /** The user of this machine, if the request cannot be another's; with forwarding headers it could be anybody's. */
+  /** The user of this machine, if the request cannot be another's; with forwarding headers it could be from any client. */
   clientOf({ headers }: IncomingMessage): Client | undefined {
     return this.#isLocalOnly && headers.forwarded === undefined && headers['x-forwarded-for'] === undefined
       ? localUser

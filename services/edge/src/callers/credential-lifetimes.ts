@@ -4,7 +4,7 @@ import type { Facts } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { EndpointName } from '@omnibus/protocol';
 
-/** A request that opened a stream or a connection, and what it has proven. */
+/** A request that opened a stream or a connection, and its proven facts. */
 export interface Proven {
   readonly facts: Facts;
   readonly request: IncomingMessage;
@@ -17,28 +17,28 @@ export interface Proven {
 }
 
 interface CredentialLifetime {
-  /** What is proven now. */
+  /** The present facts. */
   facts: Facts;
   readonly changed: Proven['changed'];
-  /** Asks what the credentials prove now; undefined where somebody says so when they change. */
+  /** Asks for the present facts of the credentials; undefined if their source reports changes. */
   readonly ask: Question | undefined;
   readonly end: () => void;
 }
 
-/** Asks what credentials prove now. @param last what they proved last, which also counts while nobody answers. @returns undefined where they prove nothing any more. It never rejects. */
+/** Asks for the present facts of credentials. @param last the last facts, which also count while the issuer does not answer. @returns undefined if they are void. It never rejects. */
 type Question = (last: Facts) => Promise<Facts | undefined>;
 
 export interface CredentialLifetimesOptions {
   readonly wheel: DeadlineWheel;
   /** What facts that were proven are now, as far as this process knows; undefined where they hold no longer. */
   readonly current: (facts: Facts) => Facts | undefined;
-  /** Gives the question about the credentials of a request; undefined where nobody must be asked. */
+  /** Gives the question about the credentials of a request; undefined if there is no one to ask. */
   readonly askAbout?: ((proven: Proven) => Question | undefined) | undefined;
 }
 
 /** Milliseconds after which a stream ends even if the credentials are valid for longer. */
 const maxMs = 86_400_000;
-/** Milliseconds between two rounds of questions. Answers are kept for a minute, so each issuer is asked once a minute about a token. */
+/** Milliseconds between two rounds of questions. Answers are cached for a minute, so each issuer gets one request a minute about a token. */
 const roundMs = 30_000;
 /** Questions of a round that wait for an answer at the same time. */
 const atOnce = 8;
@@ -47,7 +47,7 @@ export class CredentialLifetimes {
   readonly #options: CredentialLifetimesOptions;
   /** One entry for each open stream; their number is bounded where they are opened. */
   readonly #open = new Set<CredentialLifetime>();
-  /** How often something may have been revoked so far: whoever has asked at the same number need not ask again. */
+  /** Number of possible revocations so far: an answer at the same number is still good. */
   #reviews = 0;
   /** Whether a round of questions is running or will begin. */
   #hasRound = false;
@@ -100,7 +100,7 @@ export class CredentialLifetimes {
     return forget;
   }
 
-  /** Ends the streams whose facts are no longer valid, and tells the others what theirs are now. */
+  /** Ends the streams whose facts are no longer valid, and updates the facts of the others. */
   review(): void {
     this.#reviews += 1;
     for (const lifetime of [...this.#open]) this.#take(lifetime, this.#options.current(lifetime.facts));
@@ -122,7 +122,7 @@ export class CredentialLifetimes {
     this.#options.wheel.schedule(roundMs, () => void this.#round());
   }
 
-  /** Asks about all streams that somebody must be asked about, and ends those that are no longer permitted. */
+  /** Asks about all streams with facts of an issuer that reports no revocations, and ends those that are no longer permitted. */
   async #round(): Promise<void> {
     const waiting = [...this.#open].filter(({ ask }) => ask !== undefined).values();
     await Promise.all(

@@ -15,7 +15,7 @@ export class ScopesOfEndpoints implements EndpointScopes {
     this.#config = config;
   }
 
-  /** Why a caller may not use an endpoint that there is for him; one that there is not is said to be none, and nothing else. */
+  /** Why a caller may not use an endpoint that exists for it; any other is reported as unknown, and nothing else. */
   problemOf(facts: Facts, endpoint: EndpointName): GatewayFault | undefined {
     const requiredScopes =
       this.#scopes.isEmpty || this.#isOfOthers(endpoint, facts.tenant)
@@ -44,7 +44,7 @@ export class ScopesOfEndpoints implements EndpointScopes {
         : profile === undefined
           ? [endpoint]
           : (profile.servers ?? everybodys).filter((server) => everybodys.includes(server));
-    // Servers that are found elsewhere are known by name to whoever wrote the patterns alone.
+    // Only the author of the patterns knows the names of discovered servers.
     const mayBeElsewhere = config.discovery.kubernetes.enabled && endpoint === '';
     return this.#scopes.supportedAt(
       isPublic ? endpoint : '',
@@ -63,7 +63,7 @@ export class ScopesOfEndpoints implements EndpointScopes {
     );
   }
 
-  /** Whether an endpoint is for callers without a tenant too: of others, nobody is told that they are there. */
+  /** Whether an endpoint is for callers without a tenant too: others are not disclosed. */
   #isPublic(endpoint: string): boolean {
     return hasEndpoint(this.#config(), endpoint, undefined);
   }

@@ -1,4 +1,4 @@
-/** Every front of the edge asks who is there, before it reads or opens anything. */
+/** Every transport of the edge authenticates the caller before it reads or opens anything. */
 import { once } from 'node:events';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { request, type IncomingMessage } from 'node:http';
@@ -15,9 +15,9 @@ import { EdgeUnderTest, initialize } from '../edge-under-test.ts';
 let folder: string;
 let test: EdgeUnderTest;
 let url: string;
-/** What is put on record. */
+/** Audit records. */
 let events: AuditEvent[];
-/** Whom the edge says it speaks for. */
+/** The callers in the edge's commands. */
 let callers: readonly Caller[];
 const ann = newKey({ subject: 'ann', groups: [] });
 const bob = newKey({ subject: 'bob', groups: [], endpoints: [''] });
@@ -111,7 +111,7 @@ it('a known caller is the principal of what is asked, and is told apart by nothi
 });
 
 it('a caller that opens sessions too fast delays no other at the same address, over any transport', async () => {
-  // No session of a caller comes back to him meanwhile, however long the test takes.
+  // No session of a caller returns meanwhile, however long the test takes.
   using stack = new DisposableStack();
   stack.defer(() => vi.useRealTimers());
   vi.useFakeTimers({ toFake: ['performance'] });

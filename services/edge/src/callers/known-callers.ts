@@ -107,7 +107,7 @@ export class KnownCallers implements Callers {
     return this.#asksForNetworks ? { ...caller, address: this.addresses.exact(request) } : caller;
   }
 
-  /** Whether an issuer still says what it said about a credential. */
+  /** Whether an issuer's answer about a credential is unchanged. */
   async #askAgain(last: Facts, { request, endpoint }: Proven): Promise<Facts | undefined> {
     const now = await this.#options.authenticator.ask(last, request, endpoint);
     return now === undefined || this.#scopes.problemOf(now, endpoint) !== undefined ? undefined : now;
@@ -124,7 +124,7 @@ export class KnownCallers implements Callers {
       : this.#metadata.documentAt(path, isServed);
   }
 
-  /** As RFC 6750, 3 and RFC 9728, 5.1 have it. The text names only what is wrong with the token. */
+  /** As RFC 6750, 3 and RFC 9728, 5.1 have it. The text names only the problem of the token. */
   challenge({ reason, message, data }: GatewayFault, path: string): string {
     const metadata = this.#metadata;
     const scopes = (data?.['requiredScopes'] as readonly string[] | undefined) ?? metadata?.scopesFor(path) ?? [];

@@ -1,4 +1,4 @@
-/** Streams whose token is revoked at its issuer, which tells nobody: the issuer is asked again while they are open. */
+/** Streams with a token revoked at an issuer that reports no revocations: the edge asks the issuer again while they are open. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
@@ -8,7 +8,7 @@ import type { Caller } from '@omnibus/protocol';
 import { EdgeUnderTest } from '../edge-under-test.ts';
 
 const publicUrl = 'https://mcp.example.com';
-/** Longer than answers of issuers are kept, and than the time between two rounds of questions. */
+/** Longer than answers of issuers are cached, and than the time between two rounds of questions. */
 const laterMs = 61_000;
 
 let issuer: StandInIssuer;

@@ -1,4 +1,4 @@
-/** Scopes that certain things need (`auth.stepUp`): how a client learns of them, on each way in, and what strangers are told. */
+/** Scopes that certain things need (`auth.stepUp`): how a client learns of them, over each transport, and the answers to strangers. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';

@@ -1,4 +1,4 @@
-/** The edge as a resource server: tokens of an issuer, what strangers are told, and streams that end with their token. */
+/** The edge as a resource server: tokens of an issuer, the answers to strangers, and streams that end with their token. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';

@@ -1,4 +1,4 @@
-/** What tests of the ways to session workers share: workers that say what the test wants, on a bus in memory, and time that the test lets pass. */
+/** Shared by tests of delivery to session workers: scripted workers on a bus in memory, and a clock of the test. */
 import { expect, vi } from 'vitest';
 import { MemoryBus, PresenceWatch, subjects, type Bus, type Subscription } from '@omnibus/bus';
 import { DeadlineWheel, Drain } from '@omnibus/lifecycle';
@@ -12,7 +12,7 @@ export abstract class TestedWorker {
   isPaused = false;
   subscriptions: readonly Subscription[] = [];
 
-  /** Begins to hear what it is sent. */
+  /** Subscribes to its commands. */
   abstract listen(bus: Bus): Promise<readonly Subscription[]>;
 }
 
@@ -50,7 +50,7 @@ export class DeliveryUnderTest<Worker extends TestedWorker> {
     vi.useRealTimers();
   }
 
-  /** What a delivery is made of. */
+  /** The parts of a delivery. */
   get options() {
     return {
       bus: this.bus,

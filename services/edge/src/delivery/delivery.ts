@@ -1,4 +1,4 @@
-/** Delivers requests from this edge to session workers: it knows which workers are alive, which one holds each session, and what is in flight. */
+/** Delivers requests from this edge to session workers: it knows the live workers, the owner of each session, and the requests in flight. */
 import { Heartbeat, PresenceWatch, subjects, type Bus, type Subscription } from '@omnibus/bus';
 import { Drain, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -76,7 +76,7 @@ export class Delivery {
 
   async start(): Promise<void> {
     const { bus } = this.#options;
-    // In one process nobody dies alone.
+    // In one process no part dies alone.
     if (!bus.isShared) return;
     this.#readers = await bus.subscribe(subjects.edgeReaders(this.self), ({ readers }, reply) => {
       const read = this.sessions.streams;

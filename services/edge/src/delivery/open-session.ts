@@ -11,11 +11,11 @@ export interface OpenSessionOptions {
   readonly workers: PresenceWatch<Presence>;
 }
 
-/** Milliseconds that a worker has to open a session before another one is asked. */
+/** Time limit for a worker to open a session before the edge asks another one, in milliseconds. */
 const openMs = 3_000;
 const maxOpens = 4;
 
-/** Opens a session at any worker. If a worker that did not answer in time has opened one as well, nobody knows its id, and it ends unused. */
+/** Opens a session at any worker. If a late worker has opened one as well, no client knows its id, and it ends unused. */
 export function openSession(
   { bus, wheel, log, workers }: OpenSessionOptions,
   command: OpenCommand,
@@ -42,7 +42,7 @@ export function openSession(
         failed: (error) => {
           limit.cancel();
           const known = gatewayFaultOf(error);
-          // Nobody at all, or one that has just left.
+          // No worker at all, or one that has just left.
           if (worker === undefined || known !== undefined)
             answer({ kind: 'refused', fault: known ?? fault('gateway.unavailable') });
           else fail();

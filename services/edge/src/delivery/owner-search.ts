@@ -81,7 +81,7 @@ export class OwnerSearch {
           },
         },
       );
-      // Only one of those that are asked can succeed.
+      // Only one of the asked workers can succeed.
       const limit = wheel.schedule(askMs, () => {
         pending.close();
         later();

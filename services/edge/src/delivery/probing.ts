@@ -15,7 +15,7 @@ export interface ProbingOptions {
   readonly attachAgain: (inFlight: InFlight) => void;
 }
 
-/** Milliseconds after which a worker that does not answer is asked again. */
+/** Milliseconds before another question to a silent worker. */
 const probeMs = 2_000;
 /** Unanswered questions after which a worker without signs of life counts as gone. */
 const maxUnanswered = 4;
@@ -46,7 +46,7 @@ export class Probing {
       },
     ] = those as [InFlight];
     if (sentTo === undefined) return;
-    // Only what was sent before the question can be lost by the answer.
+    // The answer can only report commands before the question as lost.
     const attempts = those.map((inFlight) => inFlight.attempts);
     const left = (): InFlight[] =>
       those.filter(
@@ -69,7 +69,7 @@ export class Probing {
           }
         },
         failed: (error) => {
-          // A worker that failed over the question has not said that it does not hold them: it is asked again.
+          // A worker that failed over the question has not said that it does not hold them: the edge asks it again.
           if (error.kind !== 'no-responders') return;
           limit.cancel();
           for (const inFlight of left()) lost(inFlight);

@@ -62,7 +62,7 @@ export class SessionAddresses {
     this.#known.set(sessionId, address);
   }
 
-  /** Forgets the oldest session that was not used since the last check; used ones are kept until the next. */
+  /** Forgets the oldest session that was not used since the last check; used ones stay until the next. */
   #forgetOne(): void {
     for (const [sessionId, address] of this.#known) {
       this.#known.delete(sessionId);

@@ -1,4 +1,4 @@
-/** Commands of sessions whose workers pause, leave, vanish and give sessions away: with workers that say what the test wants and time that the test lets pass. */
+/** Commands of sessions when workers pause, leave, vanish and hand sessions over: with scripted workers and a clock of the test. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import {
@@ -25,10 +25,10 @@ let test: DeliveryUnderTest<Worker>;
 let delivery: SessionDelivery;
 
 class Worker extends TestedWorker {
-  /** What it was sent, but for questions about it. */
+  /** Its commands, except for probes. */
   readonly heard: SessionCommand[] = [];
   readonly replies: ((frame: StreamFrame) => void)[] = [];
-  /** What it says to a command of a session that it does not hold; undefined while it holds all. */
+  /** Its answer to a command of a session that it does not own; undefined while it holds all. */
   says: StreamFrame | undefined;
   adopts: () => AdoptReply = () => ({ outcome: 'held', worker: this.worker });
   opens: (() => OpenReply) | undefined;
@@ -68,7 +68,7 @@ const pass = (ms: number): Promise<void> => test.pass(ms);
 const started = (): Promise<Worker> => test.started(new Worker());
 
 interface Asked {
-  /** What its client is told. */
+  /** The answers to its client. */
   readonly told: string[];
   readonly address: SessionAddress;
   readonly close: () => void;
@@ -131,7 +131,7 @@ it('a worker that pauses and comes back still has what it was sent, and nobody e
   owner.isPaused = false;
   await pass(3_000);
   expect([call.told, other.heard, owner.heard.filter(({ kind }) => kind === 'post').length]).toEqual([[], [], 1]);
-  // It was asked to send again what it said meanwhile.
+  // It got a request to repeat its messages.
   await answer(owner);
   expect(call.told).toEqual(['message']);
 });

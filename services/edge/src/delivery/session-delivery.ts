@@ -1,12 +1,12 @@
 /**
- * Delivers commands to sessions. Each session is held by one worker, which is addressed by its name. If that worker is gone, another one takes the
+ * Delivers commands to sessions. One worker owns each session, and is addressed by its name. If that worker is gone, another one takes the
  * session over at the next command. Commands that were open at that moment are sent again if they are repeatable, else answered with
  * "outcome unknown".
  *
  * Invariants
  *  W1  A command is sent a second time only when no worker received it (no responders, or a worker that does not hold the session), or
  *      when it is repeatable.
- *  W2  A command whose worker is gone is answered within a bounded time, whether or not NATS has noticed that.
+ *  W2  A command to a dead worker is answered within a bounded time, whether or not NATS has noticed that.
  */
 import {
   subjects,
@@ -46,7 +46,7 @@ export interface SessionDeliveryOptions {
 
 /** Workers in a row that may answer that they do not hold the session. */
 const maxMisses = 12;
-/** Milliseconds after a loss of the bus in which workers may come back before their sessions are taken over. */
+/** Milliseconds after a loss of the bus in which workers may come back before others take over their sessions. */
 const returnMs = 1_500;
 
 export class SessionDelivery {
@@ -112,7 +112,7 @@ export class SessionDelivery {
       close: () => {
         const wasOpen = this.#open.has(inFlight);
         inFlight.close();
-        // Also where its reader is gone before it was said to be attached: no other knows of it.
+        // Also if its reader is gone before the report of its attachment: no other edge knows of it.
         if (wasOpen) this.#tellDetached(inFlight, command);
       },
     };
@@ -123,7 +123,7 @@ export class SessionDelivery {
     if (this.#bus.connected && owner !== undefined) this.#bus.publish(subjects.session(owner), { key, command });
   }
 
-  /** Workers have left or give no signs of life: they are asked which commands they still have. */
+  /** Workers have left or give no signs of life: the edge asks them for their open commands. */
   gone(workers: ReadonlySet<WorkerId>): void {
     this.#probing.lookAfter(this.#open.toArray().filter(({ sentTo }) => sentTo !== undefined && workers.has(sentTo)));
   }
@@ -167,7 +167,7 @@ export class SessionDelivery {
     }
   }
 
-  /** Sends a command again; if the bus cannot carry it, its observer is told. */
+  /** Sends a command again; if the bus cannot carry it, its observer gets an error. */
   #sendAgain(inFlight: InFlight): void {
     if (!this.#open.has(inFlight) || inFlight.pending !== undefined) return;
     try {
@@ -249,7 +249,7 @@ export class SessionDelivery {
             this.#lost(inFlight);
           else hearing.reply(frame);
         },
-        // It was there a moment ago, and has had the command: that nobody is there now does not mean that nobody had it (W1).
+        // It was there a moment ago, and has had the command: its absence now does not prove that no worker had it (W1).
         failed: (error) => (error.kind === 'no-responders' ? this.#lost(inFlight) : this.#fail(inFlight, error)),
       },
     );

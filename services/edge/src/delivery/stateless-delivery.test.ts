@@ -1,4 +1,4 @@
-/** Requests without a session whose workers pause, leave and vanish: with workers that say what the test wants and time that the test lets pass. */
+/** Requests without a session when workers pause, leave and vanish: with scripted workers and a clock of the test. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import {

@@ -154,7 +154,7 @@ export class StatelessDelivery {
         inFlight.observer.reply(frame);
         return;
       default:
-        // Of a newer worker: what it means, and whether it is the last, is not known here.
+        // Of a newer worker: its meaning, and whether it is the last, is unknown here.
         this.#options.log.warn('a worker answered what this version does not know');
         this.#refuse(inFlight, 'gateway.interrupted');
     }

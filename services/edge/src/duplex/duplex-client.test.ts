@@ -1,4 +1,4 @@
-/** Clients whose connection is their session: what is left of one that is gone. */
+/** Clients with a connection as session: the remains of a disconnected one. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -27,7 +27,7 @@ async function connect(): Promise<WebSocket> {
 
 it('nothing is left open of a client that is gone, however many there were', async () => {
   await test.serve((command, reply) => {
-    // What the session answers to its stream when it ends.
+    // The session's answer to its stream when it ends.
     if (command.kind === 'attach') streams.push(reply);
     if (command.kind !== 'delete') return;
     streams.shift()?.({ kind: 'end' });

@@ -1,5 +1,5 @@
 /**
- * A client whose connection is its session: messages of the client come in on one channel, all messages for it go out on another, and the session
+ * A client with its connection as session: messages of the client come in on one channel, all messages for it go out on another, and the session
  * ends with the connection. stdio (all revisions), WebSockets, and HTTP+SSE (2024-11-05). Requests of 2026-07-28, which need no session, may come
  * on the same connection.
  */
@@ -43,7 +43,7 @@ export interface DuplexOptions {
   readonly bus: Bus;
   readonly delivery: Delivery;
   readonly limits: Limits;
-  /** Who connected; messages that come later may be of the same client with other rights (`comesFrom`). */
+  /** The caller at connection; later messages may have other rights (`comesFrom`). */
   readonly caller: Caller;
   readonly meter: RequestMeter;
   readonly carrier: Carrier;
@@ -91,7 +91,7 @@ export class DuplexClient {
     this.#caller = { ...options.caller, client: this.#client };
   }
 
-  /** Says as whom the client sends from now on: the same principal, whose rights may be others than before. */
+  /** Sets the caller of later messages: the same principal, perhaps with other rights. */
   comesFrom(caller: Caller): void {
     const { origin } = this.#options.caller;
     this.#caller = { ...caller, ...(origin === undefined ? {} : { origin }), client: this.#client };
@@ -172,7 +172,7 @@ export class DuplexClient {
     const open = this.#state.kind === 'open' ? this.#state : undefined;
     const isUnsupported = open !== undefined && !takesBatches(open.revision);
     if (isUnsupported || messages.some((message) => standsAlone(message, undefined))) {
-      // Every request in it is told so: here is no answer to a POST that would say it of all.
+      // Every request in it gets the error: there is no common answer to a POST here.
       const ids = idsIn(batch);
       for (const id of ids.length === 0 ? [undefined] : ids) this.refuse(fault('batch.unsupported'), id);
     } else if (open !== undefined) {
@@ -260,7 +260,7 @@ export class DuplexClient {
     }
     const key = newRequestKey();
     let pending: PendingRequest | undefined;
-    // Where streams have no end of their own, a subscription that the gateway ends is taken back (2026-07-28 basic/utilities/subscriptions).
+    // Where streams have no end of their own, a subscription that the gateway ends is cancelled (2026-07-28 basic/utilities/subscriptions).
     const takeBack =
       request.method === 'subscriptions/listen'
         ? (): void =>

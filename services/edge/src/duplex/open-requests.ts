@@ -17,7 +17,7 @@ export interface OpenRequest {
 export class OpenRequests {
   readonly #bus: Bus;
   readonly #removed: () => void;
-  /** Removing makes a new list, so that whoever goes through this one may end its requests. */
+  /** Removal makes a new list, so that an iteration over this one may end its requests. */
   #open: OpenRequest[] = [];
 
   /** @param removed called after each request that is open no more. */
@@ -61,7 +61,7 @@ export class OpenRequests {
     for (const request of this.#open) this.#abandon(request, 'client.gone', 'the connection is over');
   }
 
-  /** Ends subscriptions whose client has other rights now; it opens them again with these. */
+  /** Ends subscriptions after a change of the client's rights; it opens them again with these. */
   endSubscriptions(): void {
     for (const request of this.#open) {
       if (request.takeBack === undefined) continue;

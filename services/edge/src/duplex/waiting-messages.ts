@@ -2,7 +2,7 @@
 import type { Caller, Limits } from '@omnibus/protocol';
 import type { ParsedBody } from '../requests/parse-message.ts';
 
-/** A message, and with whose rights it came. */
+/** A message, and its caller. */
 interface WaitingMessage {
   readonly parsed: ParsedBody;
   readonly caller: Caller;

@@ -38,7 +38,7 @@ const revoked = fault('auth.invalid', 'the credential of this request was revoke
 export class Arrival {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Set when the request is admitted; what is done with a request before that does not depend on its sender. */
+  /** Set when the request is admitted; earlier work on a request does not depend on its sender. */
   sender!: Sender;
   readonly #gate: Gate;
   /** Whether its client waits for `100 Continue` before it sends the body. */
@@ -67,7 +67,7 @@ export class Arrival {
     if (forget !== undefined) this.response.once('close', forget);
   }
 
-  /** Runs a part of the work on it; what it throws becomes the answer. */
+  /** Runs a part of the work on it; its exception becomes the answer. */
   run(work: () => void): void {
     try {
       work();
@@ -106,7 +106,7 @@ export class Arrival {
     this.#gate.unread.wrote(this.response, this);
   }
 
-  /** Answers a request whose token does not suffice, so that its client knows which one to ask for. @param text the error as JSON-RPC. */
+  /** Answers a request with too few scopes, so that its client knows which one to ask for. @param text the error as JSON-RPC. */
   challenge(gatewayFault: GatewayFault, text: string): void {
     const target = readTarget(this.request);
     const challenge = 'fault' in target ? undefined : this.#gate.callers.challenge(gatewayFault, target.path);
@@ -117,7 +117,7 @@ export class Arrival {
     );
   }
 
-  /** Reads the whole body, whose headers have been checked. `done` is not called when the client disconnects before its end. */
+  /** Reads the whole body, after the check of its headers. `done` is not called when the client disconnects before its end. */
   readBody(done: (body: Buffer) => void): void {
     const { request, response } = this;
     if (this.#waitsForContinue) {

@@ -1,5 +1,5 @@
 /**
- * HTTP+SSE, the transport of 2024-11-05 (basic/transports): a GET opens the stream, whose first event names the address for POSTs; every answer
+ * HTTP+SSE, the transport of 2024-11-05 (basic/transports): a GET opens the stream; its first event names the address for POSTs; every answer
  * comes on the stream. The POSTs of one client may reach any edge, which passes them to the edge that holds the stream.
  */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';

@@ -6,7 +6,7 @@ import type { Unread } from '../bounds/unread.ts';
 
 /** Milliseconds between keep-alive comments: proxies close silent streams, the strictest after half a minute. */
 const keepAliveMs = 20_000;
-/** Milliseconds that a client is told to wait before it resumes a closed stream. */
+/** Milliseconds before a client should resume a closed stream (`retry`). */
 const retryMs = 1_000;
 
 export interface EventWriterOptions {
@@ -34,7 +34,7 @@ export class EventWriter {
 
   /**
    * Sends the headers of an event stream.
-   * @param client whose address its bytes are counted under.
+   * @param client with the address that its bytes count for.
    */
   constructor(
     client: { readonly response: ServerResponse; address(): string },

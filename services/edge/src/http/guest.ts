@@ -14,7 +14,7 @@ export interface Guest {
 }
 
 export interface GuestOptions {
-  /** The request whose credentials and address the client has. */
+  /** The request with the client's credentials and address. */
   readonly request: IncomingMessage;
   readonly endpoint: EndpointName;
   /** Receives one serialised message for the client. */

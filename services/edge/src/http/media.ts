@@ -1,4 +1,4 @@
-/** What a POST says of its body, and of the answers that it takes. */
+/** The media types of a POST's body and of its accepted answers. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 

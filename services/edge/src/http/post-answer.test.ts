@@ -1,4 +1,4 @@
-/** What a POST is answered with when there is nothing to answer, or nothing any more. */
+/** The answer to a POST without requests, or with none left. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streamAfterMs, type SessionCommand, type StreamFrame } from '@omnibus/protocol';
 import { EdgeUnderTest } from '../edge-under-test.ts';
@@ -24,7 +24,7 @@ const json = { accept: 'application/json' };
 /** Later than a POST of a request becomes a stream. */
 const late = streamAfterMs + 300;
 
-/** What one POST of a session comes to, and what was said of it. */
+/** The outcome of one POST of a session, and its records. */
 type Receive = (command: SessionCommand, reply: (frame: StreamFrame) => void) => void;
 
 async function posted(

@@ -1,9 +1,9 @@
 /**
  * The answer to one POST: a JSON body if the answer is the first message, an event stream if another message comes first or the answer takes longer
- * than a moment. A POST without requests is answered with 202 or an HTTP error, however long that takes; one whose requests were all cancelled gets a
+ * than a moment. A POST without requests is answered with 202 or an HTTP error, however long that takes; one with cancelled requests only gets a
  * stream without a response (2025-03-26 to 2025-11-25 transports, Sending Messages to the Server).
  *
- * States: `waiting` (nothing written), `streaming`, `done`. The choice is made once.
+ * States: `waiting` (nothing written), `streaming`, `done`. The state is chosen once.
  */
 import type { BusError, PendingRequest, ReplyObserver } from '@omnibus/bus';
 import type { Deadline } from '@omnibus/lifecycle';
@@ -117,7 +117,7 @@ export class PostAnswer implements ReplyObserver<StreamFrame> {
       this.#state.writer.message(text, undefined);
       this.#end();
     } else {
-      // What a request is told with 200 is an HTTP error to whoever asked nothing.
+      // An error of a request comes with 200; a POST without requests gets an HTTP error.
       const status = httpStatusOf(gatewayFault.reason);
       if (gatewayFault.reason === 'auth.scope') this.#finish(() => this.#arrival.challenge(gatewayFault, text));
       else this.#finish(() => this.#arrival.json(this.#posted.asks || status >= 400 ? status : 400, text));
@@ -188,7 +188,7 @@ export class PostAnswer implements ReplyObserver<StreamFrame> {
 
   /**
    * Ends the answer to a cancelled request, which has no response (2025-11-25 basic/utilities/cancellation), with an empty stream. No event of it has
-   * an id, since nobody needs to resume it. A client that does not accept streams gets an error as JSON, since there must be some answer.
+   * an id, since no client needs to resume it. A client that does not accept streams gets an error as JSON, since there must be some answer.
    */
   #endUnanswered(): void {
     const { accepted, stream, requestId, batchIds } = this.#posted;

@@ -323,7 +323,7 @@ export class PostEndpoint {
   /** The id of the stream with which a request may be answered. */
   #newStream({ request }: Arrival, answers?: JsonRpcId): EventStream {
     const id = this.#options.nextStreamId();
-    // Where nothing outlives the process, nobody comes back to a stream that is not known.
+    // If no state outlives the process, no client resumes an unknown stream.
     const isNamed = answers !== undefined && this.#streams !== undefined;
     return { id: isNamed ? requestStream(id, answers) : id, isPrimed: hasPrimedStreams(request.headers) };
   }

@@ -19,7 +19,7 @@ import { GetEndpoint } from './get.ts';
 import { checkHost, checkOrigin, readTarget, type OriginRule, type Target } from './target.ts';
 
 export interface RouterOptions extends EventSourceOptions {
-  /** Pages besides the endpoints, such as those of the gateway's own authorization server; undefined where there are none. */
+  /** Pages other than the endpoints, such as those of the gateway's own authorization server; undefined where there are none. */
   readonly site: Site | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;

@@ -27,7 +27,7 @@ export interface ClientServerOptions {
   readonly handleUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
-/** Milliseconds that idle connections are kept: longer than load balancers keep them, so that the gateway does not close one on which a request is being sent. */
+/** Milliseconds that idle connections stay open: longer than at load balancers, so that the gateway does not close one during a request. */
 const keepAliveMs = 75_000;
 /** Milliseconds between two checks for requests that take too long; a check is expensive with many connections. */
 const checkEveryMs = 2_000;
@@ -49,7 +49,7 @@ export function createClientServer(options: ClientServerOptions): Server {
   const receive = (request: IncomingMessage, response: ServerResponse, waitsForContinue = false): void => {
     responses.set(request.socket, response);
     const { upgrade, 'transfer-encoding': coding } = request.headers;
-    // Nothing after such a request can be read on its connection, which its client must be told: a transfer coding that leaves the end of the body
+    // Nothing after such a request can be read on its connection, and its client must know: a transfer coding that leaves the end of the body
     // unknown (RFC 9112, 6.3), or a wish for another protocol, after which Node reads no further request.
     if (upgrade !== undefined || (coding !== undefined && coding.trim().toLowerCase() !== 'chunked'))
       response.shouldKeepAlive = false;
@@ -82,13 +82,13 @@ function listenerOf({ limits, requestMs, tls }: ClientServerOptions): Server {
     : createSecureServer({ ...options, ...tls, handshakeTimeout: requestMs / 4 });
 }
 
-/** Answers what is no request to an endpoint: expectations, tunnels, upgrades, and input that is not HTTP. */
+/** Answers other input than requests to endpoints: expectations, tunnels, upgrades, and input that is not HTTP. */
 function answerOthers(
   server: Server,
   { metrics, tls, handleUpgrade }: ClientServerOptions,
   responses: WeakMap<Duplex, ServerResponse>,
 ): void {
-  /** Sockets whose TLS handshake failed, on which no HTTP answer is possible. */
+  /** Sockets with a failed TLS handshake, on which no HTTP answer is possible. */
   const unsecured = new WeakSet<Duplex>();
   // This event comes before `clientError`.
   if (tls !== undefined)
@@ -129,7 +129,7 @@ function answerOthers(
   });
 }
 
-/** Ignores errors of a broken connection, whose `close` event follows. */
+/** Ignores errors of a broken connection; its `close` event follows. */
 function ignoreBroken(): void {
   // The client is gone.
 }

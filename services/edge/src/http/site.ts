@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Pages besides the endpoints, such as those of the authorization server. */
+/** Pages other than the endpoints, such as those of the authorization server. */
 export interface Site {
   /** @param path of a request, with its query. */
   handles(path: string): boolean;

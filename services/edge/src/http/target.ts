@@ -35,7 +35,7 @@ export function readTarget(request: IncomingMessage): Target | { readonly fault:
 export const loopbackNames: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
- * Refuses a Host that is not on the list: a web page whose DNS name was rebound to this machine sends its own name (security best practices, DNS rebinding).
+ * Refuses a Host that is not on the list: a web page with a DNS name rebound to this machine sends its own name (security best practices, DNS rebinding).
  * @param allowedHosts undefined permits any.
  */
 export function checkHost(

@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { certificatesIn } from '@omnibus/identity';
 
 export class TlsClients {
-  /** Connections whose certificate was accepted. */
+  /** Connections with an accepted certificate. */
   readonly #sockets = new Set<TLSSocket>();
   #trusted: readonly X509Certificate[];
 
@@ -23,7 +23,7 @@ export class TlsClients {
   }
 
   /**
-   * When an authority is not trusted any more, ends the connections of those whose certificate no other one has signed. The platform does not show the certificates
+   * When an authority is not trusted any more, ends the connections of clients with a certificate that no other one has signed. The platform does not show the certificates
    * between that of a client and its authority, so clients with such ones have to connect again.
    * @param ca certificates of the trusted authorities from now on, PEM.
    */

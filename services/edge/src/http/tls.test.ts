@@ -1,4 +1,4 @@
-/** Clients over TLS, with real certificates: what the edge shows, how it follows its files, and who clients prove to be by theirs. */
+/** Clients over TLS, with real certificates: the edge's certificate, changes of its files, and the identities of clients by theirs. */
 import { once } from 'node:events';
 import { copyFile, writeFile } from 'node:fs/promises';
 import { Agent, request, type RequestOptions } from 'node:https';
@@ -262,7 +262,7 @@ describe('a client certificate', () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect((await ask(test, { cert: old.cert, key: old.key, agent })).status).toBe(200);
     const former = await open(old);
-    // Both are trusted for a while: nobody is cut off.
+    // Both are trusted for a while: no client loses its connection.
     await writeFile(caFile, `${await clients.ca()}${await next.ca()}`);
     await expect.poll(async () => (await ask(test, { cert: fresh.cert, key: fresh.key })).status).toBe(200);
     const latter = await open(fresh);

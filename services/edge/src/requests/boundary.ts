@@ -19,7 +19,7 @@ export class Boundary {
     this.#faults = faults;
   }
 
-  /** Runs a part of the work on a message; what it throws becomes the answer. */
+  /** Runs a part of the work on a message; its exception becomes the answer. */
   run(refuse: Refuse, work: () => void): void {
     try {
       work();

@@ -1,4 +1,4 @@
-/** A path nobody serves says so before anything else is asked of whoever comes by it. */
+/** An unknown path is reported as such before any other check of the request. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -29,7 +29,7 @@ async function ask(path: string, init: RequestInit): Promise<readonly [status: n
   return [response.status, body?.error?.data?.reason];
 }
 
-/** What a WebSocket's upgrade is answered with. */
+/** The answer to a WebSocket's upgrade. */
 async function upgrade(path: string): Promise<number | undefined> {
   const socket = new WebSocket(test.url.replace(/^http/, 'ws').replace(/\/mcp$/, path), 'mcp');
   socket.on('error', () => undefined);

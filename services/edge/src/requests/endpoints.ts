@@ -26,7 +26,7 @@ export class Endpoints {
 
   /**
    * Whether there may be an endpoint of a name, for a client that is not authenticated yet. If some are for certain tenants only, every name is accepted, so that
-   * nobody learns which exist.
+   * no client learns which exist.
    * @param name of a server or profile; empty for all servers.
    */
   has(name: string): boolean {

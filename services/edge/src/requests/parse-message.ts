@@ -33,7 +33,7 @@ export function parseMessage(body: Uint8Array | string, limits: Limits): ParsedB
 }
 
 /**
- * A batch is answered entry by entry (JSON-RPC 2.0 section 6; 2025-03-26 basic, Batching), and an entry whose id cannot be read under
+ * A batch is answered entry by entry (JSON-RPC 2.0 section 6; 2025-03-26 basic, Batching), and an entry with an unreadable id under
  * `null` (section 5): the revisions that leave the id out have no batches.
  */
 function parseBatch(values: readonly unknown[], limits: Limits): ParsedBody {

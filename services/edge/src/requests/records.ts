@@ -54,7 +54,7 @@ export class EdgeRecords implements EdgeWatcher {
     });
   }
 
-  /** Records requests whose worker is gone, so that it is not known whether they were executed. */
+  /** Records requests to a dead worker, so that their execution is uncertain. */
   lost(
     caller: Caller,
     requests: readonly JsonRpcRequest[],

@@ -15,7 +15,7 @@ export interface StdioIngressOptions extends Pick<DuplexOptions, 'bus' | 'delive
   readonly drainMs: number;
 }
 
-/** Serves until the input ends or the output breaks, and then ends the session. What was read before the end of the input is still answered. */
+/** Serves until the input ends or the output breaks, and then ends the session. It still answers messages read before the end of the input. */
 export async function serveStdioClient(options: StdioIngressOptions): Promise<void> {
   const { limits, input, output, ready, drainMs } = options;
   const client = clientOn(options);

@@ -40,7 +40,7 @@ export function takesBatches(revision: Revision): boolean {
   return featuresOf(revision).batching;
 }
 
-/** The id of an error about a message whose id cannot be read: null, or undefined from 2025-11-25 on, where it is left out. */
+/** The id of an error about a message with an unreadable id: null, or undefined from 2025-11-25 on, where it is left out. */
 export function idOfUnreadable(revision: Revision): null | undefined {
   return featuresOf(revision).idlessErrors ? undefined : null;
 }

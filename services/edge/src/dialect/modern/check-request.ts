@@ -1,6 +1,6 @@
 /**
  * Checks a request of 2026-07-28 in the order that the specification requires: metadata, revision, headers, method
- * (basic/transports, Request Headers; HTTP status codes). Further checks are made by the session service.
+ * (basic/transports, Request Headers; HTTP status codes). The session service makes further checks.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import {

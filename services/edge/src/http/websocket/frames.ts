@@ -40,7 +40,7 @@ export function boundFrames(webSocket: WebSocket, socket: Socket, { lease, reque
     lease.release();
   };
   webSocket.on('message', whole);
-  // Pings may stand between the frames of a message and end none; they are small, and kept by nobody.
+  // Pings may stand between the frames of a message and end none; they are small, and not stored.
   const small = (data: Buffer): void => {
     if (lease.forget(data.length + controlHeaderBytes) === 0) begunAt = undefined;
   };

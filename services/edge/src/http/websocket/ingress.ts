@@ -160,7 +160,7 @@ export class WebSocketIngress {
       metrics.refused('message.invalid');
       webSocket.close(unsupportedData);
     });
-    // What is wrong with a frame ends the connection, with the code for it; `close` follows.
+    // An invalid frame ends the connection, with its code; `close` follows.
     webSocket.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
       if (code.startsWith(brokenFrame)) metrics.refused(code === tooLarge ? 'message.too_large' : 'message.invalid');
     });
@@ -185,7 +185,7 @@ export class WebSocketIngress {
   }
 }
 
-/** Finds a connection whose other end is gone without a word, by asking it. */
+/** Finds a connection with a silently gone peer, by pings. */
 class Alive {
   #isSeen = true;
   readonly #pings: NodeJS.Timeout;

@@ -4,7 +4,7 @@ import { expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { EdgeUnderTest, initialize } from '../../edge-under-test.ts';
 
-/** Small questions with large answers: what is read at once asks for little more than may wait. */
+/** Small questions with large answers: one read asks for little more than may wait. */
 const count = 2_000;
 const padding = 'x'.repeat(1_024);
 const text = 'x'.repeat(16_384);

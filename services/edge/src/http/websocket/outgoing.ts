@@ -8,7 +8,7 @@ export interface OutgoingOptions {
   readonly cutOff: () => void;
   /** Called after each write. */
   readonly wrote: () => void;
-  /** Called when the network has taken data for a client from which reading is paused, and whose pongs are therefore not seen. */
+  /** Called when the network has accepted data for a client with paused reading, which hides its pongs. */
   readonly taken: () => void;
 }
 
