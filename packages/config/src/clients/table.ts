@@ -14,6 +14,16 @@ const has = (value: Values, ...options: readonly string[]): boolean =>
 const serversAt = (value: Values): boolean =>
   isMap(value['servers']) && typeof value['servers']['type'] !== 'string' && !has(value, 'mcpServers');
 
+/** Whether servers are written as opencode does. */
+const isOpencodes = (servers: unknown): boolean =>
+  mapsIn(servers).some(([, { type, command }]) => type === 'local' || type === 'remote' || Array.isArray(command));
+/** The servers of opencode stand under `mcp`, and in some versions under `mcp.servers`. */
+function serversOfOpencode({ mcp }: Values): { readonly servers: unknown; readonly path: readonly string[] } {
+  return isMap(mcp) && serversAt(mcp)
+    ? { servers: mcp['servers'], path: ['mcp', 'servers'] }
+    : { servers: mcp, path: ['mcp'] };
+}
+
 const withHeaders = (headers: Readonly<Record<string, string>>): object =>
   Object.keys(headers).length === 0 ? {} : { headers };
 
@@ -77,7 +87,8 @@ export const clients: readonly Client[] = [
     keys: [['servers'], ['mcp', 'servers'], ['mcpServers']],
     known: /(^|\/)(\.vscode|Code( - Insiders)?\/User(\/profiles\/[^/]+)?|data\/User)\/mcp\.json$/,
     marks: (value, format) =>
-      format === 'json' && (serversAt(value) || (isMap(value['mcp']) && serversAt(value['mcp']))),
+      format === 'json' &&
+      (serversAt(value) || (isMap(value['mcp']) && serversAt(value['mcp']) && !isOpencodes(value['mcp']['servers']))),
     userFiles: (machine) => [join(codeUser(machine), 'mcp.json')],
     projectFile: '.vscode/mcp.json',
     entry: ({ url, headers }) => ({ type: 'http', url, ...withHeaders(headers) }),
@@ -214,11 +225,13 @@ export const clients: readonly Client[] = [
     keys: [['mcp']],
     timeoutUnit: 'ms',
     known: /(^|\/)opencode\.jsonc?$/,
-    marks: (value) =>
-      !has(value, 'mcpServers') &&
-      mapsIn(value['mcp']).some(
-        ([, { type, command }]) => type === 'local' || type === 'remote' || Array.isArray(command),
-      ),
+    marks: (value) => !has(value, 'mcpServers') && isOpencodes(serversOfOpencode(value).servers),
+    find: (value) => {
+      const { servers, path } = serversOfOpencode(value);
+      return isMap(servers)
+        ? Object.entries(servers).map(([name, entry]) => ({ name, path: [...path, name], entry }))
+        : undefined;
+    },
     beside: besideOpencode,
     userFiles: ({ home, env }) =>
       ['opencode.json', 'opencode.jsonc'].map((file) =>

@@ -238,6 +238,13 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
       lose('expected a list of names of variables');
     else set('env', merged(server, 'env', Object.fromEntries(names.map((name) => [name, `\${env:${name}}`]))));
   },
+  bearerToken: ({ value, server, set }) => {
+    if (value !== '') set('headers', merged(server, 'headers', { Authorization: `Bearer ${String(value)}` }));
+  },
+  status: ({ value, set, lose }) => {
+    if (value === 'INACTIVE') set('disabled', true);
+    else if (value !== 'ACTIVE') lose('the option has no counterpart here');
+  },
   bearer_token_env_var: ({ value, server, set }) =>
     set('headers', merged(server, 'headers', { Authorization: `Bearer \${env:${String(value)}}` })),
   env_http_headers: ({ value, server, set }) =>

@@ -143,10 +143,9 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
     return owner === undefined ? this.#mostVerbose : this.#levels.get(owner);
   }
 
-  /** @returns what a call has to wait for whose client has set a level; undefined if the server has it. */
+  /** @returns what a call has to wait for whose client wants a level; undefined if the server has it. */
   settled(connection: LevelledConnection, context: ExchangeContext): Promise<unknown> | undefined {
-    if (context.logLevel === undefined) return undefined;
-    return context.standsAlone ? this.raise(connection, context) : this.#telling.get(connection);
+    return this.raise(connection, context) ?? this.#telling.get(connection);
   }
 
   /**

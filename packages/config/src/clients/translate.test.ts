@@ -1,0 +1,29 @@
+/** Entries that a program writes in words of its own. */
+import { expect, it } from 'vitest';
+import { readClientFile } from './read.ts';
+
+const read = (file: string, content: object): ReturnType<typeof readClientFile> =>
+  readClientFile(file, JSON.stringify(content), process.cwd());
+
+it("opencode's servers below mcp.servers are opencode's, and not those of VS Code", () => {
+  const a = { type: 'local', command: ['a', 'x'], timeout: 5_000 };
+  for (const mcp of [{ a }, { servers: { a } }, { servers: a }]) {
+    const { client, servers } = read('opencode.json', { mcp });
+    expect(client.id).toBe('opencode');
+    expect(Object.values(servers)).toEqual([{ type: 'stdio', command: 'a', args: ['x'], timeout: '5000ms' }]);
+  }
+});
+
+it('the bearer token of MetaMCP is sent as a header, and a server that is not active is off', () => {
+  const { servers, remarks } = read('some.json', {
+    mcpServers: {
+      a: { type: 'STREAMABLE_HTTP', url: 'https://a.test/mcp', bearerToken: 't', status: 'ACTIVE' },
+      b: { type: 'SSE', url: 'https://b.test/sse', bearerToken: '', headers: { 'X-A': '1' }, status: 'INACTIVE' },
+    },
+  });
+  expect(servers).toEqual({
+    a: { type: 'http', url: 'https://a.test/mcp', headers: { Authorization: 'Bearer t' } },
+    b: { type: 'sse', url: 'https://b.test/sse', headers: { 'X-A': '1' }, disabled: true },
+  });
+  expect(remarks).toEqual([]);
+});
