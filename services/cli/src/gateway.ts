@@ -64,6 +64,3 @@ export type StartGateway = (options: GatewayOptions) => Promise<Gateway>;
 export interface Starting {
   readonly start: StartGateway;
 }
-
-/** The options of such a command as the user gave them. */
-export type Given<Options extends Starting> = Omit<Options, 'start'>;

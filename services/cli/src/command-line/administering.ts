@@ -1,8 +1,6 @@
 /** Commands that change the state of a running gateway. */
 import { Option, type Command } from 'commander';
-import type { RecoverOptions } from '../commands/administer.ts';
-import type { ApiOptions } from '../commands/api.ts';
-import type { BlockOptions, UsageOptions } from '../commands/metering.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addAdmin(program: Command): void {
@@ -16,10 +14,7 @@ export function addAdmin(program: Command): void {
   command('reload', 'make a running gateway read its configuration again')
     .option(...shared.signedIn)
     .option(...shared.tokens)
-    .action(async (options: ApiOptions) => {
-      const { reload } = await import('../commands/administer.ts');
-      await reload(options);
-    });
+    .action(loaded(async () => (await import('../commands/administer.ts')).reload));
 
   addBlocks(command);
 
@@ -30,10 +25,7 @@ export function addAdmin(program: Command): void {
         .choices(['caller', 'team', 'tool', 'tenant', 'server'])
         .default('caller'),
     )
-    .action(async (options: UsageOptions) => {
-      const { showUsage } = await import('../commands/metering.ts');
-      await showUsage(options);
-    });
+    .action(loaded(async () => (await import('../commands/metering.ts')).showUsage));
 
   command(
     'recover',
@@ -43,10 +35,7 @@ export function addAdmin(program: Command): void {
       '-c, --config <file>',
       'configuration that names the sealing key (default: omnibus.yaml in this folder, or the environment)',
     )
-    .action(async (options: RecoverOptions) => {
-      const { recover } = await import('../commands/administer.ts');
-      await recover(options);
-    });
+    .action(loaded(async () => (await import('../commands/administer.ts')).recover));
 }
 
 function withToken(command: Command): Command {
@@ -66,21 +55,14 @@ function addBlocks(command: (name: string, description: string) => Command): voi
     .argument('<name>', 'which one')
     .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is unblocked)')
     .option('--because <text>', 'the reason; refused callers see it')
-    .action(async (kind: string, name: string, options: BlockOptions) => {
-      const { block } = await import('../commands/metering.ts');
-      await block(kind, name, options);
-    });
+    .action(loaded(async () => (await import('../commands/metering.ts')).block));
 
   withToken(command('unblock', 'end a block'))
     .argument('<kind>', kinds)
     .argument('<name>', 'which one')
-    .action(async (kind: string, name: string, options: ApiOptions) => {
-      const { unblock } = await import('../commands/metering.ts');
-      await unblock(kind, name, options);
-    });
+    .action(loaded(async () => (await import('../commands/metering.ts')).unblock));
 
-  withToken(command('blocks', 'list the blocked callers, tools and servers')).action(async (options: ApiOptions) => {
-    const { showBlocks } = await import('../commands/metering.ts');
-    await showBlocks(options);
-  });
+  withToken(command('blocks', 'list the blocked callers, tools and servers')).action(
+    loaded(async () => (await import('../commands/metering.ts')).showBlocks),
+  );
 }

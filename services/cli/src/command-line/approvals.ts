@@ -1,6 +1,7 @@
 /** The commands about calls that wait for approvers. */
 import type { Command } from 'commander';
-import type { ApprovalsOptions, DecideOptions } from '../commands/approvals.ts';
+import type { DecideOptions } from '../commands/approvals.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addApprovals(program: Command): void {
@@ -16,17 +17,11 @@ export function addApprovals(program: Command): void {
 
   command('list', 'show calls that wait')
     .option('--all', 'and those of the last day that do not wait any more')
-    .action(async (options: ApprovalsOptions) => {
-      const { listApprovals } = await import('../commands/approvals.ts');
-      await listApprovals(options);
-    });
+    .action(loaded(async () => (await import('../commands/approvals.ts')).listApprovals));
 
   command('show', 'show one call with its arguments')
     .argument('<id>', 'as list shows it')
-    .action(async (id: string, options: ApprovalsOptions) => {
-      const { showApproval } = await import('../commands/approvals.ts');
-      await showApproval(id, options);
-    });
+    .action(loaded(async () => (await import('../commands/approvals.ts')).showApproval));
 
   command('approve', 'show a call, and approve it after your confirmation: the gateway makes it once, exactly as shown')
     .argument('<id>', 'as list shows it')

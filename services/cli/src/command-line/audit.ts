@@ -1,6 +1,6 @@
 /** The commands that read audit records. */
 import type { Command } from 'commander';
-import type { SearchOptions, VerifyOptions } from '../commands/audit.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addAudit(program: Command): void {
@@ -26,10 +26,7 @@ export function addAudit(program: Command): void {
       '--key <file>',
       'file with the key that signed the checkpoints; for an Ed25519 key the public part is enough',
     )
-    .action(async (places: string[], options: VerifyOptions) => {
-      const { verify } = await import('../commands/audit.ts');
-      await verify(places, options);
-    });
+    .action(loaded(async () => (await import('../commands/audit.ts')).verify));
 
   command('search', 'find records; the latest come last')
     .option('--who <name>', 'a user, principal, client, key or address; "abc*" finds all that begin with abc')
@@ -41,8 +38,5 @@ export function addAudit(program: Command): void {
     .option('--since <when>', 'only records since then: 15m, 2h or 7d ago, or a date')
     .option('--until <when>', 'only records before then, written like --since')
     .option('-n, --limit <count>', 'at most so many, the latest; up to 100000', '1000')
-    .action(async (places: string[], options: SearchOptions) => {
-      const { search } = await import('../commands/audit.ts');
-      await search(places, options);
-    });
+    .action(loaded(async () => (await import('../commands/audit.ts')).search));
 }

@@ -1,8 +1,7 @@
 /** Commands by which users sign in for servers behind a gateway, see what they have connected, and end it. */
 import type { Command } from 'commander';
-import type { ConnectionsOptions } from '../commands/connections.ts';
-import type { SignInForOptions } from '../commands/sign-in.ts';
-import type { Given, StartGateway } from '../gateway.ts';
+import type { StartGateway } from '../gateway.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addConnections(program: Command, start: StartGateway): void {
@@ -19,10 +18,7 @@ export function addConnections(program: Command, start: StartGateway): void {
     .option(...shared.noInput)
     .option(...shared.quiet)
     .option(...shared.json)
-    .action(async (server: string, options: Given<SignInForOptions>) => {
-      const { signInFor } = await import('../commands/sign-in.ts');
-      await signInFor(server, { ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/sign-in.ts')).signInFor, { start }));
   addConnected(program);
 }
 
@@ -51,10 +47,7 @@ function addConnected(program: Command): void {
       .option(...shared.json);
 
   command('list', 'list what you have connected, or with --admin what all users have').action(
-    async (options: ConnectionsOptions) => {
-      const { listConnections } = await import('../commands/connections.ts');
-      await listConnections(options);
-    },
+    loaded(async () => (await import('../commands/connections.ts')).listConnections),
   );
 
   command('remove', 'end all access of a removed user; for users in the gateway\'s file, run "users remove" instead')
@@ -63,16 +56,10 @@ function addConnected(program: Command): void {
       '--issuer <issuer>',
       'the issuer of the identity, or omnibus:keys for API keys; required if several have a user of that name',
     )
-    .action(async (options: ConnectionsOptions & { readonly user: string; readonly issuer?: string }) => {
-      const { removeConnections } = await import('../commands/connections.ts');
-      await removeConnections(options);
-    });
+    .action(loaded(async () => (await import('../commands/connections.ts')).removeConnections));
 
   command('revoke', 'end a connection: its tokens are removed here, and taken back by their issuer if it supports that')
     .argument('<server>', 'name of the server')
     .option('-p, --principal <key>', 'with --admin: the user, as "list --admin" shows under PRINCIPAL')
-    .action(async (server: string, options: ConnectionsOptions & { readonly principal?: string }) => {
-      const { revokeConnection } = await import('../commands/connections.ts');
-      await revokeConnection(server, options);
-    });
+    .action(loaded(async () => (await import('../commands/connections.ts')).revokeConnection));
 }

@@ -1,6 +1,6 @@
 /** The commands that compare definitions of servers with those that were approved. */
 import type { Command } from 'commander';
-import type { ApproveOptions, DefinitionsOptions } from '../commands/definitions.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addDefinitions(program: Command): void {
@@ -17,10 +17,7 @@ export function addDefinitions(program: Command): void {
       .option(...shared.json);
 
   command('status', 'list the differences from the approved definitions').action(
-    async (options: DefinitionsOptions) => {
-      const { listDefinitions } = await import('../commands/definitions.ts');
-      await listDefinitions(options);
-    },
+    loaded(async () => (await import('../commands/definitions.ts')).listDefinitions),
   );
 
   command('diff', 'show the differences of a server, with the risky ones marked')
@@ -29,10 +26,7 @@ export function addDefinitions(program: Command): void {
       '[name...]',
       'tools, prompts and resource templates by the server\'s own names, or "instructions" (default: all)',
     )
-    .action(async (server: string, names: readonly string[], options: DefinitionsOptions) => {
-      const { showDifferences } = await import('../commands/definitions.ts');
-      await showDifferences(server, names, options);
-    });
+    .action(loaded(async () => (await import('../commands/definitions.ts')).showDifferences));
 
   command('approve', 'show the differences of a server, and approve them after you have confirmed')
     .argument('<server>', 'name of the server in the configuration')
@@ -42,8 +36,5 @@ export function addDefinitions(program: Command): void {
     )
     .option('-y, --yes', 'approve the shown changes without a question')
     .option(...shared.noInput)
-    .action(async (server: string, names: readonly string[], options: ApproveOptions) => {
-      const { approveDefinitions } = await import('../commands/definitions.ts');
-      await approveDefinitions(server, names, options);
-    });
+    .action(loaded(async () => (await import('../commands/definitions.ts')).approveDefinitions));
 }

@@ -1,7 +1,7 @@
 /** Commands for NATS, and for the pods that the gateway makes for servers. */
 import { Option, type Command } from 'commander';
 import type { ExposeOptions } from '../commands/expose.ts';
-import type { SetUpOptions } from '../commands/nats-setup.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addNats(program: Command): void {
@@ -11,10 +11,7 @@ export function addNats(program: Command): void {
       'print the configuration of NATS users, one for each role and one for the set-up, each with only the permissions that it needs (docs/reference/nats.md)',
     )
     .option('-c, --config <file>', 'configuration that names prefix and domain (default: omnibus.yaml in this folder)')
-    .action(async (options: { readonly config?: string }) => {
-      const { printPermissions } = await import('../commands/permissions.ts');
-      await printPermissions(options);
-    });
+    .action(loaded(async () => (await import('../commands/permissions.ts')).printPermissions));
 
   const nats = program.command('nats').description('the NATS between the processes');
   nats
@@ -36,10 +33,7 @@ export function addNats(program: Command): void {
         .default('3'),
     )
     .option(...shared.json)
-    .action(async (options: SetUpOptions) => {
-      const { setUp } = await import('../commands/nats-setup.ts');
-      await setUp(options);
-    });
+    .action(loaded(async () => (await import('../commands/nats-setup.ts')).setUp));
 }
 
 /** Commands that run inside the pods which the gateway makes for servers. */
@@ -66,8 +60,5 @@ export function addPod(program: Command): void {
       'copy this program, Node and the libraries that Node needs into a folder, from which it runs in any Linux image of the same architecture',
     )
     .argument('<folder>', 'the folder; loader, lib, node and app are created in it')
-    .action(async (folder: string) => {
-      const { copyProgram } = await import('../commands/copy.ts');
-      await copyProgram(folder);
-    });
+    .action(loaded(async () => (await import('../commands/copy.ts')).copyProgram));
 }

@@ -1,8 +1,8 @@
 /** Commands that change configurations: that of the gateway, and those of clients. */
 import type { Command } from 'commander';
-import type { ConnectOptions } from '../commands/connect.ts';
-import type { AddServerOptions, FileOptions } from '../commands/servers.ts';
-import type { Given, StartGateway } from '../gateway.ts';
+import type { FileOptions } from '../commands/servers.ts';
+import type { StartGateway } from '../gateway.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addFiles(program: Command, start: StartGateway): void {
@@ -34,17 +34,11 @@ export function addFiles(program: Command, start: StartGateway): void {
     .option('-E, --env <pair...>', 'NAME=value, an environment variable of the program')
     .option('--cwd <folder>', 'folder the program starts in')
     .option('--no-try', 'do not connect to the server first')
-    .action(async (name: string, words: readonly string[], options: Given<AddServerOptions>) => {
-      const { addServer } = await import('../commands/servers.ts');
-      await addServer(name, words, { ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/servers.ts')).addServer, { start }));
 
   command('remove', 'remove a server from the configuration')
     .argument('<server>', 'name of the server')
-    .action(async (name: string, options: FileOptions) => {
-      const { removeServer } = await import('../commands/servers.ts');
-      await removeServer(name, options);
-    });
+    .action(loaded(async () => (await import('../commands/servers.ts')).removeServer));
 
   addImport(command);
 }
@@ -67,10 +61,7 @@ export function addClients(program: Command): void {
     .command('clients')
     .description('list the MCP clients with known files, and the paths of these')
     .option(...shared.json)
-    .action(async (options: { readonly json?: boolean }) => {
-      const { listClients } = await import('../commands/connect.ts');
-      await listClients(options);
-    });
+    .action(loaded(async () => (await import('../commands/connect.ts')).listClients));
 
   const ofClient = (words: string, description: string): Command =>
     program
@@ -90,15 +81,9 @@ export function addClients(program: Command): void {
     .option(...shared.endpoint)
     .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value"')
     .option('--replace', 'remove the servers from that file that omnibus.yaml in this folder has too')
-    .action(async (client: string, options: ConnectOptions) => {
-      const { connect } = await import('../commands/connect.ts');
-      await connect(client, options);
-    });
+    .action(loaded(async () => (await import('../commands/connect.ts')).connect));
 
   ofClient('disconnect', 'remove the gateway from the file of an MCP client').action(
-    async (client: string, options: ConnectOptions) => {
-      const { disconnect } = await import('../commands/connect.ts');
-      await disconnect(client, options);
-    },
+    loaded(async () => (await import('../commands/connect.ts')).disconnect),
   );
 }

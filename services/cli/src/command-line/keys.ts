@@ -1,6 +1,6 @@
 /** The commands about API keys. */
 import type { Command } from 'commander';
-import type { CreateOptions, KeysOptions } from '../commands/keys.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addKeys(program: Command): void {
@@ -32,22 +32,13 @@ export function addKeys(program: Command): void {
     )
     .option('-x, --expires <when>', 'when the key expires: days such as 90d, or a date (default: never)')
     .option('-n, --note <text>', 'a note for people')
-    .action(async (options: CreateOptions) => {
-      const { createKey } = await import('../commands/keys.ts');
-      await createKey(options);
-    });
+    .action(loaded(async () => (await import('../commands/keys.ts')).createKey));
 
   command('list', 'list the API keys with their owners and states: valid, expired or revoked').action(
-    async (options: KeysOptions) => {
-      const { listKeys } = await import('../commands/keys.ts');
-      await listKeys(options);
-    },
+    loaded(async () => (await import('../commands/keys.ts')).listKeys),
   );
 
   command('revoke', 'revoke an API key')
     .argument('<id>', 'the part between the two "_" of the key, or the whole key')
-    .action(async (id: string, options: KeysOptions) => {
-      const { revokeKey } = await import('../commands/keys.ts');
-      await revokeKey(id, options);
-    });
+    .action(loaded(async () => (await import('../commands/keys.ts')).revokeKey));
 }

@@ -1,6 +1,6 @@
 /** Commands by which the user of this machine signs in to a gateway. */
 import type { Command } from 'commander';
-import type { LoginOptions, TokenOptions } from '../commands/login.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addLogin(program: Command): void {
@@ -21,27 +21,17 @@ export function addLogin(program: Command): void {
       'sign in by a code that you type on another device, if the authorization server supports that (default: where this machine has no display)',
     )
     .option('--no-browser', 'print the address instead of opening a browser')
-    .action(async (url: string, options: LoginOptions) => {
-      const { login } = await import('../commands/login.ts');
-      await login(url, options);
-    });
+    .action(loaded(async () => (await import('../commands/login.ts')).login));
 
   command('logout', 'forget the tokens for a gateway, and revoke them where its issuer allows that').action(
-    async (url: string, options: TokenOptions) => {
-      const { logout } = await import('../commands/login.ts');
-      await logout(url, options);
-    },
+    loaded(async () => (await import('../commands/login.ts')).logout),
   );
 
-  command('whoami', 'show your identity at a gateway').action(async (url: string, options: TokenOptions) => {
-    const { whoAmI } = await import('../commands/login.ts');
-    await whoAmI(url, options);
-  });
+  command('whoami', 'show your identity at a gateway').action(
+    loaded(async () => (await import('../commands/login.ts')).whoAmI),
+  );
 
   command('token', 'print a valid access token for a gateway; it is refreshed first if it has expired').action(
-    async (url: string, options: TokenOptions) => {
-      const { printToken } = await import('../commands/login.ts');
-      await printToken(url, options);
-    },
+    loaded(async () => (await import('../commands/login.ts')).printToken),
   );
 }

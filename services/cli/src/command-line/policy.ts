@@ -1,6 +1,6 @@
 /** The commands that test access rules before they are used. */
 import type { Command } from 'commander';
-import type { ExplainOptions, PolicyOptions } from '../commands/policy.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addPolicy(program: Command): void {
@@ -17,10 +17,7 @@ export function addPolicy(program: Command): void {
       'configuration with the rules (default: the one that the file names, else omnibus.yaml in this folder)',
     )
     .option(...shared.json)
-    .action(async (file: string, options: PolicyOptions) => {
-      const { testPolicy } = await import('../commands/policy.ts');
-      await testPolicy(file, options);
-    });
+    .action(loaded(async () => (await import('../commands/policy.ts')).testPolicy));
 
   policy
     .command('explain')
@@ -36,10 +33,7 @@ export function addPolicy(program: Command): void {
     .option('--from <address>', 'the address of the client')
     .option('--hint <name...>', 'a hint of the tool, such as readOnlyHint')
     .option(...shared.json)
-    .action(async (who: string, what: string, options: ExplainOptions) => {
-      const { explainPolicy } = await import('../commands/policy.ts');
-      await explainPolicy(who, what, options);
-    });
+    .action(loaded(async () => (await import('../commands/policy.ts')).explainPolicy));
 
   policy
     .command('diff')
@@ -51,8 +45,5 @@ export function addPolicy(program: Command): void {
       'file with one "server/tool" on each line, to compare in addition to the tools that rules name',
     )
     .option(...shared.json)
-    .action(async (before: string, after: string, options: { readonly names?: string; readonly json?: boolean }) => {
-      const { diffPolicies } = await import('../commands/policy.ts');
-      await diffPolicies(before, after, options);
-    });
+    .action(loaded(async () => (await import('../commands/policy.ts')).diffPolicies));
 }

@@ -1,8 +1,6 @@
 /** Commands that ask the admin port of a running gateway, shell completion, and the documents. */
 import { Argument, type Command } from 'commander';
-import type { ApiOptions } from '../commands/api.ts';
-import type { DocsOptions } from '../commands/docs.ts';
-import type { PauseOptions, SessionsOptions } from '../commands/running.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addRunning(program: Command): void {
@@ -15,25 +13,18 @@ export function addRunning(program: Command): void {
       .option(...shared.tokens)
       .option(...shared.json);
 
-  command('status', 'show the processes of a running gateway and its servers').action(async (options: ApiOptions) => {
-    const { status } = await import('../commands/status.ts');
-    await status(options);
-  });
+  command('status', 'show the processes of a running gateway and its servers').action(
+    loaded(async () => (await import('../commands/status.ts')).status),
+  );
 
   command('sessions', 'list the sessions of clients, of all processes')
     .option('--client <name>', 'only those of clients with this text in their names')
     .option('--endpoint <name>', 'only those of this server or profile; "" for the endpoint of all servers')
-    .action(async (options: SessionsOptions) => {
-      const { listSessions } = await import('../commands/running.ts');
-      await listSessions(options);
-    });
+    .action(loaded(async () => (await import('../commands/running.ts')).listSessions));
 
   command('restart', 'reconnect to a server in every process, after its running calls have ended')
     .argument('<server>', 'name of the server')
-    .action(async (server: string, options: ApiOptions) => {
-      const { restart } = await import('../commands/running.ts');
-      await restart(server, options);
-    });
+    .action(loaded(async () => (await import('../commands/running.ts')).restart));
 
   command(
     'pause',
@@ -42,17 +33,11 @@ export function addRunning(program: Command): void {
     .argument('<server>', 'name of the server')
     .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is resumed)')
     .option('--because <text>', 'the reason; callers see it')
-    .action(async (server: string, options: PauseOptions) => {
-      const { pause } = await import('../commands/running.ts');
-      await pause(server, options);
-    });
+    .action(loaded(async () => (await import('../commands/running.ts')).pause));
 
   command('resume', 'end the pause of a server')
     .argument('<server>', 'name of the server')
-    .action(async (server: string, options: ApiOptions) => {
-      const { resume } = await import('../commands/running.ts');
-      await resume(server, options);
-    });
+    .action(loaded(async () => (await import('../commands/running.ts')).resume));
   addHelp(program);
 }
 
@@ -72,8 +57,5 @@ function addHelp(program: Command): void {
     .description('list the pages of the documents, or print one: omnibus docs timeouts')
     .argument('[topic]', 'name of the page')
     .option(...shared.json)
-    .action(async (topic: string | undefined, options: DocsOptions) => {
-      const { docs } = await import('../commands/docs.ts');
-      await docs(topic, options);
-    });
+    .action(loaded(async () => (await import('../commands/docs.ts')).docs));
 }

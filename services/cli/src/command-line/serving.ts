@@ -1,9 +1,7 @@
 /** Commands that run a gateway, and that check what it needs. */
 import { Option, type Command } from 'commander';
-import type { DoctorOptions } from '../commands/doctor.ts';
-import type { ServeOptions } from '../commands/serve.ts';
-import type { StdioOptions } from '../commands/stdio.ts';
-import type { Given, StartGateway } from '../gateway.ts';
+import type { StartGateway } from '../gateway.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addServing(program: Command, start: StartGateway): void {
@@ -27,10 +25,7 @@ export function addServing(program: Command, start: StartGateway): void {
       '--no-browser',
       'print the address of a sign-in instead of opening its page (default: open it if there is a display, but not in a container or in CI)',
     )
-    .action(async (options: Given<ServeOptions>) => {
-      const { serve } = await import('../commands/serve.ts');
-      await serve({ ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/serve.ts')).serve, { start }));
   addStdio(program, start);
   addDoctor(program, start);
 }
@@ -63,10 +58,7 @@ function addStdio(program: Command, start: StartGateway): void {
       '--no-browser',
       'print the address of a sign-in instead of opening its page (default: open it if there is a display, but not in a container or in CI)',
     )
-    .action(async (options: Given<StdioOptions>) => {
-      const { serveStdio } = await import('../commands/stdio.ts');
-      await serveStdio({ ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/stdio.ts')).serveStdio, { start }));
 }
 
 function addDoctor(program: Command, start: StartGateway): void {
@@ -89,10 +81,7 @@ function addDoctor(program: Command, start: StartGateway): void {
         .default('all'),
     )
     .option(...shared.json)
-    .action(async (options: Given<DoctorOptions>) => {
-      const { doctor } = await import('../commands/doctor.ts');
-      await doctor({ ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/doctor.ts')).doctor, { start }));
 }
 
 export function addChecking(program: Command): void {
@@ -102,10 +91,7 @@ export function addChecking(program: Command): void {
     .argument('[file]', 'the configuration, or the file of an MCP client (default: omnibus.yaml in this folder)')
     .option('-c, --config <file>', 'the same, as other commands take it')
     .option(...shared.json)
-    .action(async (file: string | undefined, options: { readonly config?: string; readonly json?: boolean }) => {
-      const { check } = await import('../commands/check.ts');
-      await check(file, options);
-    });
+    .action(loaded(async () => (await import('../commands/check.ts')).check));
 
   program
     .command('migrate')
@@ -113,8 +99,5 @@ export function addChecking(program: Command): void {
     .argument('<file>', 'the configuration')
     .option('--write', 'change the file, instead of printing the changed text')
     .option(...shared.json)
-    .action(async (file: string, options: { readonly write?: boolean; readonly json?: boolean }) => {
-      const { migrate } = await import('../commands/migrate.ts');
-      await migrate(file, options);
-    });
+    .action(loaded(async () => (await import('../commands/migrate.ts')).migrate));
 }

@@ -1,7 +1,7 @@
 /** Commands that use a gateway, or any MCP server, as a client. */
 import type { Command } from 'commander';
-import type { CallOptions, UseOptions } from '../commands/use.ts';
-import type { Given, StartGateway } from '../gateway.ts';
+import type { StartGateway } from '../gateway.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 type MakeCommand = (words: string, description: string) => Command;
@@ -35,10 +35,7 @@ function addTools(command: MakeCommand, start: StartGateway): void {
   command('tools', 'list tools, one on each line')
     .argument('[pattern]', 'part of a name, or a glob such as "git*"')
     .option('--schema', 'also print the schema of the arguments')
-    .action(async (pattern: string | undefined, options: Given<UseOptions> & { readonly schema?: boolean }) => {
-      const { listTools } = await import('../commands/use.ts');
-      await listTools(pattern, { ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/use.ts')).listTools, { start }));
 
   command('call', 'call a tool')
     .argument('<tool>', 'name of the tool')
@@ -47,55 +44,35 @@ function addTools(command: MakeCommand, start: StartGateway): void {
     .option('--answer <pair...>', 'key=value, an answer to a question that the server asks during the call')
     .option(...shared.save)
     .option('-y, --yes', 'do not ask before calling a tool that may destroy something')
-    .action(async (name: string, words: readonly string[], options: Given<CallOptions>) => {
-      const { callTool } = await import('../commands/use.ts');
-      await callTool(name, words, { ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/use.ts')).callTool, { start }));
 }
 
 function addPrompts(command: MakeCommand, start: StartGateway): void {
   command('prompts', 'list prompts, one on each line')
     .argument('[pattern]', 'part of a name, or a glob')
-    .action(async (pattern: string | undefined, options: Given<UseOptions>) => {
-      const { listPrompts } = await import('../commands/use.ts');
-      await listPrompts(pattern, { ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/use.ts')).listPrompts, { start }));
 
   command('get', 'get the messages of a prompt')
     .argument('<prompt>', 'name of the prompt')
     .argument('[arguments...]', 'key=text, or all of them as one JSON object')
     .option('--args <json>', 'all arguments as JSON; "-" reads them from stdin')
     .option(...shared.save)
-    .action(async (name: string, words: readonly string[], options: Given<CallOptions>) => {
-      const { getPrompt } = await import('../commands/use.ts');
-      await getPrompt(name, words, { ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/use.ts')).getPrompt, { start }));
 }
 
 function addResources(command: MakeCommand, start: StartGateway): void {
   command('resources', 'list resources and resource templates, one on each line')
     .argument('[pattern]', 'part of an address, or a glob')
-    .action(async (pattern: string | undefined, options: Given<UseOptions>) => {
-      const { listResources } = await import('../commands/use.ts');
-      await listResources(pattern, { ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/use.ts')).listResources, { start }));
 
   command('read', 'print the content of a resource')
     .argument('<uri>', 'URI of the resource')
     .option('--save <file>', 'write binary content to this file')
-    .action(async (uri: string, options: Given<CallOptions>) => {
-      const { readResource } = await import('../commands/use.ts');
-      await readResource(uri, { ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/use.ts')).readResource, { start }));
 
   command('complete', 'ask a server for completions of an argument, one on each line')
     .argument('<about>', 'the name of a prompt, or a resource template')
     .argument('<argument>', 'ARGUMENT=BEGINNING, such as language=py')
     .option('--context <pair...>', 'key=value, an argument that is known already')
-    .action(
-      async (about: string, word: string, options: Given<UseOptions> & { readonly context?: readonly string[] }) => {
-        const { completeArgument } = await import('../commands/use.ts');
-        await completeArgument(about, word, { ...options, start });
-      },
-    );
+    .action(loaded(async () => (await import('../commands/use.ts')).completeArgument, { start }));
 }

@@ -1,6 +1,6 @@
 /** Commands about the users of the gateway's own authorization server. */
 import type { Command } from 'commander';
-import type { AddOptions, UsersOptions } from '../commands/users.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addUsers(program: Command): void {
@@ -24,20 +24,11 @@ export function addUsers(program: Command): void {
   )
     .argument('<name>', 'the name that the user signs in with')
     .option('-g, --group <name...>', 'groups of the user')
-    .action(async (name: string, options: AddOptions) => {
-      const { addUser } = await import('../commands/users.ts');
-      await addUser(name, options);
-    });
+    .action(loaded(async () => (await import('../commands/users.ts')).addUser));
 
-  command('list', 'list the users').action(async (options: UsersOptions) => {
-    const { listUsers } = await import('../commands/users.ts');
-    await listUsers(options);
-  });
+  command('list', 'list the users').action(loaded(async () => (await import('../commands/users.ts')).listUsers));
 
   command('remove', 'remove a user')
     .argument('<name>', 'the name that the user signs in with')
-    .action(async (name: string, options: UsersOptions) => {
-      const { removeUser } = await import('../commands/users.ts');
-      await removeUser(name, options);
-    });
+    .action(loaded(async () => (await import('../commands/users.ts')).removeUser));
 }

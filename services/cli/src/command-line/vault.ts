@@ -1,7 +1,6 @@
 /** The commands for the vault, which stores the tokens of users. */
 import type { Command } from 'commander';
-import type { CopyOptions } from '../commands/vault-copies.ts';
-import type { VaultOptions } from '../commands/vault.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 export function addVault(program: Command): void {
@@ -27,10 +26,7 @@ export function addVault(program: Command): void {
       .option(...shared.json);
 
   command('status', 'show the keys of the vault, how many entries are under each, and what no key can decrypt').action(
-    async (options: VaultOptions) => {
-      const { showVault } = await import('../commands/vault.ts');
-      await showVault(options);
-    },
+    loaded(async () => (await import('../commands/vault.ts')).showVault),
   );
 
   command(
@@ -38,10 +34,7 @@ export function addVault(program: Command): void {
     'encrypt everything under the newest key of vault.keys, in all processes; a gateway that makes its keys itself makes a new one',
   )
     .option('-k, --key <name>', 'name of the key, where it is not the newest')
-    .action(async (options: VaultOptions & { readonly key?: string }) => {
-      const { rotateVault } = await import('../commands/vault.ts');
-      await rotateVault(options);
-    });
+    .action(loaded(async () => (await import('../commands/vault.ts')).rotateVault));
 
   const copying = (words: string, description: string): Command =>
     vault
@@ -55,16 +48,10 @@ export function addVault(program: Command): void {
       .option(...shared.json);
 
   copying('backup', 'copy the contents of the vault to a file, still encrypted').action(
-    async (file: string, options: CopyOptions) => {
-      const { backUpVault } = await import('../commands/vault-copies.ts');
-      await backUpVault(file, options);
-    },
+    loaded(async () => (await import('../commands/vault-copies.ts')).backUpVault),
   );
 
   copying('restore', 'restore missing entries of the vault from a copy; existing entries stay').action(
-    async (file: string, options: CopyOptions) => {
-      const { restoreVault } = await import('../commands/vault-copies.ts');
-      await restoreVault(file, options);
-    },
+    loaded(async () => (await import('../commands/vault-copies.ts')).restoreVault),
   );
 }

@@ -1,11 +1,7 @@
 /** Commands that watch a running gateway through the API of its admin port. */
 import { Option, type Command } from 'commander';
-import type { ApiOptions } from '../commands/api.ts';
-import type { CallsOptions } from '../commands/calls.ts';
-import type { LogsOptions } from '../commands/logs.ts';
-import type { ReplayOptions } from '../commands/replay.ts';
-import type { Given, StartGateway } from '../gateway.ts';
-import type { TopOptions } from '../commands/top.ts';
+import type { StartGateway } from '../gateway.ts';
+import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
 function asking(command: Command, description: string): Command {
@@ -25,17 +21,11 @@ export function addWatching(program: Command, start: StartGateway): void {
   asking(program.command('logs'), 'print the stderr output of a server, and the events of its connection')
     .argument('<server>', 'name of the server')
     .option('-f, --follow', 'print further lines as they come, until you stop it')
-    .action(async (server: string, options: LogsOptions) => {
-      const { showLogs } = await import('../commands/logs.ts');
-      await showLogs(server, options);
-    });
+    .action(loaded(async () => (await import('../commands/logs.ts')).showLogs));
 
   asking(program.command('top'), 'show servers and tools by how much they are called')
     .option('--once', 'print it once, also on a terminal')
-    .action(async (options: TopOptions) => {
-      const { showTop } = await import('../commands/top.ts');
-      await showTop(options);
-    });
+    .action(loaded(async () => (await import('../commands/top.ts')).showTop));
 }
 
 function addList(calls: Command): void {
@@ -62,19 +52,13 @@ function addList(calls: Command): void {
       ]),
     )
     .option('--min-ms <ms>', 'only calls that took so many milliseconds at least')
-    .action(async (options: CallsOptions) => {
-      const { listCalls } = await import('../commands/calls.ts');
-      await listCalls(options);
-    });
+    .action(loaded(async () => (await import('../commands/calls.ts')).listCalls));
 }
 
 function addCall(calls: Command, start: StartGateway): void {
   asking(calls.command('show'), 'show the way of one call through all processes')
     .argument('<tag>', 'tag of the call, or its beginning')
-    .action(async (tag: string, options: ApiOptions) => {
-      const { showCall } = await import('../commands/calls.ts');
-      await showCall(tag, options);
-    });
+    .action(loaded(async () => (await import('../commands/calls.ts')).showCall));
   asking(calls.command('replay'), 'make a call again, at the same or another server')
     .argument('<tag>', 'tag of the call, or its beginning')
     .option('--server <name>', 'another server, which offers a tool of the same name')
@@ -90,8 +74,5 @@ function addCall(calls: Command, start: StartGateway): void {
     .option('-y, --yes', 'do not ask before calling a tool that may destroy something')
     .option(...shared.noInput)
     .option(...shared.quiet)
-    .action(async (tag: string, options: Given<ReplayOptions>) => {
-      const { replayCall } = await import('../commands/replay.ts');
-      await replayCall(tag, { ...options, start });
-    });
+    .action(loaded(async () => (await import('../commands/replay.ts')).replayCall, { start }));
 }
