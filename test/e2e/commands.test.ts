@@ -433,7 +433,7 @@ describe('files', () => {
     expect((await terminal(['connect', 'cursor'], [/Change it\?/, 'y\r'])).status).toBe(0);
     expect(await readFile(file, 'utf8')).toBe(shown.stdout);
     expect(shown.stdout).toBe(
-      before.replace(' }\n\t}', ' },\n\t\t"omnibus": {\n\t\t\t"url": "http://127.0.0.1:7300/mcp"\n\t\t}\n\t}'),
+      before.replace(' }\n\t}', ` },\n\t\t"omnibus": {\n\t\t\t"url": "${gateway.url}"\n\t\t}\n\t}`),
     );
     expect((await stat(file)).mode & 0o777).toBe(0o640);
     const copy = (await readdir(join(folder, 'home/.cursor'))).find((name) => name.includes('backup'));
