@@ -69,6 +69,8 @@ export class PresenceWatch<S extends Sign> {
   #alive: readonly WorkerId[] = [];
   /** Those of `#alive` in this region; undefined when that must be computed again. */
   #near: readonly WorkerId[] | undefined;
+  /** Whether signs are watched, which nobody needs in a gateway of one process. */
+  isWatching = false;
   #startedAt: number | undefined;
   /** When the last sign of any worker came. */
   #lastHeardAt = -Infinity;
@@ -85,6 +87,7 @@ export class PresenceWatch<S extends Sign> {
   async start(): Promise<void> {
     this.#reconnects = this.#options.bus.reconnects;
     this.#startedAt = performance.now();
+    this.isWatching = true;
     this.#subscription = await this.#options.bus.subscribe(this.#options.subject, (sign) => this.#hear(sign));
     this.#sweepLater();
   }

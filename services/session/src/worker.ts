@@ -19,7 +19,6 @@ import {
   anonymous,
   declaredBy,
   idSequence,
-  newRequestKey,
   newWorkerId,
   whoOf,
   type AdoptCommand,
@@ -43,6 +42,7 @@ import {
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from './call/exchange-watch.ts';
 import { ServerSettings } from './call/server-settings.ts';
+import { gatewayAsCaller } from './call/client-of.ts';
 import { Features, type SessionFeature } from './feature.ts';
 import { Adoption } from './ownership/adoption.ts';
 import { Desk } from './ownership/desk.ts';
@@ -262,7 +262,7 @@ export class SessionWorker {
         void this.#offers.settling({
           place: endpoint,
           declared: declaredBy(capabilities, false),
-          caller: { principal: anonymous, session: newRequestKey(), standsAlone: true, capabilities },
+          caller: { ...gatewayAsCaller(), capabilities },
         });
         return this.#views.getAlone(endpoint, capabilities, anonymous);
       },
@@ -370,10 +370,9 @@ export class SessionWorker {
   /** The place of a caller. The tenant of a session's caller was found when the session began. */
   readonly #placeOf = (caller: Caller): Place => {
     const { endpoint, tenant, facts, proof } = caller;
-    return placeAt(
-      endpoint,
-      facts === undefined && proof === undefined ? tenant : Proofs.factsOf(caller, this.#options.proofs)?.tenant,
-    );
+    const of =
+      facts === undefined && proof === undefined ? tenant : Proofs.factsOf(caller, this.#options.proofs)?.tenant;
+    return of === undefined ? endpoint : placeAt(endpoint, of);
   };
 
   #callerProblem(): (caller: Caller) => GatewayFault | undefined {

@@ -32,7 +32,7 @@ interface Waiting {
 }
 
 /** Bytes below which waiting data is ignored: they are usually taken at once, and the number of sockets is bounded. */
-const smallBytes = 64 * 1024;
+export const smallBytes = 64 * 1024;
 /** Longer than the network needs to recover from lost packets. */
 const defaultStallMs = 30_000;
 

@@ -149,7 +149,7 @@ export class SessionDelivery {
   #send(inFlight: InFlight): void {
     const { address, command } = inFlight;
     const { key, owner } = address;
-    const state = owner === undefined ? 'lost' : this.#workers.state(owner);
+    const state = owner === undefined ? 'lost' : this.#workers.isWatching ? this.#workers.state(owner) : 'alive';
     if (owner === undefined || state === 'lost') {
       this.#search(inFlight);
     } else if (state === 'silent') {

@@ -116,8 +116,7 @@ export class StatelessDelivery {
   #send(inFlight: InFlightRequest): void {
     const { bus, workers } = this.#options;
     inFlight.attempts += 1;
-    const worker =
-      inFlight.holder ?? anyWorker(workers.near, inFlight.without) ?? anyWorker(workers.alive, inFlight.without);
+    const worker = inFlight.holder ?? (workers.isWatching ? this.#choose(inFlight.without) : undefined);
     inFlight.sentTo = worker;
     inFlight.pending = bus.request(subjects.modern(worker), inFlight.command, {
       reply: (frame) => this.#hear(inFlight, worker, frame),
@@ -127,6 +126,12 @@ export class StatelessDelivery {
         else this.#fail(inFlight, error);
       },
     });
+  }
+
+  /** A worker of this region, else any; undefined if none is known. */
+  #choose(without: ReadonlySet<WorkerId>): WorkerId | undefined {
+    const { workers } = this.#options;
+    return anyWorker(workers.near, without) ?? anyWorker(workers.alive, without);
   }
 
   #hear(inFlight: InFlightRequest, worker: WorkerId | undefined, frame: ModernReply): void {

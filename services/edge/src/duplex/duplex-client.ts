@@ -29,7 +29,7 @@ import {
 } from '@omnibus/protocol';
 import type { Boundary } from '../requests/boundary.ts';
 import { idOfUnreadable, takesBatches } from '../dialect/legacy/revision.ts';
-import { checkRequest, standsAlone } from '../dialect/modern/check-request.ts';
+import { ownContext, type OwnContext } from '../dialect/modern/check-request.ts';
 import { smallBytes, type ByteBudget, type ByteLease } from '../bounds/byte-budget.ts';
 import { openerOf, type OpeningRate } from '../bounds/opening-rate.ts';
 import { idsIn, parseMessage, type ParsedBody } from '../requests/parse-message.ts';
@@ -171,7 +171,7 @@ export class DuplexClient {
     const { messages, refusals = [] } = batch;
     const open = this.#state.kind === 'open' ? this.#state : undefined;
     const isUnsupported = open !== undefined && !takesBatches(open.revision);
-    if (isUnsupported || messages.some((message) => standsAlone(message, undefined))) {
+    if (isUnsupported || messages.some((message) => ownContext(message, undefined) !== undefined)) {
       // Every request in it gets the error: there is no common answer to a POST here.
       const ids = idsIn(batch);
       for (const id of ids.length === 0 ? [undefined] : ids) this.refuse(fault('batch.unsupported'), id);
@@ -242,16 +242,16 @@ export class DuplexClient {
       const requestId = posted.message.params?.['requestId'];
       if (isJsonRpcId(requestId) && this.#openRequests.cancel(requestId)) return true;
     }
-    if (!standsAlone(posted, undefined)) return false;
-    if (posted.kind === 'request') this.#requestAlone(posted.message);
+    const context = ownContext(posted, undefined);
+    if (context === undefined) return false;
+    if (posted.kind === 'request') this.#requestAlone(posted.message, context);
     return true;
   }
 
-  #requestAlone(request: JsonRpcRequest): void {
+  #requestAlone(request: JsonRpcRequest, context: OwnContext): void {
     const { delivery, limits, write } = this.#options;
     const { id } = request;
     const measured = this.#measure(request);
-    const context = checkRequest(request, undefined);
     if ('fault' in context || this.#openRequests.size >= limits.maxInFlightPerSession) {
       const problem = 'fault' in context ? context.fault : fault('session.busy');
       measured.end(problem.reason);

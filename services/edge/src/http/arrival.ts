@@ -13,7 +13,7 @@ import type { Metrics } from '@omnibus/telemetry';
 import type { Boundary } from '../requests/boundary.ts';
 import type { ByteBudget } from '../bounds/byte-budget.ts';
 import type { OpeningRate } from '../bounds/opening-rate.ts';
-import type { Unread } from '../bounds/unread.ts';
+import { smallBytes, type Unread } from '../bounds/unread.ts';
 import type { Callers, Sender } from '../callers/callers.ts';
 import { readTarget } from './target.ts';
 
@@ -103,7 +103,7 @@ export class Arrival {
     this.response
       .writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
       .end(text);
-    this.#gate.unread.wrote(this.response, this);
+    if (this.response.writableLength > smallBytes) this.#gate.unread.wrote(this.response, this);
   }
 
   /** Answers a request with too few scopes, so that its client knows which one to ask for. @param text the error as JSON-RPC. */

@@ -19,9 +19,10 @@ import {
   type StreamFrame,
   type StreamId,
 } from '@omnibus/protocol';
+import { hasPrimedStreams } from '../dialect/legacy/revision.ts';
 import type { Measured } from '../requests/request-meter.ts';
 import type { Arrival, Gate } from './arrival.ts';
-import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
+import { EventWriter, type EventWriterOptions } from './event-writer.ts';
 import type { Accepted } from './media.ts';
 
 export interface PostAnswerOptions extends EventWriterOptions {
@@ -33,7 +34,8 @@ export interface PostAnswerOptions extends EventWriterOptions {
 /** A POST that is answered. */
 interface Posted {
   readonly accepted: Accepted;
-  readonly stream: EventStream;
+  /** The stream on which it is answered, if it needs one. */
+  readonly stream: StreamId;
   /** The id of the only request in the POST, for an error that ends it. */
   readonly requestId: JsonRpcId | undefined;
   /** The ids of the requests in a batch, which is answered by one array; undefined when the POST is no batch. */
@@ -193,7 +195,7 @@ export class PostAnswer implements ReplyObserver<StreamFrame> {
   #endUnanswered(): void {
     const { accepted, stream, requestId, batchIds } = this.#posted;
     if (accepted.events) {
-      new EventWriter(this.#arrival, { ...stream, isPrimed: false }, this.#options).end();
+      new EventWriter(this.#arrival, { id: stream, isPrimed: false }, this.#options).end();
       return;
     }
     const cancelled = toErrorObject(fault('request.cancelled'));
@@ -212,8 +214,9 @@ export class PostAnswer implements ReplyObserver<StreamFrame> {
     timer?.cancel();
     const { session, stream, requestId, batchIds, measured } = this.#posted;
     if (session !== undefined)
-      this.#options.opened(session, stream.id, batchIds ?? (requestId === undefined ? [] : [requestId]));
-    const writer = new EventWriter(this.#arrival, stream, this.#options);
+      this.#options.opened(session, stream, batchIds ?? (requestId === undefined ? [] : [requestId]));
+    const isPrimed = session !== undefined && hasPrimedStreams(this.#arrival.request.headers);
+    const writer = new EventWriter(this.#arrival, { id: stream, isPrimed }, this.#options);
     this.#state = { kind: 'streaming', writer };
     measured?.streams();
     for (const { text, sequence } of answers) writer.message(text, sequence);

@@ -17,13 +17,13 @@ import {
 } from '@omnibus/protocol';
 import { openerOf } from '../bounds/opening-rate.ts';
 import { hasPrimedStreams, revisionProblem, sessionHeadersProblem } from '../dialect/legacy/revision.ts';
-import { checkRequest, readParameterHeaders, standsAlone } from '../dialect/modern/check-request.ts';
+import { ownContext, readParameterHeaders, type OwnContext } from '../dialect/modern/check-request.ts';
 import { parseMessage, type ParsedBody } from '../requests/parse-message.ts';
 import type { RequestMeter } from '../requests/request-meter.ts';
 import type { SessionAddress, SessionAddresses } from '../delivery/session-addresses.ts';
 import type { Delivery } from '../delivery/delivery.ts';
 import type { Arrival, Gate } from './arrival.ts';
-import { EventWriter, type EventStream, type EventWriterOptions } from './event-writer.ts';
+import { EventWriter, type EventWriterOptions } from './event-writer.ts';
 import { PostAnswer, type PostAnswerOptions } from './post-answer.ts';
 import { checkBodyHeaders, readAccept, type Accepted } from './media.ts';
 
@@ -72,7 +72,8 @@ export class PostEndpoint {
     const problem =
       !accepted.json && !accepted.events
         ? fault('http.not_acceptable')
-        : (checkBodyHeaders(headers, limits.maxBodyBytes) ?? sessionHeadersProblem(headers));
+        : (checkBodyHeaders(headers, limits.maxBodyBytes) ??
+          (headers['mcp-session-id'] === undefined ? undefined : sessionHeadersProblem(headers)));
     if (problem !== undefined) arrival.refuse(problem);
     else
       arrival.readBody((body) => {
@@ -84,12 +85,13 @@ export class PostEndpoint {
           case 'single': {
             const ownLimit = headers[ownLimitHeader];
             const message = ownLimit === undefined ? parsed.message : withOwnLimit(parsed.message, ownLimit);
-            if (standsAlone(message, headers)) this.#receiveAlone(arrival, accepted, message);
+            const context = ownContext(message, headers);
+            if (context !== undefined) this.#receiveAlone(arrival, accepted, message, context);
             else this.#receiveSingle(arrival, accepted, message);
             return;
           }
           case 'batch':
-            if (parsed.messages.some((message) => standsAlone(message, headers)))
+            if (parsed.messages.some((message) => ownContext(message, headers) !== undefined))
               arrival.refuse(fault('batch.unsupported'));
             else
               this.#receiveBatch(arrival, accepted, {
@@ -101,8 +103,8 @@ export class PostEndpoint {
   }
 
   /** Handles a message with its own context (2026-07-28). */
-  #receiveAlone(arrival: Arrival, accepted: Accepted, posted: PostedMessage): void {
-    if (posted.kind === 'request') this.#requestAlone(arrival, accepted, posted.message);
+  #receiveAlone(arrival: Arrival, accepted: Accepted, posted: PostedMessage, context: OwnContext): void {
+    if (posted.kind === 'request') this.#requestAlone(arrival, accepted, posted.message, context);
     // The revision has no notifications of clients over HTTP, and no answers; what there is does no harm.
     else if (posted.kind === 'notification') arrival.response.writeHead(202, { 'content-length': 0 }).end();
     else
@@ -111,12 +113,11 @@ export class PostEndpoint {
       );
   }
 
-  #requestAlone(arrival: Arrival, accepted: Accepted, message: JsonRpcRequest): void {
+  #requestAlone(arrival: Arrival, accepted: Accepted, message: JsonRpcRequest, context: OwnContext): void {
     const { request, sender } = arrival;
     const { headers } = request;
     const { meter, delivery, nextStreamId } = this.#options;
     meter.count(message.method);
-    const context = checkRequest(message, headers);
     if ('fault' in context || this.#isDraining) {
       arrival.refuse('fault' in context ? context.fault : fault('gateway.draining'), message.id);
       return;
@@ -125,7 +126,7 @@ export class PostEndpoint {
     const measured = meter.begin(message, sender.caller, 'http', headers);
     const answer = new PostAnswer(arrival, this.#answering, {
       accepted,
-      stream: { id: nextStreamId(), isPrimed: false },
+      stream: nextStreamId(),
       requestId: message.id,
       batchIds: undefined,
       asks: true,
@@ -197,7 +198,7 @@ export class PostEndpoint {
       arrival.refuse(session?.fault ?? fault('session.missing'), message?.id);
       return;
     }
-    const stream = this.#newStream(arrival, message?.id);
+    const stream = this.#newStream(message?.id);
     const measured = message === undefined ? undefined : meter.begin(message, caller, 'http', headers);
     const answer = new PostAnswer(arrival, this.#answering, {
       accepted,
@@ -208,12 +209,7 @@ export class PostEndpoint {
       session: session.key,
       measured,
     });
-    this.#command(
-      arrival,
-      session,
-      { kind: 'post', caller, stream: stream.id, message: posted, ...measured?.marks },
-      answer,
-    );
+    this.#command(arrival, session, { kind: 'post', caller, stream, message: posted, ...measured?.marks }, answer);
   }
 
   #receiveBatch(
@@ -238,7 +234,7 @@ export class PostEndpoint {
       requests.push(message.message.id);
       this.#options.meter.count(message.message.method);
     }
-    const stream = this.#newStream(arrival);
+    const stream = this.#newStream();
     const asks = requests.length > 0 || (refusals ?? []).length > 0;
     const answer = new PostAnswer(arrival, this.#answering, {
       accepted,
@@ -252,7 +248,7 @@ export class PostEndpoint {
     this.#command(
       arrival,
       session,
-      { kind: 'batch', caller: arrival.sender.caller, stream: stream.id, messages, refusals },
+      { kind: 'batch', caller: arrival.sender.caller, stream, messages, refusals },
       answer,
     );
   }
@@ -313,7 +309,8 @@ export class PostEndpoint {
           return;
         }
         response.setHeader('mcp-session-id', reply.session);
-        const writer = new EventWriter(arrival, this.#newStream(arrival), this.#options.writing);
+        const stream = { id: this.#newStream(), isPrimed: hasPrimedStreams(arrival.request.headers) };
+        const writer = new EventWriter(arrival, stream, this.#options.writing);
         writer.message(reply.text, 1);
         writer.end();
       }
@@ -321,10 +318,10 @@ export class PostEndpoint {
   }
 
   /** The id of the stream with which a request may be answered. */
-  #newStream({ request }: Arrival, answers?: JsonRpcId): EventStream {
+  #newStream(answers?: JsonRpcId): StreamId {
     const id = this.#options.nextStreamId();
     // If no state outlives the process, no client resumes an unknown stream.
     const isNamed = answers !== undefined && this.#streams !== undefined;
-    return { id: isNamed ? requestStream(id, answers) : id, isPrimed: hasPrimedStreams(request.headers) };
+    return isNamed ? requestStream(id, answers) : id;
   }
 }

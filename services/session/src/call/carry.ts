@@ -1,9 +1,14 @@
 /** Carries requests of one client to servers, each as an exchange (`carried-call.ts`), and sends requests of the gateway's own. */
 import { subjects } from '@omnibus/bus';
-import { type ControlCommand, type ExchangeContext, type ExchangeOutcome, type ServerName } from '@omnibus/protocol';
+import {
+  anonymous,
+  type ControlCommand,
+  type ExchangeContext,
+  type ExchangeOutcome,
+  type ServerName,
+} from '@omnibus/protocol';
 import { inContext, type TaskAddress } from '../public-ids/task-ids.ts';
 import type { CallHost } from './call-host.ts';
-import { clientOf } from './client-of.ts';
 import { CarriedCall, type CarrierParts } from './carried-call.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { Exchange } from './exchange.ts';
@@ -47,7 +52,7 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
     cancelled?: () => void,
   ): void {
     const { server, params, subject, tool, isRepeatable, task } = to;
-    this.kept?.contact(server);
+    if (this.kept?.contacted.has(server) === false) this.kept.contact(server);
     new CarriedCall(
       this,
       call,
@@ -61,7 +66,7 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
         subject,
         limits: this.#limits(call, server, tool),
         context: this.#context(server, call.progressToken !== undefined, task),
-        affinity: this.kept?.affinityTo(server),
+        affinity: this.kept?.affinities.get(server),
         chosen: this.kept?.chosen,
         ...(isRepeatable === undefined ? {} : { isRepeatable }),
       },
@@ -83,7 +88,7 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
         subject,
         limits: this.host.timeLimits(server, undefined),
         context: this.#context(server, false, task),
-        affinity: this.kept?.affinityTo(server),
+        affinity: this.kept?.affinities.get(server),
         chosen: this.kept?.chosen,
         ...(isNotification === undefined ? {} : { isNotification }),
       },
@@ -124,13 +129,11 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
     wantsProgress: boolean,
     task: TaskAddress | undefined,
   ): Omit<ExchangeContext, 'maxTimeMs'> {
-    const { caller, asking, key, session } = this.port;
+    const { caller, asking, key, dialect } = this.port;
     return {
-      principal: caller.principal,
-      ...this.host.whoFor(server, asking),
-      session: key,
-      standsAlone: session === undefined,
-      ...(session === undefined ? clientOf(caller) : {}),
+      ...dialect.contextOf(caller, key),
+      // Only a known caller has credentials of its own.
+      ...(asking.principal === anonymous ? undefined : this.host.whoFor(server, asking)),
       capabilities: this.port.capabilities(),
       logLevel: this.port.logLevel(),
       wantsProgress,

@@ -1,11 +1,11 @@
 import type { Config } from '@omnibus/config';
 import type { Proofs } from '@omnibus/identity';
-import { anonymous, type Caller, type Client, type Facts } from '@omnibus/protocol';
+import { anonymous, newRequestKey, type Caller, type Facts, type OfferCaller } from '@omnibus/protocol';
+import { modernDialect } from '../dialect/modern/dialect.ts';
 
-/** The client that a request without a session belongs to, as far as it is known: calls of one client go to one program of a stdio server. */
-export function clientOf({ principal, client }: Caller): { readonly client?: Client } {
-  if (client !== undefined) return { client };
-  return principal === anonymous ? {} : { client: { id: principal, isOne: false } };
+/** The gateway as the caller of a request of its own, which it makes for no client. */
+export function gatewayAsCaller(): Omit<OfferCaller, 'who' | 'capabilities'> {
+  return modernDialect.asker(anonymous, newRequestKey());
 }
 
 /**

@@ -12,6 +12,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { BackendPresence, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Abandoned, Adapters, CallTarget, SentExchange } from './adapters.ts';
+import { sessionOf } from '../dialect/dialect.ts';
 import type { ExchangeRequest } from './exchange-request.ts';
 
 export interface ExchangeWatchOptions {
@@ -155,7 +156,10 @@ export class ExchangeWatch implements Adapters {
     const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context, chosen);
     if (worker !== undefined) return { to: subjects.backendAt(server, worker), worker, isBound: false };
     const mustHear =
-      this.#workers.isBeginning && !context.standsAlone && this.#options.keptFor(server, context) !== undefined;
+      this.#workers.isWatching &&
+      this.#workers.isBeginning &&
+      sessionOf(context) !== undefined &&
+      this.#options.keptFor(server, context) !== undefined;
     return {
       to: subjects.backend(server),
       worker,

@@ -139,7 +139,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
   }
 
   forward(stream: Stream, id: JsonRpcId, method: ExchangeMethod, params: JsonObject | undefined, view: View): void {
-    const given = withoutNullArguments(params ?? {});
+    const given = params?.['arguments'] === null ? withoutNullArguments(params) : (params ?? {});
     const refuse = (reason: ErrorReason, message?: string): void =>
       this.messages.deny({ stream, id, method, given: params ?? {} }, fault(reason, message));
     const problem = paramsProblem(method, params);
@@ -151,12 +151,13 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
       refuse('session.busy');
       return;
     }
-    const limitMs = readOwnLimit(given);
+    const meta = given['_meta'];
+    const limitMs = meta === undefined ? undefined : readOwnLimit(given);
     if (typeof limitMs === 'object') {
       refuse('params.invalid', limitMs.problem);
       return;
     }
-    const progressToken = isObject(given['_meta']) ? given['_meta']['progressToken'] : undefined;
+    const progressToken = isObject(meta) ? meta['progressToken'] : undefined;
     const plan = this.#plan(method, view, given);
     const call: ForwardedCall<Stream> = {
       stream,
@@ -164,7 +165,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
       method,
       view,
       given,
-      progressToken: isJsonRpcId(progressToken) ? progressToken : undefined,
+      progressToken: progressToken !== undefined && isJsonRpcId(progressToken) ? progressToken : undefined,
       own: limitMs === undefined ? undefined : { limitMs, beganAt: performance.now() },
       permission: plan.permission,
       screen: plan.screen,

@@ -15,7 +15,8 @@ export class KeptAtServers {
   #holders: SubscriptionHolders | undefined;
   /** By server, the worker that the last request was sent to. */
   readonly chosen = new Map<ServerName, WorkerId>();
-  readonly #affinities = new Map<ServerName, WorkerId>();
+  /** By server, the worker of the adapter that keeps state. */
+  readonly affinities = new Map<ServerName, WorkerId>();
   readonly #changed: () => void;
   /** Tells all adapters of the server that the client has unsubscribed: the one that got the request may not be the one with the subscription. */
   readonly endSubscription: (server: ServerName, uri: string) => void;
@@ -26,9 +27,8 @@ export class KeptAtServers {
     this.endSubscription = endSubscription;
   }
 
-  /** Notes that a request is sent to a server. */
+  /** Notes that the first request is sent to a server. */
   contact(server: ServerName): void {
-    if (this.contacted.has(server)) return;
     this.contacted.add(server);
     this.#changed();
   }
@@ -38,19 +38,10 @@ export class KeptAtServers {
     return this.#holders;
   }
 
-  /** By server, the worker of the adapter that keeps state. */
-  get affinities(): readonly (readonly [server: ServerName, worker: WorkerId])[] {
-    return [...this.#affinities];
-  }
-
-  affinityTo(server: ServerName): WorkerId | undefined {
-    return this.#affinities.get(server);
-  }
-
   /** @param worker undefined when its adapter is gone. */
   noteAffinity(server: ServerName, worker: WorkerId | undefined): void {
-    if (worker === undefined) this.#affinities.delete(server);
-    else this.#affinities.set(server, worker);
+    if (worker === undefined) this.affinities.delete(server);
+    else this.affinities.set(server, worker);
     this.#changed();
   }
 
@@ -62,7 +53,7 @@ export class KeptAtServers {
   ): void {
     this.subscriptions = subscriptions;
     for (const server of contacted) this.contacted.add(server);
-    for (const [server, worker] of affinities) this.#affinities.set(server, worker);
+    for (const [server, worker] of affinities) this.affinities.set(server, worker);
   }
 
   /** @param holder the worker whose adapter answered, where that is known. */

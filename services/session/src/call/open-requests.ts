@@ -56,18 +56,14 @@ export class WaitingRequest extends OpenRequest {
   }
 }
 
-export class OpenRequests {
+export class OpenRequests extends Ring<OpenRequest> {
   readonly #hooks: Pick<ForwardingHooks, 'doubt' | 'idle'>;
   readonly #log: Pick<Logger, 'error'>;
-  readonly #open = new Ring<OpenRequest>();
 
   constructor(hooks: Pick<ForwardingHooks, 'doubt' | 'idle'>, log: Pick<Logger, 'error'>) {
+    super();
     this.#hooks = hooks;
     this.#log = log;
-  }
-
-  get size(): number {
-    return this.#open.size;
   }
 
   /** See `Doubter`. */
@@ -75,16 +71,7 @@ export class OpenRequests {
     return this.#hooks.doubt();
   }
 
-  add(request: OpenRequest): void {
-    this.#open.add(request);
-  }
-
-  /** Its end calls `lookIdle`, after it has added what it goes on with. */
-  remove(request: OpenRequest): void {
-    this.#open.remove(request);
-  }
-
-  /** Tells the owner when no request is open any more. */
+  /** Tells the owner when no request is open any more. Whoever removes a request calls it, after it has added what the request goes on with. */
   lookIdle(): void {
     if (this.size === 0) this.#hooks.idle();
   }
@@ -107,7 +94,7 @@ export class OpenRequests {
   }
 
   #settle(request: WaitingRequest, problem: GatewayFault | undefined, go: () => void, gone?: () => void): void {
-    const isOpen = this.#open.remove(request);
+    const isOpen = this.remove(request);
     if (!isOpen || problem !== undefined) {
       gone?.();
       if (isOpen && problem !== undefined) request.fail(problem);
@@ -127,11 +114,10 @@ export class OpenRequests {
    */
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
     const key = idKey(clientId);
-    const request = this.#open.find(({ clientId: id }) => idKey(id) === key);
+    const request = this.find(({ clientId: id }) => idKey(id) === key);
     if (request === undefined) return 'unknown';
-    if (this.#open.find((other) => other !== request && idKey(other.clientId) === key) !== undefined)
-      return 'ambiguous';
-    this.#open.remove(request);
+    if (this.find((other) => other !== request && idKey(other.clientId) === key) !== undefined) return 'ambiguous';
+    this.remove(request);
     request.cancel(reason);
     this.lookIdle();
     return 'cancelled';
@@ -139,26 +125,26 @@ export class OpenRequests {
 
   /** @param problemOf the fault that a request is answered with; undefined for one that goes on. */
   failSome(problemOf: (request: OpenRequest) => GatewayFault | undefined): void {
-    for (const request of this.#open.toArray()) {
+    for (const request of this.toArray()) {
       const problem = problemOf(request);
       if (problem === undefined) continue;
-      this.#open.remove(request);
+      this.remove(request);
       request.fail(problem);
     }
     this.lookIdle();
   }
 
   failAll(gatewayFault: GatewayFault): void {
-    for (const request of this.#open.toArray()) {
-      this.#open.remove(request);
+    for (const request of this.toArray()) {
+      this.remove(request);
       request.fail(gatewayFault);
     }
     this.lookIdle();
   }
 
   cancelAll(reason: string): void {
-    for (const request of this.#open.toArray()) {
-      this.#open.remove(request);
+    for (const request of this.toArray()) {
+      this.remove(request);
       request.cancel(reason);
     }
     this.lookIdle();

@@ -40,7 +40,7 @@ export function route(
   given: JsonObject,
   client: RoutedClient,
 ): Plan {
-  const params = withoutOwnMeta(given);
+  const params = '_meta' in given ? withoutOwnMeta(given) : given;
   switch (method) {
     case 'tools/call':
       return toolPlan(view, params, client);
@@ -135,7 +135,18 @@ function toolPlan(view: View, params: JsonObject, client: RoutedClient): Plan {
 function routedPlan(view: View, params: JsonObject, { port }: RoutedClient, found: Route, name: string): Plan {
   if (found.isHeld === true) return refuse(heldBack('tool', name, found));
   if (found.unfit !== undefined) return refuse(leftOut('tools', name, found));
-  const { task, ...plain } = toolParams(params, found);
+  const named = found.original === params['name'] && found.pinned === undefined ? params : toolParams(params, found);
+  const plan = {
+    server: found.server,
+    subject: ['tool', name],
+    tool: found.original,
+    isRepeatable: found.isRepeatable === true,
+    wrapsOutput: found.wrapsOutput === true,
+    ...(found.hasPage === true ? { hasPage: true } : {}),
+    ...(name === params['name'] ? {} : { publicName: name }),
+  } as const;
+  if (!('task' in named) && found.taskSupport !== 'required') return { kind: 'send', params: named, ...plan };
+  const { task, ...plain } = named;
   const mode = port.taskMode();
   const isTask = mode === 'requested' && task !== undefined && view.taskServers().length > 0;
   // Where no server offers tasks, the member `task` is ignored; where one does, a tool that does not support tasks is refused.
@@ -144,14 +155,8 @@ function routedPlan(view: View, params: JsonObject, { port }: RoutedClient, foun
   const mustBeTask = !isTask && found.taskSupport === 'required' && mode !== 'requested';
   return {
     kind: isTask ? 'start-task' : mustBeTask && mode === 'none' ? 'await-task' : 'send',
-    server: found.server,
     params: isTask ? { ...plain, task } : mustBeTask ? { ...plain, task: {} } : plain,
-    subject: ['tool', name],
-    tool: found.original,
-    isRepeatable: found.isRepeatable === true,
-    wrapsOutput: found.wrapsOutput === true,
-    ...(found.hasPage === true ? { hasPage: true } : {}),
-    ...(name === params['name'] ? {} : { publicName: name }),
+    ...plan,
   };
 }
 

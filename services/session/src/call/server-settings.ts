@@ -1,9 +1,10 @@
 /** The part of the configuration of servers that calls need: time limits, and for whom adapters keep state. */
 import { isOwned, type Config } from '@omnibus/config';
 import { anonymous, type ExchangeContext, type ServerName } from '@omnibus/protocol';
+import { sessionOf, type CallerContext } from '../dialect/dialect.ts';
 import type { TimeLimits } from './exchange-request.ts';
 
-type KeptContext = Pick<ExchangeContext, 'principal' | 'session' | 'standsAlone' | 'client' | 'capabilities'>;
+type KeptContext = CallerContext & Pick<ExchangeContext, 'capabilities'>;
 
 export class ServerSettings {
   #config: Config;
@@ -50,16 +51,18 @@ export class ServerSettings {
    * sessions, or one session or client if it may be asked something. The backend's `sharing.ts` decides about sharing; this only routes accordingly.
    * @returns undefined where any adapter will do.
    */
-  keptFor(
-    server: ServerName,
-    { principal, session, standsAlone, client, capabilities: { extensions: _extensions, ...askable } }: KeptContext,
-  ): string | undefined {
+  keptFor(server: ServerName, context: KeptContext): string | undefined {
+    const {
+      principal,
+      client,
+      capabilities: { extensions: _extensions, ...askable },
+    } = context;
     const { command, url, isolation } = this.#config.mcpServers[server] ?? {};
     const mayBeAsked = Object.keys(askable).length > 0;
     const isCallers = isolation === 'principal' || (isolation === 'auto' && !mayBeAsked && url === undefined);
     if ((isCallers || this.#owned.has(server)) && principal !== anonymous) return principal;
     const keepsState = command !== undefined || (isolation !== 'shared' && (isolation !== 'auto' || mayBeAsked));
-    return !keepsState ? undefined : standsAlone ? client?.id : session;
+    return !keepsState ? undefined : (sessionOf(context) ?? client?.id);
   }
 }
 

@@ -3,12 +3,15 @@
  * (revisions with sessions) and `modern/` (2026-07-28) implement it.
  */
 import type {
+  Caller,
   ErrorReason,
+  ExchangeContext,
   ExchangeMethod,
   ExchangeOutcome,
   JsonObject,
   JsonRpcId,
   ProgressEvent,
+  SessionKey,
 } from '@omnibus/protocol';
 
 /** The two ways in which a server itself answers. */
@@ -20,6 +23,9 @@ export type ServerAnswer = Exclude<ExchangeOutcome, { kind: 'fault' }>;
  */
 export type TaskMode = 'requested' | 'offered' | 'none';
 
+/** Whose call an exchange is, as adapters know it. */
+export type CallerContext = Pick<ExchangeContext, 'principal' | 'session' | 'standsAlone' | 'client'>;
+
 export interface ClientDialect {
   /** The revision, for logs and records. */
   readonly revision: string;
@@ -29,8 +35,18 @@ export interface ClientDialect {
   readonly stateHasResult: boolean;
   /** Converts a server's answer to the client's revision. @param wrapsOutput whether the list shows the tool's output wrapped in an object. */
   answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer;
+  /** Whose calls the exchanges of a client are. @param key of its session, or of its request. */
+  contextOf(caller: Caller, key: SessionKey): CallerContext;
   /** The progress notification, as JSON. */
   progressText(token: JsonRpcId, event: ProgressEvent): string;
   /** The notification with a log message, as JSON. @param source the server's name where the client sees several servers. */
   logText(params: JsonObject, source: string | undefined): string;
+}
+
+/** The session that a call belongs to; undefined for a call that belongs to none. */
+export function sessionOf({
+  standsAlone,
+  session,
+}: Pick<ExchangeContext, 'standsAlone' | 'session'>): SessionKey | undefined {
+  return standsAlone ? undefined : session;
 }

@@ -24,7 +24,7 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Barrier } from '../call/barrier.ts';
-import { clientOf } from '../call/client-of.ts';
+import { modernDialect } from '../dialect/modern/dialect.ts';
 import { Exchange } from '../call/exchange.ts';
 import type { ExchangeObserver } from '../call/exchange-request.ts';
 import { unchanged, type CallScreen } from '../call/transform.ts';
@@ -164,12 +164,9 @@ export class LegacyTasks {
         subject: ['task', id],
         limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
         context: {
-          principal: caller.principal,
+          ...modernDialect.contextOf(caller, key),
           ...whoFor(server, caller),
-          session: key,
           ...inContext(task),
-          standsAlone: true,
-          ...clientOf(caller),
           logLevel: undefined,
           capabilities: offeredCapabilities(context.capabilities),
           wantsProgress: false,

@@ -20,7 +20,7 @@ import {
   type SessionKey,
   type WorkerId,
 } from '@omnibus/protocol';
-import { clientOf } from '../call/client-of.ts';
+import { modernDialect } from '../dialect/modern/dialect.ts';
 import { Exchange } from '../call/exchange.ts';
 import type { Subscription } from '../call/kept-at-servers.ts';
 import { SubscriptionHolders } from '../call/subscription-holders.ts';
@@ -196,11 +196,8 @@ export class Listener {
           ...(typeof limitMs === 'number' ? { own: { limitMs, leftMs: limitMs } } : {}),
         },
         context: {
-          principal: caller.principal,
+          ...modernDialect.contextOf(caller, key),
           ...whoFor(server, caller),
-          session: key,
-          standsAlone: true,
-          ...clientOf(caller),
           logLevel: context.logLevel,
           capabilities: offeredCapabilities(context.capabilities),
           wantsProgress: false,

@@ -35,6 +35,7 @@ import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { ownLimitOf } from '../call/routes/list-page.ts';
 import type { OfferRequest } from '../views/offers.ts';
 import { discovery, modernList, modernResult } from '../dialect/modern/encode.ts';
+import { modernDialect } from '../dialect/modern/dialect.ts';
 import { serverFeatures } from '../dialect/servers.ts';
 import type { Place } from '../views/place.ts';
 import { fetchWithin } from './fetched-results.ts';
@@ -347,7 +348,7 @@ export class StatelessRequests {
       place: this.#host.placeOf(caller),
       declared: declaredHere,
       ...how,
-      caller: { principal, ...whoOf(this.#host.factsOf(caller)), session: key, standsAlone: true, capabilities },
+      caller: { ...modernDialect.asker(principal, key), ...whoOf(this.#host.factsOf(caller)), capabilities },
     });
     if (settling === undefined) return false;
     const full = this.#places.take(caller);

@@ -6,6 +6,7 @@ import {
   type Declared,
   type Facts,
   type JsonObject,
+  type OfferCaller,
   type ServerName,
   type SessionKey,
 } from '@omnibus/protocol';
@@ -17,6 +18,7 @@ interface WaitingClient {
   readonly declared: Declared;
   /** What is proven of the caller. */
   readonly facts: Facts | undefined;
+  readonly dialect: { contextOf(caller: Caller, key: SessionKey): Omit<OfferCaller, 'who' | 'capabilities'> };
   capabilities(): JsonObject;
 }
 
@@ -45,17 +47,17 @@ export class OfferWait {
   /** Begins to find out what is not known yet. @param how as for `Offers.settling`. @returns undefined when there is nothing to wait for. */
   begin(how: Pick<OfferRequest, 'isNamed' | 'ownMs'> = {}): Promise<void> | undefined {
     const { key, client, place, offers, told } = this.#options;
-    const {
-      caller: { principal },
-      declared,
-      facts,
-    } = client;
+    const { declared, facts } = client;
     return offers.settling(
       {
         place,
         declared,
         ...how,
-        caller: { principal, ...whoOf(facts), session: key, standsAlone: false, capabilities: client.capabilities() },
+        caller: {
+          ...client.dialect.contextOf(client.caller, key),
+          ...whoOf(facts),
+          capabilities: client.capabilities(),
+        },
       },
       told,
     );

@@ -143,8 +143,13 @@ export class Views {
    * @returns undefined when there is no such endpoint.
    */
   get(place: Place, declared?: Declared, sight?: Sight): View | undefined {
-    const views = this.#viewsAt(place);
+    const views = this.#views.get(place) ?? this.#viewsAt(place);
     if (views === undefined) return undefined;
+    if (sight === undefined && views.offered.common.dependsOnCaller !== 'owner') {
+      // The key that `seenKey` makes of a client whose lists depend on what it declared alone.
+      const same = views.shown.get(declared?.key ?? '');
+      if (same !== undefined) return same;
+    }
     const isOwned = views.offered.common.dependsOnCaller === 'owner';
     const who = seenKey(declared, undefined, isOwned);
     const part = sight === undefined ? undefined : views.parts.get(who)?.get(sight);
@@ -234,8 +239,6 @@ export class Views {
   }
 
   #viewsAt(place: Place): PlaceViews | undefined {
-    const present = this.#views.get(place);
-    if (present !== undefined) return present;
     const definition = this.#definitions.get(place);
     if (definition === undefined) return undefined;
     const views: PlaceViews = {

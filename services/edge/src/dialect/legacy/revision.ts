@@ -19,7 +19,7 @@ const revisionHeader = 'mcp-protocol-version';
 /** Why a request is refused before its body is read: its session id is not one of this gateway. */
 export function sessionHeadersProblem(headers: IncomingHttpHeaders): GatewayFault | undefined {
   const id = headers['mcp-session-id'];
-  if (id === undefined || isModernRevision(headers[revisionHeader])) return undefined;
+  if (isModernRevision(headers[revisionHeader])) return undefined;
   return typeof id === 'string' && isSessionId(id) ? undefined : fault('session.unknown');
 }
 

@@ -22,20 +22,30 @@ import {
 const revisionHeader = 'mcp-protocol-version';
 const parameterPrefix = 'mcp-param-';
 
-/** Whether a message needs no session, as in 2026-07-28: by its metadata, else by its HTTP header. */
-export function standsAlone({ message }: PostedMessage, headers: IncomingHttpHeaders | undefined): boolean {
-  const params = 'params' in message ? message.params : undefined;
-  return claimedRevision(params) !== undefined || isModernRevision(headers?.[revisionHeader]);
+/** What a message says of itself, in place of a session; a fault if that is wrong. */
+export type OwnContext = ModernContext | { readonly fault: GatewayFault };
+
+const noContext: OwnContext = { capabilities: {}, logLevel: undefined };
+
+/**
+ * What a message says of itself, by its metadata or its HTTP header.
+ * @param headers undefined where the transport has none.
+ * @returns undefined for a message that belongs to a session.
+ */
+export function ownContext(posted: PostedMessage, headers: IncomingHttpHeaders | undefined): OwnContext | undefined {
+  const { message } = posted;
+  const claimed = claimedRevision('params' in message ? message.params : undefined);
+  if (claimed === undefined && !isModernRevision(headers?.[revisionHeader])) return undefined;
+  return posted.kind === 'request' ? checkRequest(posted.message, claimed?.value as string, headers) : noContext;
 }
 
-/** Checks one request. @param headers undefined where the transport has none. */
-export function checkRequest(
+function checkRequest(
   request: JsonRpcRequest,
+  requested: string,
   headers: IncomingHttpHeaders | undefined,
-): ModernContext | { readonly fault: GatewayFault } {
+): OwnContext {
   const context = readModernContext(request);
   if ('problem' in context) return { fault: fault('envelope.invalid', context.problem) };
-  const requested = claimedRevision(request.params)?.value as string;
   if (headers !== undefined && headers[revisionHeader] !== requested)
     return { fault: fault('header.mismatch', 'MCP-Protocol-Version must be the revision the body names') };
   if (!isModernRevision(requested)) {

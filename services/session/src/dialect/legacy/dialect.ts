@@ -1,6 +1,14 @@
 /** The dialect of the revisions with sessions, which differ by feature (`featuresOf`). */
-import { featuresOf, type ExchangeMethod, type InputMethod, type JsonObject, type Revision } from '@omnibus/protocol';
-import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect.ts';
+import {
+  featuresOf,
+  type Caller,
+  type ExchangeMethod,
+  type InputMethod,
+  type JsonObject,
+  type Revision,
+  type SessionKey,
+} from '@omnibus/protocol';
+import type { CallerContext, ClientDialect, ServerAnswer, TaskMode } from '../dialect.ts';
 import { CommonMessages } from '../messages.ts';
 import { downLevelError, downLevelQuestion, downLevelResult } from './down-level.ts';
 import { plainModernError, plainResult } from './from-modern.ts';
@@ -31,6 +39,10 @@ export class LegacyDialect extends CommonMessages implements ClientDialect {
     if (!isNewer && this.#knowsAllContent) return plain;
     const result = isNewer ? plainResult(plain.result, wrapsOutput) : plain.result;
     return { kind: 'result', result: downLevelResult(method, result, this.revision) };
+  }
+
+  contextOf({ principal }: Caller, session: SessionKey): CallerContext {
+    return { principal, session, standsAlone: false };
   }
 
   /** The parameters of a server's question in this revision, or why a client of it cannot be asked. */

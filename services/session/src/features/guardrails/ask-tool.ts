@@ -2,15 +2,8 @@
  * Asks a tool of a configured server. Its arguments are the parameters of `interceptor/invoke` (SEP-2624), its structured content or the JSON of its text is the
  * result. The call is the gateway's own: no caller's credentials go with it, and no guardrail looks at it.
  */
-import {
-  anonymous,
-  isObject,
-  newRequestKey,
-  parseJson,
-  parseServerName,
-  type ExchangeId,
-  type JsonObject,
-} from '@omnibus/protocol';
+import { isObject, parseJson, parseServerName, type ExchangeId, type JsonObject } from '@omnibus/protocol';
+import { gatewayAsCaller } from '../../call/client-of.ts';
 import { Exchange } from '../../call/exchange.ts';
 import type { ExchangeHost } from '../../call/adapters.ts';
 import { maxAnswerBytes } from './message.ts';
@@ -37,9 +30,7 @@ export function askTool(
         subject: ['tool', tool],
         limits: { callMs: timeoutMs, maxMs: timeoutMs, humanMs: timeoutMs, taskMs: timeoutMs },
         context: {
-          principal: anonymous,
-          session: newRequestKey(),
-          standsAlone: true,
+          ...gatewayAsCaller(),
           capabilities: {},
           logLevel: undefined,
           wantsProgress: false,
