@@ -29,8 +29,8 @@ import {
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adapter, type AdapterOptions } from './adapter.ts';
-import type { ApprovedStore } from './catalog/definitions/approved-store.ts';
-import { Definitions } from './catalog/definitions/definitions.ts';
+import type { ApprovedStore } from './features/definitions/approved-store.ts';
+import { Definitions } from './features/definitions/definitions.ts';
 import { credentialsOf } from './transport/credentials/server-credentials.ts';
 import { serverFeatures } from './features/index.ts';
 import { ConnectionBudget } from './connection/budget.ts';
@@ -147,7 +147,7 @@ export class AdapterUnderTest implements AsyncDisposable {
       wheel: this.wheel,
       log,
       metrics,
-      definitions: this.definitions,
+      filter: this.definitions,
     });
   }
 

@@ -26,7 +26,7 @@ import { callersOf, type ServerCallers } from './connection/server-callers.ts';
 import { callerIdleMs, type NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
 import { Slumber } from './connection/slumber.ts';
-import type { Definitions } from './catalog/definitions/definitions.ts';
+import type { RecordFilter } from './catalog/record-of.ts';
 
 export interface AdapterOptions extends ConnectionFactoryOptions, Pick<CallsOptions, 'isWaitedFor'> {
   readonly budget: ConnectionBudget;
@@ -35,8 +35,8 @@ export interface AdapterOptions extends ConnectionFactoryOptions, Pick<CallsOpti
   readonly features: (parts: ServerParts) => readonly ServerFeature[];
   /** Hears when the server is left alone, and when it is called again. */
   readonly slept: (isAsleep: boolean) => void;
-  /** Undefined where definitions are not compared with approved ones. */
-  readonly definitions?: Definitions | undefined;
+  /** Undefined where everything is published that the server says. */
+  readonly filter?: RecordFilter | undefined;
   /** The adapter of the same server before its configuration was changed: its lists are served until this one has read its own. */
   readonly before?: Adapter;
 }
@@ -129,7 +129,7 @@ export class Adapter {
   }
 
   #createCatalog(): CatalogPublisher {
-    const { server, config, worker, wheel, limits, log, metrics, repairs, definitions } = this.#options;
+    const { server, config, worker, wheel, limits, log, metrics, repairs, filter } = this.#options;
     return new CatalogPublisher({
       server,
       worker,
@@ -138,7 +138,7 @@ export class Adapter {
       log,
       metrics,
       repairs,
-      definitions,
+      filter,
       rereadMs: config.rereadLists,
       connection: () => this.#connection,
       connections: () => this.#pool,

@@ -7,8 +7,8 @@ import { approvedBucket, MemoryBus, type Bucket, type Bus, type KeyValue } from 
 import { loadConfig, type Config } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { createLogger, Metrics } from '@omnibus/telemetry';
-import type { Backend, UserOptions } from './backend.ts';
-import { createBackend } from './create.ts';
+import { createBackend, type Backend } from './create.ts';
+import type { UserOptions } from './features/credentials/accounts.ts';
 
 const url = 'http://127.0.0.1:9/mcp';
 const restart = { minDelay: '10s', maxDelay: '50ms' };

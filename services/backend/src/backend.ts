@@ -1,5 +1,4 @@
 /** All adapters of one process, kept in step with the configuration. */
-import { resolve } from 'node:path';
 import { Heartbeat, subjects, type Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config, type ServerConfig } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -13,36 +12,21 @@ import {
   type ServerName,
   type WorkerId,
 } from '@omnibus/protocol';
-import type { Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
-import { Adapter, type AdapterOptions } from './adapter.ts';
-import type { FeatureOptions, ServerFeature, ServerParts } from './feature.ts';
-import {
-  AllDefinitions,
-  type AllDefinitionsOptions,
-  type ServerDefinitions,
-} from './catalog/definitions/all-definitions.ts';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import { Adapter } from './adapter.ts';
+import type { FeatureMaker, ProcessFeature, ServerMeans } from './feature.ts';
 import { SharedMeans } from './connection/shared-means.ts';
-import { Accounts, type UserOptions } from './connection/accounts.ts';
 import { Inlet } from './call/inlet.ts';
 import { SessionLeases } from './session-leases.ts';
 
-export type { ServerDefinitions };
-export type { UserOptions } from './connection/accounts.ts';
-export { suspicionsOf } from './catalog/definitions/suspicions.ts';
-
-export interface BackendOptions extends Pick<AllDefinitionsOptions, 'definitionChanged'> {
+export interface BackendOptions {
   readonly config: Config;
   readonly baseFolder: string;
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
-  readonly tracing: Tracing | undefined;
-  readonly users: UserOptions;
-  /** Reports calls to watchers; left out where nobody can watch. */
-  readonly tap?: Tap | undefined;
-  /** Makes the features of a server. */
-  readonly features: (of: FeatureOptions, parts: ServerParts) => readonly ServerFeature[];
+  readonly features: FeatureMaker;
 }
 
 /** The state of one server, other than its lists. */
@@ -75,14 +59,13 @@ export class Backend {
   readonly #worker = newWorkerId('backend');
   readonly #heart: Heartbeat<BackendPresence>;
   readonly #leases: SessionLeases;
-  readonly #accounts: Accounts;
+  readonly #features: readonly ProcessFeature[];
   readonly #sleeping = new Set<string>();
-  /** When servers are tried again whose vault or approved definitions could not be opened. */
+  /** When servers are tried again for which something could not be opened. */
   readonly #retries = new Map<string, Deadline>();
   #isStopping = false;
   /** Called when a server falls asleep or wakes. */
   #slept: (server: string, isAsleep: boolean) => void = () => undefined;
-  readonly #definitions: AllDefinitions;
   /** Servers that had adapters before the backend stopped. */
   #leaving: readonly ServerName[] = [];
   #config: Config;
@@ -94,14 +77,9 @@ export class Backend {
     this.#config = options.config;
     this.#limits = options.config.limits;
     this.#means = new SharedMeans(this.#limits, options.metrics);
-    this.#accounts = new Accounts({
-      ...options,
+    this.#features = options.features.ofProcess({
       agents: this.#means.agents,
       adapterOf: (server) => this.#served.get(server)?.adapter,
-    });
-    this.#definitions = new AllDefinitions({
-      ...options,
-      file: resolve(options.baseFolder, options.config.security.definitionsFile),
     });
     this.#heart = new Heartbeat<BackendPresence>({
       bus: options.bus,
@@ -191,16 +169,6 @@ export class Backend {
     return this.#served.get(server)?.adapter.waiting ?? 0;
   }
 
-  /** Definitions of servers that differ from the approved ones. */
-  get definitions(): readonly ServerDefinitions[] {
-    return this.#definitions.shown;
-  }
-
-  /** Approves definitions of a server as they are now, by their digests. */
-  approve(server: string, digests: ReadonlySet<string>): Promise<void> {
-    return this.#definitions.approve(server, digests);
-  }
-
   /** Applies a changed configuration; servers that did not change are not touched. Resolves when it is in force; calls that previous adapters have begun go on. */
   apply(config: Config): Promise<void> {
     this.#applying = this.#applying
@@ -249,13 +217,12 @@ export class Backend {
         }),
       ),
     );
-    await this.#stopping(() => this.#accounts.stop());
+    for (const feature of this.#features) await this.#stopping(() => feature.stop());
     await Promise.all(this.#leavers);
     this.#leaving = served.map(([name]) => parseServerName(name));
     this.#served.clear();
     this.#leases.stop();
     this.#heart.stop();
-    await this.#stopping(() => this.#definitions.stop());
     await this.#means.close();
   }
 
@@ -273,10 +240,11 @@ export class Backend {
     if (configured === undefined) return;
     this.#retries.get(name)?.cancel();
     this.#retries.delete(name);
-    const { bus, wheel, metrics, tracing, tap, baseFolder, log, features } = this.#options;
+    const { bus, wheel, metrics, baseFolder, log, features } = this.#options;
     const server = parseServerName(name);
     const before = this.#served.get(name);
-    const { config, credentials, signIns, definitions } = await this.#prepare(server, configured);
+    const { config, means } = await this.#prepare(server, configured);
+    const { credentials, signIns, filter } = means;
     const repairs = config.validation === 'enforce' ? undefined : this.#means.repairsOf(server);
     const adapter = new Adapter({
       server,
@@ -290,9 +258,9 @@ export class Backend {
       bus,
       wheel,
       metrics,
-      features: (parts) => features({ tracing, tap, credentials, signIns, repairs }, parts),
+      features: (parts) => features.ofServer({ credentials, signIns, repairs }, parts),
       log: log.child({ server }),
-      definitions,
+      filter,
       credentials,
       isWaitedFor: bus.isShared ? (command) => this.#leases.isWaitedFor(command) : undefined,
       diary: this.#means.diaryOf(name),
@@ -315,18 +283,16 @@ export class Backend {
     bus.publish(subjects.notices, { kind: 'adapter-changed', server });
   }
 
-  /** Opens the credentials and approved definitions that a server needs. While they cannot be opened, this server is not connected to, and the others are not affected. */
+  /** Opens what features keep for a server. While that cannot be opened, this server is not connected to, and the others are not affected. */
   async #prepare(
     server: ServerName,
     config: ServerConfig,
-  ): Promise<Pick<AdapterOptions, 'config' | 'credentials' | 'definitions'> & Pick<FeatureOptions, 'signIns'>> {
+  ): Promise<{ readonly config: ServerConfig; readonly means: ServerMeans }> {
     const { log, wheel } = this.#options;
     try {
-      return {
-        config,
-        ...(await this.#accounts.of(server, config)),
-        definitions: await this.#definitions.of(server, config),
-      };
+      const means: ServerMeans = {};
+      for (const feature of this.#features) Object.assign(means, await feature.of(server, config));
+      return { config, means };
     } catch (error) {
       const problem = `what it takes to call the server could not be opened: ${error instanceof Error ? error.message : String(error)}`;
       log.error({ err: error, server }, 'a server is not connected to, because what it takes could not be opened');
@@ -336,7 +302,7 @@ export class Backend {
           if (!this.#isStopping) void this.restart(server).catch(() => undefined); // The failure was logged.
         }),
       );
-      return { config: { ...config, problem }, credentials: undefined, signIns: undefined, definitions: undefined };
+      return { config: { ...config, problem }, means: {} };
     }
   }
 
@@ -347,7 +313,7 @@ export class Backend {
     if (served === undefined) return;
     this.#served.delete(name);
     this.#sleeping.delete(name);
-    this.#definitions.forget(name);
+    for (const feature of this.#features) feature.forget?.(parseServerName(name));
     this.#means.forget(parseServerName(name));
     await served.inlet.drain();
     await served.adapter.forget();

@@ -1,7 +1,53 @@
-/** Makes the backend with the features of its servers. */
-import { Backend, type BackendOptions } from './backend.ts';
+/** Makes the backend with its features, and shows administrators what these keep. */
+import { resolve } from 'node:path';
+import type { Tap, Tracing } from '@omnibus/telemetry';
+import { Backend as Spine, type BackendOptions as SpineOptions } from './backend.ts';
+import { Accounts, type UserOptions } from './features/credentials/accounts.ts';
+import {
+  AllDefinitions,
+  type AllDefinitionsOptions,
+  type ServerDefinitions,
+} from './features/definitions/all-definitions.ts';
 import { serverFeatures } from './features/index.ts';
 
-export function createBackend(options: Omit<BackendOptions, 'features'>): Backend {
-  return new Backend({ ...options, features: serverFeatures });
+export { suspicionsOf } from './features/definitions/suspicions.ts';
+export type { ServerDefinitions, UserOptions };
+
+export interface BackendOptions
+  extends Omit<SpineOptions, 'features'>, Pick<AllDefinitionsOptions, 'definitionChanged'> {
+  readonly tracing: Tracing | undefined;
+  readonly users: UserOptions;
+  /** Reports calls to watchers; left out where nobody can watch. */
+  readonly tap?: Tap | undefined;
+}
+
+export class Backend extends Spine {
+  readonly #definitions: AllDefinitions;
+
+  constructor(options: BackendOptions) {
+    const { tracing, tap, baseFolder, config } = options;
+    const definitions = new AllDefinitions({ ...options, file: resolve(baseFolder, config.security.definitionsFile) });
+    super({
+      ...options,
+      features: {
+        ofProcess: (parts) => [new Accounts({ ...options, ...parts }), definitions],
+        ofServer: (of, parts) => serverFeatures({ tracing, tap, ...of }, parts),
+      },
+    });
+    this.#definitions = definitions;
+  }
+
+  /** Definitions of servers that differ from the approved ones. */
+  get definitions(): readonly ServerDefinitions[] {
+    return this.#definitions.shown;
+  }
+
+  /** Approves definitions of a server as they are now, by their digests. */
+  approve(server: string, digests: ReadonlySet<string>): Promise<void> {
+    return this.#definitions.approve(server, digests);
+  }
+}
+
+export function createBackend(options: BackendOptions): Backend {
+  return new Backend(options);
 }

@@ -18,10 +18,12 @@ import type { Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import type { QuestionChecks, QuestionRelay } from './call/question-relay.ts';
 import { merged, type CallStep, type CallWatcher } from './call/steps.ts';
 import type { CatalogPublisher } from './catalog/publisher.ts';
+import type { RecordFilter } from './catalog/record-of.ts';
 import type { UpstreamConnection } from './connection/connection.ts';
 import type { Tell } from './connection/connection-observer.ts';
 import type { ConnectionPool } from './connection/pool.ts';
 import type { Progress } from './connection/progress.ts';
+import type { Agents } from './transport/agents.ts';
 import type { ServerCredentials } from './transport/credentials/server-credentials.ts';
 import type { SignInDesk } from './transport/credentials/sign-in-answer.ts';
 
@@ -36,6 +38,45 @@ export interface FeatureOptions {
   readonly signIns: SignInDesk | undefined;
   /** Counts what is repaired of what the server writes; undefined where nothing is. */
   readonly repairs: RepairCounts | undefined;
+}
+
+/** What features give to one server before it is connected to. */
+export interface ServerMeans extends Partial<Pick<FeatureOptions, 'credentials' | 'signIns'>> {
+  /** Undefined where everything is published that the server says. */
+  readonly filter?: RecordFilter | undefined;
+}
+
+/** What the features of one process use of it. */
+export interface ProcessParts {
+  readonly agents: Agents;
+  /** Hears that the stored credentials of a user for a server have changed, and that a user must confirm a sign-in with a code; undefined for a server that is not served here. */
+  readonly adapterOf: (server: string) =>
+    | {
+        credentialsChanged(principal: Principal): Promise<void>;
+        codeWanted(principal: Principal): void;
+      }
+    | undefined;
+}
+
+/** What one feature keeps for all servers of a process. */
+export interface ProcessFeature {
+  /**
+   * Called before a server is connected to, again when its configuration has changed.
+   * @throws {Error} in words for the operator: then the server is not connected to, and it is tried again later.
+   */
+  of(server: ServerName, config: ServerConfig): Promise<ServerMeans>;
+  /** A server was removed from the configuration. */
+  forget?(server: ServerName): void;
+  stop(): Promise<void>;
+}
+
+/** Makes the features of a backend. */
+export interface FeatureMaker {
+  ofProcess(parts: ProcessParts): readonly ProcessFeature[];
+  ofServer(
+    of: Pick<FeatureOptions, 'credentials' | 'signIns' | 'repairs'>,
+    parts: ServerParts,
+  ): readonly ServerFeature[];
 }
 
 /** The parts of one server's adapter that features use. */

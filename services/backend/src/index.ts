@@ -1,3 +1,3 @@
-export { suspicionsOf } from './backend.ts';
-export { createBackend } from './create.ts';
-export type { Backend, BackendOptions, ServerDefinitions, ServerLoad, UserOptions } from './backend.ts';
+export { createBackend, suspicionsOf } from './create.ts';
+export type { ServerLoad } from './backend.ts';
+export type { Backend, BackendOptions, ServerDefinitions, UserOptions } from './create.ts';

@@ -6,15 +6,15 @@ import type { UpstreamConnection } from '../connection/connection.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
 import type { CallersInCatalog } from '../connection/server-callers.ts';
 import type { ReaderOptions } from './reader.ts';
-import type { Definitions } from './definitions/definitions.ts';
+import type { RecordFilter } from './record-of.ts';
 
 export interface PublisherOptions extends ReaderOptions, CallersInCatalog {
   readonly server: ServerName;
   readonly worker: WorkerId;
   readonly connection: () => UpstreamConnection;
   readonly connections: () => ConnectionPool;
-  /** Undefined where nothing is held against what was approved. */
-  readonly definitions: Definitions | undefined;
+  /** Undefined where everything is published that the server says. */
+  readonly filter: RecordFilter | undefined;
   /** The option `rereadLists` of the server. */
   readonly rereadMs: number;
   readonly wheel: DeadlineWheel;

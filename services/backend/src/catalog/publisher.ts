@@ -111,7 +111,7 @@ export class CatalogPublisher {
         capabilities: () => this.#record.capabilities,
       });
     this.#times = new RereadTimes({ wheel: options.wheel, rereadMs: options.rereadMs, read: () => this.#readAgain() });
-    if (options.definitions !== undefined) options.definitions.changed = changed;
+    if (options.filter !== undefined) options.filter.changed = changed;
     this.#record = {
       server: options.server,
       status: 'down',
@@ -146,7 +146,7 @@ export class CatalogPublisher {
       this.offers.begin(before.offers ?? []);
       this.#index(before);
     }
-    await Promise.all([this.#store.open(bus), this.#options.definitions?.open()]);
+    await Promise.all([this.#store.open(bus), this.#options.filter?.open()]);
   }
 
   /** Reads all lists of a server after its handshake. Resolves when they are published. */
@@ -253,9 +253,9 @@ export class CatalogPublisher {
   }
 
   get #parts(): RecordParts {
-    const { definitions, wantsSignIn, isToldCallers } = this.#options;
+    const { filter, wantsSignIn, isToldCallers } = this.#options;
     return {
-      definitions,
+      filter,
       isToldCallers,
       common: this.#common,
       offers: this.offers,
@@ -268,7 +268,7 @@ export class CatalogPublisher {
   retire(): void {
     this.#isRetired = true;
     this.offers.stop();
-    this.#options.definitions?.stop();
+    this.#options.filter?.stop();
     this.#store.retire();
     this.#times.stop();
     this.#failed.stop();

@@ -2,13 +2,23 @@
 import type { CatalogRecord, ServerTrouble, ToolEntry } from '@omnibus/protocol';
 import type { BaseLists } from './base-lists.ts';
 import type { CallerOffers } from './caller-offers.ts';
-import type { Definitions } from './definitions/definitions.ts';
 import type { OwnerOffers } from './owner-offers.ts';
 import { orSignInOffer } from './sign-in-offer.ts';
 
+/** Decides which parts of what a server says are published. */
+export interface RecordFilter {
+  /** The record to publish in place of what the server says; the same object for the same input. */
+  judged(record: CatalogRecord): CatalogRecord;
+  /** Set by the publisher; called when something else is to be published. */
+  changed: () => void;
+  /** Resolves when it can decide, or holds back what it cannot decide about. */
+  open(): Promise<void>;
+  stop(): void;
+}
+
 export interface RecordParts {
-  /** Undefined where nothing is held against what was approved. */
-  readonly definitions: Definitions | undefined;
+  /** Undefined where everything is published. */
+  readonly filter: RecordFilter | undefined;
   readonly common: BaseLists;
   readonly offers: Pick<CallerOffers, 'all'>;
   readonly owners: OwnerOffers | undefined;
@@ -78,12 +88,12 @@ function refusingNobody({ problem: _problem, trouble: _trouble, ...record }: Cat
 }
 
 /** What stands for a server before somebody has signed in is the gateway's own, and held against nothing. */
-function judged(record: CatalogRecord, { definitions, owners, standIn }: RecordParts): CatalogRecord {
+function judged(record: CatalogRecord, { filter, owners, standIn }: RecordParts): CatalogRecord {
   const whole =
     owners === undefined
       ? record
       : { ...record, ...owners.of(record.lists, orSignInOffer(record, standIn) !== record) };
-  return orSignInOffer(definitions?.judged(whole) ?? whole, standIn);
+  return orSignInOffer(filter?.judged(whole) ?? whole, standIn);
 }
 
 /** Whether a record says nothing new. Lists that read the same are the same objects. */

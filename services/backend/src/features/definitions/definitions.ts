@@ -18,6 +18,7 @@ import {
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { definedKinds, type ApprovedDefinitions, type CatalogRecord, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { RecordFilter } from '../../catalog/record-of.ts';
 import type { ApprovedStore, Kept } from './approved-store.ts';
 
 /** A definition that was seen to differ from the approved one, for the record. */
@@ -45,7 +46,7 @@ const retryMs = 2_000;
 /** Bound on deviations that are logged; further ones, of a server that keeps changing, are only counted. */
 const maxSaid = 1_000;
 
-export class Definitions {
+export class Definitions implements RecordFilter {
   readonly #options: DefinitionsOptions;
   /** Undefined where nothing was approved yet. */
   #approved: ApprovedDefinitions | undefined;

@@ -5,6 +5,7 @@ import type { ServerConfig } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { ProcessFeature, ServerMeans } from '../../feature.ts';
 import { openApprovedStore, type ApprovedStore } from './approved-store.ts';
 import { Definitions, type DefinitionsOptions } from './definitions.ts';
 
@@ -26,7 +27,7 @@ export interface ServerDefinitions {
   readonly deviations: readonly Deviation[];
 }
 
-export class AllDefinitions {
+export class AllDefinitions implements ProcessFeature {
   readonly #options: AllDefinitionsOptions;
   readonly #byServer = new Map<string, Definitions>();
   #store: Promise<ApprovedStore> | undefined;
@@ -36,15 +37,11 @@ export class AllDefinitions {
   }
 
   /**
-   * @returns undefined for a server of which nothing is to be approved.
    * @throws {Error} where it cannot be known what was approved.
    */
-  async of(
-    server: ServerName,
-    { definitions: mode, url, command, args }: ServerConfig,
-  ): Promise<Definitions | undefined> {
+  async of(server: ServerName, { definitions: mode, url, command, args }: ServerConfig): Promise<ServerMeans> {
     this.#byServer.delete(server);
-    if (mode === 'off') return undefined;
+    if (mode === 'off') return {};
     const { wheel, log, metrics, definitionChanged } = this.#options;
     const address = url === undefined ? undefined : new URL(url);
     const reached = definitionDigest(
@@ -61,7 +58,7 @@ export class AllDefinitions {
       definitionChanged,
     });
     this.#byServer.set(server, found);
-    return found;
+    return { filter: found };
   }
 
   forget(server: string): void {

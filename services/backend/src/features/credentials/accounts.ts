@@ -4,10 +4,14 @@ import { isOfUsers, type ServerConfig } from '@omnibus/config';
 import { CredentialProblem, TokenReceiver, type Place, type Vault } from '@omnibus/credentials';
 import { parseServerName, type CallerTokenReply, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { Agents } from '../transport/agents.ts';
-import type { AskEdge } from '../transport/credentials/caller-accounts.ts';
-import { credentialsOf, UserCredentials, type ServerCredentials } from '../transport/credentials/server-credentials.ts';
-import { SignIns } from '../transport/credentials/sign-ins.ts';
+import type { ProcessFeature, ProcessParts } from '../../feature.ts';
+import type { AskEdge } from '../../transport/credentials/caller-accounts.ts';
+import {
+  credentialsOf,
+  UserCredentials,
+  type ServerCredentials,
+} from '../../transport/credentials/server-credentials.ts';
+import { SignIns } from '../../transport/credentials/sign-ins.ts';
 import { HandledChanges } from './handled-changes.ts';
 
 /** What is needed to call servers in the name of users. */
@@ -28,20 +32,12 @@ export interface UserOptions {
   readonly areKnown: boolean;
 }
 
-interface AccountsOptions {
+interface AccountsOptions extends ProcessParts {
   readonly bus: Bus;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly baseFolder: string;
   readonly users: UserOptions;
-  readonly agents: Agents;
-  /** What hears that the stored credentials of a user for a server have changed, and that a user must confirm a sign-in with a code. */
-  readonly adapterOf: (server: string) => AccountObserver | undefined;
-}
-
-interface AccountObserver {
-  credentialsChanged(principal: Principal): Promise<void>;
-  codeWanted(principal: Principal): void;
 }
 
 interface Users {
@@ -53,7 +49,7 @@ interface Users {
 /** Time within which an edge answers: it may have to find two issuers and ask each of them, at ten seconds at most for a request. */
 const edgeMs = 45_000;
 
-export class Accounts {
+export class Accounts implements ProcessFeature {
   readonly #options: AccountsOptions;
   readonly #servers = new Map<ServerName, ServerCredentials | undefined>();
   #users: Promise<Users> | undefined;
