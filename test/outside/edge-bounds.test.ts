@@ -79,8 +79,8 @@ describe('sessions', () => {
     }
     expect((await open('198.51.100.8')).status).toBe(200);
     expect((await open('1.1.1.1, 198.51.100.9')).status).toBe(200);
-    // Ten are within the burst of an address of its own, and beyond what comes back to the other one meanwhile.
-    const behind = await Promise.all(Array.from({ length: 10 }, () => open('198.51.100.10, 198.51.100.7')));
+    // Nineteen are within the burst of an address of its own, and beyond what comes back to the other one meanwhile.
+    const behind = await Promise.all(Array.from({ length: 19 }, () => open('198.51.100.10, 198.51.100.7')));
     expect(behind.map(({ status }) => status)).toContain(429);
     expect((await client.callTool('echo')).status).toBe(200);
     expect((await metricsOf(gateway.edge)).get('omnibus_refusals_total{reason="session.rate"}')).toBeGreaterThan(20);
@@ -117,14 +117,14 @@ describe('sessions', () => {
   it.each(['a WebSocket', 'HTTP+SSE'])('over %s are opened no faster either', async (way) => {
     const { gateway } = await start({ limits: { sessionBurst: 1, sessionsPerSecond: 1 } });
     let heard = '';
-    const overWebSocket = async (): Promise<void> => {
+    const overWebSocket = async (): Promise<() => unknown> => {
       const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
       stack.defer(() => socket.terminate());
       socket.on('message', (data: Buffer) => (heard += data.toString()));
       await once(socket, 'open');
-      socket.send(initialize);
+      return () => socket.send(initialize);
     };
-    const overEvents = async (): Promise<void> => {
+    const overEvents = async (): Promise<() => unknown> => {
       let stream = '';
       const socket = await dial(gateway.url);
       stack.defer(() => void socket.destroy());
@@ -138,10 +138,11 @@ describe('sessions', () => {
         expect(found).toBeDefined();
         return found as string;
       }, 45_000);
-      await exchange(gateway.url, requestText(gateway.url, [`POST ${address} HTTP/1.1`, ...json], initialize));
+      return () => exchange(gateway.url, requestText(gateway.url, [`POST ${address} HTTP/1.1`, ...json], initialize));
     };
-    // On a slow machine, some of them may begin in a later second and get its share.
-    await Promise.all(Array.from({ length: 12 }, way === 'a WebSocket' ? overWebSocket : overEvents));
+    // All begin at once, when all are connected: some may still reach the edge in a later second and get its share.
+    const begins = await Promise.all(Array.from({ length: 12 }, way === 'a WebSocket' ? overWebSocket : overEvents));
+    await Promise.all(begins.map((begin) => begin()));
     await expect.poll(() => heard).toContain('session.rate');
   });
 });

@@ -28,6 +28,8 @@ let shiftMs: number;
 let bus: MemoryBus;
 let isStoreThere: boolean;
 let wheels: DeadlineWheel[];
+/** When the clock of a worker that is gone stopped, by the index of the worker: it says nothing any more. */
+let goneAt: Map<number, number>;
 let workers: Limiter[];
 let quotas: Quotas[];
 
@@ -37,6 +39,7 @@ beforeEach(() => {
   isStoreThere = true;
   bus = new MemoryBus(({ what, error }) => expect.fail(`${what}: ${String(error)}`));
   wheels = [];
+  goneAt = new Map();
   workers = [];
   quotas = [];
   return async () => {
@@ -54,7 +57,11 @@ async function start(...rules: readonly object[]): Promise<void> {
     return stores[window];
   };
   for (let index = 0; index < workersThere; index += 1) {
-    const wheel = new DeadlineWheel({ tickMs: 10, now: () => now, onFault: (error) => expect.fail(String(error)) });
+    const wheel = new DeadlineWheel({
+      tickMs: 10,
+      now: () => goneAt.get(index) ?? now,
+      onFault: (error) => expect.fail(String(error)),
+    });
     const own = new Quotas({ bucket, workers: () => workersThere, clock: () => now + shiftMs });
     const limiter = new Limiter({
       bus,
@@ -185,8 +192,8 @@ it('so many calls run at once over three workers, and a worker that says nothing
   for (let passed = 0; passed < 10_000; passed += 500) await pass(500);
   await pass(150);
   expect(await begin(0)).toMatchObject({ reason: 'limit.concurrency' });
-  // The one that held two is gone without a word.
-  wheels.splice(1, 2);
+  // Those that held one each are gone without a word.
+  for (const index of [1, 2]) goneAt.set(index, now);
   await pass(7_000);
   expect(isRefused(await begin(0))).toBe(false);
 });
