@@ -52,7 +52,7 @@ type Said = { readonly result: JsonObject } | { readonly error: JsonObject } | '
 export interface ServerScript {
   /** Looks at each request before anything else. @returns whether it has answered it. */
   readonly first?: (request: IncomingMessage, response: ServerResponse) => boolean;
-  /** What a message is answered; undefined: as a decent server with sessions would. */
+  /** The answer to a message; undefined: that of a correct server with sessions. */
   readonly says?: (message: HeardByServer, response: ServerResponse, request: IncomingMessage) => Said | Promise<Said>;
   /** The standing stream; default: 405. */
   readonly get?: (response: ServerResponse, request: IncomingMessage) => void;
@@ -74,9 +74,9 @@ export class AdapterUnderTest implements AsyncDisposable {
   readonly heard = new Heard<HeardByServer>();
   readonly gets = new Heard<string | undefined>();
   readonly records = new Heard<CatalogRecord>();
-  /** What sessions are told outside calls. */
+  /** Messages to sessions outside calls. */
   readonly notices = new Heard<ServerNotice>();
-  /** Whether nobody calls the server, whenever that changes. */
+  /** Whether the server is idle, at each change. */
   readonly slept = new Heard<boolean>();
   readonly metrics = new Metrics({ processMetrics: false });
   readonly repairs = new RepairCounts();
@@ -152,8 +152,8 @@ export class AdapterUnderTest implements AsyncDisposable {
   }
 
   /**
-   * @param settings of the server in the configuration, besides its address.
-   * @param store where it is kept what was approved of the server.
+   * @param settings of the server in the configuration, without its address.
+   * @param store of the approved definitions.
    * @param isWaitedFor of the adapter.
    */
   static async start(
@@ -195,8 +195,8 @@ export class AdapterUnderTest implements AsyncDisposable {
   }
 
   /**
-   * What a session asks of the server.
-   * @param more who that is, where it is not nobody in particular.
+   * A session's request to the server.
+   * @param more the caller, if not anonymous.
    * @param before hears what comes before the answer.
    * @returns the answer.
    */

@@ -207,7 +207,7 @@ export class Adapter {
     });
   }
 
-  /** The extensions of a caller that the server is told of in an older era. Servers with pages declare none; what they list, or list to such a caller, shows them. */
+  /** The extensions of a caller for a server of an older era. Servers with pages declare none; what they list, or list to such a caller, shows them. */
   #extensionsOf({ capabilities }: ExchangeContext, isForced: boolean): JsonObject | undefined {
     if (this.#options.config.isolation === 'shared') return undefined;
     const extensions = extensionsFor(capabilities, this.record.capabilities, false);
@@ -249,7 +249,7 @@ export class Adapter {
   async credentialsChanged(principal: Principal): Promise<void> {
     const changed = await this.#callers.changed(principal);
     if (changed === 'shared') this.#connection.reconnect('a user has signed in', true);
-    // What the user had opened was opened with something else, or with nothing. To a user that has nothing any more the server says so itself.
+    // The user's connections have earlier credentials, or none. The server itself refuses a user without credentials.
     if (changed === 'own') this.#pool.renewFor(principal, 'its user has signed in');
     if (this.#callers.areSeveral) this.#catalog.owners?.changed(principal);
     this.#features.userChanged(principal);
@@ -289,7 +289,7 @@ export class Adapter {
     return this.calls.held(exchanges);
   }
 
-  /** From now on another adapter writes what is known of the server. */
+  /** From now on another adapter writes the server's record. */
   retire(): void {
     this.#catalog.retire();
   }
@@ -334,7 +334,7 @@ export class Adapter {
   #control(command: ControlCommand): void {
     switch (command.kind) {
       case 'cancel':
-        // A command with a worker's name says that the exchange was given up at that worker only, and may run here.
+        // A command with a worker's name cancels the exchange at that worker only; it may run here.
         if (command.worker === undefined || command.worker === this.#options.worker)
           this.calls.cancel(command.exchange, command.reason, command.isTimeout === true);
         return;
@@ -364,7 +364,7 @@ export class Adapter {
     return [this.#connection, ...this.#pool.all()];
   }
 
-  /** Sessions for which something is kept here. */
+  /** Sessions with state here. */
   get sessions(): readonly SessionKey[] {
     return [
       ...this.#features.sessions,
@@ -379,7 +379,7 @@ export class Adapter {
     this.#pool.endSession(session);
   }
 
-  /** Sends a request whose answer does not matter. @returns what resolves when it is answered or its time is over; undefined where nothing is sent. */
+  /** Sends a request and ignores its answer. @returns a promise of its end; undefined if nothing is sent. */
   #tell(method: string, params: JsonObject, connection = this.#connection): Promise<unknown> | undefined {
     if (!connection.isReady) return undefined;
     const told = connection.ask(method, params, settingMs).then((outcome) => {
@@ -398,7 +398,7 @@ export class Adapter {
     this.#settled();
   }
 
-  /** Runs work that nobody waits for: a bug in it is reported, and the server is served on. */
+  /** Runs work in the background: a bug in it is reported, and the adapter continues. */
   #guard(work: Promise<void>): void {
     work.catch((error: unknown) => {
       this.#options.log.error({ err: error }, 'what was to follow something the server did failed');

@@ -39,7 +39,7 @@ export interface ServerLoad {
   readonly lastWords: string | undefined;
   /** Number of times that it sent something that is no message. */
   readonly strays: number;
-  /** What was repaired of what it wrote. */
+  /** Repairs of its messages. */
   readonly repairs: readonly RepairRow[];
 }
 
@@ -164,7 +164,7 @@ export class Backend {
     return this.#served.has(name) ? this.#means.diaryOf(name) : undefined;
   }
 
-  /** Number of users so far who have to sign in before a server shows them its lists. */
+  /** Number of users so far that must sign in before a server shows them its lists. */
   waitingFor(server: ServerName): number {
     return this.#served.get(server)?.adapter.waiting ?? 0;
   }
@@ -265,7 +265,7 @@ export class Backend {
       isWaitedFor: bus.isShared ? (command) => this.#leases.isWaitedFor(command) : undefined,
       diary: this.#means.diaryOf(name),
       repairs,
-      // What it said of itself before is not shown on where nobody can tell to whom it may be shown.
+      // Its earlier record is dropped, since its permitted callers are unknown.
       ...(before === undefined || config !== configured ? {} : { before: before.adapter }),
       slept: (isAsleep) => this.#noteSleep(name, adapter, isAsleep),
     });

@@ -1,6 +1,6 @@
 /**
  * What one feature adds to the adapter of a server. The adapter gets a list of features, and knows this interface only. Each feature is one folder under
- * `features/`; `features/index.ts` has the list, whose order is the order of steps and watchers.
+ * `features/`; `features/index.ts` has the list; its order is that of steps and watchers.
  */
 import type { Bus } from '@omnibus/bus';
 import type { ServerConfig } from '@omnibus/config';
@@ -32,11 +32,11 @@ export interface FeatureOptions {
   readonly tracing: Tracing | undefined;
   /** Reports calls to users that watch them; undefined where none can. */
   readonly tap?: Tap | undefined;
-  /** The credentials that the server is shown in addition to its configured headers. */
+  /** The credentials for the server in addition to its configured headers. */
   readonly credentials: ServerCredentials | undefined;
   /** Where users sign in, for a server that is called in the name of each user. */
   readonly signIns: SignInDesk | undefined;
-  /** Counts what is repaired of what the server writes; undefined where nothing is. */
+  /** Counts repairs of the server's messages; undefined if there are none. */
   readonly repairs: RepairCounts | undefined;
 }
 
@@ -89,11 +89,11 @@ export interface ServerParts {
   readonly metrics: Metrics;
   readonly catalog: CatalogPublisher;
   readonly questions: QuestionRelay;
-  /** The connections besides the first; it exists once the features do. */
+  /** The connections other than the first; it exists once the features do. */
   readonly pool: () => ConnectionPool;
   /** All connections. */
   readonly connections: () => readonly UpstreamConnection[];
-  /** Sends a request whose answer does not matter. */
+  /** Sends a request and ignores its answer. */
   readonly tell: (method: string, params: JsonObject, connection: UpstreamConnection) => Promise<unknown> | undefined;
 }
 
@@ -113,16 +113,16 @@ export interface ServerFeature {
   readonly hears?: { readonly [method: string]: Heard };
   /** Hears commands of sessions by their kinds. */
   readonly controls?: Controls;
-  /** Sessions for which something is kept. */
+  /** Sessions with state. */
   readonly sessions?: Iterable<SessionKey>;
   /** Calls that wait for people. */
   readonly waiting?: number;
   start?(): Promise<void>;
-  /** A connection is being opened, and no request was sent over it. @returns what the first request has to wait for. */
+  /** A connection is being opened, and no request was sent over it. @returns a promise that the first request must wait for. */
   greeted?(connection: UpstreamConnection, introduction: ServerIntroduction, ask: Tell): Promise<unknown> | undefined;
   /** A connection was opened. */
   opened?(connection: UpstreamConnection): void;
-  /** The server may have announced something while nobody listened. */
+  /** The server may have made unheard announcements. */
   missed?(connection: UpstreamConnection): void;
   /** Whether something still runs over a connection although no call does. */
   isNeeded?(connection: UpstreamConnection): boolean;

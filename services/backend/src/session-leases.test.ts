@@ -20,7 +20,7 @@ let workers: SessionWorker[];
 const kept = new Set<SessionKey>();
 const forgotten: SessionKey[] = [];
 
-/** A session worker that gives signs of life and says what it holds. */
+/** A session worker that gives signs of life and reports its sessions. */
 class SessionWorker {
   readonly worker: WorkerId = newWorkerId('session');
   readonly holds = new Set<SessionKey>();

@@ -1,9 +1,9 @@
 /**
- * Finds sessions that have ended without saying so, so that what adapters of this process keep for them (programs, log levels, subscriptions) is given up.
- * A session says when it ends, but one whose worker died cannot. When session workers are gone, this class finds out which sessions still exist or can
+ * Finds sessions that have ended without a report, so that adapters of this process release their state (programs, log levels, subscriptions).
+ * A session reports its end, but not after the death of its worker. Then this class finds out which sessions still exist or can
  * still be taken over.
  *
- * A session is given up when its record names a worker that has been proven gone for as long as a session may be idle; or when it has no record and every
+ * A session is released when its record names a worker that has been proven gone for as long as a session may be idle; or when it has no record and every
  * worker has said twice that it does not hold it, or is proven gone. Silence proves nothing.
  */
 import {
@@ -33,12 +33,12 @@ export interface SessionLeasesOptions {
   readonly log: Logger;
   /** Milliseconds for which a session may be idle, and so another worker may take it over. */
   readonly idleSessionMs: () => number;
-  /** Sessions for which something is kept. */
+  /** Sessions with state. */
   readonly kept: () => ReadonlySet<SessionKey>;
   readonly forget: (session: SessionKey) => void;
 }
 
-/** Time between two checks of sessions whose workers are gone. */
+/** Time between two checks of sessions of dead workers. */
 export const lookMs = 60_000;
 /** Records that are read at the same time. */
 const atOnce = 50;
@@ -81,7 +81,7 @@ export class SessionLeases {
   }
 
   /**
-   * Whether the session worker that made a call is still there. If it is gone or does not answer, the client is told that the outcome is unknown, and the call
+   * Whether the session worker that made a call is still there. If it is gone or does not answer, the client gets an unknown outcome, and the call
    * must not be sent any more.
    */
   async isWaitedFor({ exchange, context }: Pick<CallCommand, 'exchange' | 'context'>): Promise<boolean> {

@@ -1,5 +1,5 @@
 /**
- * One attempt of a call: passes on what the server says and asks, and its answer. When a server demands something before it answers, the request is sent
+ * One attempt of a call: passes on the server's messages, questions and answer. When a server demands something before it answers, the request is sent
  * again, as another attempt of the same call (`dialect/modern/going-on.ts`).
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -38,7 +38,7 @@ export interface AttemptPort {
   readonly refreshTools: () => Promise<void>;
   /** The least severe log messages that the client of a call gets; undefined for all. */
   least(call: Call): LogLevel | undefined;
-  /** A log message of a call is passed to nobody, because there are too many. */
+  /** A log message of a call is dropped, because there are too many. */
   readonly dropped: () => void;
   /** Whether the call has not ended yet. */
   isOpen(call: Call): boolean;
@@ -99,7 +99,7 @@ export class Attempt implements PendingReply, RunningCall {
     if (this.#id !== undefined) this.connection.cancel(this.#id, reason, isTimeout);
   }
 
-  // --- what the server says -----------------------------------------------------------------------------------------------
+  // --- messages of the server -----------------------------------------------------------------------------------------------
 
   ask(question: Question): void {
     for (const watched of this.call.watched) watched.asked?.(question.method);
@@ -139,7 +139,7 @@ export class Attempt implements PendingReply, RunningCall {
     return wordsOf(this.call, this.#port);
   }
 
-  // --- what it takes to go on ---------------------------------------------------------------------------------------------
+  // --- demands before the answer ---------------------------------------------------------------------------------------------
 
   isOpen(): boolean {
     return this.#port.isOpen(this.call);
@@ -178,7 +178,7 @@ export class Attempt implements PendingReply, RunningCall {
   }
 }
 
-/** What the server says about a call goes through these, over all its attempts. */
+/** The server's messages about a call pass these, over all its attempts. */
 export function wordsOf(call: Call, { dropped, least }: Pick<AttemptPort, 'dropped' | 'least'>): CallWords {
   call.words ??= new CallWords({ context: call.command.context, reply: call.reply, dropped, least: () => least(call) });
   return call.words;

@@ -1,4 +1,4 @@
-/** Passes on what a server says about one call before it answers. Made with the first such message, so a call whose server only answers costs nothing here. */
+/** Passes on a server's messages about one call before its answer. Created with the first such message, so a call with an answer only costs nothing here. */
 import { TokenBucket } from '@omnibus/lifecycle';
 import {
   isLogLevel,
@@ -16,7 +16,7 @@ export interface CallWordsOptions {
   readonly reply: (event: ExchangeEvent) => void;
   /** The least severe log messages that are passed on; undefined for all. */
   readonly least: () => LogLevel | undefined;
-  /** Called for a message that is passed to nobody, because there are too many. */
+  /** Called for a message that is dropped, because there are too many. */
   readonly dropped: () => void;
 }
 
@@ -46,7 +46,7 @@ export class CallWords {
     }
   }
 
-  /** The server works on the call; only the session is told, and not the client. */
+  /** The server works on the call; only the session gets this, and not the client. */
   signOfLife(): void {
     const now = performance.now();
     if (now - this.#signAt < signsMs) return;

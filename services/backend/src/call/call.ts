@@ -28,11 +28,11 @@ export class Call extends KeyedLink {
   running: RunningCall | undefined;
   /** The called tool, as its caller is offered it; undefined for another call, and for a tool that the server does not list. */
   tool: ToolEntry | undefined;
-  /** Whether it goes over the connection that serves everybody. */
+  /** Whether it uses the shared connection. */
   isCommon = false;
   /** Gives its connection back; undefined while it has none. */
   done: (() => void) | undefined;
-  /** The roots of its client, where they had to be asked for. */
+  /** The roots of its client, if they were requested. */
   roots: InputAnswer | undefined;
   /** What watches it. */
   watched = unwatched;

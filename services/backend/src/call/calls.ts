@@ -4,7 +4,7 @@
  *
  * Invariants
  *  A1  Every call gets exactly one final event, unless it was cancelled; then none.
- *  A2  A call's place in the bulkhead is given back when the call is forgotten, and its connection when its attempt ends; each once.
+ *  A2  A call returns its place in the bulkhead when the call is forgotten, and its connection when its attempt ends; each once.
  */
 import { KeyedRing } from '@omnibus/collections';
 import type { ServerConfig } from '@omnibus/config';
@@ -217,7 +217,7 @@ export class Calls implements CallRun, AttemptPort {
     }
   }
 
-  /** Goes on with a call that has waited. If its session worker is gone, its client is told that the outcome is unknown: then it is not made any more. */
+  /** Continues a call that has waited. If its session worker is gone, its client gets an unknown outcome: then the call is not made any more. */
   #resume(call: Call, go: () => void): void {
     const asked = this.#options.isWaitedFor?.(call.command);
     if (asked === undefined) {
@@ -242,7 +242,7 @@ export class Calls implements CallRun, AttemptPort {
       .catch((error: unknown) => this.failed(call, error));
   }
 
-  /** Asks the steps before a connection is taken. @param common the connection that serves everybody, if it serves this call. */
+  /** Asks the steps before a connection is taken. @param common the shared connection, if it serves this call. */
   #pass(call: Call, common: UpstreamConnection | undefined): void {
     const { method, context } = call.command;
     for (const step of this.#before) {

@@ -96,7 +96,7 @@ async function open(session: SessionKey) {
   return { relay, transport: await ready.promise, begin, notices };
 }
 
-/** The server asks something in a call, and answers the call. @returns what the question is known by. */
+/** The server sends a question in a call, and answers the call. @returns the id of the question. */
 function askAndEnd(
   transport: OneStream,
   call: { readonly id: number; readonly events: readonly ExchangeEvent[] },

@@ -1,5 +1,5 @@
 /**
- * Passes a server's questions to the call or session that is asked, and the answers back. A question is known by a number of the gateway, since each
+ * Passes a server's questions to its call or session, and the answers back. A question is known by a number of the gateway, since each
  * connection counts its own.
  */
 import { randomInt } from 'node:crypto';
@@ -44,9 +44,9 @@ interface OpenQuestion {
   readonly connection?: UpstreamConnection;
   readonly respond: (answer: InputAnswer) => void;
   readonly asker: Asker;
-  /** Calls that were asked before and have ended; an answer may be on its way from one of them. */
+  /** Earlier calls of the question that have ended; an answer may be in transit from one of them. */
   readonly before?: ReadonlySet<Asker>;
-  /** The call that took the question over need not ask: the question was answered where it was asked before. */
+  /** The call that took the question over need not ask: the earlier call has the answer. */
   readonly answeredBefore?: () => void;
   /** Asks once more. */
   readonly again: () => void;
@@ -62,9 +62,9 @@ export interface QuestionRelayOptions {
 
 /** Looks at the server's questions for a feature. Members that it leaves out are not called. */
 export interface QuestionChecks {
-  /** What a server is told instead of asking its client; undefined if it may ask. */
+  /** The refusal of a server's question; undefined if it may ask. */
   questionRefusal?(method: QuestionMethod, params: JsonObject): InputAnswer | undefined;
-  /** The client's answer, or what the server is told instead. */
+  /** The client's answer, or the refusal. */
   answer?(method: QuestionMethod, params: JsonObject, answer: InputAnswer): InputAnswer;
   /** The tool that a task runs, by the server's own name; undefined if this feature does not know the task. */
   toolOf?(connection: UpstreamConnection, task: unknown): string | undefined;
@@ -72,7 +72,7 @@ export interface QuestionChecks {
 
 /** Time that a client has to answer a question outside any call. */
 const ownerAnswerMs = 10 * 60_000;
-/** Bound on elicitations by URL whose completion may still be announced. */
+/** Bound on elicitations by URL with a pending completion. */
 const maxElicitations = 1_000;
 const invalidParams = -32_602;
 const wasAnswered = 'it was answered in the call that was asked first';
@@ -154,7 +154,7 @@ export class QuestionRelay {
     this.#withdraw(call.exchange, id, (input) => call.reply({ kind: 'input-withdrawn', input, reason }));
   }
 
-  /** Asks the client of a call what a server of 2026-07-28 demands before it can go on. */
+  /** Asks the client of a call for the inputs that a server of 2026-07-28 requires. */
   askForRound(call: AskedCall, method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void): void {
     const problem = method === 'elicitation/create' ? urlProblem(params) : undefined;
     if (problem !== undefined) {
@@ -250,7 +250,7 @@ export class QuestionRelay {
     for (const { asker, again } of this.#open.values()) if ((exchanges as readonly Asker[]).includes(asker)) again();
   }
 
-  /** A call has ended, and its questions concern nobody any more. */
+  /** A call has ended, and its questions are void. */
   forget(exchange: ExchangeId): void {
     for (const [input, { asker }] of this.#open) if (asker === exchange) this.#open.delete(input);
     this.isOpen = this.#open.size > 0;

@@ -30,7 +30,7 @@ export interface ServerWordsOptions {
   readonly base: () => UpstreamConnection;
 }
 
-/** Lines of the operator's log about one server each second: enough to see what they are about, and too few to fill a disk. */
+/** Lines of the operator's log about one server each second: enough to understand them, and too few to fill a disk. */
 const linesPerSecond = 5;
 /** Log messages and notifications outside calls for one session each second: many for a person, few for a client. */
 const messagesPerSecond = 100;

@@ -1,5 +1,5 @@
 /**
- * What features add to the calls of one server. The path of a call knows these interfaces only; the list of features is made when the server's configuration
+ * Interfaces by which features add to the calls of one server. The path of a call knows only these; the list of features is built when the server's configuration
  * is applied (`features/index.ts`), and a feature that is off is in no list.
  *
  *   place in the bulkhead -> before -> connection (place) -> prepare -> takes or sends -> answers -> holds -> outcome
@@ -39,7 +39,7 @@ type ByMethod<Run> = { readonly [Method in ExchangeMethod]?: Run };
 export interface CallStep {
   /** Called once, before the first call. */
   join?(run: CallRun): void;
-  /** Methods whose requests `place` need not see. */
+  /** Methods that `place` need not see. */
   readonly ignores?: ReadonlySet<string>;
   /** The capability of clients for which `before` exists; left out: it concerns every client. */
   readonly client?: string;
@@ -53,9 +53,9 @@ export interface CallStep {
   prepare?(attempt: Attempt): Promise<unknown> | undefined;
   /** Takes requests of a method: sends them (`Attempt.send`), or ends their calls without (`Attempt.finish`). */
   readonly takes?: ByMethod<(attempt: Attempt) => void>;
-  /** Hears the server's final answers to requests of a method. @returns what the client is answered. */
+  /** Hears the server's final answers to requests of a method. @returns the answer for the client. */
   readonly answers?: ByMethod<(attempt: Attempt, outcome: ExchangeOutcome, requestId: number) => ExchangeOutcome>;
-  /** Hears answers after which the request goes on (`isComplete`). @returns what the client is answered. */
+  /** Hears answers that do not end the request (`isComplete`). @returns the answer for the client. */
   goesOn?(attempt: Attempt, outcome: ExchangeOutcome, requestId: number): ExchangeOutcome;
   /** Hears of requests of a method that are cancelled at the server. */
   readonly cancels?: ByMethod<(call: Call, connection: UpstreamConnection) => void>;
@@ -63,7 +63,7 @@ export interface CallStep {
   least?(call: Call): LogLevel | undefined;
   /** @returns true for a call that does not end so: the step ends it later, or makes it again. */
   holds?(call: Call, given: ExchangeOutcome): boolean;
-  /** Changes what a client is answered. */
+  /** Changes the answer for the client. */
   outcome?(call: Call, given: ExchangeOutcome): ExchangeOutcome;
   /** The call has ended. */
   forgotten?(call: Call): void;
@@ -71,7 +71,7 @@ export interface CallStep {
   stop?(): void;
 }
 
-/** Sees calls and changes nothing but what is sent along with them. */
+/** Sees calls and changes only their metadata. */
 export interface CallWatcher {
   /** The member of a call's context for which the watcher exists; left out: it sees every call. */
   readonly given?: keyof ExchangeContext;

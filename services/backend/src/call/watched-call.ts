@@ -4,7 +4,7 @@ import type { Progress } from '../connection/progress.ts';
 
 /** One call as one watcher sees it. Members that a watcher leaves out are not called. */
 export interface WatchedCall {
-  /** The parameters as the server gets them, with what the watcher adds to them. */
+  /** The parameters as the server gets them, with the additions of the watcher. */
   params?(params: JsonObject): JsonObject;
   /** The request has been written. @param round how often the server has demanded something before. */
   written?(request: number, round: number): void;

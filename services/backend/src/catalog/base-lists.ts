@@ -1,5 +1,5 @@
 /**
- * The lists that a server offers to everybody, as last read over its base connection. A list that could not be read stays as it was, and is reported as
+ * The common lists of a server, as last read over its base connection. A list that could not be read stays as it was, and is reported as
  * unread.
  */
 import {
@@ -30,7 +30,7 @@ const maxUnfit = 100;
 /** Entries that one log line names. */
 const maxLogged = 10;
 
-/** What is known of one list, other than its entries. */
+/** The members of one list, other than its entries. */
 interface Known {
   readonly notes: ListNotes;
   readonly leftOut: number;
@@ -122,11 +122,11 @@ export class BaseLists {
     const { entries, notes, problems, leftOut } = reading;
     if (problems.length > 0)
       log.warn({ problems: problems.slice(0, maxLogged).map(unfitWords), leftOut }, 'entries of a list were left out');
-    // An unchanged list stays the same object, and nobody is told of a change.
+    // An unchanged list stays the same object, without a notification.
     if (JSON.stringify(entries) !== JSON.stringify(this.#lists[kind]))
       this.#lists = { ...this.#lists, [kind]: entries };
     if (broken !== undefined) return;
-    // A server that announces changes need not be asked, and its list does not age.
+    // A server that announces changes needs no polling, and its list does not age.
     const isAnnounced = isObject(capability) && capability['listChanged'] === true;
     const ages = !isAnnounced && notes.ttlMs !== undefined;
     this.#known.set(kind, {

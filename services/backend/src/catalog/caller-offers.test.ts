@@ -1,4 +1,4 @@
-/** What a server offers to clients by what they declared: read for each set, over connections that declare it. */
+/** Lists of a server by the capabilities of clients: read for each set, over connections that declare it. */
 import { expect, it } from 'vitest';
 import {
   anonymous,

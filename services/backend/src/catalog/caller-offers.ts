@@ -1,7 +1,7 @@
 /**
  * What one server offers to clients with certain declared capabilities: some servers have tools only for clients that they may ask something. For each set
  * of capabilities, lists are read over a connection that declares the set, when such a client first comes, and when that connection announces a change.
- * They are kept as the difference to the lists for all.
+ * They are stored as the difference to the common lists.
  */
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -56,12 +56,12 @@ interface Known {
   readonly text: string;
   /** The connection over which it was read, if clients of the set use it; undefined for one that was opened only to read. */
   readonly connection: UpstreamConnection | undefined;
-  /** The caller for whom it was read; undefined where a connection determines it. */
+  /** The caller of the reading; undefined where a connection determines it. */
   readonly caller: OfferCaller | undefined;
   isStale: boolean;
 }
 
-/** The connection over which a set is read, or the caller for whom one is opened. */
+/** The connection over which a set is read, or the caller of a new one. */
 type Source = { readonly connection: UpstreamConnection } | { readonly caller: OfferCaller };
 
 export class CallerOffers {
@@ -83,7 +83,7 @@ export class CallerOffers {
     return [...this.#known.values()].map(({ offer }) => offer).toSorted((one, other) => (one.key < other.key ? -1 : 1));
   }
 
-  /** What was known under the previous configuration; it is read again when such a client comes. */
+  /** The lists of the previous configuration; it is read again when such a client comes. */
   begin(offers: readonly CallerOffer[]): void {
     for (const offer of offers)
       this.#known.set(offer.key, {
@@ -95,7 +95,7 @@ export class CallerOffers {
       });
   }
 
-  /** A client has come whose set is unknown. @returns whether the server is asked about it. */
+  /** A client with an unknown set has come. @returns whether a reading begins. */
   want(caller: OfferCaller): boolean {
     const key = offerKey(
       declaredOf(caller),
@@ -112,16 +112,16 @@ export class CallerOffers {
     return isAsked;
   }
 
-  /** A connection is made for callers of a set. */
+  /** A connection for callers of a set is open. */
   join(connection: UpstreamConnection, { capabilities, leg }: Pick<NewConnection, 'capabilities' | 'leg'>): void {
     const isBeside = leg.beside !== undefined;
     const key = offerKey(declaredBy(capabilities, isBeside), isBeside, this.#options.capabilities());
-    // They are offered what everybody is where it has no name.
+    // They get the common lists if it has no name.
     if (key !== '') this.#keys.set(connection, key);
   }
 
   /**
-   * Whether callers with these capabilities are offered something else than everybody, as far as that is known.
+   * Whether the known lists for callers with these capabilities differ from the common ones.
    * @param isBeside whether their connections are opened beside the first one.
    */
   differsFor(capabilities: JsonObject, isBeside: boolean): boolean {
@@ -136,14 +136,14 @@ export class CallerOffers {
       this.#enqueue(key, { connection });
   }
 
-  /** A server has announced a change over such a connection, or may have. @returns false for a connection whose callers are offered the same as everybody. */
+  /** A server has announced a change over such a connection, or may have. @returns false for a connection with callers that get the common lists. */
   heard(connection: UpstreamConnection): boolean {
     const key = this.#keys.get(connection);
     if (key !== undefined) this.#enqueue(key, { connection });
     return key !== undefined;
   }
 
-  /** A tool that is offered to everybody, or to some clients only. @param common as everybody is offered it. */
+  /** A tool for all, or for some clients only. @param common the common definition. */
   tool(name: string, common: ToolEntry | undefined): ToolEntry | undefined {
     if (common !== undefined) return common;
     for (const { offer } of this.#known.values()) {

@@ -1,10 +1,10 @@
-/** Readings for users that failed, or that left a list unread, are made again, since session workers do not ask again soon. */
+/** Repeats readings for users that failed, or that left a list unread, since session workers do not ask again soon. */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { FailedLists } from './failed-lists.ts';
 
-/** Readings in a row that may fail, over four minutes with their pauses. Then nobody may use them any more: they are read when their user comes again. */
+/** Readings in a row that may fail, over four minutes with their pauses. Then their users may be gone: they are read when their user comes again. */
 const maxFailures = 8;
-/** Bound on users whose lists are to be read again by themselves; those of others are read when they come again. */
+/** Bound on users with scheduled readings; lists of others are read when they come again. */
 const maxUsers = 1_000;
 
 export class FailedReadings {

@@ -1,4 +1,4 @@
-/** What a server says of a list besides its entries, gathered from its pages within bounds. */
+/** The members of a server's list other than its entries, gathered from its pages within bounds. */
 import {
   isDeeperThan,
   isObject,
@@ -32,7 +32,7 @@ export class Notes {
     this.#limits = limits;
   }
 
-  /** Of what several pages say under one name, the first is kept; of times, the least. @returns what could not be kept, in words. */
+  /** Of what several pages say under one name, the first counts; of times, the least. @returns the dropped members, in words. */
   take(page: JsonObject): string | undefined {
     const ttlMs = numberOf(page['ttlMs']);
     if (ttlMs !== undefined) this.#ttlMs = Math.max(Math.min(ttlMs, this.#ttlMs ?? Infinity), 0);

@@ -1,5 +1,5 @@
 /**
- * Finds output schemas of tools that clients cannot compile. The verdicts are kept by digest, since lists are read again and again. Between two schemas other
+ * Finds output schemas of tools that clients cannot compile. The verdicts are cached by digest, since lists are read again and again. Between two schemas other
  * work of the process goes on.
  */
 import { createHash } from 'node:crypto';

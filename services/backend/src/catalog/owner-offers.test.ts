@@ -41,7 +41,7 @@ let connect: (() => UpstreamConnection) | undefined;
 /** The connections that the pool has. */
 let all: UpstreamConnection[];
 
-/** Runs what is due later. */
+/** Runs scheduled work. */
 function later(): number {
   const due = timers.splice(0).filter(({ isCancelled }) => !isCancelled);
   for (const { run } of due) run();

@@ -1,6 +1,6 @@
 /**
- * What a server that is called in each user's own name offers each of them: read over a connection in his name, and kept under who he is. Users
- * who are offered the same share one entry of the record. Whom the server does not know is offered where he signs in.
+ * Lists of a server with users' own credentials: read over each user's connection, and stored under the user's key. Users
+ * with equal lists share one entry of the record. Users without credentials get the `connect` tool.
  */
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -42,31 +42,31 @@ export interface OwnerOffersOptions extends ReaderOptions {
   /** The option `rereadLists` of the server. */
   readonly rereadMs: number;
   readonly connections: () => ConnectionPool;
-  /** Whether the server has refused what is asked in a user's name, for want of his sign-in. */
+  /** Whether the server has refused requests in a user's name, for lack of a sign-in. */
   readonly wantsSignIn: (principal: Principal) => boolean;
   /** The tool that such a user is offered. */
   readonly standIn: ToolEntry;
-  /** What is known of some user has changed. */
+  /** The record of some user has changed. */
   readonly changed: () => void;
   /** The server was met over a connection in some user's name. */
   readonly met: (introduction: ServerIntroduction) => void;
 }
 
-/** Bound on users whose lists are known; those of others are read again when they come. All are in one record, at about a hundred bytes each. */
+/** Bound on users with known lists; those of others are read again when they come. All are in one record, at about a hundred bytes each. */
 const maxOwners = 2_000;
 /** Bound on readings at a time: a server that hangs for one user keeps few others waiting. */
 const maxReadings = 8;
-/** Bound on users whose lists wait to be read; further users are queued when they come again. */
+/** Bound on users with pending readings; further users are queued when they come again. */
 const maxQueued = 1_000;
 /** Bound on entries of one user that are named as left out. */
 const maxUnfit = 20;
 /** Time within which changes are collected, to be written together. */
 const settleMs = 20;
 
-/** What was read for a user. */
+/** The result of a reading for a user. */
 interface ReadLists {
   readonly lists: Partial<CatalogLists>;
-  /** What is in no list, with the reason. */
+  /** Left out entries, with the reason. */
   readonly unfit: readonly UnfitEntry[];
 }
 
@@ -75,7 +75,7 @@ const nothingRead: ReadLists = { lists: {}, unfit: [] };
 interface Content extends ReadLists {
   readonly key: string;
   readonly length: number;
-  /** Whether the user has yet to sign in, so that he is offered the tool `connect`. */
+  /** Whether the user must still sign in, and gets the tool `connect`. */
   readonly wantsSignIn: boolean;
   /** Whether a tool of the gateway's own is among them. */
   readonly isReplaced: boolean;
@@ -117,7 +117,7 @@ export class OwnerOffers {
     ).size;
   }
 
-  /** Whether the tool that stands for a user's sign-in is meant by its name: he is shown it, or was, and the server shows him none of that name. */
+  /** Whether a name means the `connect` tool of a user: the user sees it, or did, and the server has no tool of that name for the user. */
   showsStandIn(principal: Principal): boolean {
     const isMeant = ({ wantsSignIn, lists: { tools = [] } }: Content): boolean =>
       wantsSignIn || !tools.some(({ name }) => name === signInName);
@@ -141,7 +141,7 @@ export class OwnerOffers {
     return { owners, offers };
   }
 
-  /** A user has come whose lists are unknown. @returns whether they will be read. */
+  /** A user with unknown lists has come. @returns whether they will be read. */
   want(caller: OfferCaller): boolean {
     const key = keyOf(caller);
     const known = this.#known.get(key);
@@ -149,13 +149,13 @@ export class OwnerOffers {
       this.#known.delete(key);
       this.#known.set(key, known);
     }
-    // What is proven of him may have changed, and the server may be told.
+    // The user's facts may have changed, and the server may get them.
     const isAsked = key !== '' && (known?.isStale !== false || !isDeepStrictEqual(known.caller.who, caller.who));
     if (isAsked) this.#enqueue(key, caller);
     return isAsked;
   }
 
-  /** A connection is made in a user's name. */
+  /** A connection in a user's name is open. */
   join(connection: UpstreamConnection, { principal }: Pick<NewConnection, 'principal'>): void {
     this.#principals.set(connection, principal);
   }
@@ -185,7 +185,7 @@ export class OwnerOffers {
     return principal !== undefined;
   }
 
-  /** A user has signed in, or is asked to, or has something else to show. */
+  /** A user has signed in, must sign in, or has other credentials. */
   changed(principal: Principal): void {
     for (const [key, known] of this.#known) {
       if (known.caller.principal !== principal) continue;
@@ -194,13 +194,13 @@ export class OwnerOffers {
     }
   }
 
-  /** The server has refused what was asked in a user's name. */
+  /** The server has refused a request in a user's name. */
   refused(principal: Principal): void {
     if ([...this.#known.values()].some(({ caller, content }) => caller.principal === principal && !content.wantsSignIn))
       this.changed(principal);
   }
 
-  /** A tool as it is offered to the user in whose name the server is called; another user's of this name says nothing of his. */
+  /** A tool as the calling user gets it; another user's tool of this name may differ. */
   tool(name: string, _common: ToolEntry | undefined, principal: Principal): ToolEntry | undefined {
     for (const { caller, content } of this.#known.values()) {
       const found =
@@ -272,7 +272,7 @@ export class OwnerOffers {
     const taken = connections().takeToRead(context);
     if ('refused' in taken) {
       log.debug({ refused: taken.refused }, 'there is no connection to read over what a user is offered');
-      // Instead of tools he is shown why there are none: who asks for them is told the same.
+      // The user sees the reason instead of tools; requests for tools get the same reason.
       if (taken.fault !== undefined)
         this.#learn(key, caller, nothingRead, refusedTool(this.#options.server, taken.fault.message));
       return taken.fault !== undefined;
@@ -287,7 +287,7 @@ export class OwnerOffers {
           before === undefined || before.isReplaced
             ? []
             : Object.entries(before.lists).filter(([kind]) => read.unread.has(kind as ListKind));
-        // A user whose server demands more rights for calls is shown its tools, and where he signs in once more.
+        // If a server demands more rights for calls, the user sees its tools, and the address of another sign-in.
         const isAsked = this.#options.wantsSignIn(caller.principal);
         this.#learn(
           key,
@@ -307,7 +307,7 @@ export class OwnerOffers {
     }
   }
 
-  /** @returns undefined when the server cannot be asked in that user's name. */
+  /** @returns undefined if no request in that user's name is possible. */
   async #listsOver(
     connection: UpstreamConnection,
     capabilities: JsonObject,
@@ -345,7 +345,7 @@ export class OwnerOffers {
     return isObject(this.#met.get(connection)?.capabilities[kind === 'resourceTemplates' ? 'resources' : kind]);
   }
 
-  /** @param tool shown besides or instead of the server's own tools. */
+  /** @param tool in addition to or instead of the server's own tools. */
   #learn(
     key: string,
     caller: OfferCaller,

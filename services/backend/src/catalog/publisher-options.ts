@@ -1,4 +1,4 @@
-/** What the entry of one server in the catalogue is made with. */
+/** Inputs of the entry of one server in the catalogue. */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Limits, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';

@@ -1,7 +1,7 @@
 /**
  * One server's entry in the catalogue, kept in step with the server.
  *
- * Invariant A3: what a server announced is in the catalogue before anyone hears of it.
+ * Invariant A3: a server's announced change is in the catalogue before the notification.
  */
 import type { Bus } from '@omnibus/bus';
 import { pageUris } from '@omnibus/catalog';
@@ -35,7 +35,7 @@ import { signInTool } from './sign-in-offer.ts';
 import { FailedLists } from './failed-lists.ts';
 import { OwnerOffers } from './owner-offers.ts';
 
-/** Pause between two readings: however often a server announces a change, it is asked once in this time. */
+/** Pause between two readings: however often a server announces a change, it gets one request in this time. */
 const readPauseMs = 250;
 
 /** Milliseconds after which the lists read so far are published, so that a slow list does not delay others. */
@@ -66,7 +66,7 @@ export class CatalogPublisher {
   /** Tools of the record by name, which every call to a server looks up that wants arguments in headers. */
   #tools: ReadonlyMap<string, ToolEntry> = new Map();
   #prompts: ReadonlyMap<string, PromptEntry> = new Map();
-  /** Whether results of some tool are shown on a page. */
+  /** Whether a page shows results of some tool. */
   #hasPages = false;
   readonly #times: RereadTimes;
   readonly #failed: FailedLists;
@@ -75,7 +75,7 @@ export class CatalogPublisher {
   /** Offers to clients that declared capabilities, or to each user where the server is called with users' own credentials. */
   readonly offers: CallerOffers | OwnerOffers;
   readonly owners: OwnerOffers | undefined;
-  /** The tool that is offered instead of the lists of a server to whom it shows none. */
+  /** The tool for users without lists of the server. */
   readonly #standIn: ToolEntry;
   /** Callers that wait for the end of the next reading. */
   readonly #awaited: (() => void)[] = [];
@@ -123,12 +123,12 @@ export class CatalogPublisher {
     };
   }
 
-  /** Number of users so far who have to sign in first. */
+  /** Number of users so far that must sign in first. */
   get waiting(): number {
     return this.owners?.waiting ?? (this.#options.wantsSignIn() ? 1 : 0);
   }
 
-  /** Whether a tool of that name is shown to a user in the place of the server's tools, until he has signed in. */
+  /** Whether a user sees a tool of that name in place of the server's tools, until the sign-in. */
   isStandIn(name: unknown, principal: Principal): boolean {
     return name === signInName && (this.owners?.showsStandIn(principal) ?? this.record.wantsSignIn === true);
   }
@@ -137,7 +137,7 @@ export class CatalogPublisher {
     return this.#record;
   }
 
-  /** @param before what was known of the server under its previous configuration. */
+  /** @param before the record of the server under its previous configuration. */
   async open(bus: Bus, before: CatalogRecord | undefined): Promise<void> {
     // What users were offered may have been in others' names.
     if (before !== undefined && before.owners === undefined && this.owners === undefined) {
@@ -225,7 +225,7 @@ export class CatalogPublisher {
     return this.#prompts.get(name);
   }
 
-  /** The server sends what is no message while it is being connected to. */
+  /** The server sends invalid messages during the connection attempt. */
   async stammered(problem: string): Promise<void> {
     if (this.#record.status !== 'down') return;
     this.#problem = problem;
@@ -247,7 +247,7 @@ export class CatalogPublisher {
     await this.#publishLost();
   }
 
-  /** Writes what is known without the base connection. */
+  /** Writes the record without the base connection. */
   async #publishLost(): Promise<void> {
     await this.#publish(recordOfLost(this.#record, { problem: this.#problem, trouble: this.#trouble }, this.#parts));
   }

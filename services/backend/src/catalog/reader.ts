@@ -19,7 +19,7 @@ import type { OutputSchemas } from './output-schemas.ts';
 
 export interface ListReading<Kind extends ListKind> {
   readonly entries: CatalogLists[Kind];
-  /** What the server says of the whole list. */
+  /** The server's members of the whole list. */
   readonly notes: ListNotes;
   /** Why the list is incomplete: a page after the first could not be read. */
   readonly broken: string | undefined;
@@ -34,7 +34,7 @@ type ReaderLimits = Pick<Limits, 'maxCatalogEntries' | 'maxCatalogPages' | 'maxC
 /** How the lists of one server are read. */
 export interface ReaderOptions {
   readonly limits: ReaderLimits;
-  /** Counts what is repaired; undefined where nothing is. */
+  /** Counts repairs; undefined if there are none. */
   readonly repairs: RepairCounts | undefined;
   readonly outputSchemas: OutputSchemas;
 }

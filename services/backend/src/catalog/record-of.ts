@@ -1,4 +1,4 @@
-/** A server's record, of what is known of it. */
+/** Builds a server's record. */
 import type { CatalogRecord, ServerTrouble, ToolEntry } from '@omnibus/protocol';
 import type { BaseLists } from './base-lists.ts';
 import type { CallerOffers } from './caller-offers.ts';
@@ -22,13 +22,13 @@ export interface RecordParts {
   readonly common: BaseLists;
   readonly offers: Pick<CallerOffers, 'all'>;
   readonly owners: OwnerOffers | undefined;
-  /** The tool that stands for a server that shows nothing to whom it does not know; undefined for others. */
+  /** The tool for a server that shows nothing to unknown users; undefined for others. */
   readonly standIn: ToolEntry | undefined;
-  /** The server is told who calls it, and may answer no other. */
+  /** The server gets the caller's identity, and may answer no other. */
   readonly isToldCallers: boolean;
 }
 
-/** @param known what was said before. */
+/** @param known the earlier record. */
 export function recordOfUp(known: CatalogRecord, instructions: string | undefined, parts: RecordParts): CatalogRecord {
   const {
     problem: _problem,
@@ -82,7 +82,7 @@ export function recordOfLost(
     : judged(parts.isToldCallers && trouble === 'credentials' ? refusingNobody(lost) : lost, parts);
 }
 
-/** A server that refuses a connection in nobody's name is up for those whom it knows. */
+/** A server that refuses an anonymous connection is up for its known users. */
 function refusingNobody({ problem: _problem, trouble: _trouble, ...record }: CatalogRecord): CatalogRecord {
   return { ...record, status: 'up' };
 }

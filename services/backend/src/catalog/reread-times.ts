@@ -1,5 +1,5 @@
 /**
- * Decides when a server's lists are read again without an announcement. Announcements are lost while nobody listens, so lists are read after every
+ * Decides when a server's lists are read again without an announcement. Announcements without a listener are lost, so lists are read after every
  * interruption; and a server that is replaced behind its address may announce nothing, so they are read from time to time while clients use the server.
  */
 import { backoffMs, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
@@ -18,7 +18,7 @@ export interface RereadTimesOptions {
 const minTtlMs = 30_000;
 /** How long a server counts as used after a session worker has said so; two such messages may be lost. */
 const wantedMs = 3 * interestMs;
-/** Pauses between readings after interruptions: the first reading is made at once, and those for a stream that breaks again and again with growing pauses. */
+/** Pauses between readings after interruptions: the first reading comes at once, and those for a stream that breaks again and again with growing pauses. */
 const gapPause = { minMs: 1_000, maxMs: 60_000 };
 /** Interruptions with less time between them count as consecutive. */
 const quietMs = 120_000;

@@ -1,4 +1,4 @@
-/** Changes of a server's lists that it never announced, or announced while nobody heard it. */
+/** Changes of a server's lists without an announcement, or with a lost one. */
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { latestModernRevision, legacyRevisions } from '@omnibus/protocol';

@@ -8,7 +8,7 @@ import {
 } from '@omnibus/protocol';
 
 /**
- * What a server may turn out to have that nobody has met yet. A client of the revisions with sessions is told once what there is (2025-11-25 lifecycle,
+ * The possible capabilities of a server before the first sign-in. A client of the revisions with sessions learns capabilities once (2025-11-25 lifecycle,
  * Capability Negotiation), and would never ask for resources that came with a sign-in later.
  */
 const possible = {
@@ -19,8 +19,8 @@ const possible = {
 };
 
 /**
- * What stands for a server that shows nothing before it knows whom it serves: a call of it is answered with the address where a user signs in, or with the reason
- * why the server cannot be called in his name.
+ * The tool for a server that shows nothing to unknown users: a call of it returns the address of the sign-in, or the reason
+ * why calls in the user's name are impossible.
  * @param standIn undefined for a server that shows its lists.
  */
 export function orSignInOffer(record: CatalogRecord, standIn: ToolEntry | undefined): CatalogRecord {
@@ -36,7 +36,7 @@ export function orSignInOffer(record: CatalogRecord, standIn: ToolEntry | undefi
   };
 }
 
-/** @param isMadeFromCallers whether nobody signs in for the server, since it is called with tokens made from those of its callers. */
+/** @param isMadeFromCallers whether there is no sign-in for the server, since its tokens come from those of callers. */
 export function signInTool(server: ServerName, isMadeFromCallers: boolean): ToolEntry {
   if (isMadeFromCallers)
     return {
@@ -62,12 +62,12 @@ export function signInTool(server: ServerName, isMadeFromCallers: boolean): Tool
   };
 }
 
-/** What somebody is shown to whom the server shows nothing, for another reason than a sign-in. A call of it is answered with that reason. */
+/** The tool for a user without lists, for another reason than a sign-in. A call of it returns that reason. */
 export function refusedTool(server: ServerName, why: string): ToolEntry {
   return { name: signInName, title: `Why ${server} shows nothing`, description: why, inputSchema: { type: 'object' } };
 }
 
-/** What is offered to somebody who has signed in, beside others who have not. */
+/** The lists of a signed-in user, next to users without a sign-in. */
 export function withoutSignIn({
   lists: { tools = { entries: [], without: [] }, ...lists },
   ...offer

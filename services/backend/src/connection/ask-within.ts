@@ -1,7 +1,7 @@
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { fault, type ExchangeOutcome } from '@omnibus/protocol';
 
-/** What is needed to send a request of the gateway's own over a connection. */
+/** Inputs for a request of the gateway's own over a connection. */
 export interface Asking {
   readonly wheel: DeadlineWheel;
   readonly limitMs: number;

@@ -9,7 +9,7 @@ export interface Pool {
   /** Whether each connection has a program of its own. */
   readonly isProgram: boolean;
   readonly size: number;
-  /** The least recently used one of the connections that nobody uses now. */
+  /** The least recently used one of the idle connections. */
   idle(): IdleConnection | undefined;
 }
 

@@ -1,10 +1,10 @@
-/** Headers that tell a server who its caller is. */
+/** Headers with the identity of the caller. */
 import { hash } from 'node:crypto';
 import type { ServerConfig } from '@omnibus/config';
 import { fault, hasTemplates, headersFor, type ExchangeContext, type ServerName } from '@omnibus/protocol';
 import type { ShownHeaders } from './pool-options.ts';
 
-/** @returns undefined for a server that is told nothing about its callers. */
+/** @returns undefined for a server without such headers. */
 export function headersOf(
   server: ServerName,
   { headers, absentFacts }: Pick<ServerConfig, 'headers' | 'absentFacts'>,
@@ -24,7 +24,7 @@ export function headersOf(
   };
 }
 
-/** Tells connections apart that name their caller in different headers: what is proven of a caller may change while he is served. */
+/** The key of connections by their caller's headers: the facts about a caller may change meanwhile. */
 export function markOf(shown: ShownHeaders | undefined): string {
   return shown === undefined || 'fault' in shown
     ? ''

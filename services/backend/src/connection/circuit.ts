@@ -1,6 +1,6 @@
 /**
  * Notices that a server is not well although its connection stands: request after request fails, and it does not answer a ping either. Then the circuit
- * opens: requests are refused at once, and after a back-off a handshake shows whether the server is well again. What a server that fails requests works on
+ * opens: requests are refused at once, and after a back-off a handshake shows whether the server is well again. The running calls of a failing server
  * goes on; as long as it does, its next requests show that. The open circuit is the states `backoff` and `resting` of `connection/machine.ts`; this class only
  * decides when to open it.
  *

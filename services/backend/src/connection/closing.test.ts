@@ -1,4 +1,4 @@
-/** What a connection leaves behind that is closed. */
+/** The remains of a closed connection. */
 import { expect, it } from 'vitest';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
 import {

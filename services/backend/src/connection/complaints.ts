@@ -13,7 +13,7 @@ export interface ComplaintsOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Where it is counted what is no message. */
+  /** Counter of invalid messages. */
   readonly diary?: Diary | undefined;
   /** The transport that is open. */
   readonly transport: () => Transport | undefined;
@@ -21,11 +21,11 @@ export interface ComplaintsOptions {
   readonly isReady: () => boolean;
   /** Whether the server is a program of the gateway's, which speaks on stdout. */
   readonly isProgram: boolean;
-  /** The server sends what is no message although the handshake is not over. Called once for each attempt. */
+  /** The server sends invalid messages before the end of the handshake. Called once for each attempt. */
   readonly stammered: (said: string) => void;
 }
 
-/** Characters of what is no message that people are shown. */
+/** Bound on displayed characters of an invalid message. */
 const maxSaid = 240;
 /** Time between two log lines about one kind of mistake. */
 const quietMs = 10_000;
@@ -49,7 +49,7 @@ export class Complaints {
   readonly #open = new Map<DropKind, Complaint>();
   /** How a request of the handshake was refused. A server that does not know the newest revision says so in this way, and is then greeted in an older one. */
   #refusedGreeting: string | undefined;
-  /** What was no message, since the connection is being opened. */
+  /** Invalid messages since the connection began to open. */
   #said: string | undefined;
 
   constructor(options: ComplaintsOptions) {
@@ -77,7 +77,7 @@ export class Complaints {
     this.#log(kind, problem);
   }
 
-  /** What the server has sent that is no message, since the connection is being opened, in words that may reach clients; undefined if nothing. */
+  /** Invalid messages since the connection began to open, in words that may reach clients; undefined if there are none. */
   get said(): string | undefined {
     return this.#said;
   }
@@ -88,7 +88,7 @@ export class Complaints {
     this.#options.stammered(this.#said);
   }
 
-  /** Says that the server sent what is no message. @param problem left out where its words may be of another caller. */
+  /** Reports an invalid message of the server. @param problem left out if its words may be of another caller. */
   describe(problem?: string): string {
     const words = problem === undefined ? '' : `: ${printable(problem, maxSaid)}`;
     return this.#options.isProgram
@@ -101,7 +101,7 @@ export class Complaints {
     this.#said = undefined;
   }
 
-  /** The handshake has succeeded: what was refused in it was no mistake. */
+  /** The handshake has succeeded: earlier refusals were no mistakes. */
   up(): void {
     this.#said = undefined;
     this.#refusedGreeting = undefined;

@@ -1,4 +1,4 @@
-/** What a connection to a server reports to its owner. */
+/** Reports of a connection to its owner. */
 import type { ExchangeOutcome, JsonObject, ServerIntroduction, ServerTrouble } from '@omnibus/protocol';
 import type { Progress } from './progress.ts';
 import type { Audience } from './users.ts';
@@ -10,12 +10,12 @@ export interface ConnectionObserver {
   /**
    * The handshake has succeeded, and no request has been sent yet.
    * @param ask sends a request of the gateway's own.
-   * @returns what the first request has to wait for.
+   * @returns a promise that the first request must wait for.
    */
   greeted?(introduction: ServerIntroduction, ask: Tell): Promise<unknown> | undefined;
   ready(introduction: ServerIntroduction): void;
   /**
-   * @param isResting whether the connection stays, although the server is out of use: answers to what it works on still come.
+   * @param isResting whether the connection stays, although the circuit is open: answers to running calls still come.
    * @param isDoubted whether the server only failed requests: the next handshake shows whether it is down.
    */
   lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean, isDoubted: boolean): void;
@@ -26,10 +26,10 @@ export interface ConnectionObserver {
   notification(method: string, params: JsonObject | undefined, audience: Audience): void;
   /** The server asked something, and it is unknown for which client. */
   askedUnnamed(): void;
-  /** Progress for a request that is not in flight. @returns false when nobody can use it. */
+  /** Progress for a request that is not in flight. @returns false if it has no receiver. */
   strayProgress(progress: Progress): boolean;
-  /** The server sends what is no message before the handshake is over. @param problem why it is not connected, with what it sent. */
+  /** The server sends invalid messages before the end of the handshake. @param problem why it is not connected, with its output. */
   stammered?(problem: string): void;
-  /** The server may have announced something while nobody listened. */
+  /** The server may have made unheard announcements. */
   missed(): void;
 }

@@ -1,4 +1,4 @@
-/** What is needed to make a connection. */
+/** Inputs of a connection. */
 import type { BackoffOptions, DeadlineWheel } from '@omnibus/lifecycle';
 import type { JsonObject, RepairCounts, ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -19,9 +19,9 @@ export interface ConnectionOptions extends RunOptions {
   readonly isTakenInTurn: () => boolean;
   /** Whether its state is the state of the server in the metrics. */
   readonly isBase: boolean;
-  /** Of the first connection: whether the server talks to nobody without a sign-in. */
+  /** Of the first connection: whether the server refuses requests without a sign-in. */
   readonly wantsSignIn?: () => boolean;
-  /** What is known of the server's era; all its connections share this object. */
+  /** The known eras of the server; all its connections share this object. */
   readonly era: Era;
   /** The input schema of a tool, which may demand that arguments are repeated in headers. */
   readonly toolSchema: (tool: string) => JsonObject | undefined;
@@ -30,10 +30,10 @@ export interface ConnectionOptions extends RunOptions {
   readonly after?: Promise<void> | undefined;
   /**
    * Resolves when something answers at the server's address, which may only be starting. Rejects with the reason, in words.
-   * @param isWanted false when nobody waits any more.
+   * @param isWanted false if no request waits any more.
    */
   readonly reachable?: ((isWanted: () => boolean) => Promise<void>) | undefined;
-  /** Counts what is repaired of what the server says; undefined where nothing is. */
+  /** Counts repairs of the server's messages; undefined if there are none. */
   readonly repairs?: RepairCounts | undefined;
   /** What becomes of the server, for people. */
   readonly diary?: Diary | undefined;

@@ -2,7 +2,7 @@
  * One connection to a server; requests are sent here. Its life cycle is in `life.ts`, requests that wait for answers are in `pending-requests.ts`, incoming
  * messages go through `inbound.ts`, failures through `failed-requests.ts`, questions of the server through `questions.ts`.
  *
- * Invariant C4: a request that comes while a connection is being opened is held until it is open, unless it is known that it will fail.
+ * Invariant C4: a request during the opening of a connection waits until it is open, unless the opening is certain to fail.
  */
 import {
   fault,
@@ -163,7 +163,7 @@ export class UpstreamConnection {
     return this.owner ?? this.#users.session;
   }
 
-  /** Sessions that may hear what the server says outside calls. */
+  /** Sessions that may get the server's messages outside calls. */
   get listeners(): Iterable<SessionKey> {
     return this.#users.sessions;
   }
@@ -191,7 +191,7 @@ export class UpstreamConnection {
     if (this.isReady && this.#pending.endStanding()) this.#life.doze();
   }
 
-  /** Opens it again; requests that come meanwhile are held (C4). */
+  /** Opens it again; requests that come meanwhile wait (C4). */
   wake(): void {
     if (this.isAsleep) this.#life.wake();
   }
@@ -202,7 +202,7 @@ export class UpstreamConnection {
     await this.#life.stop();
   }
 
-  /** Closes the connection and finds out again which era the server speaks. @param isAtOnce without a pause, since the server is shown other credentials. */
+  /** Closes the connection and finds out again which era the server speaks. @param isAtOnce without a pause, since the credentials have changed. */
   reconnect(problem: string, isAtOnce = false): void {
     this.#options.era.forget();
     this.#life.reconnect(problem, isAtOnce);
@@ -244,7 +244,7 @@ export class UpstreamConnection {
 
   #send(id: number, pending: PendingRequest): void {
     const { transport, server } = this.#life;
-    // Every call asks for progress, whoever made it, since progress shows that the server does not hang. The gateway's own requests do not need that.
+    // Every call asks for progress, whatever its client wants, since progress shows that the server does not hang. The gateway's own requests do not need that.
     const progressToken = pending.reply.session === undefined ? undefined : id;
     if (transport !== undefined) pending.dialect.request(transport, id, pending, progressToken, server);
   }
@@ -306,7 +306,7 @@ export class UpstreamConnection {
   }
 
   /**
-   * Tells the server which resources the gateway wants to be told of.
+   * Subscribes to the gateway's set of resources at the server.
    * @returns the accepted ones; undefined for a server that is not told of all at once, but by one request for each.
    */
   watch(uris: readonly string[]): Promise<readonly unknown[]> | undefined {

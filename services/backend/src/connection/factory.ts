@@ -1,4 +1,4 @@
-/** Makes the connections to one server: what they have in common, and what only the first of them has. */
+/** Makes the connections to one server: their common parts, and those of the first only. */
 import type { ServerConfig } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -34,11 +34,11 @@ export interface ConnectionFactoryOptions {
   readonly limits: Limits;
   readonly reading: ReadingBudget;
   readonly dispatcher: Dispatcher;
-  /** The credentials that the server is shown in addition to its configured headers. */
+  /** The credentials for the server in addition to its configured headers. */
   readonly credentials: ServerCredentials | undefined;
   /** What becomes of the server, for people. */
   readonly diary?: Diary | undefined;
-  /** Counts what is repaired of what the server writes; undefined where nothing is repaired (`validation: enforce`). */
+  /** Counts repairs of the server's messages; undefined without repairs (`validation: enforce`). */
   readonly repairs: RepairCounts | undefined;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
@@ -46,7 +46,7 @@ export interface ConnectionFactoryOptions {
 }
 
 /**
- * What callers of a shared server may be asked together; the gateway answers for a caller that has not declared a capability. Roots are not included: a
+ * The common capabilities of callers at a shared server; the gateway answers for a caller that has not declared a capability. Roots are not included: a
  * server reads them once and keeps them, and they would be those of one caller.
  */
 export const everyCapability: JsonObject = { sampling: {}, elicitation: { form: {}, url: {} } };
@@ -114,7 +114,7 @@ export class ConnectionFactory {
     });
   }
 
-  /** One besides the first. @param owner whose alone it is. */
+  /** One other than the first. @param owner its only user. */
   another(
     { principal, headers, capabilities, leg: { beside }, isTakenInTurn }: NewConnection,
     owner: QuestionTarget | undefined,

@@ -31,7 +31,7 @@ export interface FailedRequestsOptions {
   readonly ping: () => Promise<ExchangeOutcome>;
   /** Opens a new session. */
   readonly renew: () => void;
-  /** Takes the server out of use, which could not be reached; what it works on goes on. */
+  /** Opens the circuit of an unreachable server; running calls continue. */
   readonly suspend: (problem: string) => void;
   readonly sendAgain: (id: number, pending: PendingRequest) => void;
 }
@@ -64,7 +64,7 @@ export class FailedRequests {
       requests.settle(id, { kind: 'error', error: failure.error });
       return;
     }
-    // A server's own error is passed on whole, whatever its HTTP status; what the status says about the server is judged separately.
+    // A server's own error is passed on whole, whatever its HTTP status; the status is judged separately.
     const error =
       failure.kind === 'refused'
         ? failure.isAnswer === true
@@ -74,7 +74,7 @@ export class FailedRequests {
     const outcome: ExchangeOutcome =
       error === undefined ? { kind: 'fault', fault: describeFailure(failure, server) } : { kind: 'error', error };
     this.settle(id, outcome, isCurrent && failure.kind === 'refused' && failure.doubtsSession === true);
-    // Credentials are shown with each request: what the server has taken goes on, whoever else is refused meanwhile.
+    // Each request carries credentials: accepted requests continue, although the server refuses others meanwhile.
     if (!isReady() || (isAboutCredentials(failure) && requests.hasSentCalls)) return;
     if (failure.kind === 'not-sent') suspend(failure.problem);
     // An answer with the request's own id shows that the server works, whatever the status says.

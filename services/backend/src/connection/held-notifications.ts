@@ -12,7 +12,7 @@ const maxHeld = 100;
 export class HeldNotifications {
   #held: Held[] = [];
 
-  /** @returns false when too many are held already. */
+  /** @returns false if too many wait already. */
   add(method: string, params: JsonObject): boolean {
     return this.#held.length < maxHeld && this.#held.push({ method, params }) > 0;
   }

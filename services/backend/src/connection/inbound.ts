@@ -1,6 +1,6 @@
 /**
- * Receives the messages of one connection and finds out whom each concerns. Everything that servers say comes through here, so this is where labels of guardrails
- * are taken out of it, which are the gateway's own words.
+ * Receives the messages of one connection and attributes each. All messages of servers pass here, so this removes forged labels of guardrails,
+ * which only the gateway may set.
  */
 import {
   classify,
@@ -38,7 +38,7 @@ export interface InboundOptions {
   readonly circuit: Circuit;
   /** @param isDoubtful whether the failure sounds as if the server did not know our session any more. */
   readonly failed: (id: JsonRpcId, outcome: ExchangeOutcome, isDoubtful: boolean) => void;
-  /** The server has confirmed what it will announce. */
+  /** The server has confirmed its announcements. */
   readonly acknowledged: (params: JsonObject | undefined) => void;
   /** The session that has the connection alone. */
   readonly owner: SessionKey | undefined;
@@ -79,7 +79,7 @@ export class Inbound {
     return complaints.describe(pending.calls.session !== undefined && this.isOfOneCaller ? problem : undefined);
   }
 
-  /** @param origin the request whose response stream carried the message; undefined where the wire does not tell. */
+  /** @param origin the request of the response stream that carried the message; undefined where the wire does not tell. */
   readonly receive = (value: unknown, origin: JsonRpcId | undefined): void => {
     if (Array.isArray(value)) {
       for (const item of value) this.receive(item, origin);
@@ -166,14 +166,14 @@ export class Inbound {
         return;
       default: {
         const caller = isCustomNotification(method) ? this.#callerOf(origin) : undefined;
-        // Requests of the gateway's own have nobody to notify.
+        // Requests of the gateway's own have no client to notify.
         if (caller?.reply.session !== undefined) caller.reply.notification(method, params);
         else observer.notification(method, params, this.#audience());
       }
     }
   }
 
-  /** The request a message belongs to: the one whose stream carried it, else the only call in flight if no other can have caused it, else none. */
+  /** The request of a message: the one of its stream, else the only call in flight if no other can have caused it, else none. */
   #callerOf(origin: JsonRpcId | undefined): PendingRequest | undefined {
     const { pending, owner, users, keepsOrder } = this.#options;
     if (origin !== undefined) return pending.find(origin);

@@ -1,4 +1,4 @@
-/** A connection other than the base connection, and who uses it. */
+/** A connection other than the base connection, and its users. */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Principal, SessionKey } from '@omnibus/protocol';
 import type { UpstreamConnection } from './connection.ts';
@@ -6,9 +6,9 @@ import type { UpstreamConnection } from './connection.ts';
 export interface Instance {
   readonly key: string;
   readonly connection: UpstreamConnection;
-  /** In whose name it was opened. */
+  /** The identity that opened it. */
   readonly principal: Principal;
-  /** The session whose alone it is; undefined when there is none. */
+  /** The only session of it; undefined if it has several. */
   readonly session: SessionKey | undefined;
   /** Its user: a session, a known caller, or the key of a request without a session while that runs. */
   user: string;

@@ -15,7 +15,7 @@ export class Instances extends Map<string, Instance> {
     return [...this.values()].filter(({ user }) => user === session).map(({ connection }) => connection);
   }
 
-  /** Number of connections whose keys begin so. */
+  /** Number of connections with this prefix of their keys. */
   countOf(beginning: string): number {
     return [...this.keys()].filter((key) => key.startsWith(beginning)).length;
   }
@@ -49,7 +49,7 @@ export class Instances extends Map<string, Instance> {
     return free;
   }
 
-  /** The one that nobody has used for longest. */
+  /** The one that was idle for longest. */
   longestIdle(isNeeded: Judge): Instance | undefined {
     let oldest: Instance | undefined;
     for (const instance of this.values()) {

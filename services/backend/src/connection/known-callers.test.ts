@@ -1,4 +1,4 @@
-/** What a server keeps for a known caller: with sessions over HTTP, in a program, in either era, and who else finds it. */
+/** State of a server for a known caller: with sessions over HTTP, in a program, in either era, and its isolation. */
 import { describe, expect, it } from 'vitest';
 import {
   newRequestKey,
@@ -13,7 +13,7 @@ import { AdapterUnderTest } from '../adapter-under-test.ts';
 const [ann, bob] = ['p_ann', 'p_bob'] as [Principal, Principal];
 const newSession = (): SessionKey => newRequestKey() as string as SessionKey;
 
-/** Counts its calls, and says which methods it has heard; it tells of a resource that is touched to whoever subscribed. */
+/** Counts its calls, and says which methods it has heard; it announces a touched resource to its subscribers. */
 const source = `
 const [era] = process.argv.slice(1);
 const heard = [];
@@ -58,14 +58,14 @@ const program = (era: 'legacy' | 'modern' | 'both', isolation = 'auto', more: ob
   ...more,
 });
 
-/** A request of 2026-07-28 by whoever this is: the edge knows no more of its client than the caller. */
+/** A request of 2026-07-28 by this caller: the edge knows no more of its client. */
 const alone = (principal: Principal): Partial<ExchangeContext> => ({
   principal,
   standsAlone: true,
   client: { id: principal, isOne: false },
 });
 
-/** What the program that took a call says of itself. */
+/** The description of the program that served a call. */
 async function count(up: AdapterUnderTest, session: SessionKey, more: Partial<ExchangeContext>): Promise<string> {
   const event = await up.call(session, 'tools/call', { name: 'count', arguments: {} }, more);
   return event.kind === 'result' ? textOf(event.result) : JSON.stringify(event);

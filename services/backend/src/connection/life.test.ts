@@ -1,4 +1,4 @@
-/** What requests are told while a connection is not open. */
+/** Answers to requests while a connection is not open. */
 import { expect, it, vi } from 'vitest';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, parseServerName } from '@omnibus/protocol';
@@ -9,7 +9,7 @@ import type { ConnectionOptions } from './connection-options.ts';
 import { UpstreamConnection } from './connection.ts';
 import { OneStream } from './one-stream-under-test.ts';
 
-/** @param open opens a transport; it is given how many were opened before. */
+/** @param open opens a transport; it gets the number of earlier ones. */
 function connectionUnderTest(
   open: (before: number) => Promise<void>,
   more: Partial<ConnectionOptions> = {},

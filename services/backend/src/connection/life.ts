@@ -12,7 +12,7 @@ import { connectionMachine, type ConnectionContext, type ConnectionEvent } from 
 import type { PendingRequests } from './pending-requests.ts';
 import { subjectOf } from './request-failure.ts';
 
-/** What the connection does when its state changes. */
+/** Actions of the connection at changes of its state. */
 export interface LifePort {
   /** Receives messages of a transport. @param isCurrent whether the transport is still the open one. */
   observer(isCurrent: () => boolean): TransportObserver;
@@ -21,25 +21,25 @@ export interface LifePort {
   readonly questions: Greeting['questions'];
   /** A transport is being opened. */
   opening(): void;
-  /** The handshake has succeeded, and held requests are not sent yet. @returns what they have to wait for. */
+  /** The handshake has succeeded, and waiting requests are not sent yet. @returns a promise that they must wait for. */
   greeted(introduction: ServerIntroduction, dialect: ServerDialect): Promise<unknown> | undefined;
   /** The handshake has succeeded: held requests are sent. */
   up(): void;
   /** The handshake has succeeded, and the machine's state already says so. */
   ready(introduction: ServerIntroduction): void;
   /**
-   * @param isResting whether the transport stays, and answers to what the server works on still come.
+   * @param isResting whether the transport stays for answers to running calls.
    * @param isDoubted whether the server could be connected to and only failed requests: the next handshake shows whether it is down.
    */
   lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean, isDoubted: boolean): void;
   closed(): void;
-  /** What the server has sent that is no message, since the connection is being opened. */
+  /** Invalid messages since the connection began to open. */
   said(): string | undefined;
   readonly pending: Pick<PendingRequests, 'hasHeld' | 'hasSentCalls'>;
 }
 
 const retiredTransportMs = 30_000;
-/** What operators are shown of the machine's states. */
+/** The machine's states for operators. */
 const shownStates = {
   idle: 'idle',
   connecting: 'connecting',
@@ -115,7 +115,7 @@ export class ConnectionLife {
     return problem === '' ? 'it is still connecting' : problem;
   }
 
-  /** Whether the connection is closed on purpose until somebody wakes it. */
+  /** Whether the connection is closed on purpose until a request wakes it. */
   get isAsleep(): boolean {
     return this.#actor.getSnapshot().value === 'asleep';
   }
@@ -155,7 +155,7 @@ export class ConnectionLife {
     this.#actor.send({ type: 'lost', cause, problem: said === undefined ? problem : `${problem}; ${said}`, trouble });
   }
 
-  /** Takes a server out of use whose requests fail. The connection is closed, unless the server works on other calls, whose answers come over it. */
+  /** Opens the circuit of a server with failing requests. The connection closes, unless it carries other running calls. */
   suspend(cause: CircuitCause, problem: string): void {
     if (this.isReady && this.#port.pending.hasSentCalls && cause !== 'silence')
       this.#actor.send({ type: 'rest', cause, problem });

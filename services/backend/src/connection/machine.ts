@@ -9,7 +9,7 @@
  *                        |   v                          v  +-----------------+
  *                        backoff <--------------------------------------------
  *
- *   `rest` leads from `ready` to `resting`: the server is out of use although it still works on calls, whose answers come over the connection that stays. After
+ *   `rest` leads from `ready` to `resting`: the circuit is open, and the connection stays for the answers of running calls. After
  *   the back-off `rested` leads from there to `ready` while it still does, and `retry.due` to `connecting`; `lost` leads to `backoff`.
  *
  *   stop leads to `stopped` from everywhere. `settled` comes when it has been ready for a while. `doze` leads from `ready` to `asleep`, where nothing is

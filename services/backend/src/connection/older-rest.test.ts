@@ -1,4 +1,4 @@
-/** A server of both eras is taken out of use on the connection with which it speaks the older one. */
+/** The circuit of a server of both eras opens on its connection of the older one. */
 import { expect, it } from 'vitest';
 import { newRequestKey, type SessionKey } from '@omnibus/protocol';
 import { AdapterUnderTest } from '../adapter-under-test.ts';

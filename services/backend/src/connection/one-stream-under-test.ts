@@ -1,7 +1,7 @@
 import { latestLegacyRevision, type JsonObject, type JsonRpcMessage, type JsonRpcRequest } from '@omnibus/protocol';
 import type { RequestFailure, Transport, TransportObserver } from '../transport/transport.ts';
 
-/** A server of one stream, in this process, of which a test hears what it is sent and says what it says. */
+/** A server of one stream, in this process; a test sees its requests and scripts its messages. */
 export class OneStream implements Transport {
   readonly needsNoProbe = true;
   readonly closesToCancel = false;

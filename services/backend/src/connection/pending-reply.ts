@@ -1,4 +1,4 @@
-/** Receives the answer to a request, and what the server sends before it. */
+/** Receives the answer to a request, and earlier messages about it. */
 import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
 import type { Progress } from './progress.ts';
 import type { QuestionTarget } from './questions.ts';

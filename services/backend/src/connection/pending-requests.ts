@@ -2,7 +2,7 @@
  * The requests of one connection that wait for their answers.
  *
  * Invariants
- *  C1  Request ids are never reused within the life of the connection object, so a late answer meets nobody.
+ *  C1  Request ids are never reused within the life of the connection object, so a late answer reaches no request.
  *  C2  Every request settles exactly once: result, error, fault, or nothing after `cancel`.
  */
 import { SlotTable } from '@omnibus/collections';
@@ -29,7 +29,7 @@ export class PendingRequests {
   readonly #late: () => void;
   readonly #table = new SlotTable<PendingRequest>(); // C1
   #count = 0;
-  /** Number of the latest request whose caller has heard of a doubt. */
+  /** Number of the latest request that was reported as doubtful. */
   #doubted = 0;
 
   /**

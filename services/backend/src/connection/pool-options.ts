@@ -1,4 +1,4 @@
-/** What is needed to make a pool of connections. */
+/** Inputs of a pool of connections. */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { ExchangeContext, GatewayFault, JsonObject, Principal, SessionKey } from '@omnibus/protocol';
 import type { Leg } from '../dialect/leg.ts';
@@ -14,14 +14,14 @@ export const callerIdleMs = 10 * 60_000;
 
 export interface ConnectionPoolOptions {
   readonly isolation: Isolation;
-  /** Each known caller is shown to the server in its own name. */
+  /** Each known caller has its own identity at the server. */
   readonly isOwned: boolean;
   /** A request comes for a server that is called in the name of each known caller. */
   readonly met?: ((context: ExchangeContext) => void) | undefined;
-  /** The headers for a caller, where they name him; undefined where all callers have the same. */
+  /** The headers for a caller, if they name the caller; undefined if all callers have the same. */
   readonly headersFor?: ((context: ExchangeContext) => ShownHeaders) | undefined;
   /**
-   * The extensions of a caller that a server of an older era is told of when a connection for the caller is opened; undefined where it is told of none.
+   * The extensions of a caller for a server of an older era, at the opening of the caller's connection; undefined if there are none.
    * @param isForced also where nothing shows that the server cares: to find that out, and where the caller has a connection of its own anyway.
    */
   readonly extensionsOf: (context: ExchangeContext, isForced: boolean) => JsonObject | undefined;
@@ -43,7 +43,7 @@ export interface ConnectionPoolOptions {
   readonly isNeeded: (connection: UpstreamConnection) => boolean;
 }
 
-/** Headers that name a caller, or why he cannot be named. */
+/** Headers that name a caller, or why they cannot. */
 export type ShownHeaders = NamingHeaders | { readonly fault: GatewayFault };
 export interface NamingHeaders {
   readonly headers: Readonly<Record<string, string>>;
@@ -54,9 +54,9 @@ export interface NewConnection {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The client capabilities that are declared to the server. */
   readonly capabilities: JsonObject;
-  /** In whose name it is opened. */
+  /** The identity that opens it. */
   readonly principal: Principal;
-  /** Whose it is, when it is one session's alone. */
+  /** Its session, if it has only one. */
   readonly session: SessionKey | undefined;
   /** The leg of the server over which it is opened. */
   readonly leg: Leg;

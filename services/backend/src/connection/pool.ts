@@ -1,16 +1,16 @@
 /**
  * The connections to one server. The base connection reads the catalogue and carries the calls of all callers that the server may ask nothing and that need
- * not be kept apart. Other connections exist for callers that the server may ask something, and for known callers at a server that keeps state: such a
- * connection declares what its caller can do, and messages over it concern that caller and nobody else.
+ * not be separate. Other connections exist for callers that can answer questions, and for known callers at a server that keeps state: such a
+ * connection declares what its caller can do, and messages over it concern that caller only.
  *
- * `sharing.ts` decides who counts as one caller.
+ * `sharing.ts` decides which requests count as one caller.
  *
  * Invariants
  *  I1  A connection that is not the base serves one caller at a time, with exactly the capabilities it declared.
- *  I2  A connection that no call used for a while, or whose session ended, is closed.
- *  I3  What was asked over a connection was asked of its caller, and no other caller is given the connection afterwards. One over which roots were
- *      read serves only requests whose client says the same roots.
- *  I4  Where callers are shown to the server in their own names, a connection serves the one in whose name it was opened, and nobody else.
+ *  I2  A connection closes after an idle time, or with its session.
+ *  I3  Questions over a connection are for its caller, and no other caller gets the connection afterwards. One with roots that were
+ *      read serves only clients with the same roots.
+ *  I4  If callers have their own identities at the server, a connection serves its own caller only.
  */
 import {
   anonymous,
@@ -61,7 +61,7 @@ export class ConnectionPool implements Pool {
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
-    // What is found over a connection of everybody's is of no use where nobody shares one.
+    // Findings over the shared connection are useless if callers do not share one.
     this.#legs = new Legs(options.mayBeSplit && !options.isOwned, () => this.#openOlder());
     this.#sharing = new Sharing({
       ...options,
@@ -72,7 +72,7 @@ export class ConnectionPool implements Pool {
   }
 
   /**
-   * The connection that serves everybody, if it serves this call and nothing has to be found out first: the server keeps nothing for the caller, and may ask
+   * The shared connection, if it serves this call without a check: the server has no state for the caller, and may ask
    * its client nothing.
    * @returns undefined for a call for which `settling`, `turn` and `take` decide.
    */
@@ -84,7 +84,7 @@ export class ConnectionPool implements Pool {
     return isolation === 'auto' && keepsNothing && Object.keys(capabilities).length === 0 ? base : undefined;
   }
 
-  /** What has to be found out before `take` can be called; undefined when nothing has. */
+  /** A check before `take`; undefined if none is needed. */
   settling(context: ExchangeContext): Promise<void> | undefined {
     const leg = this.#legOf(context);
     // The shared connection of the older era is closed when it is idle, and opened again for the next caller.
@@ -211,7 +211,7 @@ export class ConnectionPool implements Pool {
     return typeof instance === 'string' ? { refused: instance } : this.#use(instance, context);
   }
 
-  /** Finds a connection that nobody else uses, for a caller that the server may ask nothing. */
+  /** Finds an unshared connection, for a caller without questions. */
   #takeApart(
     user: string,
     context: ExchangeContext,
@@ -239,7 +239,7 @@ export class ConnectionPool implements Pool {
   }
 
   /**
-   * Finds the connection that all callers share who declare these extensions and whom the server may ask nothing.
+   * Finds the shared connection of callers with these extensions and without questions.
    * @returns undefined where the server may have no more connections, or has some for `maxExtended` other settings of extensions: they are served as if they
    * had no extensions.
    */
@@ -266,7 +266,7 @@ export class ConnectionPool implements Pool {
     if (beside !== undefined && !isOpen) this.#legs.forget();
   }
 
-  /** The connection over which the offers to a caller are read. Offers depend only on what the caller declared; where each request declares that itself, the shared connection is used. */
+  /** The connection for reading a caller's lists. Lists depend only on declared capabilities; if each request declares them, this is the shared connection. */
   takeToRead(context: ExchangeContext): Taken {
     const leg = this.#legOf(context);
     return leg.servesEverybody && !this.#options.isOwned
@@ -275,7 +275,7 @@ export class ConnectionPool implements Pool {
   }
 
   /**
-   * Makes requests of one user wait for their turn. The clients of one user cannot be told apart by their requests, so a server that does not say for which
+   * Makes requests of one user wait for their turn. Requests do not distinguish the clients of one user, so a server that does not name the client
    * client it asks serves them one at a time. A request that has waited about as long as another program takes to start gets a connection of its own; at a
    * server that runs already it gets one at once.
    * @param roots as for `take`.
@@ -299,7 +299,7 @@ export class ConnectionPool implements Pool {
   }
 
   #use(instance: Instance, { principal }: Pick<ExchangeContext, 'principal'>): Taken {
-    // Whatever else tells callers apart: nobody is called in another's name.
+    // In any case, no call uses another caller's identity.
     if (this.#options.isOwned && instance.principal !== principal) return { refused: 'the isolation of its users' }; // I4
     instance.calls += 1;
     return {
@@ -325,7 +325,7 @@ export class ConnectionPool implements Pool {
     return older === undefined ? { connection: this.#options.base, done: nothing } : this.#use(older, context);
   }
 
-  /** Whether the call goes over a connection that serves everybody. */
+  /** Whether the call uses a shared connection. */
   isShared(context: ExchangeContext): boolean {
     return this.#sharing.isShared(context, this.#legOf(context));
   }
@@ -380,12 +380,12 @@ export class ConnectionPool implements Pool {
     }
   }
 
-  /** Whether a connection may carry what somebody asks. */
+  /** Whether a connection may carry a caller's request. */
   isFor(connection: UpstreamConnection, principal: Principal): boolean {
     return !this.#options.isOwned || this.#instances.inNameOf(principal).some((each) => each.connection === connection); // I4
   }
 
-  /** The connection over which the tasks of a place were made; undefined when it is gone. */
+  /** The connection that created the tasks of a place; undefined when it is gone. */
   leadingTo(place: TaskPlace): UpstreamConnection | undefined {
     return [this.#options.base, ...this.all()].find((connection) => connection.run.has(place));
   }

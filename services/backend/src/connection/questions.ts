@@ -2,14 +2,14 @@
  * The questions that a server asks its client over one connection, until each is answered, withdrawn or dropped.
  *
  * Invariants
- *  Q1  A question concerns the request whose stream carried it; else the request that waits for the task it names; else, if only one session has used the
- *      connection, the latest request of that session in flight, or the session itself; else, for roots, if the requests of one user are made one at a
- *      time, the one in flight: no other client of the user is given the connection afterwards. Any other question is refused, since an earlier request of
+ *  Q1  A question concerns the request of its stream; else the request that waits for the task it names; else, if only one session has used the
+ *      connection, the latest request of that session in flight, or the session itself; else, for roots, if the requests of one user run one at a
+ *      time, the one in flight: no other client of the user gets the connection afterwards. Any other question is refused, since an earlier request of
  *      another session may have caused it.
- *  Q2  A question outlives the answer to its request. Another request of the session takes it over if only the session told whose it was, or the session
- *      itself does if it has the connection alone. Otherwise, and if the request was cancelled, the server is told that nobody will answer.
- *  Q3  The server gets exactly one answer, or none when it withdrew the question, when the call on whose stream it asked was cancelled, or when the
- *      connection ended; whoever was asked is told then.
+ *  Q2  A question outlives the answer to its request. Another request of the session takes it over if it was attributed by session, or the session
+ *      itself does if it has the connection alone. Otherwise, and if the request was cancelled, the server gets an error.
+ *  Q3  The server gets exactly one answer, or none when it withdrew the question, when the call of its stream was cancelled, or when the
+ *      connection ended; the asked client then gets a cancellation.
  */
 import {
   fault,
@@ -48,7 +48,7 @@ export interface QuestionTarget {
   /** The task that the request is about, if any. */
   readonly task: string | undefined;
   ask(question: Question): void;
-  /** Takes over a question of a request that has ended, if only the session told whose it was. */
+  /** Takes over a question of an ended request, if it was attributed by session. */
   adopt(question: Question): void;
   /** The server no longer waits for the answer. */
   withdraw(id: JsonRpcId, reason: string): void;
@@ -58,19 +58,19 @@ export interface QuestionsOptions {
   readonly server: ServerName;
   /** The client capabilities that were declared to the server. */
   readonly capabilities: JsonObject;
-  /** Receives questions that belong to no request; undefined when nobody has the connection alone. */
+  /** Receives questions that belong to no request; undefined if the connection is shared. */
   readonly owner: QuestionTarget | undefined;
   readonly send: (message: { readonly jsonrpc: '2.0'; readonly id: JsonRpcId } & InputAnswer) => void;
   /** Receivers of the requests in flight, oldest first. */
   readonly inFlight: () => readonly QuestionTarget[];
   /** The only session that has used the connection; undefined when several have, or none. */
   readonly user: () => SessionKey | undefined;
-  /** Whether requests of one user are sent one at a time, and a request whose roots were read is never followed by one of a client with other roots. */
+  /** Whether requests of one user are sent one at a time, and after a reading of roots no client with other roots follows. */
   readonly isTakenInTurn: () => boolean;
   /** Called for a question of which nothing tells which client it concerns. */
   readonly unnamed: () => void;
   readonly log: Logger;
-  /** Counts what is repaired of what the server writes; undefined where nothing is. */
+  /** Counts repairs of the server's messages; undefined if there are none. */
   readonly repairs: RepairCounts | undefined;
 }
 
@@ -116,7 +116,7 @@ export class Questions {
     this.#options = options;
   }
 
-  /** @param origin the request whose stream carried the question, if the wire tells; `null` for one that is not in flight. */
+  /** @param origin the request of the question's stream, if the wire tells; `null` for one that is not in flight. */
   hear({ id, method, params = {} }: JsonRpcRequest, origin: QuestionTarget | null | undefined): void {
     const { capabilities, owner, server, log } = this.#options;
     if (method === 'ping') {
@@ -140,7 +140,7 @@ export class Questions {
       return;
     }
     this.#wereAsked = true;
-    // Asking for roots does not count: no client with other roots is given the connection.
+    // Asking for roots does not count: no client with other roots gets the connection.
     if (origin === undefined && method !== 'roots/list') this.#options.unnamed();
     const asked = (origin === undefined ? (this.#waitingForTask(params) ?? this.#concerned(method)) : origin) ?? owner;
     if (asked !== undefined && this.#open.size < maxOpen) {
@@ -149,7 +149,7 @@ export class Questions {
       this.isOpen = true;
       asked.ask(question);
     } else if (method === 'roots/list') {
-      // Many servers ask for roots right after the handshake, when nothing tells whose roots are meant.
+      // Many servers ask for roots right after the handshake, when their client is unknown.
       this.respond(id, { result: { roots: [] } });
     } else if (isCustom && asked === undefined) {
       this.respond(id, {
@@ -185,7 +185,7 @@ export class Questions {
     open.asked.withdraw(id, reason);
   }
 
-  /** A request has ended. To be called when it is no longer in flight, and before anyone is told of its end. */
+  /** A request has ended. To be called when it is no longer in flight, and before the report of its end. */
   leave(ended: QuestionTarget, how: 'settled' | 'cancelled'): void {
     if (this.#open.size === 0) return;
     for (const [key, { question, asked, isCertain }] of this.#open) {
@@ -224,7 +224,7 @@ export class Questions {
     return this.#roots;
   }
 
-  /** Whether something was asked that a client may have to answer. */
+  /** Whether there was a question for a client. */
   get wereAsked(): boolean {
     return this.#wereAsked;
   }
@@ -252,7 +252,7 @@ export class Questions {
     this.#quiet?.();
   }
 
-  /** A server asks what it needs for a task on the request that waits for the task's result (2025-11-25 basic/utilities/tasks). */
+  /** A server sends questions of a task on the request that waits for the task's result (2025-11-25 basic/utilities/tasks). */
   #waitingForTask(params: JsonObject): QuestionTarget | undefined {
     const task = relatedTaskOf(params);
     return task === undefined ? undefined : this.#options.inFlight().find((asked) => asked.task === task);

@@ -1,5 +1,5 @@
 /**
- * Answers a server whose request was in an invalid message: the server waits for an answer, and not every server has a time limit of its own (JSON-RPC 2.0
+ * Answers a server's request in an invalid message: the server waits for an answer, and not every server has a time limit of its own (JSON-RPC 2.0
  * section 5.1: -32600 and -32700).
  */
 import { TokenBucket } from '@omnibus/lifecycle';

@@ -1,9 +1,9 @@
-/** What a client is told of a request that failed on the way to its server. */
+/** The error for a request that failed on the way to its server. */
 import { fault, numberOf, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { RequestFailure } from '../transport/transport.ts';
 import { isRefusal } from '../transport/trouble.ts';
 
-/** The beginning of a fault's message: a client of many servers must be told which one failed. */
+/** The beginning of a fault's message: a client of many servers must learn which one failed. */
 export function subjectOf(server: ServerName): string {
   return `server "${server}": `;
 }

@@ -1,4 +1,4 @@
-/** Names the run of a program in which a task was made, because another run may give the same task ids. */
+/** Names the run of a program that created a task, because another run may give the same task ids. */
 import { randomBytes } from 'node:crypto';
 import type { TaskPlace, WorkerId } from '@omnibus/protocol';
 
@@ -21,13 +21,13 @@ export class Run {
     this.#options = options;
   }
 
-  /** The place of tasks that are made now. */
+  /** The place of new tasks. */
   get place(): TaskPlace {
     const { worker, isProgram } = this.#options;
     return { worker, connection: this.#name, isProgram };
   }
 
-  /** Whether tasks of a place can still be asked for here. */
+  /** Whether tasks of a place still exist here. */
   has({ worker, connection }: TaskPlace): boolean {
     return !this.#isOver && worker === this.#options.worker && connection === this.#name;
   }

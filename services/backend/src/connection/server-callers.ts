@@ -5,7 +5,7 @@ import type { ServerCredentials } from '../transport/credentials/server-credenti
 import { headersOf } from './caller-headers.ts';
 import type { ConnectionPoolOptions } from './pool-options.ts';
 
-/** What a server's entry in the catalogue depends on. */
+/** Inputs of a server's entry in the catalogue. */
 export interface CallersInCatalog {
   /** Whether the server demands credentials over the shared connection. */
   readonly wantsSignIn: () => boolean;
@@ -13,7 +13,7 @@ export interface CallersInCatalog {
   readonly isMadeFromCallers: boolean;
   /** Of a user, where each is called for in its own name; undefined elsewhere. */
   readonly ownerWantsSignIn: ((principal: Principal) => boolean) | undefined;
-  /** Whether the server is told in headers who calls it. */
+  /** Whether headers name the caller. */
   readonly isToldCallers: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface ServerCallers {
   /** For its entry in the catalogue. */
   readonly catalog: CallersInCatalog;
   /**
-   * What is stored for a user has changed.
+   * A user's stored records have changed.
    * @returns the connections that have to be opened again: those of the user (`own`), or the one of all users (`shared`).
    */
   changed(principal: Principal): Promise<'own' | 'shared' | undefined>;

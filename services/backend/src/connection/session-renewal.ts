@@ -1,6 +1,6 @@
 /**
  * Decides whether to open a new session when the server may have forgotten the present one. 2025-11-25 basic/transports (Session Management) demands a 404,
- * but many servers answer 400, 410 or 422, or 200 with an error. None of these proves what was executed, and a tool may speak of sessions of its own, so a
+ * but many servers answer 400, 410 or 422, or 200 with an error. None of these proves an execution, and a tool may speak of sessions of its own, so a
  * ping decides, which every session answers.
  */
 import { numberOf, type ExchangeOutcome } from '@omnibus/protocol';
@@ -8,7 +8,7 @@ import { saysSessionGone } from '../transport/server-words.ts';
 
 /** A session that lived for this long was worth opening. */
 const longMs = 5_000;
-/** Shorter sessions in a row that may be given up. Otherwise a server that answers 404 to one method would be initialized without end. */
+/** Bound on abandoned short sessions in a row. Otherwise a server that answers 404 to one method would be initialized without end. */
 const maxShort = 3;
 /** How long the call that raised the doubt waits for the ping. */
 export const doubtMs = 2_000;
@@ -29,7 +29,7 @@ export class SessionRenewal {
     this.#openedAt = this.#now();
   }
 
-  /** @returns whether the session may be given up for a new one now; this counts as giving one up. */
+  /** @returns whether a new session may replace this one now; this counts as a replacement. */
   take(): boolean {
     if (this.#now() - this.#openedAt >= longMs) this.#short = 0;
     if (this.#short >= maxShort) return false;

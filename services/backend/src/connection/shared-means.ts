@@ -1,4 +1,4 @@
-/** What the connections of all servers of one process share: the budget of connections, the budget of bytes read at a time, and the HTTP agents. */
+/** Shared resources of all connections of one process: the budget of connections, the budget of bytes read at a time, and the HTTP agents. */
 import type { ServerConfig } from '@omnibus/config';
 import { RepairCounts, type Limits, type ServerName } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
@@ -43,7 +43,7 @@ export class SharedMeans {
     return diary;
   }
 
-  /** What was repaired of what a server wrote, as long as it is configured. */
+  /** Repairs of a server's messages, as long as it is configured. */
   repairsOf(server: ServerName): RepairCounts {
     const counts =
       this.#repairs.get(server) ?? new RepairCounts((repair) => this.#metrics.upstream.repaired(server, repair));

@@ -2,11 +2,11 @@
  * Decides which requests may use the same connection, at the same time or one after the other.
  *
  * A caller is a session; or the single connection over which a client of 2026-07-28 makes all its requests; or the user of such requests. Several clients
- * of one user then share what a server keeps, but never roots, and share nothing any more once the server asks without telling which client it means. Any
- * other request is a caller of its own: it has a connection alone while it runs, and the next request is given that connection only if the server has asked
+ * of one user then share a server's state, but never roots, and share nothing any more once the server asks a question without naming its client. Any
+ * other request is a caller of its own: it has a connection alone while it runs, and the next request gets that connection only if the server has asked
  * nothing over it, so that neither roots nor answers stay behind.
  *
- * State that a server keeps for a connection (in a program's memory, or in a session) can be seen by everybody who uses the connection. So each known
+ * State that a server keeps for a connection (in a program's memory, or in a session) is visible to all users of the connection. So each known
  * caller has a connection of its own at such a server, shared by those of its sessions and clients that the server may ask nothing.
  */
 import { mannerOf, anonymous, type ExchangeContext, type JsonObject } from '@omnibus/protocol';
@@ -47,7 +47,7 @@ export class Sharing {
     this.#asksUnnamed = true;
   }
 
-  /** Whether the call goes over a connection that serves everybody. @param leg over which it travels. */
+  /** Whether the call uses a shared connection. @param leg over which it travels. */
   isShared(context: ExchangeContext, leg: Leg): boolean {
     const capabilities = askableOver(leg, context);
     if (this.#options.isOwned) return false; // I4
@@ -57,9 +57,9 @@ export class Sharing {
   }
 
   /**
-   * Who gets a connection of its own for a call that would use the shared one if the server kept no state.
+   * The owner of a separate connection for a call that would use the shared one at a stateless server.
    * @param capabilities what `askableOver` gives for the call.
-   * @returns the known caller, or the session or client that shares with nobody; undefined where the shared connection will do.
+   * @returns the known caller, or the unshared session or client; undefined where the shared connection will do.
    */
   apart(context: ExchangeContext, leg: Leg, capabilities: JsonObject): string | undefined {
     const { principal, session, client } = context;
@@ -75,7 +75,7 @@ export class Sharing {
     return client?.isOne === true ? client.id : known;
   }
 
-  /** Whether a caller can use the shared connection. @param capabilities what a server may ask of the caller. */
+  /** Whether a caller can use the shared connection. @param capabilities for questions to the caller. */
   needsNoOwn(capabilities: JsonObject): boolean {
     const { isolation, isOwned } = this.#options;
     if (isOwned) return false; // I4
@@ -107,7 +107,7 @@ export class Sharing {
   sharedPool(context: ExchangeContext, leg: Leg, capabilities: JsonObject, mark = ''): string | undefined {
     const { client, principal } = context;
     const { isolation, isProgram } = this.#options;
-    // Later questions of such a server could not be told from its questions for the next request.
+    // Later questions of such a server would look like its questions for the next request.
     if (client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed) return undefined;
     if (mannerOf(context).lasts) return undefined;
     if (this.needsNoOwn(capabilities) || leg.servesEverybody) return undefined;
@@ -132,7 +132,7 @@ export class Sharing {
     return 'roots' in capabilities || !this.#options.namesRequests();
   }
 
-  /** Whether a request without a session may be given the connection of another one that has ended. */
+  /** Whether a request without a session may get the connection of an ended one. */
   mayServeAnother({ asked }: UpstreamConnection): boolean {
     return this.#options.isolation === 'auto' && !this.#options.isOwned && !asked.wereAsked && !this.#asksUnnamed; // I3
   }
@@ -140,12 +140,12 @@ export class Sharing {
 
 const nothing: JsonObject = {};
 
-/** What a server may ask of the users of a connection over this leg; nothing where it asks in its answers to requests. */
+/** Capabilities of a connection's users over this leg; none if the server asks in answers to requests. */
 export function askableOver(leg: Leg, context: ExchangeContext): JsonObject {
   return leg.servesEverybody ? nothing : askable(context);
 }
 
-/** What a server may ask of the caller. */
+/** The caller's capabilities for questions. */
 export function askable({ capabilities: { extensions: _extensions, ...capabilities } }: ExchangeContext): JsonObject {
   return capabilities;
 }

@@ -1,4 +1,4 @@
-/** A server that nobody calls is left alone, and is there for whoever calls it. */
+/** An idle server sleeps, and a call wakes it. */
 import { expect, it } from 'vitest';
 import { anonymous, type JsonObject, type SessionKey } from '@omnibus/protocol';
 import { AdapterUnderTest, toolNamed, type HeardByServer } from '../adapter-under-test.ts';
@@ -19,7 +19,7 @@ it('is not connected to any more, keeps its lists, and serves the next call over
   const before = one.count('initialize');
   expect(await one.call('someone' as SessionKey, 'tools/call', { name: 'one' })).toMatchObject({ kind: 'result' });
   expect(one.count('initialize')).toBe(before + 1);
-  // Awake, and asleep again when nobody calls it.
+  // Awake, and asleep again without calls.
   expect((await one.slept.until(3)).slice(0, 3)).toEqual([true, false, true]);
   // What watches the gateway sees neither a server that is down nor one that was started again.
   const metrics = await one.metrics.text();

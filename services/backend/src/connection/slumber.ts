@@ -1,5 +1,5 @@
 /**
- * Puts a server to sleep: after a time without a call its connection is closed, and the program behind it ends, or the pod that nobody is connected to. Its
+ * Puts a server to sleep: after a time without a call its connection is closed, and the program behind it ends, or the pod without connections. Its
  * lists stay in the catalogue, since the next call wakes the server.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';

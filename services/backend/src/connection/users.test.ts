@@ -1,4 +1,4 @@
-/** Who may hear what a server says without naming a request. */
+/** Receivers of a server's messages without a request. */
 import { expect, it } from 'vitest';
 import { anonymous, type Principal, type SessionKey } from '@omnibus/protocol';
 import { Users } from './users.ts';

@@ -1,5 +1,5 @@
 /**
- * Remembers who has used a connection since its transport was opened. It decides who may hear what the server says without naming a request.
+ * Records the users of a connection since its transport opened. It decides on receivers of the server's messages without a request.
  *
  * Invariants
  *  U1  Words that one principal's calls may have caused reach no other principal. Once two principals have used a connection, no client hears such words.
@@ -40,9 +40,9 @@ export class Users {
   #latest: SessionKey | undefined;
   /** The living sessions that have used it. */
   readonly #sessions = new Set<SessionKey>();
-  /** Whether it was used by others too, of whom nothing shows whether they are still there. */
+  /** Whether it was used by others too, with unknown presence. */
   #hadOthers = false;
-  /** Whose calls the server may go on with, null for several sessions, and until when it may, on the clock of `performance.now()`. */
+  /** The session of calls that the server may continue, null for several, and until when, on the clock of `performance.now()`. */
   #behind: { readonly by: SessionKey | null; readonly until: number } | undefined;
 
   use({ session, principal, listens }: User): void {

@@ -33,7 +33,7 @@ export interface Said {
 }
 
 export interface KnownServer {
-  /** What it said in its handshake; undefined before that. */
+  /** Its answer in the handshake; undefined before that. */
   readonly introduction: ServerIntroduction | undefined;
   /** The input schema of a tool, which may demand that arguments are repeated in headers. */
   readonly toolSchema: (tool: string) => JsonObject | undefined;
@@ -96,7 +96,7 @@ export interface ServerDialect {
   readonly refusesInBody: boolean;
   /** The request that a server answers as long as it is alive. */
   readonly signOfLife: 'ping' | 'server/discover';
-  /** Sends a request. @param progressToken the token under which the server is to report progress; undefined where nobody wants it. */
+  /** Sends a request. @param progressToken the token under which the server is to report progress; undefined if it is not wanted. */
   request(transport: Transport, id: number, said: Said, progressToken: number | undefined, server: KnownServer): void;
   /** Cancels a request at the server (basic/utilities/cancellation). */
   cancel(transport: Transport, id: number, reason: string): void;

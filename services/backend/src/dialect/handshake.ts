@@ -32,7 +32,7 @@ export interface HandshakeOptions {
     params: JsonObject,
     limitMs: number,
   ) => Promise<ExchangeOutcome>;
-  /** Counts what is repaired; undefined where nothing is. */
+  /** Counts repairs; undefined if there are none. */
   readonly repairs: RepairCounts | undefined;
   /** False once the transport was replaced or closed. */
   readonly isCurrent: () => boolean;
@@ -45,7 +45,7 @@ export type Handshake =
   /** The reason why the handshake failed. */
   | { readonly problem: string; readonly trouble: ServerTrouble };
 
-/** Shortest time for the probe: a program that is only starting must not be taken for one that does not answer. */
+/** Shortest time for the probe: a program that is only starting must not count as silent. */
 const minProbeMs = 2_000;
 /** The dialect before the first handshake: that of most servers. */
 export const assumedDialect = legacyDialect;
@@ -99,7 +99,7 @@ async function discover({
   plain,
 }: HandshakeOptions): Promise<Verdict> {
   const outcome = await ask(modernDialect, 'server/discover', {}, Math.max(minProbeMs, connectTimeoutMs / 3));
-  // A program that ends because it was asked something before `initialize` is of an older era: its next run is initialized first.
+  // A program that ends on a request before `initialize` is of an older era: its next run is initialized first.
   if (!isCurrent() && !transport.closesToCancel) era.learn('legacy');
   switch (outcome.kind) {
     case 'result':
@@ -160,7 +160,7 @@ function troubleOf({ reason, data }: GatewayFault): ServerTrouble {
   return reason === 'upstream.timeout' ? 'time' : reason === 'upstream.invalid' ? 'speech' : 'address';
 }
 
-/** What was known of the server's era is no longer true. @returns undefined where the configuration sets the era, or asking does not help. */
+/** The known era of the server is outdated. @returns undefined if the configuration sets the era, or a probe does not help. */
 async function discoverAfterAll(options: HandshakeOptions): Promise<Handshake | undefined> {
   const { era, transport } = options;
   era.forget();

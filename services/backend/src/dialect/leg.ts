@@ -1,11 +1,11 @@
 /**
  * How calls share the connections of a server. A server that speaks 2026-07-28 and an older era has two legs (`legs.ts`). Code outside this folder asks a
- * leg what it does, and never an era.
+ * leg for its behaviour, and never for an era.
  */
 export interface Leg {
   /** For operators. `unknown`: the newer leg is there, and whether there is an older one must be found out first. */
   readonly name: 'only' | 'newer' | 'older' | 'unknown';
-  /** Whether each request declares its client's capabilities itself, so that one connection serves everybody. */
+  /** Whether each request declares its client's capabilities itself, so that one connection serves all. */
   readonly servesEverybody: boolean;
   /** Whether it is known which leg the call takes. */
   readonly isKnown: boolean;

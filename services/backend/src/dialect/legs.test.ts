@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Legs } from './legs.ts';
 
-/** A leg whose attempts the test decides, at a time the test turns. */
+/** A leg with scripted attempts, on a clock of the test. */
 function leg(answers: boolean[], isPossible = true) {
   let now = 0;
   let attempts = 0;

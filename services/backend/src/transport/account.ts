@@ -37,6 +37,6 @@ function users(): Account[] {
         return name === undefined || home === undefined ? [] : [{ name, uid: Number(uid), gid: Number(gid), home }];
       });
   } catch {
-    return []; // Without that file, a user can be given by number only.
+    return []; // Without that file, the option takes a number only.
   }
 }

@@ -44,7 +44,7 @@ export class Agents {
     return agent;
   }
 
-  /** A connection that was opened with another certificate serves nobody whose configuration names this one, so a changed configuration gets a pool of its own. */
+  /** A connection with another certificate must not serve a configuration with this one, so a changed configuration gets a pool of its own. */
   #ownOf(rule: AddressRule | undefined, tls: ServerTls, proxy: string | undefined): Agent {
     const key = JSON.stringify([tls.server, rule, proxy]);
     const known = this.#own.get(key);

@@ -3,7 +3,7 @@
  * with it. It is shut down as the specification demands (lifecycle, Shutdown, stdio): close its stdin, wait, SIGTERM, wait, SIGKILL.
  *
  * Starting may fail in every way the system knows (no such program, no more files, no more processes); then `ended` resolves with a reason, and nothing is
- * thrown. What a program writes to stderr goes to the operator's log only.
+ * thrown. The stderr output of a program goes to the operator's log only.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

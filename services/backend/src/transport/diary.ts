@@ -36,7 +36,7 @@ export class Diary {
   write(piece: string, redact: (text: string) => string): void {
     const lines = `${this.#rest}${piece}`.split('\n');
     this.#rest = (lines.pop() ?? '').slice(-maxLength);
-    // More lines than are kept need not be processed.
+    // Lines beyond the bound need no processing.
     this.#written += Math.max(0, lines.length - maxLines);
     for (const line of lines.slice(-maxLines)) if (line.trim() !== '') this.#add(line, redact);
   }

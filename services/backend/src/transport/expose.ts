@@ -33,7 +33,7 @@ const subprotocol = 'mcp';
 const [goingAway, unsupported, tooBig, unexpected] = [1001, 1003, 1009, 1011];
 /** Characters of a close reason: a control frame has 125 bytes (RFC 6455, 5.5), of which the code takes two, and a character may take four. */
 const maxReason = 30;
-/** Time between pings, by which a connection is found whose other end is gone. */
+/** Time between pings, which find connections with a dead peer. */
 const pingMs = 30_000;
 
 /** Starts to listen. `GET /healthz` answers 200 from then on. */

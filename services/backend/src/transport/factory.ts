@@ -39,7 +39,7 @@ export interface TransportSource {
   readonly metrics: Metrics;
 }
 
-/** Makes the transports of one server, and keeps what they have found out about it. */
+/** Makes the transports of one server, and stores their findings about it. */
 export class TransportFactory {
   readonly #config: ServerConfig;
   readonly #child: ChildOptions | undefined;
@@ -101,7 +101,7 @@ export class TransportFactory {
   /**
    * @param isBase whether it is the server's first connection, which starts the program that further connections to the same `url` find running.
    * @param credentials shown to the server in addition to its configured headers.
-   * @param headers those for the caller whose connection it is; left out for a connection that is nobody's.
+   * @param headers of the connection's caller; left out for a shared connection.
    */
   create(
     hears: TransportObserver,

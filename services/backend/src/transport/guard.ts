@@ -8,7 +8,7 @@ import type { TransportObserver } from './transport.ts';
 
 /**
  * Wraps the observer of a transport: no call of it throws, and our credentials are removed from errors.
- * @param fault is called with what was thrown.
+ * @param fault is called with the exception.
  */
 export function guarded(
   observer: TransportObserver,

@@ -10,7 +10,7 @@ export interface MessageLimits extends Pick<
   Limits,
   'maxUpstreamMessageBytes' | 'maxJsonDepth' | 'maxJsonValues' | 'maxBatchLength'
 > {
-  /** Counts what is repaired of what the server sends; left out where nothing is. */
+  /** Counts repairs of the server's messages; left out if there are none. */
   readonly repairs?: RepairCounts | undefined;
 }
 

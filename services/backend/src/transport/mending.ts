@@ -85,7 +85,7 @@ const maxSearched = 4_096;
 const onlyFromServers: ReadonlySet<unknown> = new Set(['notifications/progress', 'notifications/message']);
 
 /**
- * Finds the message that follows other text on one line of stdout. Only answers and two notifications are taken: a request in the middle of a line may be
+ * Finds the message that follows other text on one line of stdout. It accepts only answers and two notifications: a request in the middle of a line may be
  * the log of one that the program has received.
  * @returns the text before it, and its bytes; undefined if there is none.
  */

@@ -1,4 +1,4 @@
-/** Stands in for the transport to a server whose configuration has an unresolved reference, so that nothing can be sent to it. */
+/** Stands in for the transport to a server with an unresolved reference in its configuration, so that nothing can be sent to it. */
 import type { Transport } from './transport.ts';
 import { Troubled } from './trouble.ts';
 

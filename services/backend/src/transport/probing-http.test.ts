@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { AdapterUnderTest } from '../adapter-under-test.ts';
 
-/** A server that takes no POST, as one of 2024-11-05 does. @param stream what a GET is answered with; undefined: with 404. */
+/** A server without POST, like one of 2024-11-05. @param stream the answer to a GET; undefined: 404. */
 function olderServer(stream: string | undefined): Promise<AdapterUnderTest> {
   return AdapterUnderTest.start({
     first(request, response) {

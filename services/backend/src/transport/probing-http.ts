@@ -119,7 +119,7 @@ export class ProbingHttpTransport implements Transport {
       await streamable.close();
     } catch (error) {
       this.#current = streamable;
-      // A server that does not speak 2024-11-05 either is reported with its first refusal, which says more; one that does, with what is wrong there.
+      // A server that does not speak 2024-11-05 either is reported with its first refusal, which says more; one that does, with its problem there.
       this.#observer.requestFailed(
         opening.id,
         error instanceof UnusableStream ? { ...failure, problem: error.message } : failure,

@@ -18,7 +18,7 @@ import { WebSocketTransport } from './websocket.ts';
 
 const session = 'session one' as unknown as SessionKey;
 
-/** A proxy that opens tunnels, and remembers what it was asked. */
+/** A proxy that opens tunnels, and records its requests. */
 async function startProxy() {
   const asked: { readonly to: string; readonly headers: IncomingMessage['headers'] }[] = [];
   const sockets = new Set<Socket>();

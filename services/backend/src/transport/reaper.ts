@@ -1,7 +1,7 @@
 /**
  * Ends the processes that our child processes leave behind when the gateway itself is killed. A gateway that gets SIGKILL cannot stop its children; most of
  * them end when their input closes, but not all, and processes that they started may live on. So a small shell holds the other end of a pipe from us and
- * knows the process groups and marks of our children: when the pipe closes, it waits a moment and kills what is left.
+ * knows the process groups and marks of our children: when the pipe closes, it waits a moment and kills the rest.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { markVariable } from './leftovers.ts';

@@ -1,12 +1,12 @@
 /**
- * Removes secrets from what servers say. What we sent to a server (headers, environment, credentials in its address or its arguments) must not reach a
+ * Removes secrets from messages of servers. Secrets that we sent to a server (headers, environment, credentials in its address or its arguments) must not reach a
  * client through it. From texts for the operator's log, everything that looks like a secret is removed too.
  */
 import { secretArguments, secretName, secretsOfUrl, type ServerConfig } from '@omnibus/config';
 import { isObject, printable } from '@omnibus/protocol';
 
 const mark = '[secret]';
-/** Shorter secrets are everyday words, whose removal would spoil texts without hiding anything. */
+/** Shorter secrets are everyday words, and their removal would spoil texts without hiding anything. */
 const minLength = 4;
 const harmless = new Set([
   'true',
@@ -32,7 +32,7 @@ const harmless = new Set([
   '127.0.0.1',
   '0.0.0.0',
 ]);
-/** Characters of a text from which an excerpt is made. */
+/** Bound on searched characters of an excerpt. */
 const maxLookedAt = 16_384;
 
 /** `name=value` and `name: value` with a name that suggests a secret, in prose, JSON, headers and query strings. */
@@ -100,7 +100,7 @@ export class Redactor {
 
   /** An excerpt for the operator's log: one line, without control characters and recognizable secrets. */
   excerpt(text: string, maxLength?: number): string {
-    // Searches much more text than is kept, so that a secret is not cut in half, but little enough to be fast.
+    // Searches much more text than it keeps, so that a secret is not cut in half, but little enough to be fast.
     const known = this.sent(text.slice(0, maxLookedAt))
       .replace(userInfo, `$1${mark}@`)
       .replace(scheme, `$1 ${mark}`)

@@ -9,7 +9,7 @@ import { AdapterUnderTest, type ServerScript } from '../adapter-under-test.ts';
 const session = 'session one' as unknown as SessionKey;
 const call = { name: 'act', arguments: { a: 1 } };
 
-/** Redirects each request whose path is known. */
+/** Redirects each request with a known path. */
 function redirecting(status: number, to: (path: string) => string | undefined): ServerScript {
   return {
     first: (request: IncomingMessage, response: ServerResponse) => {
@@ -40,7 +40,7 @@ it.each([307, 308])(
     expect(it.repairs.rows).toMatchObject([
       { repair: 'redirect', example: expect.stringMatching(/\/mcp leads to http.*\/mcp\/$/) as string },
     ]);
-    // A permanent redirect is asked for once.
+    // A permanent redirect takes one request.
     expect(paths.filter((path) => path === 'POST /mcp').length === 1).toBe(status === 308);
   },
 );

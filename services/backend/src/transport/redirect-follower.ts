@@ -17,7 +17,7 @@ const maxPageBytes = 64 * 1_024;
 
 /** Receives the answer to a request that may be redirected. */
 export interface RedirectHandler extends Handler {
-  /** The request is sent to another address instead of the one that was asked for. */
+  /** The request is sent to another address instead of the requested one. */
   redirected?(to: URL): void;
 }
 
@@ -25,7 +25,7 @@ export class RedirectFollower implements HttpDispatcher {
   readonly #inner: Pick<Dispatcher, 'dispatch'>;
   readonly #followed: (led: string) => void;
   direct: HttpDispatcher['direct'];
-  /** What a permanent redirect (308) said. */
+  /** The target of a permanent redirect (308). */
   #moved: { readonly from: string; readonly to: string } | undefined;
 
   /** @param followed called with each redirect, in words that may contain secrets of the address. */

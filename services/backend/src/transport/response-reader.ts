@@ -47,7 +47,7 @@ export interface EndedResponse {
   readonly errorBody: string;
   /** Where a redirect leads to; left out otherwise. */
   readonly location?: string;
-  /** What the server says when it refuses a request for too few rights (RFC 6750, 3.1); left out otherwise. */
+  /** The server's challenge in a refusal for too few rights (RFC 6750, 3.1); left out otherwise. */
   readonly lacking?: Challenge;
   /** Milliseconds after which the server takes the request; left out where it does not say. */
   readonly retryAfterMs?: number;
@@ -227,7 +227,7 @@ export class ResponseReader implements RedirectHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    // What was received before may be the answer.
+    // Earlier bytes may be the answer.
     if (this.#unpacker === undefined) this.#fail(error);
     else this.#unpacker.end(() => this.#fail(error));
   }

@@ -14,7 +14,7 @@ const isPossible =
 const path = process.env['PATH'] ?? '';
 let folder: string;
 
-/** A program that reports its surroundings, and what it can read, write and connect to. */
+/** A program that reports its surroundings, and its access to files and addresses. */
 const script = `
 const { readFileSync, writeFileSync, readdirSync } = require('node:fs');
 const { connect } = require('node:net');

@@ -9,7 +9,7 @@ export type TlsMaterial = Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>;
 
 export class ServerTls {
   readonly server: string;
-  /** Host and port of the server: no other is shown the certificate. */
+  /** Host and port of the server: no other gets the certificate. */
   readonly host: string;
   /** Differs where the configuration differs. */
   readonly id: string;

@@ -32,8 +32,8 @@ const maxFloorMs = 1_000;
 const maxRetryMs = 30_000;
 
 /**
- * Decides when a stream that ended is opened again. What the server asks for (`retry`) is respected, but the pause is at least a tenth of a second, and
- * longer for a server whose streams end again and again: up to a second if each brings at least an event id, and up to half a minute otherwise.
+ * Decides when a stream that ended is opened again. It respects the server's `retry`, but the pause is at least a tenth of a second, and
+ * longer for a server with streams that end again and again: up to a second if each brings at least an event id, and up to half a minute otherwise.
  */
 export class Reconnecting {
   #retryMs = defaultRetryMs;
@@ -46,7 +46,7 @@ export class Reconnecting {
     this.#retryMs = Math.min(ms, maxRetryMs);
   }
 
-  /** An event id was received: servers that close their streams and expect to be asked again send one. */
+  /** An event id was received: servers that close their streams and expect a reconnection send one. */
   hasMoved(): void {
     this.#withoutAnything = 0;
   }

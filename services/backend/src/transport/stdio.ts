@@ -8,7 +8,7 @@ import type { StartUps } from './start-ups.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 
 export interface StdioOptions extends ChildOptions {
-  /** Limits of messages, which also bound what the program has not read yet. */
+  /** Limits of messages, which also bound unread messages to the program. */
   readonly limits: MessageLimits;
   /** Where the program waits for its turn to start; undefined for one that starts at once, since a user waits for it. */
   readonly startUps?: StartUps | undefined;
@@ -66,7 +66,7 @@ export class StdioTransport implements Transport {
   }
 
   abandon(_id: JsonRpcId): void {
-    // No resource is held for a single request here.
+    // A single request has no resource here.
   }
 
   /** Lines are the same in every revision. */

@@ -9,7 +9,7 @@ import type { RequestFailure } from './transport.ts';
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-/** One request to the server, and what the test answers it. */
+/** One request to the server, and the test's answer. */
 interface Posted {
   readonly body: JsonObject;
   /** Begins the answer: a stream of events, or an error. */

@@ -45,7 +45,7 @@ export interface StreamableHttpOptions extends HttpOptions {
 
 const maxResumptions = 5;
 const deleteTimeoutMs = 2_000;
-/** Questions of the server whose call is remembered. */
+/** Bound on questions of the server with a recorded call. */
 const maxQuestions = 100;
 
 export class StreamableHttpTransport implements Transport {
@@ -63,7 +63,7 @@ export class StreamableHttpTransport implements Transport {
   #sessionId: string | undefined;
   #revision: Revision | undefined;
   #standing: StandingStream | undefined;
-  /** The request whose stream carried a question of the server, by the question's id. */
+  /** The request of a question's stream, by the question's id. */
   readonly #questions = new Map<string | number, OpenRequest>();
   readonly #delivery: Delivery;
   #headers: Record<string, string> = {};

@@ -52,7 +52,7 @@ export interface UnusableQuestion {
 export interface TransportObserver {
   /**
    * A JSON value has arrived, within the limits of size, depth and number of values.
-   * @param origin the request whose response stream carried it; undefined where the wire does not tell.
+   * @param origin the request of its response stream; undefined where the wire does not tell.
    */
   message(value: unknown, origin: JsonRpcId | undefined): void;
   requestFailed(id: JsonRpcId, failure: RequestFailure): void;
@@ -77,7 +77,7 @@ export interface TransportObserver {
 }
 
 export interface Transport {
-  /** Resolves when messages can be sent. Rejects with an Error whose message a person understands. */
+  /** Resolves when messages can be sent. Rejects with an Error in words for people. */
   open(): Promise<void>;
   /**
    * Sends a request. Its answer comes to `message`, or `requestFailed` says why none will come.
@@ -97,7 +97,7 @@ export interface Transport {
   readonly closesToCancel: boolean;
   /** Whether all messages of the server come in the order in which it sent them. Over streamable HTTP each request has a stream of its own, beside a standing one. */
   readonly keepsOrder: boolean;
-  /** Whether an error without a request id can be sent to the server; over HTTP nothing would tell what it is about. */
+  /** Whether an error without a request id can be sent to the server; over HTTP it would have no context. */
   readonly takesNamelessErrors: boolean;
   /** Whether the server can tell this connection from others and so may keep state for it: it is a program, a socket, or has a session. */
   readonly hasState: boolean;

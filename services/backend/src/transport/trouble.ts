@@ -13,7 +13,7 @@ export class Troubled extends Error {
   }
 }
 
-/** The server speaks HTTP+SSE, and what it says cannot be used. */
+/** The server speaks HTTP+SSE, and its messages are invalid. */
 export class UnusableStream extends Troubled {
   constructor(message: string) {
     super('speech', message);

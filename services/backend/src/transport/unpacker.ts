@@ -1,6 +1,6 @@
 /**
  * Unpacks the body of a response while it is read (RFC 9110, 8.4.1: gzip, deflate; RFC 7932: br). What comes out passes through the same bounds as a body that was not
- * packed. A bound on the ratio stops a body of few bytes that keeps a process busy with what it unpacks to.
+ * packed. A bound on the ratio stops a body of few bytes that keeps a process busy with its unpacked contents.
  */
 import {
   constants,
@@ -14,7 +14,7 @@ import {
   type InflateRaw,
 } from 'node:zlib';
 
-/** What requests say that the gateway can read; `deflate` is read too, and not asked for, since servers differ in what they mean by it. */
+/** Accepted codings in requests; the gateway also reads `deflate`, but does not request it, since servers differ in its meaning. */
 export const acceptedCodings = 'gzip, br';
 
 /** Bytes that may come out whatever the ratio. */

@@ -125,7 +125,7 @@ export class WebSocketTransport implements Transport {
   }
 
   abandon(_id: JsonRpcId): void {
-    // No resource is held for a single request here.
+    // A single request has no resource here.
   }
 
   agreed(): void {

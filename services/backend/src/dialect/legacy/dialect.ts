@@ -5,7 +5,7 @@ import type { Greeting, ServerDialect } from '../dialect.ts';
 import { only } from '../leg.ts';
 import type { JsonObject } from '@omnibus/protocol';
 
-/** How long a server that was told roots is left alone: it reads the folders before it can use them, and nothing tells when it has. */
+/** Pause after sending roots to a server: it reads the folders before it can use them, and does not report the end. */
 const lookAroundMs = 250;
 
 export const legacyDialect: ServerDialect = {
@@ -51,7 +51,7 @@ function sayInitialized(transport: Transport, wheel: DeadlineWheel, limitMs: num
 
 /**
  * Waits until the server has had the chance to ask for roots. Servers that use roots ask for them as soon as they are initialized, and some refuse
- * everything until they have them (the official filesystem server). Messages are read in order, so what the server asks at once comes before its answer to
+ * everything until they have them (the official filesystem server). Messages are read in order, so an immediate question of the server comes before its answer to
  * a ping.
  */
 async function letLookAround({ ping, questions, wheel, limitMs }: Greeting): Promise<void> {

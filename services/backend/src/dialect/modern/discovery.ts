@@ -1,5 +1,5 @@
 /**
- * Finds out which era a server speaks: it is asked `server/discover`, and its answer decides (2026-07-28 basic/versioning, Compatibility). Only the error
+ * Finds out which era a server speaks: its answer to `server/discover` decides (2026-07-28 basic/versioning, Compatibility). Only the error
  * codes of that revision prove anything; a network failure never does.
  */
 import {
@@ -19,7 +19,7 @@ import { namedRevisions } from '../legacy/handshake.ts';
 export type Verdict =
   | { readonly kind: 'modern'; readonly introduction: ServerIntroduction }
   | { readonly kind: 'legacy' }
-  /** The server wants to be asked in a revision that it names and that we speak. */
+  /** The server requires a revision that it names and that we speak. */
   | { readonly kind: 'again' }
   /** Nothing was learned, or there is no common revision. `mayBeLegacy`: the server reacted, so `initialize` is worth a try. */
   | {
@@ -78,7 +78,7 @@ export function readRefusal(httpStatus: number, problem: string): Verdict {
     : legacy;
 }
 
-/** After this time the server is asked again, since it may have been upgraded to the newer revision. */
+/** After this time the gateway probes the server again, since it may have been upgraded to the newer revision. */
 const legacyVerdictMs = 60 * 60_000;
 
 /** The known era of one server, with the time when it was found. */

@@ -14,7 +14,7 @@ import type { RequestContext } from '../dialect.ts';
 
 /**
  * The log level for a client with a session that set none. Such a client is sent what its server chooses (2025-11-25 server/utilities/logging), which is
- * everything at most servers; a server of 2026-07-28 sends only what is asked for.
+ * everything at most servers; a server of 2026-07-28 sends only requested ones.
  */
 const unsetLevel: LogLevel = 'debug';
 

@@ -1,5 +1,5 @@
 /**
- * Answers what a server of 2026-07-28 demands of an older client: each entry of its `InputRequiredResult` becomes a question of the call, and the request
+ * Fulfils the demands of a server of 2026-07-28 with an older client: each entry of its `InputRequiredResult` becomes a question of the call, and the request
  * is sent again with the answers (2026-07-28 basic/patterns, Multi Round-Trip Requests).
  */
 import { randomUUID } from 'node:crypto';
@@ -31,7 +31,7 @@ export interface RoundOptions {
 
 /** Bound on the rounds of one request: as many as the official client goes through. */
 const maxRounds = 10;
-/** Bound on the questions of one result; each is shown to a person, or costs a model call. */
+/** Bound on the questions of one result; each takes a person's time, or a model call. */
 const maxRequests = 100;
 /** Milliseconds before a request is sent again for which the server demanded nothing but to wait. */
 const pauseMs = 250;
@@ -86,7 +86,7 @@ export function questionParams(params: unknown): JsonObject {
     : given;
 }
 
-/** The answers have no place for an error, so an elicitation that cannot be shown counts as closed by the user. */
+/** The answers have no place for an error, so an impossible elicitation counts as closed by the user. */
 export function responseOf(method: InputMethod, answer: InputAnswer): JsonObject | undefined {
   if ('result' in answer) return answer.result;
   return method === 'elicitation/create' ? { action: 'cancel' } : undefined;

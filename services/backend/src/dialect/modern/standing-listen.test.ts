@@ -1,4 +1,4 @@
-/** What a server of 2026-07-28 is to tell of changes again and again: streams that overtake each other, are refused, and end. */
+/** Subscriptions to changes at a server of 2026-07-28: streams that overtake each other, are refused, and end. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { metaKeys, type ExchangeOutcome, type JsonObject } from '@omnibus/protocol';
@@ -21,11 +21,11 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A server whose streams a test acknowledges and ends as it likes. */
+/** A server with streams that a test acknowledges and ends. */
 class Server {
   readonly open = new Map<number, Stream>();
   missed = 0;
-  /** What is said to the next request at once, while it is made: it could not be sent. */
+  /** The immediate error of the next request: it could not be sent. */
   unsent: ExchangeOutcome | undefined;
   #count = 0;
   readonly listen = new StandingListen(

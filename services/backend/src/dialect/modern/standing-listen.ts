@@ -89,7 +89,7 @@ export class StandingListen {
     this.#retry?.cancel();
   }
 
-  /** The server has said what it will announce. @param params of its notification. */
+  /** The server has confirmed its announcements. @param params of its notification. */
   acknowledged(params: JsonObject | undefined): void {
     const id = isObject(params?.['_meta']) ? params['_meta'][metaKeys.subscriptionId] : undefined;
     const listen = this.#listens.find((each) => each.id === id);

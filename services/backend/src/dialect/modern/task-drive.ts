@@ -1,5 +1,5 @@
 /**
- * Follows a task of the tasks extension for an older client that called a tool which runs only as a task: the gateway asks the client what the task needs,
+ * Follows a task of the tasks extension for an older client that called a tool which runs only as a task: the gateway asks the client for the task's inputs,
  * and answers the call with the task's result.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -37,7 +37,7 @@ const defaultPollMs = 500;
 
 export function driveTask({ created, method, wheel, request, ask, isOver, progress, finish }: TaskDriveOptions): void {
   const { taskId } = created;
-  /** Keys of questions that were asked; each is asked once in the life of a task. */
+  /** Keys of sent questions; each is sent once in the life of a task. */
   const asked = new Set<string>();
 
   const poll = (task: JsonObject): void => {

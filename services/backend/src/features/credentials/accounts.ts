@@ -1,4 +1,4 @@
-/** In whose name the servers of one process are called. The vault is opened when the first server is used at which users sign in themselves. */
+/** The identities for calls of the servers of one process. The vault opens at the first use of a server with users' own sign-ins. */
 import { subjects, type Bus } from '@omnibus/bus';
 import { isOfUsers, type ServerConfig } from '@omnibus/config';
 import { CredentialProblem, TokenReceiver, type Place, type Vault } from '@omnibus/credentials';
@@ -14,7 +14,7 @@ import {
 import { SignIns } from '../../transport/credentials/sign-ins.ts';
 import { HandledChanges } from './handled-changes.ts';
 
-/** What is needed to call servers in the name of users. */
+/** Resources for calls in the name of users. */
 export interface UserOptions {
   /** @throws {Error} in words for the operator. */
   readonly openVaults: () => Promise<{ readonly connections: Vault; readonly passing: Vault }>;
@@ -26,7 +26,7 @@ export interface UserOptions {
   readonly show?: ((server: ServerName, address: string) => boolean) | undefined;
   /** Hears of the sign-ins when the vault is open. */
   readonly ready?: ((signIns: Pick<SignIns, 'invite'>) => void) | undefined;
-  /** Whether everybody who can reach the gateway is the one user of its machine. */
+  /** Whether only the one user of its machine can reach the gateway. */
   readonly isForOne: boolean;
   /** Every caller is known (`auth`). */
   readonly areKnown: boolean;
@@ -124,11 +124,11 @@ export class Accounts implements ProcessFeature {
     });
 
   async stop(): Promise<void> {
-    // If opening failed, that was reported to whoever asked for the vault.
+    // The caller of a failed opening has got its error.
     await (await this.#users?.catch(() => undefined))?.stop();
   }
 
-  /** Opens the vault. A failure is reported to whoever waits for it; the next call tries again. */
+  /** Opens the vault. A waiting caller gets a failure; the next call tries again. */
   #opened(): Promise<Users> {
     const opening = (this.#users ??= this.#start());
     opening.catch(() => {

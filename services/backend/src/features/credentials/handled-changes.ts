@@ -1,5 +1,5 @@
 /**
- * Changes of what is stored for a user, each handled until that has succeeded: a store that cannot be read for a moment announces a change only once.
+ * Changes of a user's stored records, each handled until that has succeeded: a store that cannot be read for a moment announces a change only once.
  */
 import { backoffMs } from '@omnibus/lifecycle';
 

@@ -1,4 +1,4 @@
-/** Definitions of all servers of one process: what was approved of them, and what waits to be. */
+/** Definitions of all servers of one process: the approved ones, and those that wait for an approval. */
 import type { Bus } from '@omnibus/bus';
 import { definitionDigest, type Deviation } from '@omnibus/catalog';
 import type { ServerConfig } from '@omnibus/config';
@@ -11,7 +11,7 @@ import { Definitions, type DefinitionsOptions } from './definitions.ts';
 
 export interface AllDefinitionsOptions {
   readonly bus: Bus;
-  /** Where it is kept what was approved, in one process. */
+  /** The store of approved definitions of one process. */
   readonly file: string;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
@@ -82,11 +82,11 @@ export class AllDefinitions implements ProcessFeature {
   }
 
   async stop(): Promise<void> {
-    // What could not be opened has said so to whoever wanted it.
+    // The caller of a failed opening has got its error.
     (await this.#store?.catch(() => undefined))?.stop();
   }
 
-  /** Opened when the first server asks for it. A failure is for whoever waits for it: the next one tries again. */
+  /** Opened when the first server asks for it. A waiting caller gets a failure; the next one tries again. */
   #opened(): Promise<ApprovedStore> {
     const opening = (this.#store ??= openApprovedStore(this.#options.bus, this.#options.file).then(async (store) => {
       await store.watch((server, kept) => this.#byServer.get(server)?.heard(kept));

@@ -1,4 +1,4 @@
-/** Where it is kept what was approved of servers: on the bus, where other processes and the next one find it, or in a file where there is one process. */
+/** Stores of approved definitions: on the bus, for all processes, or in a file for one process. */
 import { approvedBucket, BusError, type Bus, type KeyValue } from '@omnibus/bus';
 import { isObject, type ApprovedDefinitions, type ServerName } from '@omnibus/protocol';
 import { readFile, rename, writeFile } from 'node:fs/promises';
@@ -10,11 +10,11 @@ export interface Kept {
 }
 
 export interface ApprovedStore {
-  /** @throws {Error} when it cannot be known what was approved. */
+  /** @throws {Error} if the approved definitions are unknown. */
   read(server: ServerName): Promise<Kept | undefined>;
   /**
-   * @param revision of what it takes the place of; undefined where there is nothing.
-   * @throws {BusError} `revision-conflict` when that is not what is there.
+   * @param revision of the replaced record; undefined if there is none.
+   * @throws {BusError} `revision-conflict` if the store has another.
    */
   write(server: ServerName, approved: ApprovedDefinitions, revision: number | undefined): Promise<number>;
   /** Hears that another process has written something else. */
@@ -59,7 +59,7 @@ class BusStore implements ApprovedStore {
 /** The form of the file. */
 const fileVersion = 1;
 
-/** One JSON file, made to be kept beside the configuration and looked at when it changes. Each change is a new file in one step. */
+/** One JSON file, for a place next to the configuration and for review of its changes. Each change is a new file in one step. */
 class FileStore implements ApprovedStore {
   readonly #file: string;
   /** Changes are written one after the other. */

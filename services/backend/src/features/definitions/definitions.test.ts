@@ -1,4 +1,4 @@
-/** An adapter whose server is held to what was approved of it. */
+/** An adapter with pinned definitions. */
 import type { ServerResponse } from 'node:http';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 type Held = AdapterUnderTest & { readonly definitions: Definitions };
 
-/** A server that says what it is told to, and says so when that changes. */
+/** A scripted server that announces its changes. */
 class Changing {
   tools: readonly JsonObject[];
   instructions: string | undefined = 'Ask for little.';
@@ -33,7 +33,7 @@ class Changing {
     this.tools = tools;
   }
 
-  /** What it offers is another, and it says so. */
+  /** Its lists change, and it announces that. */
   turn(...tools: readonly JsonObject[]): void {
     this.tools = tools;
     this.#stream?.write('event: message\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n');

@@ -3,7 +3,7 @@
  *
  * Invariants
  *  G1  With `pin`, nothing is published that was not approved, or seen when the server, or that list of it, was seen first.
- *  G2  As long as it is not known what was approved, nothing is.
+ *  G2  While the approved definitions are unknown, nothing counts as approved.
  */
 import { BusError } from '@omnibus/bus';
 import {
@@ -24,7 +24,7 @@ import type { ApprovedStore, Kept } from './approved-store.ts';
 /** A definition that was seen to differ from the approved one, for the record. */
 interface DefinitionChange extends Pick<Deviation, 'kind' | 'name' | 'why' | 'facets' | 'risks' | 'digest'> {
   readonly server: ServerName;
-  /** What clients see: nothing of it, the approved texts, or what the server says. */
+  /** The entry for clients: none, the approved texts, or the server's own. */
   readonly effect: 'held' | 'old-words' | 'shown';
 }
 
@@ -95,7 +95,7 @@ export class Definitions implements RecordFilter {
     this.changed();
   }
 
-  /** The record to publish in place of what the server says; the same object for the same input. */
+  /** The record to publish in place of the server's own; the same object for the same input. */
   judged(record: CatalogRecord): CatalogRecord {
     const { mode, reached, metrics, server } = this.#options;
     if (this.#problem !== undefined) {
@@ -154,7 +154,7 @@ export class Definitions implements RecordFilter {
 
   /**
    * Approves definitions.
-   * @param digests of what somebody has looked at.
+   * @param digests of the reviewed definitions.
    * @throws {Error} in words, when the server says something else by now, or it cannot be written.
    */
   async approve(digests: ReadonlySet<string>): Promise<void> {
@@ -190,7 +190,7 @@ export class Definitions implements RecordFilter {
     this.#problem = undefined;
   }
 
-  /** Stores what was seen first. If another process was faster, its version counts. */
+  /** Stores the first definitions. If another process was faster, its version counts. */
   #keep(approved: ApprovedDefinitions): void {
     const { store, server, wheel, log } = this.#options;
     this.#approved = approved;

@@ -1,9 +1,9 @@
-/** What is suspicious about the tools of all servers of one process beside each other. */
+/** Suspicious tools among those of all servers of one process. */
 import { suspicious, type Suspicion } from '@omnibus/catalog';
 import type { CatalogRecord } from '@omnibus/protocol';
 import type { ServerDefinitions } from './all-definitions.ts';
 
-/** @returns findings by server, about tools that are held back too. */
+/** @returns findings by server, also about withheld tools. */
 export function suspicionsOf({
   records,
   definitions,

@@ -140,7 +140,7 @@ describe('a client that sets a level and then calls', () => {
     it.control({ kind: 'log-level', level: 'debug', session });
     await it.heard.untilSome(({ method }) => method === 'logging/setLevel');
     const called = it.call(session, 'tools/call', { name: 'act' }, { capabilities, logLevel: 'debug' });
-    // What a client that set no level calls over the same connection is not held.
+    // Calls of a client without a level over the same connection do not wait.
     await it.call(newRequestKey() as string as SessionKey, 'tools/call', { name: 'act' }, { capabilities });
     expect(it.count('tools/call')).toBe(1);
     taken.resolve();

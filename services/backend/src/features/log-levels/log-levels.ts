@@ -1,7 +1,7 @@
 /**
  * Sets the log levels of servers (2025-11-25 server/utilities/logging). A connection of one session has the level of that session. A connection that
  * several sessions use has the most verbose of their levels, and each call is passed only the messages that its own client wants. A session that set no
- * level is sent what the server chooses, or the usual level once another session's level is in force. A server of 2026-07-28 is told the level with every
+ * level gets the server's choice, or the usual level once another session's level is in force. A server of 2026-07-28 gets the level with every
  * request.
  */
 import {
@@ -35,7 +35,7 @@ export interface LogLevelsOptions<Connection extends LevelledConnection = Levell
   /** All connections to the server. */
   readonly connections: () => Iterable<Connection>;
   readonly hasLogging: () => boolean;
-  /** Sends a request whose answer does not matter. @returns what resolves when it is answered or its time is over; undefined where nothing is sent. */
+  /** Sends a request and ignores its answer. @returns a promise of its end; undefined if nothing is sent. */
   readonly tell: (method: string, params: JsonObject, connection: Connection) => Promise<unknown> | undefined;
 }
 
@@ -44,9 +44,9 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
   readonly #levels = new Map<SessionKey, LogLevel>();
   /** The levels that requests without a session have demanded, by connection. */
   readonly #raised = new WeakMap<LevelledConnection, LogLevel>();
-  /** The levels that servers were told last, by connection. */
+  /** The last levels sent to servers, by connection. */
   readonly #told = new WeakMap<LevelledConnection, LogLevel>();
-  /** Connections whose servers have not answered to their level yet. */
+  /** Connections with an unanswered request for a level. */
   readonly #telling = new Map<LevelledConnection, Promise<unknown>>();
 
   constructor(options: LogLevelsOptions<Connection>) {
@@ -63,7 +63,7 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
     if (this.#levels.get(session) !== level) this.#change(session, () => this.#levels.set(session, level));
   }
 
-  /** A session at the endpoint of a single server sets a level, and is given the server's own answer (2025-11-25 server/utilities/logging, Error Handling). */
+  /** A session at the endpoint of a single server sets a level, and gets the server's own answer (2025-11-25 server/utilities/logging, Error Handling). */
   async judged(
     connection: Connection,
     { params, context: { session } }: Pick<CallCommand, 'params' | 'context'>,
@@ -149,9 +149,9 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
   }
 
   /**
-   * Raises the level for a request without a session, which names its level itself; an older server must be told before (2026-07-28
+   * Raises the level for a request without a session, which names its level itself; an older server must get it before (2026-07-28
    * server/utilities/logging).
-   * @returns a promise to wait for, if the server must be told.
+   * @returns a promise to wait for, if the server needs a request.
    */
   raise(connection: LevelledConnection, context: ExchangeContext): Promise<unknown> | undefined {
     const { logLevel } = context;
@@ -191,7 +191,7 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
   }
 }
 
-/** Calls without a session name their level, and older servers are told it before; a session at the endpoint of a single server sets its level by a call. */
+/** Calls without a session name their level, and older servers get it before; a session at the endpoint of a single server sets its level by a call. */
 export function levelSteps(levels: LogLevels<UpstreamConnection>): CallStep {
   let run: CallRun;
   return {

@@ -63,7 +63,7 @@ export function withoutNullMembers(
 ): ExchangeOutcome {
   if (outcome.kind !== 'result') return outcome;
   const { result } = outcome;
-  // What is in the results of methods that no revision defines, nobody here knows.
+  // The gateway does not know the results of methods that no revision defines.
   if (methodRow(method) === undefined) return outcome;
   let made = cleaned(result, '', note);
   for (const list of lists) made = withItems(made, list, note);
@@ -87,7 +87,7 @@ function withItems(result: JsonObject, name: string, note: (place: string) => vo
   return made === undefined ? result : { ...result, [name]: made };
 }
 
-/** Its members, and those of what it holds: a resource, annotations, the content of a message. */
+/** Its members, and those of its parts: a resource, annotations, the content of a message. */
 function block(item: JsonObject, place: string, note: (place: string) => void): JsonObject {
   let made = cleaned(item, place, note);
   for (const name of ['resource', 'annotations', 'content']) {

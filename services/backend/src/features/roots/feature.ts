@@ -8,7 +8,7 @@ export interface RootsStepOptions {
   readonly mustKnow: (context: ExchangeContext) => boolean;
 }
 
-/** A client that is one of several of the same user is asked for its roots first, if the server has read roots: the request goes to a connection with the same roots. */
+/** The gateway first asks one of several clients of the same user for its roots, if the server has read roots: the request goes to a connection with the same roots. */
 export function rootsStep({ questions, mustKnow }: RootsStepOptions): CallStep {
   let run: CallRun;
   return {

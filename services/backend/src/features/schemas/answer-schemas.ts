@@ -80,7 +80,7 @@ export function answerSchemas(
       return [{ schema: elicitResult, value: result }, ...form];
     }
     default:
-      return []; // Nobody but the server knows.
+      return []; // Only the server knows.
   }
 }
 
@@ -108,7 +108,7 @@ const maxCharacters = 4_000_000;
 
 /**
  * Remembers the questions of servers of 2026-07-28 to clients of that revision, so that the answers, which come with a later request, can be checked
- * (basic/patterns, Multi Round-Trip Requests, and the extension of tasks). Nothing else is kept of such a call: if the next request comes to another
+ * (basic/patterns, Multi Round-Trip Requests, and the extension of tasks). Nothing else is stored of such a call: if the next request comes to another
  * adapter, its answers are passed on unchecked.
  */
 export class WantedAnswers {

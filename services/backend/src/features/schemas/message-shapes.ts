@@ -1,11 +1,11 @@
 /**
  * The shapes that every revision demands of results of servers and of their questions (schemas 2024-11-05 to 2026-07-28: CallToolResult, GetPromptResult,
- * ReadResourceResult, CompleteResult, CreateMessageRequest, ElicitRequest). Members that no revision names are left alone. A problem names a member and what it
+ * ReadResourceResult, CompleteResult, CreateMessageRequest, ElicitRequest). Members that no revision names are ignored. A problem names a member and the type that it
  * must be, and no value, since values may be secret.
  */
 import { isInputMethod, isObject, numberOf, type JsonObject } from '@omnibus/protocol';
 
-/** @returns what is wrong with a result of a method; undefined where nothing is, or no shape is known. */
+/** @returns the problem of a method's result; undefined if there is none, or no shape is known. */
 export function resultProblem(method: string, result: JsonObject): string | undefined {
   const { resultType } = result;
   if (resultType === 'input_required') return roundProblem(result);
@@ -30,7 +30,7 @@ export function resultProblem(method: string, result: JsonObject): string | unde
   }
 }
 
-/** @returns what is wrong with the parameters of a server's question; undefined where nothing is, or no shape is known. */
+/** @returns the problem of the parameters of a server's question; undefined if there is none, or no shape is known. */
 export function questionProblem(method: string, params: JsonObject): string | undefined {
   if (method === 'sampling/createMessage')
     return numberOf(params['maxTokens']) === undefined
@@ -88,7 +88,7 @@ function listProblem(
   return undefined;
 }
 
-// Names are put together only for what is wrong, since every result comes through here.
+// Names are built only for problems, since every result comes through here.
 const textProblem = (value: unknown, name: string, member = ''): string | undefined =>
   typeof value === 'string' ? undefined : `${name}${member} must be a string`;
 

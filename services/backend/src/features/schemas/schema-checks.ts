@@ -1,6 +1,6 @@
 /**
- * Holds what goes to a server and what comes from it against the schemas it was given with: arguments of tools against `inputSchema` and
- * of prompts against those they list, results against `outputSchema`, answers of clients against what was asked of them. The shapes of results and questions
+ * Checks messages to and from a server against their schemas: arguments of tools against `inputSchema` and
+ * of prompts against those they list, results against `outputSchema`, answers of clients against the questions. The shapes of results and questions
  * are those of the specification (`message-shapes.ts`).
  *
  * Source: 2025-11-25 and 2026-07-28 server/tools, Output Schema and Security Considerations, and client/elicitation: a server must check the
@@ -47,7 +47,7 @@ interface Known {
 /** Bound on compiled schemas of one server; one takes some milliseconds to compile and some ten kilobytes. */
 const maxSchemas = 1_000;
 const invalidParams = -32_602;
-/** Bound on odd messages of one server that the operator is told of, each once. */
+/** Bound on logged odd messages of one server, each once. */
 const maxTold = 100;
 
 export class SchemaChecks implements CallStep {
@@ -160,7 +160,7 @@ export class SchemaChecks implements CallStep {
     };
   }
 
-  /** What a server is told instead of asking its client; undefined where it may ask. */
+  /** The refusal of a server's question; undefined if it may ask. */
   questionRefusal(method: QuestionMethod, params: JsonObject): InputAnswer | undefined {
     if (this.#compile === undefined) return undefined;
     const shape = questionProblem(method, params);
@@ -190,7 +190,7 @@ export class SchemaChecks implements CallStep {
     return mode === 'enforce' ? problem : undefined;
   }
 
-  /** The client's answer, or what the server is told instead of an answer that does not match. */
+  /** The client's answer, or the error in place of a mismatch. */
   answer(method: QuestionMethod, params: JsonObject, answer: InputAnswer): InputAnswer {
     if (this.#compile === undefined || 'error' in answer) return answer;
     let problem: string | undefined;
@@ -222,7 +222,7 @@ export class SchemaChecks implements CallStep {
     const verdict = known.compiled.validate(value);
     if (verdict === 'ok' || verdict === 'unchecked') return undefined;
     metrics.schemaProblem(server, what);
-    // Values may be secret, so the message names members and what was expected.
+    // Values may be secret, so the message names members and expected types.
     if (!known.isTold)
       log.warn(
         { name, what, problem: verdict.problem },
@@ -235,7 +235,7 @@ export class SchemaChecks implements CallStep {
   }
 
   #compiled(schema: JsonObject): Known {
-    // Forms are asked repeatedly, and lists that are read again are mostly the same, so schemas are shared by their text.
+    // Forms repeat, and lists mostly stay the same, so schemas are shared by their text.
     const text = JSON.stringify(schema);
     const known = this.#byText.get(text) ?? {
       compiled: (this.#compile as typeof compileSchema)(schema),

@@ -222,7 +222,7 @@ it('a user who has to confirm a sign-in with a code is asked for it in the call 
   answer('accept');
   await vi.advanceTimersByTimeAsync(0);
   expect([made, ended.size]).toEqual([[call], 0]);
-  // Where the client cannot be asked, it is told.
+  // If the client accepts no questions, the answer has the address.
   state.answer = wait();
   const other = await begin();
   state.answer = outcomeOf('say the code') as SignInAnswer;

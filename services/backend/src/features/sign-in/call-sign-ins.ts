@@ -1,6 +1,6 @@
 /**
- * Calls of one server that were refused because their user must sign in first. Their client is asked or told where; where the configuration says so, the
- * call waits and is made when the user has signed in.
+ * Calls of one server that were refused because their user must sign in first. Their client gets a question or the address; if the configuration says so, the
+ * call waits until the user has signed in.
  *
  * Invariants
  *  W1  A waiting call has no place in the bulkhead and no connection: the calls of others go on.
@@ -27,7 +27,7 @@ type Wait = Extract<SignInAnswer, { readonly kind: 'wait' }>;
 interface Waiting {
   readonly call: Call;
   readonly wait: Wait;
-  /** The refusal, from which it follows what the caller is asked next. */
+  /** The refusal, which decides the next question to the caller. */
   readonly given: ExchangeOutcome;
   readonly limit: Deadline;
   tick: Deadline | undefined;
@@ -41,7 +41,7 @@ const reportMs = 5_000;
 const stepSize = 1e-6;
 /** Bound on waiting calls of one server; further ones are answered with the address at once. */
 const maxWaiting = 1_000;
-/** Bound on those of one user, so that nobody takes the places of others. */
+/** Bound on those of one user, so that no user takes the places of others. */
 const maxWaitingOfOne = 250;
 /** Bound on the sign-ins that one call waits for: a server that demands more after each would have a user sign in without end. */
 const maxWaits = 3;
@@ -88,7 +88,7 @@ export class CallSignIns implements CallStep {
 
   #go(call: Call, answer: SignInAnswer, given: ExchangeOutcome): void {
     if (answer.kind === 'wait') this.#begin(call, answer, given);
-    // Nothing was done with the call so far: it is made when that is answered.
+    // The call has not been made so far: it follows after the answer.
     else if (answer.kind === 'question')
       this.#options.questions.askForRound(
         call,
@@ -105,13 +105,13 @@ export class CallSignIns implements CallStep {
     else this.#end(call, answer);
   }
 
-  /** What is stored for a user has changed. */
+  /** A user's stored records have changed. */
   changed(principal: Principal): void {
     for (const { call, wait } of [...this.#waiting.values()])
       if (call.command.context.principal === principal && !this.#isWanted(call)) this.#again(call, wait.done);
   }
 
-  /** Somebody has signed in at the address that the user was given, and the user must confirm that with a code. */
+  /** A browser has signed in at the user's address, and the user must confirm that with a code. */
   codeWanted(principal: Principal): void {
     for (const { call, wait, given } of [...this.#waiting.values()]) {
       if (call.command.context.principal !== principal || !this.#forget(call)) continue;
@@ -171,7 +171,7 @@ export class CallSignIns implements CallStep {
     };
     this.#waiting.set(call, waiting);
     this.#report(waiting, 1);
-    // The code may have come while the client was asked.
+    // The code may have come during the question to the client.
     void wait.isCodeWanted().then(
       (isWanted) =>
         isWanted && this.#waiting.get(call) === waiting ? this.codeWanted(call.command.context.principal) : undefined,

@@ -4,7 +4,7 @@ import type { SignInDesk } from '../../transport/credentials/sign-in-answer.ts';
 import { CallSignIns } from './call-sign-ins.ts';
 import { signInWith } from './sign-in.ts';
 
-/** Calls whose users have to sign in first. @param desk undefined for a server where nobody signs in: its users are told why it cannot be called. */
+/** Calls of users that must sign in first. @param desk undefined for a server without sign-ins: its users get the reason why calls are impossible. */
 export function signIns(
   { server, wheel, questions, catalog }: ServerParts,
   users: NonNullable<ServerCredentials['users']>,

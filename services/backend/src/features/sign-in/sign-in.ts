@@ -1,4 +1,4 @@
-/** Calls that a server has refused because it does not know on whose behalf they are made. */
+/** Calls that a server has refused for lack of a user's credentials. */
 import { insufficientScope, type Challenge } from '@omnibus/credentials';
 import {
   fault,
@@ -29,9 +29,9 @@ export interface CallSignIn {
 interface SignInOptions {
   readonly server: ServerName;
   readonly signIns: SignInDesk | undefined;
-  /** Whether a tool of that name is shown to a user in the place of the server's tools, until he has signed in. */
+  /** Whether a user sees a tool of that name in place of the server's tools, until the sign-in. */
   readonly isStandIn: (name: unknown, principal: Principal) => boolean;
-  /** Hears of users that are asked to sign in. */
+  /** Hears of users that must sign in. */
   readonly asked: (principal: Principal) => void;
   readonly credentials:
     | {
@@ -50,7 +50,7 @@ function isInsteadOf({ params: { name, _meta: meta } }: CallCommand): boolean {
   return name === signInName && isObject(meta) && meta[insteadOfKey] !== undefined;
 }
 
-/** What the tool that stands for a sign-in answers to a user that is signed in. */
+/** The answer of the `connect` tool to a signed-in user. */
 function answerOf(server: ServerName, isInstead: boolean): ExchangeOutcome {
   const text = isInstead
     ? `You are signed in to "${server}" now. The tool was not called before that: call it again.`
@@ -64,7 +64,7 @@ export function signInWith({ server, signIns, isStandIn, asked, credentials }: S
     command.method === 'tools/call' &&
     (isInsteadOf(command) || isStandIn(command.params['name'], command.context.principal));
   const signedIn = (command: CallCommand): ExchangeOutcome => answerOf(server, isInsteadOf(command));
-  /** A user to whom the server shows too little, although the issuer was asked for it: signing in once more would not change that. */
+  /** A user with too few rights at the server, although the issuer got the request for them: another sign-in would not change that. */
   const lackOf = (principal: Principal): ExchangeOutcome | undefined => {
     const lacking = credentials?.users?.of(principal).lacking;
     if (lacking === undefined || wantedBy(principal) !== undefined) return undefined;
@@ -113,7 +113,7 @@ export function askedToSignIn(
   command: CallCommand,
   ask: AsksForSignIn,
 ): Promise<SignInAnswer> | undefined {
-  // Who cannot be asked now is told what the server said.
+  // A client without questions gets the server's message.
   return given.kind === 'fault' && mayWantSignIn(given.fault)
     ? ask(command, given.fault)?.catch(() => given)
     : undefined;

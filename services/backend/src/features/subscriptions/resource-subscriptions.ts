@@ -1,6 +1,6 @@
 /**
- * The resource subscriptions of sessions at one server, and the connections over which they were made. A server announces changes over the connection that
- * subscribed, and may not know the subscription on another connection. A server of 2026-07-28 is told of all subscriptions at once.
+ * The resource subscriptions of sessions at one server, and their connections. A server announces changes over the connection that
+ * subscribed, and may not know the subscription on another connection. A server of 2026-07-28 gets all subscriptions at once.
  */
 import { subjects, type Bus } from '@omnibus/bus';
 import { backoffMs, type DeadlineWheel } from '@omnibus/lifecycle';
@@ -14,9 +14,9 @@ export interface ResourceSubscriptionsOptions {
   readonly bus: Bus;
   readonly server: ServerName;
   readonly wheel: DeadlineWheel;
-  /** Called for an update that is passed to nobody, because there are too many. */
+  /** Called for an update that is dropped, because there are too many. */
   readonly dropped: () => void;
-  /** Sends a request whose answer does not matter. */
+  /** Sends a request and ignores its answer. */
   readonly tell: (method: string, params: JsonObject, connection: UpstreamConnection) => void;
 }
 
@@ -32,7 +32,7 @@ const attemptPause = { minMs: 500, maxMs: 30_000 };
 
 /** An update that was announced a moment ago. */
 interface Pause {
-  /** What the server sent with an update in the pause. */
+  /** The parameters of an update in the pause. */
   changedAgain: { readonly more: JsonObject } | undefined;
 }
 
@@ -58,8 +58,8 @@ export class ResourceSubscriptions {
 
   /**
    * Counts a subscription, or removes it from the count.
-   * @returns undefined when the server must be told, after which `told` must be called with its answer; else the answer that another caller was given
-   * or waits for, or undefined inside the promise when that caller gave up and the server must be asked again.
+   * @returns undefined if the server needs a request, after which `told` must be called with its answer; else the answer that another caller got
+   * or waits for, or undefined inside the promise if that caller cancelled and the server needs another request.
    */
   settled(
     { method, params, context }: CallCommand,
@@ -76,7 +76,7 @@ export class ResourceSubscriptions {
     return undefined;
   }
 
-  /** The server has answered a subscription. @param outcome undefined when nobody waits for the answer any more. */
+  /** The server has answered a subscription. @param outcome undefined if no caller waits for the answer any more. */
   told(command: CallCommand, connection: UpstreamConnection, outcome: ExchangeOutcome | undefined): void {
     const uri = command.params['uri'] as string;
     const tellings = this.#tellingsOf(connection);
@@ -89,7 +89,7 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * For a server that is told of all resources at once, sends the changed set.
+   * For a server that gets all resources at once, sends the changed set.
    * @returns the answer to the call that changed it; undefined where the call itself must be sent.
    */
   change({ method, params }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome> | undefined {
@@ -108,7 +108,7 @@ export class ResourceSubscriptions {
     );
   }
 
-  /** The server has refused a subscription, or nobody waits for it any more. */
+  /** The server has refused a subscription, or no caller waits for it any more. */
   refused({ params, context }: CallCommand, connection: UpstreamConnection): void {
     this.#remove(connection, params['uri'] as string, context.session);
   }
@@ -174,7 +174,7 @@ export class ResourceSubscriptions {
     });
   }
 
-  /** Announces all resources as updated, since the server may have announced changes while nobody listened. */
+  /** Announces all resources as updated, since announcements may have been lost. */
   missed(connection: UpstreamConnection): void {
     for (const uri of this.#urisOf(connection)) this.updated(connection, uri);
   }
@@ -223,7 +223,7 @@ export class ResourceSubscriptions {
     return this.#subscriptions.get(connection)?.has(uri) === true;
   }
 
-  /** @returns true when the server must be told. */
+  /** @returns true if the server needs a request. */
   #remove(connection: UpstreamConnection, uri: string, session: SessionKey): boolean {
     const subscriptions = this.#subscriptions.get(connection);
     const isLast = subscriptions?.remove(uri, session) === true;

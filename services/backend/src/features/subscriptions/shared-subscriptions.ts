@@ -20,7 +20,7 @@ export class SharedSubscriptions {
     return [...this.#sessions.values()].flatMap((sessions) => [...sessions]);
   }
 
-  /** @returns true when the server must be told. */
+  /** @returns true if the server needs a request. */
   add(uri: string, session: SessionKey): boolean {
     const sessions = this.#sessions.get(uri);
     if (sessions === undefined) {
@@ -31,7 +31,7 @@ export class SharedSubscriptions {
     return false;
   }
 
-  /** @returns true when the server must be told. */
+  /** @returns true if the server needs a request. */
   remove(uri: string, session: SessionKey): boolean {
     const sessions = this.#sessions.get(uri);
     if (sessions === undefined || !sessions.delete(session) || sessions.size > 0) return false;

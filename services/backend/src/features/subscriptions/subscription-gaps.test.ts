@@ -49,7 +49,7 @@ it('after the server has lost its session, updates are reported once the server 
   isForgotten = true;
   await it.call(newRequestKey(), 'tools/call', { name: 'act' });
   await expect.poll(() => again.map(({ uri }) => uri)).toEqual([one, two]);
-  // Whoever reads now may read what changes before the server listens to it again.
+  // A client that reads now may miss a change before the new subscription.
   expect(updated(it)).toEqual([]);
   again.find(({ uri }) => uri === two)?.take();
   await expect.poll(() => updated(it)).toEqual([two]);

@@ -1,6 +1,6 @@
 /**
  * The tasks that a server works on: the connection over which each was created, and its caller. A server may mention a task before it has answered that it
- * created it (as the reference server does), so messages about unknown tasks are kept for a moment.
+ * created it (as the reference server does), so messages about unknown tasks wait for a moment.
  */
 import {
   anonymous,
@@ -27,7 +27,7 @@ interface Owner {
   readonly taskId: string;
   readonly connection: UpstreamConnection;
   readonly context: ExchangeContext;
-  /** What it runs, by the server's own name. */
+  /** Its tool, by the server's own name. */
   readonly tool: string;
   /** Id of the request that created it, which is its progress token and lives as long as the task. */
   readonly requestId: number;
@@ -57,7 +57,7 @@ export class Tasks {
   readonly #known: Owner[] = [];
   #early: Early[] = [];
 
-  /** Learns of tasks from what the server answers, and leaves other callers' tasks out of a list. */
+  /** Learns of tasks from the server's answers, and leaves other callers' tasks out of a list. */
   learn(
     { command: { method, params, context }, connection, requestId }: Answered,
     outcome: ExchangeOutcome,
@@ -103,7 +103,7 @@ export class Tasks {
     }
   }
 
-  /** @returns what the server said of it before. */
+  /** @returns its earlier messages. */
   #created(
     of: Pick<Owner, 'connection' | 'requestId' | 'context' | 'tool'>,
     task: JsonObject & { readonly taskId: string },
@@ -140,7 +140,7 @@ export class Tasks {
     return owners.length > 0 && !owners.some(isMeant);
   }
 
-  /** @returns the session that is to hear of it, and what it runs; undefined while nobody is known to. */
+  /** @returns its session, and its tool; undefined while unknown. */
   status(
     connection: UpstreamConnection,
     task: JsonObject,
@@ -154,7 +154,7 @@ export class Tasks {
     return { session: owner.context.session, tool: owner.tool };
   }
 
-  /** What a task runs, by the server's own name. */
+  /** The tool of a task, by the server's own name. */
   toolOf(connection: UpstreamConnection, taskId: unknown): string | undefined {
     return this.#ownerOf(connection, taskId)?.tool;
   }
@@ -169,7 +169,7 @@ export class Tasks {
       if (owner.connection === connection && owner.taskId === taskId) owner.isEnded = true;
   }
 
-  /** The task whose progress a token stands for. */
+  /** The task of a progress token. */
   byToken(
     connection: UpstreamConnection,
     token: unknown,

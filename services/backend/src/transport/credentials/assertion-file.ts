@@ -5,7 +5,7 @@ import { CredentialProblem } from '@omnibus/credentials';
 /** @throws {CredentialProblem} */
 export function readAssertion(path: string): string {
   const text = textOf(path).trim();
-  // Whoever writes the file may be about to.
+  // A writer may be about to replace the file.
   if (text === '') throw new CredentialProblem(`the assertion in ${path} is empty`, { isPassing: true });
   return text;
 }

@@ -17,7 +17,7 @@ type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
 type Headers = Parameters<NonNullable<Handler['onResponseStart']>>[2];
 
-/** Bytes of a refusal's body that are kept for the operator's log. */
+/** Bound on bytes of a refusal's body for the operator's log. */
 const maxKeptBytes = 64 * 1_024;
 
 export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
@@ -53,7 +53,7 @@ export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
     });
   }
 
-  /** @param mayRepeat whether it may be sent a third time, with what is obtained for it. */
+  /** @param mayRepeat whether it may be sent a third time, with a new credential. */
   #repeat(options: Dispatcher.DispatchOptions, handler: Handler, headers: SentHeaders, mayRepeat: boolean): void {
     this.#attempt(options, handler, headers, (refusal, challenge) => {
       void this.#wait(
@@ -101,7 +101,7 @@ export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
     );
   }
 
-  /** @param send is not run if nobody waits for the request any more. */
+  /** @param send does not run if no caller waits for the request any more. */
   async #wait<Given>(handler: Handler, ask: () => Promise<Given>, send: (given: Given) => void): Promise<void> {
     const waiting = new Waiting();
     // The request may be aborted meanwhile.
@@ -178,7 +178,7 @@ class Watched implements Handler {
   #isOver = false;
 
   /**
-   * @param noted called with what the next proof of possession must contain.
+   * @param noted called with the nonce for the next proof of possession.
    * @param isOwnRefusal whether a server refuses credentials of this kind in a way of its own.
    */
   constructor(

@@ -16,7 +16,7 @@ let answer: (ask: CallerTokenAsk) => Promise<CallerTokenReply>;
 let accounts: CallerAccounts;
 let made: number;
 
-/** A token as an edge seals it. @param more what is different in it. */
+/** A token as an edge seals it. @param more differences in it. */
 async function given({ key, principal }: CallerTokenAsk, more: object = {}): Promise<CallerTokenReply> {
   made += 1;
   return {

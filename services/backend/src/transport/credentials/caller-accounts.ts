@@ -1,6 +1,6 @@
 /**
  * The credentials of callers for a server that is called with tokens made from theirs (`credentials: { kind: exchange | enterprise }`). A caller's own token
- * stays at the edge that was shown it; that edge is asked for another one, for this server and this caller alone.
+ * stays at the edge that received it; the backend asks that edge for another one, for this server and this caller alone.
  */
 import { hash, type JsonWebKey } from 'node:crypto';
 import {
@@ -33,10 +33,10 @@ interface CallerAccountsOptions {
   readonly failed: (problem: string) => void;
 }
 
-/** Bound on callers whose tokens a process keeps, more than can have connections at a time (`maxConnections`); the one met longest ago is dropped first. */
+/** Bound on callers with cached tokens in a process, more than can have connections at a time (`maxConnections`); the one met longest ago is dropped first. */
 const maxCallers = 10_000;
 /**
- * After this time the edge is asked again, which costs it nothing while its own token is good: so a token of a caller whose own was revoked is not used for
+ * After this time the backend asks the edge again, which costs it nothing while its own token is good: so a token of a caller whose own was revoked is not used for
  * longer, although only the edge learns of that.
  */
 const leaseMs = 60_000;
@@ -64,7 +64,7 @@ export class CallerAccounts implements UserAccounts {
     return known;
   }
 
-  /** A call or a reading of lists comes from this caller, and from the edge that he uses now. */
+  /** A call or a reading of lists comes from this caller, and from the caller's present edge. */
   met({ principal, who }: Pick<ExchangeContext, 'principal' | 'who'>): void {
     if (who?.at !== undefined) this.of(principal).edge = who.at;
   }
@@ -87,7 +87,7 @@ export class CallerToken implements HeaderSource {
   #secrets: readonly string[] = [];
   #prover: { readonly of: Prover; readonly x: string | undefined } | undefined;
 
-  /** @param base of the shared connection, to which the server has said what it demands. */
+  /** @param base of the shared connection, which knows the server's demand. */
   constructor(options: CallerAccountsOptions, principal: Principal, base: NoCredentials) {
     this.#base = base;
     this.#options = options;

@@ -15,11 +15,11 @@ import type { Logger } from '@omnibus/telemetry';
 import type { Confirmations } from './confirmations.ts';
 import type { UserCredentials } from './server-credentials.ts';
 
-/** A question to the client of a call, before the call can be made (`call/sign-in.ts`). */
+/** A question to the client of a call, before the call (`call/sign-in.ts`). */
 export interface CodeQuestion {
   readonly kind: 'question';
   readonly params: JsonObject;
-  /** Never rejects. @returns undefined when the call can be made now. */
+  /** Never rejects. @returns undefined if the call can proceed now. */
   readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
 }
 
@@ -37,7 +37,7 @@ interface CodeQuestionsOptions {
   ) => Promise<void>;
 }
 
-/** What somebody says in the place of a code who was shown none, or has lost it. No code has these letters. */
+/** The answer of a caller without a code. No code has these letters. */
 const noCode = 'none';
 
 export class CodeQuestions {
@@ -48,8 +48,8 @@ export class CodeQuestions {
   }
 
   /**
-   * Asks for the code, after somebody has signed in at the address that a caller was given.
-   * @returns undefined where no sign-in of the caller waits for one, or none does any more because the caller has none: he is given an address then.
+   * Asks for the code, after a sign-in at a caller's address.
+   * @returns undefined if no sign-in of the caller waits for one, or the caller has no code: the caller then gets an address.
    */
   async ask(
     server: ServerName,
@@ -106,7 +106,7 @@ export class CodeQuestions {
     };
   }
 
-  /** @returns what is wrong with the answer, for the caller. */
+  /** @returns the problem of the answer, for the caller. */
   async #answered(server: ServerName, principal: Principal, answer: InputAnswer): Promise<string | undefined> {
     const { action, content } = 'result' in answer ? answer.result : {};
     const code = action === 'accept' && isObject(content) ? content['code'] : undefined;
@@ -119,7 +119,7 @@ export class CodeQuestions {
       : `The sign-in to server "${server}" waits for the code that its page showed.`;
   }
 
-  /** Checks the code. @returns what is wrong with it, for the caller. */
+  /** Checks the code. @returns its problem, for the caller. */
   async #confirm(server: ServerName, principal: Principal, said: string): Promise<string | undefined> {
     const { confirmations, users: usersOf, keep } = this.#options;
     const taken = await confirmations.take(server, principal, said);
@@ -131,7 +131,7 @@ export class CodeQuestions {
     return undefined;
   }
 
-  /** Nobody waits for the issuer, which is asked to take back tokens that nobody will use. */
+  /** Revokes unused tokens at the issuer, without waiting. */
   async #giveUp(server: ServerName, principal: Principal): Promise<void> {
     const { confirmations, users: usersOf, log } = this.#options;
     const connection = await confirmations.giveUp(server, principal);

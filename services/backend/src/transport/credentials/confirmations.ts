@@ -1,6 +1,6 @@
 /**
  * Sign-ins that the caller must confirm with a code. If callers are known only by a key, the browser that opens an address cannot be tied to a caller:
- * an attacker could send an address to a victim, who would sign in there and so give the attacker access. The tokens of such a sign-in are therefore set
+ * an attacker could send an address to a victim, and a sign-in there would give the attacker access. The tokens of such a sign-in are therefore set
  * aside. The page shows a code to the person that has signed in, and the tokens are used only after the caller has entered that code, which the victim
  * would have to give away.
  */
@@ -28,7 +28,7 @@ const lifeMs = 10 * 60_000;
 export class Confirmations {
   readonly #passing: Vault;
 
-  /** @param passing the vault in which they are kept meanwhile. */
+  /** @param passing the vault that stores them meanwhile. */
   constructor(passing: Vault) {
     this.#passing = passing;
   }

@@ -1,4 +1,4 @@
-/** The removal of a user, with what he has begun and not finished. */
+/** The removal of a user, with unfinished sign-ins. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -10,7 +10,7 @@ export interface ConnectionsOptions {
   /** The vault with tickets, unfinished sign-ins, and tokens that wait for a code. */
   readonly passing: Vault;
   readonly users: (server: ServerName) => UserCredentials | undefined;
-  /** Called when the stored credentials of a user for a server have changed; resolves when his connections use the new ones. */
+  /** Called when the stored credentials of a user for a server have changed; resolves when the user's connections use the new ones. */
   readonly changed: (server: ServerName, principal: Principal) => Promise<void>;
 }
 
@@ -123,7 +123,7 @@ export class Connections {
       else if (of === undefined ? place.principal === principal : issuer === undefined || of === issuer)
         if (kept.value.since < before) found.push({ place, issuer: of });
     }
-    // Who asks may not know the id or the tenant of the user, which are in the principal.
+    // The request may lack the id or the tenant of the user, which are in the principal.
     const principals = new Set([principal, ...found.map(({ place }) => place.principal)]);
     // The date of a connection that cannot be decrypted is unknown.
     if (before === Infinity)
@@ -148,7 +148,7 @@ export class Connections {
     return { kind: 'forgotten', count, notRevoked };
   }
 
-  /** What a user has begun at a server and not finished: else tokens would be stored for a user that is removed by then. */
+  /** Unfinished sign-ins of a user at a server: else tokens would be stored for a user that is removed by then. */
   async #unfinished({
     subject,
     issuer,

@@ -11,7 +11,7 @@ import { addressRefused, isPrivate, type AddressRule } from '../address-rule.ts'
 const maxBytes = 256 * 1_024;
 const answerMs = 10_000;
 
-/** The address rule for issuers of a server. @param own addresses from the configuration, whose hosts the operator has chosen. */
+/** The address rule for issuers of a server. @param own addresses from the configuration, with hosts that the operator has chosen. */
 export function issuersOf(own: readonly (string | undefined)[], allowedHosts: readonly string[]): AddressRule {
   const hosts = own.flatMap((address) => (address === undefined ? [] : [new URL(address).hostname]));
   // A server on this machine may have its issuer on this machine, and one in a private network in a private network.
@@ -38,7 +38,7 @@ export function outbound(dispatcher: Dispatcher): Fetch {
           signal,
           ...(body === undefined ? {} : { body }),
         });
-      // Documents may have moved within their origin. What is posted is meant for this address only.
+      // Documents may have moved within their origin. Posted data are for this address only.
       const answer = await (method === 'GET' ? getFollowing(address, send) : send(address));
       const chunks: Uint8Array[] = [];
       let bytes = 0;
@@ -63,7 +63,7 @@ export function outbound(dispatcher: Dispatcher): Fetch {
   };
 }
 
-/** Headers of an answer that matter: its type, and what the next proof of possession must contain (RFC 9449, 8). */
+/** Headers of an answer that matter: its type, and the nonce for the next proof of possession (RFC 9449, 8). */
 function keptHeaders(headers: { get(name: string): string | null }): Record<string, string> {
   const nonce = headers.get('dpop-nonce');
   return { 'content-type': headers.get('content-type') ?? '', ...(nonce === null ? {} : { 'dpop-nonce': nonce }) };

@@ -1,15 +1,15 @@
-/** The browser of the one user of this machine: which pages of sign-ins it was shown, and which of these sign-ins have ended. */
+/** The browser of the one user of this machine: which pages of sign-ins it has opened, and which of these sign-ins have ended. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerName } from '@omnibus/protocol';
 
-/** Time within which a caller that is refused again is given the same address, and no other page is opened for the same server. */
+/** Time within which a caller that is refused again gets the same address, and the browser opens no other page for the same server. */
 export const reuseMs = 5 * 60_000;
 /** Time after which a sign-in counts as given up: its address works for ten minutes, and the page of the issuer for ten more. */
 const givenUpMs = 20 * 60_000;
 
 export class OwnBrowser {
   readonly #show: ((server: ServerName, address: string) => boolean) | undefined;
-  /** When a page was shown for a server whose sign-in has not ended; at most one for each configured server. */
+  /** Time of an opened page for a server with an open sign-in; at most one for each configured server. */
   readonly #shown = new Map<ServerName, { readonly at: number; readonly isOpen: boolean }>();
   readonly #waiting = new Map<string, () => void>();
 
@@ -18,7 +18,7 @@ export class OwnBrowser {
     this.#show = show;
   }
 
-  /** Shows a page, unless one for the same server was shown shortly before. @returns whether the browser has it open. */
+  /** Shows a page, unless the browser has shown one for the same server shortly before. @returns whether the browser has it open. */
   show(server: ServerName, address: string): boolean {
     const before = this.#shown.get(server);
     if (before !== undefined && performance.now() - before.at < reuseMs) return before.isOpen;
@@ -27,7 +27,7 @@ export class OwnBrowser {
     return isOpen;
   }
 
-  /** Resolves when the sign-in has ended. @returns false if it was given up. */
+  /** Resolves when the sign-in has ended. @returns false if it was abandoned. */
   async ended(elicitation: string): Promise<boolean> {
     const done = new Promise<true>((resolve) => {
       this.#waiting.set(elicitation, () => resolve(true));

@@ -36,13 +36,13 @@ export interface CredentialsOptions {
   readonly vault: Vault | undefined;
   /** The address of the document that describes the gateway to issuers; undefined where they cannot reach it. */
   readonly clientDocument: string | undefined;
-  /** How edges are asked for tokens made from those of callers. */
+  /** Requests to edges for tokens made from those of callers. */
   readonly edges: { readonly receiver: TokenReceiver; readonly ask: AskEdge };
   /** Whether only the one user of this machine can reach the gateway. */
   readonly isForOne: boolean;
 }
 
-/** Bound on users whose tokens a process keeps in memory, more than can have connections at a time (`maxConnections`); the one used longest ago is dropped first. */
+/** Bound on users with tokens in a process' memory, more than can have connections at a time (`maxConnections`); the one used longest ago is dropped first. */
 const maxUsers = 10_000;
 
 type Credentials = NonNullable<ServerConfig['credentials']>;
@@ -193,7 +193,7 @@ function workload(
 
 type Enterprise = Extract<Credentials, { kind: 'enterprise' }>;
 
-/** Tokens in the name of the one user of this machine, whose ID token a program of his identity provider keeps in a file. */
+/** Tokens in the name of the one user of this machine, with an ID token that a program of the identity provider writes to a file. */
 function ofOneUser(
   options: CredentialsOptions,
   {

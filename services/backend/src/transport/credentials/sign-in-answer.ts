@@ -1,10 +1,10 @@
-/** What calls come to whose user must sign in at the server first. */
+/** Outcomes of calls of users that must sign in at the server first. */
 import type { Challenge } from '@omnibus/credentials';
 import type { CallCommand, ExchangeOutcome, InputAnswer, JsonObject, ServerName } from '@omnibus/protocol';
 
-/** Where users are told to sign in. */
+/** The address for the sign-in. */
 export interface SignInDesk {
-  /** @param wanted what the server said when it refused. */
+  /** @param wanted the server's demand in its refusal. */
   ask(server: ServerName, wanted: Challenge, command: CallCommand): Promise<SignInAnswer>;
 }
 
@@ -16,25 +16,25 @@ export type SignInAnswer =
       readonly kind: 'question';
       /** Of `elicitation/create`. */
       readonly params: JsonObject;
-      /** Never rejects. @returns undefined where the call can be made now. */
+      /** Never rejects. @returns undefined if the call can proceed now. */
       readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
       /** As with a wait. */
       readonly done?: ExchangeOutcome | undefined;
     };
 
-/** A call that is made when its user has signed in. */
+/** A call that waits for its user's sign-in. */
 interface WaitForSignIn {
   readonly kind: 'wait';
-  /** Of `elicitation/create`, where the client is asked to open the address; undefined where it is told otherwise. */
+  /** Of `elicitation/create`, if the client gets a question to open the address; undefined otherwise. */
   readonly params: JsonObject | undefined;
   /** For the progress of the call, where the client wants that. */
   readonly message: string;
-  /** What the call is answered where it cannot wait (any longer). */
+  /** The answer of a call that cannot wait (any longer). */
   readonly otherwise: ExchangeOutcome;
-  /** What it is answered where the client does not open the address. */
+  /** The answer if the client does not open the address. */
   readonly declined: ExchangeOutcome;
-  /** Whether somebody has signed in, and the user must confirm that with a code. */
+  /** Whether a sign-in waits for the user's code. */
   readonly isCodeWanted: () => Promise<boolean>;
-  /** What it is answered after the sign-in, if it is for the gateway and no server must be called. */
+  /** The answer after the sign-in, if it is for the gateway alone. */
   readonly done?: ExchangeOutcome | undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Sign-ins of users at servers. A caller whose call a server refuses is given an address with a ticket, which works for one sign-in, for ten minutes, and for that
+ * Sign-ins of users at servers. After a refusal by a server, the caller gets an address with a ticket, which works for one sign-in, for ten minutes, and for that
  * caller only, which the edge checks. There the browser is sent to the issuer, and the tokens are stored in the vault: at once if the browser has proven
  * to be the caller's, otherwise after the caller has entered the code that the page showed (`confirmations.ts`).
  */
@@ -55,11 +55,11 @@ export interface SignInsOptions {
   readonly show?: ((server: ServerName, address: string) => boolean) | undefined;
   /** The credentials of users for a server. */
   readonly users: (server: ServerName) => UserCredentials | undefined;
-  /** Called when the stored credentials of a user for a server have changed; resolves when his connections use the new ones. */
+  /** Called when the stored credentials of a user for a server have changed; resolves when the user's connections use the new ones. */
   readonly changed: (server: ServerName, principal: Principal) => Promise<void>;
 }
 
-/** A call that is made when its user has signed in (`call/sign-in.ts`). */
+/** A call that waits for its user's sign-in (`call/sign-in.ts`). */
 interface Wait {
   readonly kind: 'wait';
   readonly params: JsonObject | undefined;
@@ -91,7 +91,7 @@ interface Leaving extends Pick<Ticket, 'server' | 'principal' | 'who' | 'session
   readonly ticket?: string;
 }
 
-/** What a sign-in came to, for a browser that loads the last page again. */
+/** The outcome of a sign-in, for a browser that loads the last page again. */
 interface Ended extends Pick<Leaving, 'server' | 'principal' | 'who' | 'browser' | 'until'> {
   readonly ended: ConnectReply;
 }
@@ -107,7 +107,7 @@ export class SignIns {
   readonly #codes: CodeQuestions;
   readonly #connections: Connections;
   readonly #browser: OwnBrowser;
-  /** The addresses that were given out, by caller. */
+  /** The issued addresses, by caller. */
   readonly #given = new Map<string, { readonly ticket: string; readonly elicitation: string; readonly at: number }>();
   /** The client ids with which users were sent to issuers and have not come back, by caller: an issuer that does not know one shows an error of its own. */
   readonly #away = new Map<string, string>();
@@ -124,7 +124,7 @@ export class SignIns {
     this.#browser = new OwnBrowser(options.show);
   }
 
-  /** Sends the one user of this machine to the page of a server that wants him to sign in, before he has called it. @returns whether he has signed in, or need not. */
+  /** Opens the sign-in page of a server for the one user of this machine, before a call. @returns whether the user has signed in, or need not. */
   async invite(server: ServerName): Promise<boolean> {
     const users = this.#options.users(server);
     const wanted = users?.areSeveral === false ? users.base.wanted : undefined;
@@ -181,13 +181,13 @@ export class SignIns {
       : `at ${url}`;
     const first = `The server "${server}" wants its user to sign in first, ${where} - the address is for this user alone, and good for ten minutes.`;
     const otherwise = inWordsOf([`${first} Then ask again.`, why ?? []].flat().join(' '));
-    // A user that is shown the address by nothing but the answer would wait for it in vain.
+    // A user that gets the address with the answer only would wait for it in vain.
     return isShown || context.wantsProgress
       ? wait(undefined, [`${first} The call goes on after that.`, why ?? []].flat().join(' '), otherwise)
       : otherwise;
   }
 
-  /** Whether somebody has signed in at the address that a user was given, and the user must confirm that with a code. */
+  /** Whether a sign-in at a user's address waits for the user's code. */
   isCodeWanted(server: ServerName, principal: Principal): Promise<boolean> {
     return this.#confirmations.isWaited(server, principal);
   }
@@ -369,7 +369,7 @@ export class SignIns {
     });
   }
 
-  /** @param note keeps what the sign-in came to, for a browser that loads the page again. */
+  /** @param note stores the outcome of the sign-in, for a browser that loads the page again. */
   async #redeem(
     users: UserCredentials,
     { server, principal, who, session, elicitation, begun, isProven }: Leaving,
@@ -384,7 +384,7 @@ export class SignIns {
     const ended: ConnectReply = { kind: 'done', server, ...(code === undefined ? {} : { code }) };
     if (code === undefined) await this.#keep(users, server, principal, connection);
     await note(ended);
-    // After that, so that nobody is asked for a code that no page can show.
+    // After that, so that no user must enter a code that no page can show.
     if (code !== undefined) await this.#confirmations.begin(server, principal, connection, code);
     this.#options.bus.publish(subjects.notices, {
       kind: 'elicitation-complete',

@@ -11,7 +11,7 @@ export interface UserAccounts {
   readonly wantsSignIn: boolean;
   /** The credentials of one user; `wanted` is set while there are none that the server accepts. */
   of(principal: Principal): HeaderSource & { readonly wanted: Challenge | undefined };
-  /** Called when what is stored for a user has changed. */
+  /** Called when a user's stored records have changed. */
   changed(principal: Principal): Promise<'new' | 'gone' | 'same'>;
   /** Called with each call, and with each reading of a user's lists. */
   met?(context: Pick<ExchangeContext, 'principal' | 'who'>): void;
