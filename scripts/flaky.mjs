@@ -1,16 +1,24 @@
 /** Runs the tests several times beside a load of the processor, and prints every test that failed at least once. */
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 
 /**
  * @param {object} options
  * @param {number} options.runs number of runs, one after the other
  * @param {number} options.load number of processes that keep a core busy meanwhile
  * @param {string} options.report the file into which each run writes its results, as vitest's JSON reporter does
- * @param {() => Promise<unknown>} options.run one run
+ * @param {string} [options.log] a file into which the results are written too, with the messages of failures
+ * @param {() => Promise<number>} options.run one run, which resolves with its exit status
  * @returns {Promise<number>} an exit status: 0 when no test failed in any run
  */
-export async function repeatedly({ runs, load, report, run }) {
+export async function repeatedly({ runs, load, report, log, run }) {
+  if (log !== undefined) writeFileSync(log, '');
+  const record = (line) => log !== undefined && appendFileSync(log, `${line}\n`);
+  const say = (line) => {
+    console.log(line);
+    record(line);
+  };
   const burners = Array.from({ length: load }, () =>
     spawn(
       process.execPath,
@@ -29,24 +37,51 @@ export async function repeatedly({ runs, load, report, run }) {
   try {
     for (let round = 1; round <= runs; round += 1) {
       const startedAt = Date.now();
-      await run();
+      const status = await run();
       times.push(Math.round((Date.now() - startedAt) / 1_000));
-      for (const { name, status, message, assertionResults } of JSON.parse(readFileSync(report, 'utf8')).testResults) {
-        const failures = assertionResults.filter((each) => each.status === 'failed').map(({ fullName }) => fullName);
-        // A file that cannot be loaded, or whose hooks fail, fails without a test.
-        if (status === 'failed' && failures.length === 0) failures.push(message.split('\n')[0]);
-        for (const failure of failures) failed.set(`${name}: ${failure}`, (failed.get(`${name}: ${failure}`) ?? 0) + 1);
+      for (const { test, message } of failuresIn(report, status)) {
+        failed.set(test, (failed.get(test) ?? 0) + 1);
+        record(`run ${round} failed: ${test}\n${message}`);
       }
-      console.log(
+      say(
         `omnibus: run ${round} of ${runs} beside a load of ${load}: ${times.at(-1)} s, ${failed.size} tests have failed so far`,
       );
     }
   } finally {
     for (const burner of burners) burner.kill();
   }
-  console.log(`omnibus: ${runs} runs beside a load of ${load} (${times.join(', ')} s)`);
+  say(`omnibus: ${runs} runs beside a load of ${load} (${times.join(', ')} s)`);
   for (const [test, count] of [...failed].toSorted(([, one], [, other]) => other - one))
-    console.log(`  failed ${count} times: ${test}`);
-  if (failed.size === 0) console.log('  no test failed');
+    say(`  failed ${count} times: ${test}`);
+  if (failed.size === 0) say('  no test failed');
   return failed.size === 0 ? 0 : 1;
+}
+
+/**
+ * The failures of one run.
+ * @param {string} report the file of its results
+ * @param {number} status its exit status
+ * @returns {{ test: string, message: string }[]}
+ */
+function failuresIn(report, status) {
+  if (!existsSync(report)) return [{ test: 'the test runner itself', message: 'it ended without results' }];
+  const failures = failedIn(report);
+  return status !== 0 && failures.length === 0
+    ? [{ test: 'no test, but the run', message: `it ended with status ${status}, as after an error outside of tests` }]
+    : failures;
+}
+
+function failedIn(report) {
+  return JSON.parse(readFileSync(report, 'utf8')).testResults.flatMap(({ name, status, message, assertionResults }) => {
+    const failures = assertionResults
+      .filter((each) => each.status === 'failed')
+      .map(({ fullName, failureMessages }) => ({
+        test: `${relative(process.cwd(), name)}: ${fullName}`,
+        message: failureMessages.join('\n'),
+      }));
+    // A file that cannot be loaded, or whose hooks fail, fails without a test.
+    return status === 'failed' && failures.length === 0
+      ? [{ test: `${relative(process.cwd(), name)}: ${message.split('\n')[0]}`, message }]
+      : failures;
+  });
 }

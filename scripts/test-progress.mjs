@@ -2,14 +2,17 @@
  * A reporter for vitest that prints the running file, the number of remaining files, and at the end the slowest files. With OMNIBUS_WHERE
  * (`npm test -- --where`) it also prints, as tables in Markdown, the causes that the time goes to, and the 40 slowest files and tests.
  */
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { causes } from './lanes.mjs';
+import { whereFile } from './where.mjs';
 
 /** File into which processes of tests write what they start (`test/support/processes.ts`); undefined unless the causes are wanted. */
 const starts = process.env.OMNIBUS_WHERE;
 /** Number of the slowest files that are printed at the end. */
 const slowest = starts === undefined ? 10 : 40;
+/** Number of those in CONTRIBUTING.md. */
+const shortList = 15;
 
 export default class TestProgress {
   #total = 0;
@@ -67,7 +70,7 @@ export default class TestProgress {
     if (this.#running.size > 0) console.log(`omnibus: not ended: ${[...this.#running].join(', ')}`);
   }
 
-  /** Tables in Markdown, as CONTRIBUTING.md has them. */
+  /** Tables in Markdown: the causes of the time with the slowest files, as CONTRIBUTING.md has them (`scripts/where.mjs`), and more of the slowest. */
   #where() {
     const sums = new Map(causes.map(([cause]) => [cause, { duration: 0, count: 0 }]));
     for (const [file, duration] of this.#durations) {
@@ -78,8 +81,7 @@ export default class TestProgress {
     const lone = [...this.#alone].reduce((sum, file) => sum + this.#durations.get(file), 0);
     const started = existsSync(starts) ? readFileSync(starts, 'utf8').trim().split('\n').map(Number) : [];
     const all = [...this.#durations.values()].reduce((sum, duration) => sum + duration, 0);
-    console.log('\nWhere the time goes. Files run beside each other, so their sum is more than the run takes.\n');
-    table(
+    const tableOfCauses = table(
       ['cause', 'files', 'seconds'],
       [
         ...[...sums]
@@ -95,25 +97,22 @@ export default class TestProgress {
         ],
       ],
     );
-    console.log('');
-    table(
-      ['slowest files', 'seconds'],
-      first(this.#durations).map(([file, duration]) => [file, seconds(duration)]),
+    const files = first(this.#durations).map(([file, duration]) => [file, seconds(duration)]);
+    const tests = first(this.#tests).map(([test, duration]) => [test.replaceAll('|', '\\|'), seconds(duration)]);
+    writeFileSync(
+      whereFile(starts),
+      `${tableOfCauses}\n${table(['slowest files', 'seconds'], files.slice(0, shortList))}`,
     );
-    console.log('');
-    table(
-      ['slowest tests', 'seconds'],
-      first(this.#tests).map(([test, duration]) => [test.replaceAll('|', '\\|'), seconds(duration)]),
+    console.log(
+      `\nWhere the time goes. Files run beside each other, so their sum is more than the run takes.\n\n${tableOfCauses}\n${table(['slowest files', 'seconds'], files)}\n${table(['slowest tests', 'seconds'], tests)}`,
     );
   }
 }
 
-/** Prints a table. @param {readonly string[]} head @param {readonly (readonly (string | number)[])[]} rows the last column has numbers */
+/** A table in Markdown. @param {readonly string[]} head @param {readonly (readonly (string | number)[])[]} rows the last column has numbers */
 function table(head, rows) {
-  const line = (cells) => console.log(`| ${cells.join(' | ')} |`);
-  line(head);
-  line(head.map((_, index) => (index === head.length - 1 ? '---:' : '---')));
-  for (const row of rows) line(row);
+  const line = (cells) => `| ${cells.join(' | ')} |\n`;
+  return [head, head.map((_, index) => (index === head.length - 1 ? '---:' : '---')), ...rows].map(line).join('');
 }
 
 const first = (durations) => [...durations].toSorted(([, one], [, other]) => other - one).slice(0, slowest);

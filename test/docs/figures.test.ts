@@ -1,9 +1,13 @@
 /** Figures of pages are those that a command has written into a file of results, and every page can be found. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { root } from '../support/processes.ts';
 
+const { withTimes } = (await import(pathToFileURL(join(root, 'scripts/where.mjs')).href)) as {
+  withTimes(page: string, times: string): string;
+};
 const text = (path: string): string => readFileSync(join(root, path), 'utf8');
 const explanations = readdirSync(join(root, 'docs/explanation')).map((name) => `docs/explanation/${name}`);
 
@@ -31,6 +35,17 @@ describe('measured costs of calls', () => {
     expect(results, 'no file of results is linked before the table').toBeDefined();
     expect(text(join(dirname(page), results as string)).split('\n')).toContain(line);
   });
+});
+
+it('the time of the gate is written by the command that measures it, and named nowhere else', () => {
+  const page = text('CONTRIBUTING.md');
+  const [, before = '', written = '', after = ''] =
+    /^([^]*)<!-- written by npm test -- --where -->\n([^]*)<!-- end of [^\n]+\n([^]*)$/.exec(page) ?? [];
+  expect(written).toMatch(/^\nOn \d+ cores `npm test` takes \d+:\d\d minutes, of which its tests take \d+:\d\d\./);
+  for (const other of [before, after, text('README.md'), text('.github/workflows/ci.yaml')])
+    expect(other.match(/\d+:\d\d minutes|gate takes|npm test`? takes/)).toBeNull();
+  expect(withTimes(page, written.trim())).toBe(page);
+  expect(() => withTimes(before, '')).toThrow('the page lacks');
 });
 
 it('docs/README.md links to every page of every kind', () => {
