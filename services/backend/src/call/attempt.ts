@@ -42,6 +42,8 @@ export interface AttemptPort {
   readonly dropped: () => void;
   /** Whether the call has not ended yet. */
   isOpen(call: Call): boolean;
+  /** Goes on with a call that has waited, if its session worker still waits for it. */
+  resume(call: Call, go: () => void): void;
   /** The server has given its final answer. */
   answered(attempt: Attempt, outcome: ExchangeOutcome, requestId: number): void;
   /** The call has ended without another answer. */
@@ -121,6 +123,10 @@ export class Attempt implements PendingReply, RunningCall {
 
   log(params: JsonObject): void {
     this.#words.log(params);
+  }
+
+  resume(go: () => void): void {
+    this.#port.resume(this.call, go);
   }
 
   doubt(problem: string): void {

@@ -21,6 +21,8 @@ export class Call extends KeyedLink {
   readonly command: CallCommand;
   readonly reply: (event: ExchangeEvent) => void;
   readonly arrivedAt = performance.now();
+  /** When it was known last that its session worker waits for it, on the clock of `performance.now()`. */
+  wantedAt = this.arrivedAt;
   readonly limit: Deadline;
   /** Undefined if the call was refused a place. */
   place: Place | undefined;

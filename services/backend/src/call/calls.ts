@@ -13,6 +13,7 @@ import {
   fault,
   isComplete,
   outcomeUrlProblem,
+  presenceMs,
   type CallCommand,
   type ExchangeEvent,
   type ExchangeId,
@@ -146,7 +147,7 @@ export class Calls implements CallRun, AttemptPort {
         return;
       }
       this.#options.meter.waited((performance.now() - since) / 1_000);
-      this.#resume(call, () => this.#run(call));
+      this.resume(call, () => this.#run(call));
     });
     waits = true;
     call.place = place;
@@ -183,7 +184,7 @@ export class Calls implements CallRun, AttemptPort {
 
   again(call: Call): void {
     call.tool = this.#options.catalog.toolOf(call.command);
-    this.#resume(call, () => (call.place === undefined ? this.#enter(call) : this.#run(call)));
+    this.resume(call, () => (call.place === undefined ? this.#enter(call) : this.#run(call)));
   }
 
   finish(call: Call, given: ExchangeOutcome): void {
@@ -211,27 +212,31 @@ export class Calls implements CallRun, AttemptPort {
       const common = pool.common(context);
       const settling = common === undefined ? pool.settling(context) : undefined;
       if (settling === undefined) this.#pass(call, common);
-      else this.#after(call, settling, () => this.#resume(call, () => this.#pass(call, undefined)));
+      else this.#after(call, settling, () => this.resume(call, () => this.#pass(call, undefined)));
     } catch (error) {
       this.failed(call, error);
     }
   }
 
   /** Continues a call that has waited. If its session worker is gone, its client gets an unknown outcome: then the call is not made any more. */
-  #resume(call: Call, go: () => void): void {
-    const asked = this.#options.isWaitedFor?.(call.command);
-    if (asked === undefined) {
+  resume(call: Call, go: () => void): void {
+    const { server, isWaitedFor } = this.#options;
+    if (isWaitedFor === undefined || performance.now() - call.wantedAt < presenceMs) {
       go();
       return;
     }
-    const { server } = this.#options;
-    this.#after(call, asked, (isWaitedFor) => {
-      if (isWaitedFor) go();
-      else
-        this.#refuse(
-          call,
-          fault('gateway.interrupted', 'the part of the gateway that made the call is gone', { server }),
-        );
+    this.#after(call, isWaitedFor(call.command), (isWanted) => {
+      if (isWanted) {
+        call.wantedAt = performance.now();
+        go();
+        return;
+      }
+      call.running?.cancel('nobody waits for the answer', false);
+      call.end(); // A2
+      this.#refuse(
+        call,
+        fault('gateway.interrupted', 'the part of the gateway that made the call is gone', { server }),
+      );
     });
   }
 
@@ -265,7 +270,7 @@ export class Calls implements CallRun, AttemptPort {
     }
     const turn = placed === undefined ? this.#options.pool.turn(context, call.rootsKey) : undefined;
     if (turn === undefined) this.#start(call, placed);
-    else this.#after(call, turn, () => this.#resume(call, () => this.#start(call, undefined)));
+    else this.#after(call, turn, () => this.resume(call, () => this.#start(call, undefined)));
   }
 
   #start(call: Call, placed: Placed | undefined): void {
@@ -322,8 +327,7 @@ export class Calls implements CallRun, AttemptPort {
       wait
         .then(() => {
           if (!this.#calls.has(call)) call.end();
-          else if (send === undefined) attempt.send();
-          else send(attempt);
+          else this.resume(call, () => (send === undefined ? attempt.send() : send(attempt)));
         })
         .catch((error: unknown) => {
           call.end();

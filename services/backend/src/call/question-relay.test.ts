@@ -86,6 +86,7 @@ async function open(session: SessionKey) {
         progress: () => undefined,
         log: () => undefined,
         doubt: () => undefined,
+        resume: (go) => go(),
         notification: () => undefined,
         settle: () => relay.forget(call.exchange),
       },

@@ -249,6 +249,15 @@ export class UpstreamConnection {
     if (transport !== undefined) pending.dialect.request(transport, id, pending, progressToken, server);
   }
 
+  /** Sends a held request if it is still waited for. When that is known it may have ended, or the connection may be opened once more and hold it on. */
+  #release(id: number, pending: PendingRequest): void {
+    const { transport } = this.#life;
+    pending.reply.resume(() => {
+      if (this.#pending.find(id) === pending && pending.state === 'held' && this.#life.transport === transport)
+        this.#sendAgain(id, pending); // C3
+    });
+  }
+
   /** Sends a held request in the dialect of the server's era, which is known by now. */
   #sendAgain(id: number, pending: PendingRequest): void {
     pending.state = 'resent';
@@ -342,7 +351,7 @@ export class UpstreamConnection {
     this.#circuit.isWell();
     for (const { method, params } of this.#held.take())
       if (this.dialect.hearsNotifications) this.#life.transport?.send({ jsonrpc: '2.0', method, params });
-    for (const [id, pending] of this.#pending.all()) if (pending.state === 'held') this.#sendAgain(id, pending); // C3
+    for (const [id, pending] of this.#pending.all()) if (pending.state === 'held') this.#release(id, pending);
   }
 
   #ready(introduction: ServerIntroduction): void {

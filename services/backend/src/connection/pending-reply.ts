@@ -7,6 +7,8 @@ import type { User } from './users.ts';
 export interface PendingReply extends QuestionTarget, User {
   progress(progress: Progress): void;
   log(params: JsonObject): void;
+  /** The request was held while the connection was opened. @param go sends it; not called if nobody waits for it any more. */
+  resume(go: () => void): void;
   /** The server wrote something that cannot be read, which may have been the answer. */
   doubt(problem: string): void;
   /** A notification that is in no revision. */
@@ -24,6 +26,7 @@ export const gatewayReply = {
   progress: () => undefined,
   log: () => undefined,
   doubt: () => undefined,
+  resume: (go: () => void) => go(),
   notification: () => undefined,
   ask: () => undefined,
   adopt: () => undefined,

@@ -80,6 +80,7 @@ async function connect(owner?: SessionKey) {
       progress: () => progressed.push(session),
       log: () => logged.push(session),
       doubt: () => undefined,
+      resume: (go) => go(),
       notification: (method) => asked.push(method),
       settle: (outcome: ExchangeOutcome) => settled.push(outcome),
     };
