@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { root } from '../support/processes.ts';
 
 const { withTimes } = (await import(pathToFileURL(join(root, 'scripts/where.mjs')).href)) as {
-  withTimes(page: string, times: string): string;
+  readonly withTimes: (page: string, times: string) => string;
 };
 const text = (path: string): string => readFileSync(join(root, path), 'utf8');
 const explanations = readdirSync(join(root, 'docs/explanation')).map((name) => `docs/explanation/${name}`);
