@@ -1,18 +1,16 @@
 /** One session worker: its parts, its subscriptions on the bus, and the order in which they start and stop. */
 import {
   catalogBucket,
-  Heartbeat,
   openStreamJournal,
   sessionsBucket,
   subjects,
   type Bus,
   type Journal,
   type KeyValue,
-  type Subscription,
   type Watch,
 } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import { Proofs } from '@omnibus/identity';
+import type { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Guardrails, Policy } from '@omnibus/policy';
 import {
@@ -21,18 +19,10 @@ import {
   idSequence,
   newWorkerId,
   whoOf,
-  type AdoptCommand,
-  type AdoptReply,
   type Caller,
   type CatalogRecord,
   type ChangeKind,
-  type Declared,
   type ExchangeId,
-  type Facts,
-  type GatewayFault,
-  type OpenCommand,
-  type OpenReply,
-  type Presence,
   type QuestionId,
   type ServerName,
   type SessionRecord,
@@ -44,12 +34,9 @@ import { ExchangeWatch } from './call/exchange-watch.ts';
 import { ServerSettings } from './call/server-settings.ts';
 import { gatewayAsCaller } from './call/client-of.ts';
 import { Features, type SessionFeature } from './feature.ts';
-import { Adoption } from './ownership/adoption.ts';
 import { Desk } from './ownership/desk.ts';
-import { Opening } from './ownership/opening.ts';
-import { Peers } from './ownership/peers.ts';
-import { SessionRecords } from './ownership/records.ts';
-import { Sessions } from './ownership/sessions.ts';
+import { Ownership, type OwnedHost } from './ownership/ownership.ts';
+import type { Sessions } from './ownership/sessions.ts';
 import { Sealer } from './public-ids/sealer.ts';
 import type { Session } from './stateful/session.ts';
 import type { SessionHost } from './stateful/session-host.ts';
@@ -57,10 +44,10 @@ import { StatelessRequests } from './stateless/requests.ts';
 import type { StatelessHost } from './stateless/stateless-host.ts';
 import { Edges } from './streams/edges.ts';
 import { FrameBudget } from './streams/kept-frames.ts';
+import { Callers } from './views/callers.ts';
 import { Endpoints } from './views/endpoints.ts';
 import { Interest } from './views/interest.ts';
 import { Offers } from './views/offers.ts';
-import { placeAt, type Place } from './views/place.ts';
 import { Views } from './views/views.ts';
 
 export interface SessionWorkerOptions {
@@ -95,24 +82,17 @@ export class SessionWorker {
   readonly #options: SessionWorkerOptions;
   readonly #worker: WorkerId;
   readonly #features: Features;
-  readonly #records: SessionRecords;
   readonly #views: Views;
-  readonly #sessions: Sessions;
-  readonly #adoption: Adoption;
-  readonly #opening: Opening;
+  readonly #callers: Callers;
+  readonly #ownership: Ownership<SessionHost & StatelessHost>;
   readonly #stateless: StatelessRequests;
   readonly #watch: ExchangeWatch;
   readonly #nextExchangeId: () => ExchangeId;
   readonly #settings: ServerSettings;
-  readonly #heart: Heartbeat<Presence>;
-  readonly #peers: Peers;
   readonly #edges: Edges;
   readonly #interest: Interest;
   readonly #offers: Offers;
-  /** Subscriptions by which sessions are opened and taken over, and signals that concern all sessions. */
-  #inlets: Subscription[] = [];
-  /** Subscription to the commands for sessions that this worker holds. */
-  #commands: Subscription | undefined;
+  /** Signals that concern all sessions. */
   #news: Watch[] = [];
   #catalog: KeyValue<CatalogRecord> | undefined;
   #config: Config;
@@ -121,7 +101,7 @@ export class SessionWorker {
     const { bus } = options;
     const streams = bus.isShared ? await openStreamJournal(bus, options.log) : undefined;
     const worker = newWorkerId('session');
-    const features = await options.features({ worker, workers: () => made.#peers.others.length + 1 });
+    const features = await options.features({ worker, workers: () => made.#ownership.peers.others.length + 1 });
     const made: SessionWorker = new SessionWorker(
       { ...options, worker, stored: await bus.keyValue(sessionsBucket), streams, made: new Features(features) },
       options.sealer ?? new Sealer(),
@@ -139,9 +119,12 @@ export class SessionWorker {
     this.#settings = new ServerSettings(options.config);
     this.#views = this.#makeViews();
     this.#offers = new Offers({ bus, wheel, recordsOf: (place) => this.#views.get(place)?.records ?? [] });
-    this.#records = this.#makeRecords(stored);
-    this.#heart = this.#makeHeart();
-    this.#peers = new Peers({ bus, wheel, worker });
+    this.#callers = new Callers({
+      views: this.#views,
+      proofs: options.proofs,
+      mustBeKnown: options.config.auth !== undefined && options.config.auth !== 'none',
+      access: features.access,
+    });
     this.#edges = new Edges({
       bus,
       wheel,
@@ -150,49 +133,30 @@ export class SessionWorker {
       onDetach: (detached) => metrics.streamsDetached.inc(detached),
     });
     this.#watch = this.#makeWatch();
-    const nextExchangeId = idSequence<ExchangeId>(worker);
-    this.#nextExchangeId = nextExchangeId;
+    this.#nextExchangeId = idSequence<ExchangeId>(worker);
     this.#interest = this.#makeInterest();
-    this.desk = this.#makeDesk();
-    const callerProblem = this.#callerProblem();
-    const factsOf = (caller: Caller): Facts | undefined => Proofs.factsOf(caller, this.#options.proofs);
-    const used = (caller: Caller): void => this.#interest.use(this.#placeOf(caller));
-    const config = (): Config => this.#config;
+    const used = (caller: Caller): void => this.#interest.use(this.#callers.placeOf(caller));
     const frames = this.#makeFrames();
-    const host = this.#makeHost({ sealer, streams, frames, callerProblem, factsOf, used });
-    const owned = {
+    const { factsOf, problemOf: callerProblem, view } = this.#callers;
+    this.#ownership = new Ownership({
       bus,
       wheel,
       log,
       metrics,
       worker,
-      config,
-      records: this.#records,
-      peers: this.#peers,
-      callerProblem,
-    };
-    this.#sessions = new Sessions({ ...owned, host, used, guests: features.guests });
-    this.#opening = new Opening({
-      ...owned,
-      sessions: this.#sessions,
+      config: () => this.#config,
+      used,
+      stored,
+      maxBytes: options.config.limits.maxSessionBytes,
+      guests: features.guests,
       factsOf,
-      turnedAway: (command, problem) => host.watchers.turnedAway(undefined, command, problem),
-      view: (caller) => host.view(caller),
+      callerProblem,
+      view,
+      makeHost: (owned) => this.#makeHost({ ...owned, sealer, streams, frames, used }),
     });
-    this.#adoption = new Adoption({ ...owned, sessions: this.#sessions, hasRoom: () => this.#opening.hasRoom() });
-    this.#stateless = new StatelessRequests(host, worker, () => this.#config.timeouts.human);
+    this.#stateless = new StatelessRequests(this.#ownership.host, worker, () => this.#config.timeouts.human);
+    this.desk = this.#makeDesk();
     this.#measure(frames);
-  }
-
-  #makeHeart(): Heartbeat<Presence> {
-    const { bus, wheel } = this.#options;
-    return new Heartbeat<Presence>({
-      bus,
-      clock: wheel,
-      subject: subjects.presence,
-      sign: (isLeaving) => ({ worker: this.#worker, isLeaving, reconnects: bus.reconnects }),
-      returned: () => void this.#sessions.verify(),
-    });
   }
 
   #makeFrames(): FrameBudget {
@@ -222,18 +186,6 @@ export class SessionWorker {
     });
   }
 
-  #makeRecords(stored: KeyValue<SessionRecord>): SessionRecords {
-    const { wheel, log } = this.#options;
-    return new SessionRecords({
-      records: stored,
-      worker: this.#worker,
-      wheel,
-      log,
-      maxAgeMs: sessionsBucket.maxAgeMs,
-      taken: (key) => this.#sessions.lose(key),
-    });
-  }
-
   #makeInterest(): Interest {
     const { bus, wheel } = this.#options;
     return new Interest({
@@ -242,7 +194,7 @@ export class SessionWorker {
       serversOf: (place) => this.#views.get(place)?.definition.servers ?? [],
       inUse: () =>
         new Set([
-          ...this.#sessions.held.values().map(({ session }) => this.#placeOf(session.caller)),
+          ...this.#sessions.held.values().map(({ session }) => this.#callers.placeOf(session.caller)),
           ...this.#stateless.listenedTo,
         ]),
     });
@@ -254,7 +206,7 @@ export class SessionWorker {
       config: () => this.#config,
       sessions: () => this.#sessions,
       clients: () => this.#stateless.clients,
-      peers: this.#peers,
+      peers: this.#ownership.peers,
       edges: this.#edges,
       watch: this.#watch,
       views: this.#views,
@@ -270,9 +222,13 @@ export class SessionWorker {
     });
   }
 
+  get #sessions(): Sessions {
+    return this.#ownership.sessions;
+  }
+
   /** What sessions and requests without sessions use of this worker. */
   #makeHost(
-    given: Pick<SessionHost & StatelessHost, 'sealer' | 'streams' | 'frames' | 'callerProblem' | 'factsOf' | 'used'>,
+    given: OwnedHost & Pick<SessionHost & StatelessHost, 'sealer' | 'streams' | 'frames' | 'used'>,
   ): SessionHost & StatelessHost {
     const {
       bus,
@@ -282,6 +238,7 @@ export class SessionWorker {
       config: { limits },
     } = this.#options;
     const features = this.#features;
+    const { placeOf, factsOf, problemOf, view, viewAlone } = this.#callers;
     return {
       ...given,
       bus,
@@ -289,37 +246,27 @@ export class SessionWorker {
       log,
       metrics,
       limits,
-      placeOf: this.#placeOf,
+      placeOf,
+      factsOf,
+      callerProblem: problemOf,
+      view,
+      viewAlone,
       gates: features.gates,
       transforms: features.transforms,
       watchers: features.watchers,
       barrier: features.barrier,
       ownTools: features.ownTools,
+      access: features.access,
       resultGates: features.resultGates,
       sessionEnded: (key) => features.sessionEnded(key),
       adapters: this.#watch,
       offers: this.#offers,
       isEdgeThere: this.#edges.isThere,
-      sessionWorkers: this.#peers.workers,
       drainMs: () => this.#config.timeouts.drain,
       nextExchangeId: this.#nextExchangeId,
-      isSure: () => this.#heart.isSure,
-      confirm: (key) => this.#sessions.confirm(key),
       nextQuestionId: idSequence<QuestionId>(this.#worker),
-      passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
-      hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,
-      access: features.access,
       timeLimits: this.#settings.timeLimits,
-      whoFor: (server, caller) => (this.#settings.isOwned(server) ? whoOf(given.factsOf(caller)) : {}),
-      view: (caller, declared?: Declared) =>
-        this.#views.get(this.#placeOf(caller), declared, this.#features.access.on?.of(caller)?.sight),
-      viewAlone: (caller, capabilities) =>
-        this.#views.getAlone(
-          this.#placeOf(caller),
-          capabilities,
-          caller.principal,
-          this.#features.access.on?.of(caller)?.sight,
-        ),
+      whoFor: (server, caller) => (this.#settings.isOwned(server) ? whoOf(factsOf(caller)) : {}),
     };
   }
 
@@ -341,16 +288,11 @@ export class SessionWorker {
       guarded: (record) => this.#features.access.on?.guarded(record) ?? record,
       announce: (place, changesFor) => {
         for (const { session } of this.#sessions.held.values())
-          if (this.#placeOf(session.caller) === place)
-            session.listsChanged(
-              changesFor(session.declared, this.#features.access.on?.of(session.sight.asking)?.sight),
-            );
-        this.#stateless.listsChanged(place, (declared, caller) =>
-          changesFor(declared, this.#features.access.on?.of(caller)?.sight),
-        );
+          if (this.#callers.placeOf(session.caller) === place)
+            session.listsChanged(changesFor(session.declared, this.#callers.sightOf(session.sight.asking)));
+        this.#stateless.listsChanged(place, (declared, caller) => changesFor(declared, this.#callers.sightOf(caller)));
       },
-      sightsInUse: () =>
-        new Set(this.#readers.flatMap(({ sight }) => this.#features.access.on?.of(sight.asking)?.sight?.name ?? [])),
+      sightsInUse: () => new Set(this.#readers.flatMap(({ sight }) => this.#callers.sightOf(sight.asking)?.name ?? [])),
       maxPreparedLength: () => this.#config.limits.maxPreparedListBytes,
       tell: (endpoint, problems) =>
         log.warn(
@@ -367,26 +309,8 @@ export class SessionWorker {
     });
   }
 
-  /** The place of a caller. The tenant of a session's caller was found when the session began. */
-  readonly #placeOf = (caller: Caller): Place => {
-    const { endpoint, tenant, facts, proof } = caller;
-    const of =
-      facts === undefined && proof === undefined ? tenant : Proofs.factsOf(caller, this.#options.proofs)?.tenant;
-    return of === undefined ? endpoint : placeAt(endpoint, of);
-  };
-
-  #callerProblem(): (caller: Caller) => GatewayFault | undefined {
-    const {
-      config: { auth },
-      proofs,
-    } = this.#options;
-    const mustBeKnown = auth !== undefined && auth !== 'none';
-    return (caller) => proofs?.problemOf(caller, mustBeKnown);
-  }
-
   async start(): Promise<void> {
     const { bus } = this.#options;
-    const worker = this.#worker;
     this.#catalog = await bus.keyValue(catalogBucket);
     this.#news = [
       await this.#catalog.watch((change) => {
@@ -404,11 +328,8 @@ export class SessionWorker {
         this.#stateless.hear(notice);
       }),
     ];
-    this.#commands = await bus.subscribe(subjects.session(worker), (message, answer) =>
-      this.#sessions.receive(message, answer),
-    );
-    await this.#answerWorkers();
-    await Promise.all([this.#peers.start(), this.#edges.start()]);
+    await this.#ownership.start();
+    await this.#edges.start();
     await this.#features.start({
       adapters: this.#watch,
       nextExchangeId: this.#nextExchangeId,
@@ -421,45 +342,7 @@ export class SessionWorker {
     });
     await this.#stateless.start();
     if (bus.isShared) await this.#watch.start();
-    // Signs of life start first, so that whoever learns that this worker holds a session already knows the worker.
-    await this.#heart.start();
-    this.#inlets = await this.#openInlets();
-    this.#sessions.sweepLater();
-  }
-
-  /** Answers other workers and edges. These subscriptions stay until the end: a worker that leaves is still asked what it works on. */
-  async #answerWorkers(): Promise<void> {
-    const { bus } = this.#options;
-    const worker = this.#worker;
-    const { held } = this.#sessions;
-    await bus.subscribe(subjects.sessionStreams(worker), ({ key, streams }, reply) =>
-      reply({ key, streams: held.get(key)?.session.streams.unanswered(streams) ?? [] }),
-    );
-    await bus.subscribe(subjects.sessionLate(worker), ({ key, posted }, reply) =>
-      reply({ outcome: held.get(key)?.session.hearLate(posted) ?? 'gone' }),
-    );
-    await bus.subscribe(subjects.sessionTaken(worker), ({ key }) => this.#records.verify(key));
-    await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
-      if (this.#sessions.find(key) !== undefined) reply({ worker });
-    });
-    await bus.subscribe(subjects.sessionFindAt(worker), ({ key }, reply) =>
-      reply({ isHeld: this.#sessions.find(key) !== undefined }),
-    );
-  }
-
-  /** Takes new sessions, and those of workers that are gone. */
-  async #openInlets(): Promise<Subscription[]> {
-    const { bus } = this.#options;
-    const worker = this.#worker;
-    const adopt = (command: AdoptCommand, reply: (answer: AdoptReply) => void): Promise<void> =>
-      this.#adoption.adopt(command).then(reply);
-    const open = (command: OpenCommand, reply: (answer: OpenReply) => void): void => this.#opening.open(command, reply);
-    return [
-      await bus.subscribe(subjects.sessionAdopt(undefined), adopt, { queue: 'session' }),
-      await bus.subscribe(subjects.sessionOpen(undefined), open, { queue: 'session' }),
-      await bus.subscribe(subjects.sessionAdopt(worker), adopt),
-      await bus.subscribe(subjects.sessionOpen(worker), open),
-    ];
+    await this.#ownership.open();
   }
 
   /** Tells adapters again what they have to know of sessions, such as subscriptions and log levels. */
@@ -508,19 +391,14 @@ export class SessionWorker {
   }
 
   async stop(): Promise<void> {
-    this.#opening.close();
-    await Promise.all(this.#inlets.map((inlet) => inlet.drain()));
+    await this.#ownership.close();
     this.#watch.stop();
     this.#interest.stop();
-    this.#records.stop();
     this.#edges.stop();
     await this.#offers.stop();
-    await Promise.all([this.#stateless, this.#sessions].map((part) => part.stop(this.#config.timeouts.drain)));
-    if (this.#options.bus.isShared) {
-      await this.#commands?.drain();
-      this.#heart.stop();
-      this.#peers.stop();
-    }
+    const { drain } = this.#config.timeouts;
+    await Promise.all([this.#stateless.stop(drain), this.#ownership.stop(drain)]);
+    await this.#ownership.leave();
     await this.#features.stop();
     for (const watch of this.#news) watch.close();
   }

@@ -42,7 +42,7 @@ import { SettledCall } from './settled-call.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
 /** The table of calls, which knows them by the states that it seals. */
-export interface CallOwner extends CallClientHost {
+export interface CallTable extends CallClientHost {
   readonly host: StatelessHost;
   readonly places: Places;
   /** Milliseconds a client has to answer. */
@@ -78,7 +78,7 @@ const maxWaiters = 16;
 export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, ForwardingHooks {
   readonly key: SessionKey;
   isAmongRunning = true;
-  readonly #owner: CallOwner;
+  readonly #table: CallTable;
   readonly #begun: BegunCall;
   readonly #forwarding: Forwarding<CallStream>;
   readonly #client: CallClient;
@@ -95,16 +95,16 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   #httpStatus = 200;
 
   /** Its place among running calls was taken before. */
-  constructor(owner: CallOwner, begun: BegunCall) {
+  constructor(table: CallTable, begun: BegunCall) {
     super();
     const { first } = begun;
     this.key = first.command.key;
-    this.#owner = owner;
+    this.#table = table;
     this.#begun = begun;
-    this.#wantedAt = owner.host.bus.reconnects;
+    this.#wantedAt = table.host.bus.reconnects;
     this.#waiters = [first];
-    this.#client = new CallClient(owner, first, this);
-    this.#forwarding = new Forwarding(owner.host, this.#client, this);
+    this.#client = new CallClient(table, first, this);
+    this.#forwarding = new Forwarding(table.host, this.#client, this);
   }
 
   start(): void {
@@ -117,7 +117,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   }
 
   doubt(): Promise<GatewayFault> | undefined {
-    const fault = doubtOf(this.#owner.host.bus, this.#wantedAt);
+    const fault = doubtOf(this.#table.host.bus, this.#wantedAt);
     return fault === undefined ? undefined : Promise.resolve(fault);
   }
 
@@ -139,13 +139,13 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
 
   /** Reports what happens between two rounds. */
   #tell(tag: string | undefined, what: string, more: JsonObject): void {
-    if (tag !== undefined) this.#owner.host.watchers.continued(tag, what, more);
+    if (tag !== undefined) this.#table.host.watchers.continued(tag, what, more);
   }
 
   /** A server has asked something; questions are collected for a moment and sent together. */
   questionAsked(): void {
     if (this.#phase === 'parked') {
-      const refusal = this.#owner.places.keep(this, this.#size);
+      const refusal = this.#table.places.keep(this, this.#size);
       if (refusal !== undefined) this.#forwarding.failAll(refusal);
     }
     if (this.#phase !== 'running') return;
@@ -168,14 +168,14 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   /** A server's own state is bound to the caller; addresses that its user has to visit first are a question to the client. */
   completed(answer: ServerAnswer): ServerAnswer {
     if (answer.kind === 'error') {
-      const required = this.#owner.urlsRequired(this.#begun, answer.error);
+      const required = this.#table.urlsRequired(this.#begun, answer.error);
       if (required !== undefined) return { kind: 'result', result: required };
       this.#httpStatus = httpStatusOf(this.#begun.method, answer.error);
       return answer;
     }
     const { resultType, requestState } = answer.result;
     if (resultType !== 'input_required' || typeof requestState !== 'string') return answer;
-    const bound = this.#owner.bindState(this.#begun, requestState);
+    const bound = this.#table.bindState(this.#begun, requestState);
     return { kind: 'result', result: { ...answer.result, requestState: bound } };
   }
 
@@ -190,23 +190,23 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   leaveUnanswered(): void {
     clearTimeout(this.#collecting);
     this.#phase = 'settled';
-    this.#owner.ended(this);
+    this.#table.ended(this);
   }
 
   #settle(given: Settlement): void {
-    const owner = this.#owner;
+    const table = this.#table;
     clearTimeout(this.#collecting);
     this.#phase = 'settled';
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const waiter of waiters) deliver(waiter, given);
-    owner.ended(this);
+    table.ended(this);
     if (this.#round === 0) return;
-    const left = new SettledCall(this, given, this.#client.progress, this.#askedUntil, owner);
+    const left = new SettledCall(this, given, this.#client.progress, this.#askedUntil, table);
     // An answer that there is no room for cannot be asked for again; the client has been sent it.
-    if (owner.places.keep(left, 'member' in given ? given.member.length : 0) !== undefined) return;
-    owner.settled(left);
-    left.forgetLater(owner.host.wheel);
+    if (table.places.keep(left, 'member' in given ? given.member.length : 0) !== undefined) return;
+    table.settled(left);
+    left.forgetLater(table.host.wheel);
   }
 
   /** Ends a kept call to make room for later ones of the same client. */
@@ -222,7 +222,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
       this.#phase = 'running';
       return;
     }
-    const refusal = this.#owner.places.keep(this, this.#size);
+    const refusal = this.#table.places.keep(this, this.#size);
     if (refusal !== undefined) {
       this.#forwarding.failAll(refusal);
       return;
@@ -247,13 +247,13 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   }
 
   #askFor(waiter: PendingReply): void {
-    this.#askedUntil = performance.now() + this.#owner.humanMs();
-    answerResult(waiter, inputRequired(this.#client.questions.requests, this.#owner.seal(this.#begun, this.#round)));
+    this.#askedUntil = performance.now() + this.#table.humanMs();
+    answerResult(waiter, inputRequired(this.#client.questions.requests, this.#table.seal(this.#begun, this.#round)));
   }
 
   /** Continues the call with a request that brings the state of a round, if the rules in force still permit it. @param view of its caller. */
   resume(waiter: PendingReply, round: number, view: View): void {
-    const { host } = this.#owner;
+    const { host } = this.#table;
     const { method, params } = this.#begun;
     this.#wantedAt = host.bus.reconnects;
     const access = this.#phase === 'parked' ? host.access.on?.of(waiter.command.caller) : undefined;
@@ -284,7 +284,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
       return;
     }
     const isComplete = answered.length === this.#client.questions.size;
-    const refusal = isComplete ? this.#owner.places.run(this) : undefined;
+    const refusal = isComplete ? this.#table.places.run(this) : undefined;
     if (refusal !== undefined) {
       refuse(waiter, refusal); // The client can send the same answers again.
       return;
@@ -308,7 +308,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   /** The edge of a request asks after it. @returns false when it does not wait for this call. */
   waits(key: SessionKey): boolean {
     const isWaiting = this.#waiters.some(({ command }) => command.key === key);
-    if (isWaiting) this.#wantedAt = this.#owner.host.bus.reconnects;
+    if (isWaiting) this.#wantedAt = this.#table.host.bus.reconnects;
     return isWaiting;
   }
 

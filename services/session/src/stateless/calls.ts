@@ -26,7 +26,7 @@ import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
 import { areVisited, urlVisits } from '../dialect/modern/url-visits.ts';
 import { serverFeatures } from '../dialect/servers.ts';
 import { TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
-import { StatelessCall, type BegunCall, type CallOwner } from './call.ts';
+import { StatelessCall, type BegunCall, type CallTable } from './call.ts';
 import type { SettledCall } from './settled-call.ts';
 import type { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { answerResult, refuse, requestedIn, requesterOf, type PendingReply } from './pending-reply.ts';
@@ -43,7 +43,7 @@ export interface StatelessCallsOptions {
   readonly linkedResources: LinkedResourcesOfClients;
 }
 
-export class StatelessCalls implements CallOwner {
+export class StatelessCalls implements CallTable {
   readonly host: StatelessHost;
   readonly places: Places;
   readonly linkedResources: LinkedResourcesOfClients;

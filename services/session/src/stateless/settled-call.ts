@@ -22,16 +22,16 @@ export class SettledCall extends KeyedLink implements PlacedCall {
   readonly #settlement: Settlement;
   readonly #progress: RoundProgress;
   readonly #askedUntil: number;
-  readonly #owner: Leaver;
+  readonly #table: Leaver;
   #forgetting: Deadline | undefined;
 
-  /** @param askedUntil until when its client may come back, by `performance.now()`. @param owner hears when the answer is forgotten. */
+  /** @param askedUntil until when its client may come back, by `performance.now()`. @param table hears when the answer is forgotten. */
   constructor(
     { key, caller }: { readonly key: SessionKey; readonly caller: Caller },
     settlement: Settlement,
     progress: RoundProgress,
     askedUntil: number,
-    owner: Leaver,
+    table: Leaver,
   ) {
     super();
     this.key = key;
@@ -39,11 +39,11 @@ export class SettledCall extends KeyedLink implements PlacedCall {
     this.#settlement = settlement;
     this.#progress = progress;
     this.#askedUntil = askedUntil;
-    this.#owner = owner;
+    this.#table = table;
   }
 
   forgetLater(wheel: DeadlineWheel): void {
-    this.#forgetting = wheel.schedule(keepMs, () => this.#owner.ended(this));
+    this.#forgetting = wheel.schedule(keepMs, () => this.#table.ended(this));
   }
 
   get isOverdue(): boolean {
@@ -57,7 +57,7 @@ export class SettledCall extends KeyedLink implements PlacedCall {
 
   drop(): void {
     this.#forgetting?.cancel();
-    this.#owner.ended(this);
+    this.#table.ended(this);
   }
 
   /** No request waits for it. */

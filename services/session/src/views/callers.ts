@@ -1,0 +1,58 @@
+/** Where callers are, by what is proven of them, and what they see there. */
+import type { Sight, View } from '@omnibus/catalog';
+import { Proofs } from '@omnibus/identity';
+import type { Caller, Declared, Facts, GatewayFault, JsonObject } from '@omnibus/protocol';
+import { placeAt, type Place } from './place.ts';
+import type { Views } from './views.ts';
+
+export interface CallersOptions {
+  readonly views: Views;
+  /** Verifies the edges' signatures of callers' identities; undefined in a gateway of one process. */
+  readonly proofs: Proofs | undefined;
+  /** Whether requests of unknown callers are refused. */
+  readonly mustBeKnown: boolean;
+  /** What the rules in force let callers see; undefined while there are none. */
+  readonly access: {
+    readonly on: { of(caller: Caller): { readonly sight: Sight | undefined } | undefined } | undefined;
+  };
+}
+
+export class Callers {
+  readonly #options: CallersOptions;
+
+  constructor(options: CallersOptions) {
+    this.#options = options;
+  }
+
+  /** The proven facts about a caller; undefined for an anonymous one. */
+  readonly factsOf = (caller: Caller): Facts | undefined => Proofs.factsOf(caller, this.#options.proofs);
+
+  /** Why the identity of a caller is not proven; undefined where it is. */
+  readonly problemOf = (caller: Caller): GatewayFault | undefined =>
+    this.#options.proofs?.problemOf(caller, this.#options.mustBeKnown);
+
+  /** The place of a caller. The tenant of a session's caller was found when the session began. */
+  readonly placeOf = (caller: Caller): Place => {
+    const { endpoint, tenant, facts, proof } = caller;
+    const of = facts === undefined && proof === undefined ? tenant : this.factsOf(caller)?.tenant;
+    return of === undefined ? endpoint : placeAt(endpoint, of);
+  };
+
+  /** What the rules let a caller see; undefined for everything. */
+  sightOf(caller: Caller): Sight | undefined {
+    return this.#options.access.on?.of(caller)?.sight;
+  }
+
+  /** The view of a caller; undefined when the endpoint was removed from the configuration. */
+  readonly view = (caller: Caller, declared?: Declared): View | undefined =>
+    this.#options.views.get(this.placeOf(caller), declared, this.#options.access.on?.of(caller)?.sight);
+
+  /** The same for a single request. */
+  readonly viewAlone = (caller: Caller, capabilities: JsonObject): View | undefined =>
+    this.#options.views.getAlone(
+      this.placeOf(caller),
+      capabilities,
+      caller.principal,
+      this.#options.access.on?.of(caller)?.sight,
+    );
+}
