@@ -91,6 +91,7 @@ const cases: Readonly<Record<string, Case>> = {
   'calls replay': { args: (at) => [at.tag, '--args', '{}', '--url', at.url, ...admin(at)], ends: 'toolError' },
   logs: { args: (at) => ['use', ...admin(at)] },
   top: { args: (at) => ['--once', ...admin(at)] },
+  tokens: { args: admin },
   'sign-in': { args: ({ url }) => ['use', '--url', url] },
   'connections list': { args: ({ url }) => ['--url', url], ends: 'unreachable' },
   'connections remove': { args: ({ url }) => ['--user', 'nobody', '--url', url], ends: 'usage' },

@@ -1,13 +1,16 @@
 export { checkEntries } from './entry.ts';
 export { formsToCompile } from './output-schema.ts';
-export type { EndpointDefinition, Finders, OfferedTools } from './profile.ts';
+export type { EndpointDefinition, OfferedTools } from './profile.ts';
 export { pageScheme, pageUris } from './pages.ts';
 export { mayBeAlias } from './uris.ts';
 export type { ResourceMatch } from './uris.ts';
 export { differences, isOfferKnown, offerKeyOf } from './offers.ts';
 export { signInRoute, type SignInRoute } from './sign-in-route.ts';
 export { View } from './view.ts';
-export type { Capability, OfferedTool, ViewProblem } from './view.ts';
+export type { Capability, ViewProblem } from './view.ts';
+export type { OfferedTool } from './shown-tool.ts';
+export { finderNames, finders } from './finders.ts';
+export { measures, slimTool, type Measure } from './slim.ts';
 export { tokensOf } from './short-tools.ts';
 export type { KeptPages } from './list-pages.ts';
 export type { Route } from './tools.ts';

@@ -1,5 +1,6 @@
 /** The tools and prompts of an endpoint's servers under the names that clients use. */
 import { isModernRevision, servesTasks, type CatalogRecord, type JsonObject } from '@omnibus/protocol';
+import { finders } from './finders.ts';
 import { publicNames } from './names.ts';
 import { needsWrapping } from './output-schema.ts';
 import { pageUris } from './pages.ts';
@@ -32,7 +33,7 @@ export function namedTools(
       return pinned === undefined ? complete : { ...complete, pinned };
     });
   const { listing, rename, nameLength } = definition;
-  const reserved = listing !== undefined && mayBeShort(listing) ? listing.finders.names : undefined;
+  const reserved = listing !== undefined && mayBeShort(listing) ? finders.names : undefined;
   return publicNames(tools, isPrefixed(definition), rename, nameLength, reserved);
 }
 

@@ -39,7 +39,7 @@ export function publicNames<Entry extends NamedEntry>(
   prefixed: boolean,
   renamed: ReadonlyMap<string, string>,
   length = maxNameLength,
-  reserved: ReadonlySet<string> = new Set(),
+  reserved: ReadonlySet<unknown> = new Set(),
 ): ReadonlyMap<string, Entry> {
   const wanted = (entry: Entry): string =>
     renamed.get(`${entry.server}/${entry.original}`) ??

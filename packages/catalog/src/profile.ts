@@ -17,14 +17,10 @@ export interface Listing {
   /** Globs over `server/tool`: those tools are shown first, and are the only ones of servers with `search`. */
   readonly show: readonly string[];
   readonly budget: { readonly tools?: number | undefined; readonly tokens?: number | undefined };
-  readonly finders: Finders;
-}
-
-/** Tools of the gateway by which others are found. */
-export interface Finders {
-  readonly names: ReadonlySet<string>;
-  /** @param runsTasks whether a tool that can be called through them runs as a task (2025-11-25 basic/utilities/tasks). */
-  entries(runsTasks: boolean): readonly JsonObject[];
+  /** Descriptions that replace those of servers, by `server/tool`. */
+  readonly descriptions: ReadonlyMap<string, string>;
+  /** Whether definitions lose characters that say nothing. */
+  readonly isSlim: boolean;
 }
 
 /** Whether lists with such a definition may show a part only; then no tool of a server has the name of a finder. */

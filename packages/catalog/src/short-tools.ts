@@ -3,6 +3,7 @@
  * a list does not show can be called as before.
  */
 import type { ServerName } from '@omnibus/protocol';
+import { finders } from './finders.ts';
 import { ListPages, type Pages } from './list-pages.ts';
 import { globTest, mayBeShort, type Listing } from './profile.ts';
 import type { Listed, ViewLists } from './view-lists.ts';
@@ -40,7 +41,7 @@ export class ShortTools {
       new ListPages(
         'tools',
         [
-          ...listing.finders.entries(runsTasks && !isModern).map((entry) => JSON.stringify(entry)),
+          ...finders.entries(runsTasks && !isModern).map((entry) => JSON.stringify(entry)),
           ...lists.entries('tools', isModern).flatMap(({ publicName, text }) => (names.has(publicName) ? [text] : [])),
         ],
         pageSize,

@@ -6,7 +6,7 @@ import { parseJson, type CatalogRecord, type JsonObject, type ListKind, type Ser
 import { entryText } from './entry.ts';
 import { digestOf, LazyPages, ListPages, type KeptPages, type Keeping, type Pages } from './list-pages.ts';
 import { withPublicPages } from './pages.ts';
-import { publicTool, type Named } from './tools.ts';
+import type { Named } from './tools.ts';
 import { mayHoldAlias, parseAlias, type ResourceIndex } from './uris.ts';
 
 /** An entry of a list as JSON. */
@@ -25,6 +25,8 @@ export interface Contents {
   readonly prompts: ReadonlyMap<string, Named>;
   readonly resources: ResourceIndex;
   readonly up: readonly CatalogRecord[];
+  /** A tool as clients see it. */
+  readonly shown: (tool: Named, name: string, isModern: boolean) => JsonObject;
 }
 
 /** Entries of a list, in the form for clients of 2026-07-28 or of earlier revisions. */
@@ -163,7 +165,7 @@ export function underUrisOf(resources: ResourceIndex, kind: ListKind, entry: Lis
 
 /** The entries of one list in order. An invalid entry does not affect others. */
 function entriesOf(
-  { tools, prompts, resources, up }: Contents,
+  { tools, prompts, resources, up, shown }: Contents,
   kind: ListKind,
   isModern: boolean,
   leaveOut: (server: ServerName, problem: string) => void,
@@ -186,10 +188,10 @@ function entriesOf(
   switch (kind) {
     case 'tools':
       return named(tools, (tool, name) => {
-        const shown = publicTool(tool, name, isModern);
+        const seen = shown(tool, name, isModern);
         return tool.hasPage === true && resources.hasAliases(tool.server)
-          ? withPublicPages(shown, (uri) => resources.publicUri(tool.server, uri))
-          : shown;
+          ? withPublicPages(seen, (uri) => resources.publicUri(tool.server, uri))
+          : seen;
       });
     case 'prompts':
       return named(prompts, ({ entry }, name) => ({ ...entry, name }));

@@ -26,6 +26,7 @@ import {
 } from '@omnibus/protocol';
 import { isSoundRecord } from './entry.ts';
 import { differenceFor, offeredTo } from './offers.ts';
+import { bare, bareNamesOf } from './bare-names.ts';
 import { instructionsOf } from './instructions.ts';
 import {
   freshness,
@@ -42,9 +43,10 @@ import { isForPages, pageUris } from './pages.ts';
 import { isPrefixed, ownerByName, type EndpointDefinition } from './profile.ts';
 import { ShortTools } from './short-tools.ts';
 import { isInSight, type Sight } from './sight.ts';
-import { publicTool, type Named, type Route } from './tools.ts';
+import { offeredTool, shownTool, type OfferedTool } from './shown-tool.ts';
+import type { Named, Route } from './tools.ts';
 import { parseAlias, ResourceIndex } from './uris.ts';
-import { eachKind, mapLists, underUrisOf, ViewLists } from './view-lists.ts';
+import { eachKind, mapLists, underUrisOf, ViewLists, type Contents } from './view-lists.ts';
 
 /** Capabilities of servers that are offered to clients. */
 export type Capability = 'tools' | 'prompts' | 'resources' | 'resources.subscribe' | 'logging' | 'completions';
@@ -53,21 +55,6 @@ export type Capability = 'tools' | 'prompts' | 'resources' | 'resources.subscrib
 export interface ViewProblem {
   readonly server: ServerName;
   readonly problem: string;
-}
-
-/** A tool as a caller finds it. */
-export interface OfferedTool {
-  readonly server: ServerName;
-  /** The server's own name. */
-  readonly original: string;
-  readonly publicName: string;
-  /** As a client of 2026-07-28 is shown it. */
-  readonly entry: JsonObject;
-  readonly isUp: boolean;
-  /** Its definition waits to be approved, or a guardrail denies it. */
-  readonly isHeld: boolean;
-  /** Why it is in no list: clients would refuse the list over it. */
-  readonly unfit: string | undefined;
 }
 
 /** The view that a narrowed one is made from, and what its caller sees. */
@@ -147,10 +134,8 @@ export class View {
     this.#tools = namedTools(definition, this.records);
     this.#prompts = namedPrompts(definition, this.records);
     this.resources = resourcesOf(this.records);
-    this.lists = ViewLists.of(
-      { tools: this.#tools, prompts: this.#prompts, resources: this.resources, up: this.#up() },
-      definition.pageSize,
-      (server, problem) => this.#leaveOut(server, problem),
+    this.lists = ViewLists.of(this.#contents(), definition.pageSize, (server, problem) =>
+      this.#leaveOut(server, problem),
     );
     this.#short = this.#shortTools();
     for (const { server, unfit = [] } of this.records)
@@ -444,10 +429,17 @@ export class View {
 
   /** All tools that the caller sees, also those of servers that are down, and those that are held back, of which only the name is known. */
   everyTool(): readonly OfferedTool[] {
-    return [...this.#tools].map(([publicName, tool]) => {
-      const { server, original, isUp, isHeld = false, unfit } = tool;
-      return { server, original, publicName, entry: publicTool(tool, publicName, true), isUp, isHeld, unfit };
-    });
+    return [...this.#tools].map(([name, tool]) => offeredTool(this.definition, tool, name));
+  }
+
+  #contents(): Contents {
+    return {
+      tools: this.#tools,
+      prompts: this.#prompts,
+      resources: this.resources,
+      up: this.#up(),
+      shown: (tool, name, isModern) => shownTool(this.definition, tool, name, isModern),
+    };
   }
 
   #shortTools(): ShortTools | undefined {
@@ -485,22 +477,6 @@ export class View {
       this.#problems.push({ server, problem });
   }
 }
-
-/** By list, so that a client that asks for one unknown name after the other has each list read once. */
-const bareNames = new WeakMap<readonly { readonly name: string }[], ReadonlySet<string>>();
-
-function bareNamesOf(list: readonly { readonly name: string }[]): ReadonlySet<string> {
-  const known = bareNames.get(list) ?? new Set(list.map((entry) => bare(entry.name)));
-  bareNames.set(list, known);
-  return known;
-}
-
-/** A name without what a server may ignore in it. */
-const bare = (name: string): string =>
-  name
-    .normalize('NFKC')
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]/gu, '');
 
 function pageTools(
   tools: ReadonlyMap<string, Named>,

@@ -283,7 +283,7 @@ export class SessionWorker {
 
   #makeViews(): Views {
     const { config, wheel, log } = this.#options;
-    return new Views(new Endpoints(config, this.#features.ownTools.finders), {
+    return new Views(new Endpoints(config), {
       wheel,
       guarded: (record) => this.#features.access.on?.guarded(record) ?? record,
       announce: (place, changesFor) => {
@@ -385,7 +385,7 @@ export class SessionWorker {
     this.#config = config;
     this.#settings.apply(config);
     this.#features.apply(config, { policy, guardrails });
-    this.#views.redefine(new Endpoints(config, this.#features.ownTools.finders));
+    this.#views.redefine(new Endpoints(config));
     for (const { sight, listsChanged, before } of seen)
       if (before !== undefined) listsChanged(sight.view?.changesSince(before) ?? []);
   }

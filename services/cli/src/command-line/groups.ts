@@ -117,6 +117,13 @@ export const groups: readonly Group[] = [
       },
       logs: { examples: [['logs files --follow', 'what a server writes to stderr']] },
       top: { examples: [['top', 'servers and tools by how much they are called']] },
+      tokens: {
+        summary: 'show what tools cost a model',
+        examples: [
+          ['tokens', 'the tokens of each server, and what each measure saves'],
+          ['tokens --server github', 'the tools of one server'],
+        ],
+      },
       usage: { examples: [['usage --days 7 --by tool', 'a week, tool by tool']] },
     },
   },

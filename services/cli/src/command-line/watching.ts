@@ -26,6 +26,11 @@ export function addWatching(program: Command, start: StartGateway): void {
   asking(program.command('top'), 'show servers and tools by how much they are called')
     .option('--once', 'print it once, also on a terminal')
     .action(loaded(async () => (await import('../commands/top.ts')).showTop));
+
+  asking(program.command('tokens'), 'show what tools cost a model in each conversation, and what each measure saves')
+    .option('--endpoint <name>', 'the endpoint of a server or profile (default: the one of all servers)')
+    .option('--server <name>', 'the tools of this server, one by one')
+    .action(loaded(async () => (await import('../commands/tokens.ts')).showTokens));
 }
 
 function addList(calls: Command): void {

@@ -18,6 +18,8 @@ import { z } from 'zod';
 
 const text = z.string();
 const count = z.int();
+/** Tokens that tools cost. */
+const cost = z.object({ tools: count, tokens: count, slim: count.describe('with `listing: { slim: true }`') });
 /** A page of the documents. */
 const topic = { topic: text, kind: text, title: text };
 /** Unchanged data of a server or of a user's file. */
@@ -204,6 +206,13 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'calls replay': results,
   logs: logs.describe('with --follow a line of the log a line'),
   top: z.object({ servers: z.array(serverRow), tools: summary.shape.tools, all: summary.shape.all, missing }),
+  tokens: z.object({
+    counting: text.describe('how tokens are counted'),
+    rows: z.array(cost.extend({ name: text.describe('of a server; with --server, of a tool') })),
+    total: cost,
+    savings: z.array(z.object({ measure: text, tokens: count })).describe('of each measure of `slim` alone'),
+    search: count.describe('tokens of the list with `listing: search`'),
+  }),
   'sign-in': z.object({ server: text, isSignedIn: z.boolean(), wasSignedIn: z.boolean() }),
   'connections list': z.object({
     connections: z.array(

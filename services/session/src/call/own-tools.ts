@@ -1,5 +1,5 @@
 /** Tools that the gateway itself has at an endpoint, beside those of servers. The path of a call knows this interface only; a feature has the tools. */
-import type { Finders, View } from '@omnibus/catalog';
+import type { View } from '@omnibus/catalog';
 import type { JsonObject } from '@omnibus/protocol';
 
 /**
@@ -12,10 +12,9 @@ export type Meant =
   | { readonly kind: 'answer'; readonly result: () => JsonObject };
 
 export interface OwnTools {
-  readonly finders: Finders;
   /** @returns undefined where a server's tool is called. @param takesAnyOutput whether the client is shown outputs that are no objects as they are; otherwise they are inside one. */
   meant(view: View, params: JsonObject, takesAnyOutput: boolean): Meant | undefined;
 }
 
 /** There are none. */
-export const noOwnTools: OwnTools = { finders: { names: new Set(), entries: () => [] }, meant: () => undefined };
+export const noOwnTools: OwnTools = { meant: () => undefined };

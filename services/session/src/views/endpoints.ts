@@ -1,5 +1,5 @@
 /** The endpoints of a configuration, `/mcp` for all servers, `/mcp/<server>` for one and `/mcp/<profile>` for a selection, each as it is for callers of a given tenant. */
-import type { EndpointDefinition, Finders, OfferedTools } from '@omnibus/catalog';
+import type { EndpointDefinition, OfferedTools } from '@omnibus/catalog';
 import { hasEndpoint, serversFor, type Config } from '@omnibus/config';
 import { parseServerName, type EndpointName, type JsonObject, type ServerName } from '@omnibus/protocol';
 import { partsOf, type Place } from './place.ts';
@@ -9,7 +9,6 @@ const maxPlaces = 10_000;
 
 export class Endpoints {
   readonly #config: Config;
-  readonly #finders: Finders;
   /** The place that was asked for first comes first. */
   readonly #known = new Map<Place, EndpointDefinition>();
   /** Definitions by their content, so that tenants that see the same servers share everything that is computed from a definition. */
@@ -18,10 +17,8 @@ export class Endpoints {
   /** The selection of tools of each server that does not show all of them (`includeTools`, `excludeTools`). */
   readonly #offered: ReadonlyMap<ServerName, OfferedTools>;
 
-  /** @param finders tools of the gateway by which tools are found that a list does not show. */
-  constructor(config: Config, finders: Finders) {
+  constructor(config: Config) {
     this.#config = config;
-    this.#finders = finders;
     this.#offered = new Map(
       Object.entries(config.mcpServers).flatMap(([name, { includeTools, excludeTools }]) =>
         includeTools === undefined && excludeTools.length === 0
@@ -74,7 +71,7 @@ export class Endpoints {
     const { pageSize, prefix, nameLength, auth, access, profiles, listing } = this.#config;
     const profile = Object.hasOwn(profiles, endpoint) ? profiles[endpoint] : undefined;
     const common = {
-      listing: { ...(profile?.listing ?? listing), finders: this.#finders },
+      listing: listingOf(profile?.listing ?? listing),
       endpoint,
       servers,
       offered: this.#offered,
@@ -104,4 +101,8 @@ export class Endpoints {
       pin: new Map(Object.entries(profile.pin)),
     };
   }
+}
+
+function listingOf({ slim, descriptions, ...how }: Config['listing']): NonNullable<EndpointDefinition['listing']> {
+  return { ...how, isSlim: slim, descriptions: new Map(Object.entries(descriptions)) };
 }

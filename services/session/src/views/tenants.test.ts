@@ -10,7 +10,6 @@ import {
   type JsonObject,
 } from '@omnibus/protocol';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../worker-under-test.ts';
-import { noOwnTools } from '../call/own-tools.ts';
 import { Endpoints } from './endpoints.ts';
 import { placeAt } from './place.ts';
 
@@ -177,7 +176,7 @@ it('tenants that see the same servers share what is computed of them', () => {
     readFile: () => '',
   });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
-  const endpoints = new Endpoints(loaded.config, noOwnTools.finders);
+  const endpoints = new Endpoints(loaded.config);
   const of = (tenant?: string) => endpoints.get(placeAt(rootEndpoint, tenant));
   expect(of('acme')).toBe(of('umbrella'));
   expect(of('stranger')).toBe(of());

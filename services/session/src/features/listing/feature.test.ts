@@ -5,12 +5,13 @@ import {
   latestLegacyRevision,
   latestModernRevision,
   noLists,
+  parseEndpointName,
   type CatalogRecord,
   type JsonObject,
   type Revision,
 } from '@omnibus/protocol';
+import { finderNames, finders } from '@omnibus/catalog';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../../worker-under-test.ts';
-import { finderNames, finders } from './entries.ts';
 
 let up: WorkerUnderTest | undefined;
 afterEach(() => up?.stop());
@@ -237,7 +238,7 @@ it('a full list that exceeds its budget shows what fits, and how the rest is fou
 
 it('a profile has a list of its own', async () => {
   const worker = await started({ profiles: { few: { listing: 'search' } } });
-  const by = callerOf('ann', {}, 'few' as never);
+  const by = callerOf('ann', {}, parseEndpointName('few'));
   expect(await namesOf(await worker.open(latestModernRevision, {}, by))).toEqual(finding);
   expect(await namesOf(await worker.open(latestModernRevision))).toHaveLength(3);
   expect(await namesOf(await worker.open(latestModernRevision))).not.toEqual(finding);
@@ -290,4 +291,26 @@ it('only clients of revisions with sessions are told that a call through `call_t
     (await listed(await worker.open(revision))).find(({ name }) => name === finderNames.call)?.['execution'];
   expect(await execution(latestLegacyRevision)).toEqual({ taskSupport: 'optional' });
   for (const revision of modernRevisions) expect(await execution(revision)).toBeUndefined();
+});
+
+it('definitions can be slimmed, and have the words of the operator, where they are listed, described and searched', async () => {
+  up = await WorkerUnderTest.start(['github'], {
+    listing: { slim: true, descriptions: { 'github/list_issues': 'Shows every bug.' } },
+    profiles: { plain: { listing: 'full' } },
+  });
+  const definition = {
+    name: 'list_issues',
+    title: 'List issues',
+    description: 'Lists.',
+    inputSchema: { $schema: 'x', type: 'object' },
+  };
+  await up.put('github', { revision: latestLegacyRevision, lists: { ...noLists, tools: [definition] } });
+  const slim = { name: 'list_issues', description: 'Shows every bug.', inputSchema: { type: 'object' } };
+  expect(await listed(await up.open(latestModernRevision))).toEqual([slim]);
+  expect(
+    await listed(await up.open(latestModernRevision, {}, callerOf('ann', {}, parseEndpointName('plain')))),
+  ).toEqual([definition]);
+  const wishing = await up.open(latestModernRevision, { extensions: { 'dev.omnibus/search': {} } });
+  expect(await find(wishing, 'bug')).toBe('list_issues(): Shows every bug.');
+  expect(JSON.parse(await said(wishing, finderNames.describe, { names: ['list_issues'] }))).toEqual(slim);
 });

@@ -2,11 +2,10 @@
  * Lists that show few tools (`listing`): a model finds, reads and calls the others with three tools of the gateway. A call through `call_tool` becomes the call of
  * the tool that it names before anything else looks at it, so rules, limits, approvals, records and traces see that tool.
  */
-import type { View } from '@omnibus/catalog';
+import { finderNames, finders, type View } from '@omnibus/catalog';
 import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 import type { Meant } from '../../call/own-tools.ts';
 import type { SessionFeature } from '../../feature.ts';
-import { finderNames, finders } from './entries.ts';
 import { describedTools, foundTools, mistake } from './found-tools.ts';
 import { Indexes } from './indexes.ts';
 
@@ -14,7 +13,7 @@ export function listing(): SessionFeature {
   const indexes = new Indexes();
   return {
     name: 'listing',
-    ownTools: { finders, meant: (view, params, takesAnyOutput) => meant(indexes, view, params, takesAnyOutput) },
+    ownTools: { meant: (view, params, takesAnyOutput) => meant(indexes, view, params, takesAnyOutput) },
     apply: () => indexes.clear(),
     stop: () => indexes.clear(),
   };

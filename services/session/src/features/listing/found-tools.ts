@@ -1,8 +1,7 @@
 /** What `find_tools` and `describe_tools` answer: short texts for a model, from what the caller sees. */
-import type { OfferedTool, View } from '@omnibus/catalog';
+import { finderNames, type OfferedTool, type View } from '@omnibus/catalog';
 import { isObject, parseJson, printable, type JsonObject } from '@omnibus/protocol';
 import { maxQueryLength, parametersOf } from '@omnibus/search';
-import { finderNames } from './entries.ts';
 import type { Indexes, IndexedTools } from './indexes.ts';
 
 const usualLimit = 8;

@@ -11,7 +11,6 @@ import {
   type CatalogRecord,
   type ServerName,
 } from '@omnibus/protocol';
-import { finders } from './entries.ts';
 import { describedTools, foundTools } from './found-tools.ts';
 import { Indexes } from './indexes.ts';
 
@@ -46,7 +45,13 @@ function viewOf(made: readonly Made[], of: readonly ServerName[], isDown: boolea
     rename: new Map(),
     pin: new Map(),
     pageSize: 100,
-    listing: { mode: 'search', show: ['*/list*'], budget: { tools: 3 }, finders },
+    listing: {
+      mode: 'search',
+      show: ['*/list*'],
+      budget: { tools: 3 },
+      descriptions: new Map(),
+      isSlim: true,
+    },
   };
   const records = of.map((server): CatalogRecord => {
     const own = made.filter((tool) => tool.server === server);

@@ -2,7 +2,6 @@
  * The three tools that a short list begins with, as clients see them. A model pays for them in every conversation, whatever stands behind them, so each word
  * has to be worth it. Clients that defer tools by themselves are asked to keep these loaded (`anthropic/alwaysLoad`).
  */
-import type { Finders } from '@omnibus/catalog';
 import type { JsonObject } from '@omnibus/protocol';
 
 export const finderNames = { find: 'find_tools', describe: 'describe_tools', call: 'call_tool' } as const;
@@ -56,7 +55,8 @@ const asTasks = entries.map((entry) =>
   entry['name'] === finderNames.call ? { ...entry, execution: { taskSupport: 'optional' } } : entry,
 );
 
-export const finders: Finders = {
-  names: new Set(Object.values(finderNames)),
-  entries: (runsTasks) => (runsTasks ? asTasks : entries),
+export const finders = {
+  names: new Set<unknown>(Object.values(finderNames)) as ReadonlySet<unknown>,
+  /** @param runsTasks whether a tool that can be called through them runs as a task (2025-11-25 basic/utilities/tasks). */
+  entries: (runsTasks: boolean): readonly JsonObject[] => (runsTasks ? asTasks : entries),
 };

@@ -1,0 +1,43 @@
+/** A tool as the clients of one endpoint see it: under its public name, with the operator's words, and without characters that say nothing. */
+import type { JsonObject, ServerName } from '@omnibus/protocol';
+import type { EndpointDefinition } from './profile.ts';
+import { slimTool } from './slim.ts';
+import { publicTool, type Named } from './tools.ts';
+
+/** @param isModern the clients are of 2026-07-28. */
+export function shownTool(
+  { listing }: Pick<EndpointDefinition, 'listing'>,
+  tool: Named,
+  name: string,
+  isModern: boolean,
+): JsonObject {
+  const shown = publicTool(tool, name, isModern);
+  if (listing === undefined) return shown;
+  const description = listing.descriptions.get(`${tool.server}/${tool.original}`);
+  const described = description === undefined || tool.isHeld === true ? shown : { ...shown, description };
+  return listing.isSlim ? slimTool(described) : described;
+}
+
+/** A tool as a caller finds it. */
+export interface OfferedTool {
+  readonly server: ServerName;
+  /** The server's own name. */
+  readonly original: string;
+  readonly publicName: string;
+  /** As a client of 2026-07-28 is shown it. */
+  readonly entry: JsonObject;
+  readonly isUp: boolean;
+  /** Its definition waits to be approved, or a guardrail denies it. */
+  readonly isHeld: boolean;
+  /** Why it is in no list: clients would refuse the list over it. */
+  readonly unfit: string | undefined;
+}
+
+export function offeredTool(
+  definition: Pick<EndpointDefinition, 'listing'>,
+  tool: Named,
+  publicName: string,
+): OfferedTool {
+  const { server, original, isUp, isHeld = false, unfit } = tool;
+  return { server, original, publicName, entry: shownTool(definition, tool, publicName, true), isUp, isHeld, unfit };
+}
