@@ -9,14 +9,15 @@ interface Clock {
 export class Drain {
   readonly #clock: Clock;
   readonly #waiting = new Set<() => void>();
+  /** Whether a caller of `until` waits. */
+  isAwaited = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Must be called after each end; does nothing without waiters. */
+  /** Must be called after each end while `isAwaited`. */
   ended(): void {
-    if (this.#waiting.size === 0) return;
     // The end of one task may begin another in the same turn.
     queueMicrotask(() => {
       for (const look of [...this.#waiting]) look();
@@ -34,6 +35,7 @@ export class Drain {
       const go = (): void => {
         limit.cancel();
         this.#waiting.delete(look);
+        this.isAwaited = this.#waiting.size > 0;
         resolve();
       };
       const look = (): void => {
@@ -41,6 +43,7 @@ export class Drain {
       };
       const limit = this.#clock.schedule(limitMs, go);
       this.#waiting.add(look);
+      this.isAwaited = true;
     });
   }
 }

@@ -60,7 +60,6 @@ export class Attempt implements PendingReply, RunningCall {
   round = 0;
   readonly session: SessionKey;
   readonly principal: Principal;
-  readonly listens: boolean;
   readonly task: string | undefined;
   readonly #port: AttemptPort;
   /** Id of the request; undefined until it was sent. */
@@ -78,12 +77,15 @@ export class Attempt implements PendingReply, RunningCall {
     this.params = params;
     this.session = client?.isOne === true ? (client.id as SessionKey) : session;
     this.principal = principal;
-    this.listens = mannerOf(context).lasts;
     this.task = typeof taskId === 'string' ? taskId : undefined;
   }
 
   get wheel(): DeadlineWheel {
     return this.#port.wheel;
+  }
+
+  get listens(): boolean {
+    return mannerOf(this.context).lasts;
   }
 
   /** Gives the connection of the call back. */

@@ -377,7 +377,7 @@ export class Calls implements CallRun, AttemptPort {
     call.limit.cancel();
     meter.finished(result, (performance.now() - call.arrivedAt) / 1_000, call.tool?.name);
     call.place?.leave(); // A2
-    this.#drain.ended();
+    if (this.#drain.isAwaited) this.#drain.ended();
     for (const watched of call.watched) watched.ended?.(result, outcome);
     return true;
   }

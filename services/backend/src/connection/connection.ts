@@ -231,7 +231,7 @@ export class UpstreamConnection {
       dialect: greeting ?? this.#life.dialect,
       state: isHeld ? 'held' : 'sent',
     };
-    this.#users.use(reply);
+    if (reply.session !== this.#users.latest) this.#users.use(reply);
     const id = this.#pending.add(pending);
     if (this.#life.transport === undefined || !(this.#life.isOpen || greeting !== undefined))
       this.#pending.settle(id, {

@@ -37,7 +37,8 @@ export class Users {
   /** Null when several have used the connection. */
   #session: SessionKey | null | undefined;
   #principal: Principal | null | undefined;
-  #latest: SessionKey | undefined;
+  /** The session that used it last. */
+  latest: SessionKey | undefined;
   /** The living sessions that have used it. */
   readonly #sessions = new Set<SessionKey>();
   /** Whether it was used by others too, with unknown presence. */
@@ -46,8 +47,8 @@ export class Users {
   #behind: { readonly by: SessionKey | null; readonly until: number } | undefined;
 
   use({ session, principal, listens }: User): void {
-    if (session === undefined || session === this.#latest) return;
-    this.#latest = session;
+    if (session === undefined || session === this.latest) return;
+    this.latest = session;
     if (session !== this.#session) this.#session = this.#session === undefined ? session : null;
     if (principal !== this.#principal) this.#principal = this.#principal === undefined ? principal : null;
     if (listens) this.#sessions.add(session);
@@ -70,7 +71,7 @@ export class Users {
 
   forgetSession(session: SessionKey): void {
     this.#sessions.delete(session);
-    if (this.#latest === session) this.#latest = undefined;
+    if (this.latest === session) this.latest = undefined;
     if (this.#behind?.by === session) this.#behind = undefined;
   }
 
@@ -78,7 +79,7 @@ export class Users {
   forget(): void {
     this.#session = undefined;
     this.#principal = undefined;
-    this.#latest = undefined;
+    this.latest = undefined;
     this.#sessions.clear();
     this.#hadOthers = false;
     this.#behind = undefined;

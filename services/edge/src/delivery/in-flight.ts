@@ -23,7 +23,7 @@ export class OpenCommands<Member extends Link> extends Ring<Member> {
 
   override remove(member: Member): boolean {
     const wasOpen = super.remove(member);
-    if (wasOpen) this.#drain.ended();
+    if (wasOpen && this.#drain.isAwaited) this.#drain.ended();
     return wasOpen;
   }
 }

@@ -84,7 +84,7 @@ export class KeptCalls {
     client.bytes -= bytes;
     this.#total -= bytes;
     if (client.kept.size === 0) this.#clients.delete(holder);
-    this.#drain.ended();
+    if (this.#drain.isAwaited) this.#drain.ended();
   }
 }
 

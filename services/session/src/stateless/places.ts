@@ -37,7 +37,7 @@ export class Places {
   /** Gives back a place among running requests. */
   give(caller: Caller): void {
     this.#running.leave(holderOf(caller));
-    this.#drain.ended();
+    if (this.#drain.isAwaited) this.#drain.ended();
   }
 
   /** Moves a call from the running to the kept ones, or changes its size there. @returns why it cannot be kept and has to end; undefined where it can. */
