@@ -195,13 +195,15 @@ async function takeAll(to: string): Promise<void> {
       for (const width of [1280, 800, 360]) {
         await seen.page.emulateMedia({ colorScheme });
         await seen.page.setViewportSize({ width, height: 800 });
+        // What was chosen comes into view when the page is opened, and this one changes its width afterwards.
+        await seen.page.evaluate('document.querySelector("section.detail")?.scrollIntoView()');
         await seen.page.screenshot({ path: join(to, `${name}-${width}-${colorScheme}.png`), animations: 'disabled' });
       }
   };
   const hashes = [
     ...['overview', 'servers', 'servers/crash', 'servers/shop', 'calls', 'sessions', 'topology', 'catalogue'],
     ...['catalogue/shop__order', 'try', 'try/shop__order', 'try/shop__praise?kind=prompt', 'connect', 'connect/cursor'],
-    ...['connections', 'approvals', 'trust', 'policy', 'audit', 'configuration'],
+    ...['connections', 'approvals', 'trust', 'policy', 'keys', 'audit', 'configuration'],
   ];
   for (const hash of hashes) {
     await seen.page.goto(`http://${address}/#/${hash}`);

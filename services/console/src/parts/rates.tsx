@@ -24,26 +24,28 @@ export function Rates({ server }: { readonly server?: string }) {
           ) : (
             <>
               <p>{sentence(points, step)}</p>
-              <div class="charts">
-                <Chart
-                  title="Calls a second"
-                  label="Calls and failed calls a second, over time"
-                  points={points}
-                  lines={[
-                    ['calls', 'var(--accent)', ({ calls }) => (calls * 1_000) / step],
-                    ['failed', 'var(--bad)', ({ failed }) => (failed * 1_000) / step],
-                  ]}
-                />
-                <Chart
-                  title="Milliseconds a call"
-                  label="Median and 95th percentile of the time of a call, over time"
-                  points={points}
-                  lines={[
-                    ['p50', 'var(--good)', ({ p50 }) => p50 ?? null],
-                    ['p95', 'var(--warn)', ({ p95 }) => p95 ?? null],
-                  ]}
-                />
-              </div>
+              {points.some(({ calls }) => calls > 0) && (
+                <div class="charts">
+                  <Chart
+                    title="Calls a second"
+                    label="Calls and failed calls a second, over time"
+                    points={points}
+                    lines={[
+                      ['calls', 'var(--accent)', ({ calls }) => (calls * 1_000) / step],
+                      ['failed', 'var(--bad)', ({ failed }) => (failed * 1_000) / step],
+                    ]}
+                  />
+                  <Chart
+                    title="Milliseconds a call"
+                    label="Median and 95th percentile of the time of a call, over time"
+                    points={points}
+                    lines={[
+                      ['p50', 'var(--good)', ({ p50 }) => p50 ?? null],
+                      ['p95', 'var(--warn)', ({ p95 }) => p95 ?? null],
+                    ]}
+                  />
+                </div>
+              )}
               <Points points={points} />
             </>
           )

@@ -43,6 +43,16 @@ interface TableProps {
   readonly children: ComponentChildren;
 }
 
+/** Gives the cells of a row the titles of their columns, the heads of numbers their place at the right, and marks cells that say nothing. */
+function name(head: readonly string[], row: HTMLTableRowElement): void {
+  const heads = row.closest('table')?.tHead?.rows[0]?.cells;
+  for (const [at, cell] of [...row.cells].entries()) {
+    cell.dataset['title'] = head[at];
+    cell.classList.toggle('nothing', /^[–-]?$/.test(cell.textContent.trim()));
+    heads?.[at]?.classList.toggle('number', cell.classList.contains('number'));
+  }
+}
+
 export function Table({ label, head, sortable = {}, children }: TableProps) {
   const region = useRef<HTMLDivElement>(null);
   const order = orders.value[label];
@@ -54,11 +64,10 @@ export function Table({ label, head, sortable = {}, children }: TableProps) {
     watched.observe(place);
     return () => watched.disconnect();
   }, [narrowPx]);
-  // As a card, a row has the title of the column in front of each cell.
+  // As a card, a row has the title of the column in front of each cell that says something.
   useLayoutEffect(() => {
     for (const row of region.current?.querySelectorAll<HTMLTableRowElement>(':scope > table > tbody > tr') ?? [])
-      if (row.cells.length === head.length)
-        for (const [at, cell] of [...row.cells].entries()) cell.dataset['title'] = head[at];
+      if (row.cells.length === head.length) name(head, row);
   });
   return (
     <div class="table" role="region" aria-label={label} tabIndex={0} ref={region}>
