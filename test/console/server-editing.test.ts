@@ -13,7 +13,7 @@ let gateway: GatewayUnderTest;
 let upstream: Upstream;
 let admin: string;
 beforeAll(async () => {
-  keys = await Keys.makeOf({ root: [], ops: [] });
+  keys = await Keys.makeOf({ root: [], ops: [], late: [] });
   upstream = await Upstream.start({ tools: [tool('greet')], onCall: () => undefined });
   gateway = await startGateway('embedded', {
     auth: { ...keys.auth, admin: { roles: { admin: ['key:root'], operator: ['key:ops'] } } },
@@ -90,6 +90,31 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     browser = await launch();
   });
   afterAll(() => browser.close());
+
+  it('an administrator sees whose keys there are and when they were used, and revokes one', async () => {
+    const seen = await openConsole(
+      browser,
+      admin,
+      {},
+      `#token=${keys.headersOf('root')['authorization']?.replace('Bearer ', '')}`,
+    );
+    const { page } = seen;
+    await ask('/servers', undefined, 'ops');
+    await page.getByRole('link', { name: 'Keys', exact: true }).click();
+    const row = page.getByRole('row').filter({ hasText: 'late' });
+    await row.getByText('good').waitFor();
+    await page.getByRole('row').filter({ hasText: 'ops' }).getByText('ago').first().waitFor();
+    expect(await row.getByText('ago').count()).toBe(0);
+    expect(await seen.findings()).toEqual([]);
+    await row.getByRole('button', { name: /^Revoke the key/ }).click();
+    expect(await seen.findings()).toEqual([]);
+    await page.getByRole('button', { name: 'Revoke it' }).click();
+    await row.getByText('revoked').waitFor();
+    await expect.poll(async () => (await ask('/servers', undefined, 'late')).status).toBe(401);
+    const { complaints } = seen;
+    await seen.close();
+    expect(complaints).toEqual([]);
+  });
 
   it('the page shows the difference before it writes a server, and takes the server out again', async () => {
     const seen = await openConsole(

@@ -2,7 +2,7 @@ export { attempt, attemptAnswer, maxAttemptBytes } from './attempts.ts';
 export * from './audit.ts';
 export type { ClientWay, ConnectWays } from './connect.ts';
 export type { ConnectionRevoked, Connections, ConnectionSeen } from './connections.ts';
-export { vaultReport, type Vault, type VaultRotated } from './operators.ts';
+export { vaultReport, type KeySeen, type Keys, type Vault, type VaultRotated } from './operators.ts';
 export * from './policy.ts';
 export * from './problem.ts';
 export type { EntryChanged, ServerEntry } from './server-entries.ts';

@@ -21,22 +21,25 @@ const reloaded = z.object({
   later: z.array(z.string()).describe('Options of the configuration that take effect with the next start.'),
 });
 
-const keysSeen = z.object({
-  keys: z.array(
-    z.object({
-      id: z.string(),
-      subject: z.string(),
-      tenant: z.string().optional(),
-      groups: z.array(z.string()),
-      endpoints: z.array(z.string()).optional(),
-      tools: z.array(z.string()).optional(),
-      created: z.string().optional(),
-      expires: z.string().optional(),
-      revoked: z.string().optional(),
-      note: z.string().optional(),
-    }),
-  ),
+const keySeen = z.object({
+  id: z.string(),
+  subject: z.string(),
+  tenant: z.string().optional(),
+  groups: z.array(z.string()),
+  endpoints: z.array(z.string()).optional(),
+  tools: z.array(z.string()).optional(),
+  created: z.string().optional(),
+  expires: z.string().optional(),
+  revoked: z.string().optional(),
+  note: z.string().optional(),
+  lastUse: z
+    .string()
+    .optional()
+    .describe('ISO 8601: the last accepted request, since the processes that serve clients were started.'),
 });
+export type KeySeen = z.output<typeof keySeen>;
+const keysSeen = z.object({ keys: z.array(keySeen) });
+export type Keys = z.output<typeof keysSeen>;
 const wantedKey = z.strictObject({
   subject: name,
   tenant: name.optional(),

@@ -21,6 +21,8 @@ interface Entry {
   readonly digest: string;
   readonly facts: Facts;
   readonly endpoints: readonly string[] | undefined;
+  /** Milliseconds since 1970 of the last request that was accepted with it; 0 before the first. */
+  usedAt: number;
 }
 
 const refusal: Verdict = { fault: fault('auth.invalid', 'this API key is not known, is revoked or has expired') };
@@ -68,7 +70,7 @@ export class ApiKeys {
     if (entry === undefined || !isGood(entry.facts)) return refusal;
     if (endpoint === undefined)
       return entry.endpoints === undefined && entry.facts.tools === undefined
-        ? entry.facts
+        ? used(entry)
         : {
             fault: fault(
               'auth.endpoint',
@@ -82,7 +84,14 @@ export class ApiKeys {
           `this API key is for ${printable(entry.endpoints.map(pathOf).join(', ')) || 'no endpoint'}, and not for ${pathOf(endpoint)}`,
         ),
       };
-    return entry.facts;
+    return used(entry);
+  }
+
+  /** When keys were last accepted, in milliseconds since 1970, by their ids; since the start of this process. */
+  uses(): ReadonlyMap<string, number> {
+    return new Map(
+      [...this.#entries.byId].flatMap(([id, { usedAt }]) => (usedAt === 0 ? [] : [[id, usedAt] as const])),
+    );
   }
 
   /**
@@ -137,13 +146,21 @@ export class ApiKeys {
 
   #reload(): void {
     try {
+      const before = this.#entries.byId;
       this.#entries = this.#read('again');
+      for (const [id, entry] of this.#entries.byId) entry.usedAt = before.get(id)?.usedAt ?? 0;
     } catch (error) {
       this.#observer.rejected((error as Error).message);
       return;
     }
     this.#observer.changed();
   }
+}
+
+/** The facts of a key that is accepted now. */
+function used(entry: Entry): Facts {
+  entry.usedAt = Date.now();
+  return entry.facts;
 }
 
 const pathOf = (endpoint: string): string => (endpoint === '' ? '/mcp' : `/mcp/${endpoint}`);
@@ -155,6 +172,7 @@ function entryOf({ id, hash: digest, subject, tenant, groups, endpoints, tools, 
   return {
     digest,
     endpoints,
+    usedAt: 0,
     facts: {
       ...name,
       principal: principalOf(name, tenant),

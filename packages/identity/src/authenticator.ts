@@ -205,6 +205,11 @@ export class Authenticator {
     return this.#own?.holds(facts) === false ? undefined : facts;
   }
 
+  /** When API keys were last accepted, in milliseconds since 1970, by their ids; since the start of this process. */
+  keyUses(): ReadonlyMap<string, number> {
+    return this.#keys?.uses() ?? new Map<string, number>();
+  }
+
   /** Whether facts are from a token of a service that reports no revocations, so that it must be asked. */
   mustAsk(facts: Facts): boolean {
     return this.#asked.has(facts);

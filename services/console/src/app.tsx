@@ -29,6 +29,7 @@ const shown: Readonly<Record<string, ComponentType>> = {
   approvals: later(async () => (await import('./views/approvals.tsx')).Approvals),
   trust: later(async () => (await import('./views/trust.tsx')).Trust),
   policy: later(async () => (await import('./views/policy.tsx')).Policy),
+  keys: later(async () => (await import('./views/keys.tsx')).Keys),
   audit: later(async () => (await import('./views/audit.tsx')).Audit),
   configuration: later(async () => (await import('./views/configuration.tsx')).Configuration),
 };

@@ -14,6 +14,7 @@ import { connectionHandlers } from './connection-handlers.ts';
 import { DefinitionsOfAll } from './definition-board.ts';
 import { definitionQuestions } from './definition-desk.ts';
 import { entryHandlers } from './entry-handlers.ts';
+import { keyUseQuestions, keyUsesOf } from './key-uses.ts';
 import { meteringHandlers } from './metering-handlers.ts';
 import { operatorHandlers } from './operator-handlers.ts';
 import type { ApiOptions } from './options.ts';
@@ -56,6 +57,7 @@ export function openAdminApi(options: ApiOptions): Api {
       ...approvalDesk.questions,
       ...definitionQuestions(options.process, options.backend),
       ...rateHistory.questions,
+      ...keyUseQuestions(options.authenticator),
       ...new AuditDesk({ ...options, bus: () => all.bus }).questions,
       ...calls.questions,
     },
@@ -70,7 +72,7 @@ export function openAdminApi(options: ApiOptions): Api {
     ...auditHandlers(options, all),
     ...connectionHandlers(options),
     ...meteringHandlers({ ...options, hasServer: (name) => enabledServers(options.config()).has(name) }),
-    ...operatorHandlers(options),
+    ...operatorHandlers({ ...options, keyUses: () => keyUsesOf(all) }),
     ...entryHandlers(options),
     ...vaultHandlers({ ...options, assembly: () => all.assembly }),
     ...trustHandlers({

@@ -39,6 +39,7 @@ it('who has tried to recover the port without the key has done nothing, is count
     faults,
     audit,
     note: () => undefined,
+    keyUses: () => Promise.resolve(new Map()),
     reload: () => Promise.resolve({ problems: [], later: [] }),
   });
   const recoveredWith = async (proofKey: Buffer): Promise<unknown> => {

@@ -9,10 +9,13 @@ import { ApiProblem } from './api-problem.ts';
 import type { ApiOptions } from './options.ts';
 import type { Handlers } from './site.ts';
 
-type OperatorHandlersOptions = Pick<
+interface OperatorHandlersOptions extends Pick<
   ApiOptions,
   'config' | 'baseFolder' | 'access' | 'recovery' | 'reload' | 'log' | 'faults' | 'metrics' | 'audit' | 'note'
->;
+> {
+  /** When keys were last accepted, in milliseconds since 1970, by their ids. */
+  readonly keyUses: () => Promise<ReadonlyMap<string, number>>;
+}
 
 export function operatorHandlers(
   options: OperatorHandlersOptions,
@@ -53,11 +56,21 @@ export function operatorHandlers(
 function keyHandlers({
   config,
   baseFolder,
+  keyUses,
   note,
 }: OperatorHandlersOptions): Pick<Handlers, 'keys' | 'makeKey' | 'revokeKey'> {
   const file = (): string => fileOf(authOf(config())?.keys?.file, baseFolder, 'auth.keys names no file of API keys');
   return {
-    keys: () => inWords(() => ({ keys: readKeys(file()).map(({ hash: _digest, ...rest }) => rest) })),
+    keys: () =>
+      inWords(async () => {
+        const [keys, uses] = [readKeys(file()), await keyUses()];
+        return {
+          keys: keys.map(({ hash: _digest, ...rest }) => {
+            const at = uses.get(rest.id);
+            return at === undefined ? rest : { ...rest, lastUse: new Date(at).toISOString() };
+          }),
+        };
+      }),
     makeKey: async ({ request, body }) => {
       const made = await inWords(() => addKey(file(), body));
       note(request, 'keys.create', { key: made.id, subject: body.subject });

@@ -5,7 +5,7 @@ import type { Backend } from '@omnibus/backend';
 import type { Blocks, Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { VaultOperations } from '@omnibus/credentials';
-import type { SealingKeys } from '@omnibus/identity';
+import type { Authenticator, SealingKeys } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { WorkerId } from '@omnibus/protocol';
 import type { SessionWorker } from '@omnibus/session';
@@ -52,6 +52,8 @@ export interface ApiOptions {
   /** Undefined in a process without a sealing key. */
   readonly recovery: Recovery | undefined;
   readonly sealingKeys: SealingKeys | undefined;
+  /** @returns undefined while the process is starting, and if callers are not authenticated. */
+  readonly authenticator: () => Pick<Authenticator, 'keyUses'> | undefined;
   /** @returns the id of the user of this issuer's file, undefined if the file has no such user. */
   readonly userId: (issuer: string, subject: string) => string | undefined;
   /** @returns undefined if the process has no sessions, or is starting. */
