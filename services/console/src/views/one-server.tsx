@@ -262,7 +262,7 @@ function Lines({ server }: { readonly server: string }) {
       )}
       {lines?.length === 0 && <Empty why="It has written nothing, or is no program of ours." />}
       {lines !== undefined && lines.length > 0 && (
-        <ol class="lines">
+        <ol class="lines" tabIndex={0} aria-label="Last words">
           {lines.map((line, index) => (
             <li key={`${line.at} ${index}`}>
               <time class="dim" dateTime={line.at} title={line.at}>

@@ -79,7 +79,7 @@ function Logs({ logs }: Pick<AttemptState, 'logs'>) {
   return (
     <details>
       <summary>{logs.length} log messages of the server</summary>
-      <ol class="lines">
+      <ol class="lines" tabIndex={0} aria-label="Messages">
         {logs.map((line, index) => (
           <li key={index}>
             <span class="dim">
