@@ -1,6 +1,6 @@
 /**
  * The three tools that a short list begins with, as clients see them. A model pays for them in every conversation, whatever stands behind them, so each word
- * has to be worth it. Clients that defer tools by themselves are asked to keep these loaded (`anthropic/alwaysLoad`).
+ * has to be worth it. These tools ask clients that defer tools to keep them loaded (`anthropic/alwaysLoad`).
  */
 import type { JsonObject } from '@omnibus/protocol';
 

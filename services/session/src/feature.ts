@@ -1,6 +1,6 @@
 /**
  * What one feature adds to a session worker. The worker gets a list of features, and knows this interface only. Each feature is one folder under `features/`
- * with one `feature.ts`; `features/index.ts` has the list, whose order is the order of gates, transforms and watchers.
+ * with one `feature.ts`; `features/index.ts` has the list; its order is that of gates, transforms and watchers.
  */
 import type { Config } from '@omnibus/config';
 import type { Guardrails, Policy } from '@omnibus/policy';
@@ -34,7 +34,7 @@ export interface FeatureStart {
 /** Members that a feature leaves out are not called. */
 export interface SessionFeature {
   readonly name: string;
-  /** Whether it is on. What a feature that is off adds to calls is in no list. Default: it is. */
+  /** Whether it is on. A feature that is off adds nothing to the lists. Default: it is. */
   readonly isOn?: boolean;
   readonly gates?: readonly Gate[];
   readonly transforms?: readonly CallTransformer[];
@@ -88,7 +88,7 @@ export class Features {
     return this.all.reduce((sum, { waiting = 0 }) => sum + waiting, 0);
   }
 
-  /** Puts what the features that are on add to calls into the lists. */
+  /** Puts the parts of active features into the lists. */
   choose(): void {
     const on = this.all.filter(({ isOn }) => isOn !== false);
     this.gates.set(on.flatMap(({ gates = [] }) => gates));

@@ -27,7 +27,7 @@ class CutBus extends MemoryBus {
 }
 
 const tool = (name: string) => ({ name, inputSchema: { type: 'object' } });
-/** Its lists for all are known, those for clients that can be asked something only with `offers`. */
+/** Its common lists are known, those for clients with questions only with `offers`. */
 const lists: Partial<CatalogRecord> = {
   revision: latestLegacyRevision,
   lists: { ...noLists, tools: [tool('plain')] },
@@ -78,7 +78,7 @@ it('a call that waits is answered when another worker has taken its session over
   bus.publish(subjects.sessionTaken(await moved(client.key as SessionKey)), { key: client.key as SessionKey });
   expect((await answer).error?.data).toMatchObject({ reason: 'gateway.interrupted' });
   await test.put('a', offers);
-  // What comes later is made, so the first call would have been made by now.
+  // A later call has been made, so the first would have been made by now.
   await (await open()).ask('tools/call', { name: 'late', tag: 'later' });
   expect(calls()).toEqual(['later']);
   expect(test.faults).toEqual([]);

@@ -29,7 +29,7 @@ const capabilities = {
   extensions: { 'io.modelcontextprotocol/skills': {}, 'io.modelcontextprotocol/tasks': {} },
 };
 
-/** What a server has: the same names everywhere, so that nothing but the server tells them apart. */
+/** The entries of a server: the same names everywhere, so that only the server distinguishes them. */
 function recordOf(server: string, more: Partial<CatalogRecord> = {}): Partial<CatalogRecord> {
   return {
     revision: '2025-11-25',
@@ -219,7 +219,7 @@ const naming: Readonly<Record<string, (server: string) => JsonObject>> = {
   'skills/list': () => ({}),
   'logging/setLevel': () => ({ level: 'info' }),
 };
-/** What the gateway answers itself; lists and greetings are tried above. */
+/** Methods that the gateway answers itself; lists and greetings are tried above. */
 const ownMethods = [
   'initialize',
   'ping',
@@ -254,7 +254,7 @@ describe.each(['2025-11-25', latestModernRevision] as const)('in %s', (revision)
         words(await hers.ask(method, params('none')), 'none'),
       );
       expect(worker.reached).not.toContain('shut');
-      // It is there for whoever may see it.
+      // It exists for callers that may see it.
       const answer = await his.ask(method, params('shut'));
       if (/^(tools|prompts|completion|resources\/read)/.test(method))
         expect([answer, worker.reached.at(-1)]).toEqual([

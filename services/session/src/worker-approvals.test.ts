@@ -40,7 +40,7 @@ const tool = (name: string): JsonObject & { readonly name: string } => ({
 
 const bankTools = ['look', 'pay', 'wire', 'quick'].map((name) => tool(name));
 
-/** @param tools of the bank. @param held its tools that are held back. */
+/** @param tools of the bank. @param held its withheld tools. */
 function putBank(
   tools: readonly (JsonObject & { readonly name: string })[],
   held: readonly HeldEntry[] = [],
@@ -101,7 +101,7 @@ const reasonOf = ({
 }): unknown => (result === undefined ? error?.data?.['reason'] : 'answered');
 const pay = (amount: unknown = 5): JsonObject => ({ name: 'bank__pay', arguments: { amount } });
 
-/** A call that asks, and a way to answer what is asked: in the words of either era. */
+/** A call that asks, and a way to answer its question, in either era. */
 interface Asking {
   readonly message: string;
   readonly answer: (given: JsonObject, by?: JsonObject) => Promise<unknown>;

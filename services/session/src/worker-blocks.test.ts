@@ -1,4 +1,4 @@
-/** What reaches a blocked server: nothing of what clients ask, by any method. A session worker on a bus in memory, before two servers. */
+/** No request of clients reaches a blocked server, by any method. A session worker on a bus in memory, before two servers. */
 import { Blocks } from '@omnibus/bus';
 import {
   latestLegacyRevision,
@@ -50,7 +50,7 @@ afterEach(async () => {
   await worker.stop();
 });
 
-/** Lets what is on the bus arrive. */
+/** Lets messages on the bus arrive. */
 const turn = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve);

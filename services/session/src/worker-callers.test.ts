@@ -1,4 +1,4 @@
-/** Whose a session is: of whom the edge has proven, and of no other. */
+/** The owner of a session: the caller that the edge has proven, and no other. */
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Audit, AuditEvent } from '@omnibus/audit';
@@ -23,7 +23,7 @@ const stranger = new Proofs([randomBytes(32)]);
 
 let bus: MemoryBus;
 let worker: SessionWorker;
-/** What is put on record. */
+/** Audit records. */
 let events: AuditEvent[];
 
 beforeEach(async () => {

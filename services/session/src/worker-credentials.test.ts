@@ -1,4 +1,4 @@
-/** What a credential itself limits: tools of an API key, and scopes of a token that certain things need. A session worker on a bus in memory. */
+/** Limits of credentials: tools of an API key, and scopes of a token that certain things need. A session worker on a bus in memory. */
 import {
   latestModernRevision,
   noLists,
@@ -144,7 +144,7 @@ describe.each(revisions)('in %s, a token', (revision) => {
     ] as const) {
       expect(await client.ask(method, params), method).toMatchObject(lacking('mcp', 'shell'));
     }
-    // A method that no revision knows may do what the tool does.
+    // A method that no revision knows may do the same as the tool.
     expect(await client.ask('x/unheard', { _meta: { [serverKey]: 'git' } })).toMatchObject(lacking('mcp', 'git:write'));
     expect(worker.reached).toEqual(['git']);
     for (const enough of ['git:write', 'git:admin']) {

@@ -1,4 +1,4 @@
-/** What guardrails make of the messages of a call, by every way on which something is said: a session worker on a bus in memory. */
+/** Guardrails on the messages of a call, over every path: a session worker on a bus in memory. */
 import type { Audit, AuditEvent } from '@omnibus/audit';
 import {
   latestLegacyRevision,

@@ -1,4 +1,4 @@
-/** What rules take out of what servers say, by every way on which a server says something to a client: a session worker on a bus in memory. */
+/** Redaction of messages of servers, over every path to a client: a session worker on a bus in memory. */
 import type { Audit, AuditEvent } from '@omnibus/audit';
 import {
   latestLegacyRevision,

@@ -1,4 +1,4 @@
-/** Tasks and rules: who may not see a tool does not know of its tasks either. A session worker on a bus in memory. */
+/** Tasks and rules: a caller that may not see a tool does not see its tasks either. A session worker on a bus in memory. */
 import {
   latestLegacyRevision,
   latestModernRevision,
@@ -158,9 +158,9 @@ it('a list of tasks has those of tools that its caller sees, and its ids open no
   expect(all[1]).toBe(wire);
   client.become(less);
   expect(await listed()).toEqual([all[0]]);
-  // Of one of which nobody knows what it runs, only who may use everything of the server is told.
+  // Only callers that may use all of the server see a task with an unknown tool.
   expect(reasonOf(await client.ask('tasks/get', { taskId: all[2] }))).toBe('task.unknown');
-  // An adapter of an older version says of none what it runs.
+  // An adapter of an older version names no tools of tasks.
   worker.outcome = { kind: 'result', place, result: { tasks: [task('look-1'), task('wire-1')] } };
   expect(await listed()).toEqual([]);
 });

@@ -56,7 +56,7 @@ export interface ClientUnderTest {
   readonly ask: (method: string, params?: JsonObject) => Promise<Message>;
   /** What came on its standing stream; nothing for a client without a session. */
   readonly pushed: Heard<Message>;
-  /** What it was asked during its calls; nothing for a client without a session, which is answered with it. */
+  /** Questions during its calls; none for a client without a session, which gets them as answers. */
   readonly asked: Heard<Message>;
   /** Says something that is no request: an answer, or a notification. Does nothing for a client without a session. */
   readonly say: (message: PostedMessage) => void;
@@ -107,9 +107,9 @@ export class WorkerUnderTest {
   readonly metrics = new Metrics({ processMetrics: false });
   readonly controls = new Heard<ControlCommand>();
   readonly asked = new Heard<CallCommand>();
-  /** The servers that were asked, in that order. */
+  /** The asked servers, in order. */
   readonly reached: string[] = [];
-  /** What servers answer calls. */
+  /** The servers' answers to calls. */
   outcome: ExchangeEvent = { kind: 'result', result: { content: [] } };
   /** Takes the next call instead of answering it at once. */
   takes: ((reply: (event: ExchangeEvent) => void) => void) | undefined;
@@ -123,7 +123,7 @@ export class WorkerUnderTest {
   }
 
   /**
-   * @param settings of the configuration, besides the servers, of which each is at an address nobody connects to.
+   * @param settings of the configuration, without the servers; each has an unused address.
    * @param audit where requests are put on record.
    */
   static async start(
@@ -171,7 +171,7 @@ export class WorkerUnderTest {
     this.worker?.apply(config, policy, guardrails);
   }
 
-  /** What servers say outside calls. */
+  /** Messages of servers outside calls. */
   notice(notice: ServerNotice): void {
     this.bus.publish(subjects.notices, notice);
   }
@@ -190,7 +190,7 @@ export class WorkerUnderTest {
     await this.#catalog?.put(catalogKey(name, this.#backend), record);
   }
 
-  /** A client of a revision, with a session where that has them. @param by whom it is; default: nobody in particular. */
+  /** A client of a revision, with a session where that has them. @param by its caller; default: anonymous. */
   async open(revision: Revision, capabilities: JsonObject = {}, by: Caller = caller): Promise<ClientUnderTest> {
     return this.turning(
       revision === latestModernRevision
@@ -398,7 +398,7 @@ function first<Request, Reply>(bus: MemoryBus, to: Subject<Request, Reply>, requ
   });
 }
 
-/** A configuration with servers at addresses nobody connects to, and its rules. */
+/** A configuration with servers at unused addresses, and its rules. */
 async function settingsOf(
   servers: readonly string[],
   settings: object,

@@ -1,5 +1,5 @@
 /**
- * What no list of a server has, and what a server does not declare: at an endpoint of one server the server answers, unless something restricts what is asked
+ * Unlisted names and undeclared capabilities: at an endpoint of one server the server answers, unless an option restricts requests
  * of it. At an endpoint of several servers the gateway answers, in the same way for clients of every revision.
  */
 import {

@@ -345,7 +345,7 @@ export class SessionWorker {
     await this.#ownership.open();
   }
 
-  /** Tells adapters again what they have to know of sessions, such as subscriptions and log levels. */
+  /** Sends the state of sessions, such as subscriptions and log levels, to adapters again. */
   #adaptersChanged(servers: readonly ServerName[], hasGap: boolean): void {
     this.#offers.adaptersChanged(servers);
     for (const server of servers) {
@@ -354,7 +354,7 @@ export class SessionWorker {
     }
   }
 
-  /** Everybody who is told when the lists that they see change. */
+  /** All clients that get notifications of changed lists. */
   get #readers(): readonly {
     readonly sight: Pick<Session['sight'], 'asking' | 'view'>;
     readonly listsChanged: Session['listsChanged'];
@@ -378,7 +378,7 @@ export class SessionWorker {
    * @param guardrails the same of its guardrails.
    */
   apply(config: Config, policy?: Policy, guardrails?: Guardrails): void {
-    // Only callers whose visible lists differ under the changed rules are told of a change.
+    // Only callers with changed visible lists get a notification.
     const seen = this.#features.changesAccess(config, policy)
       ? this.#readers.map((reader) => ({ ...reader, before: reader.sight.view }))
       : [];

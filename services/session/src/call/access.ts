@@ -1,4 +1,4 @@
-/** What a caller may see and do, as the path of a call asks it. A feature decides (`features/rules`). */
+/** The rights of a caller, for the path of a call. A feature decides (`features/rules`). */
 import type { Sight, View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import type { Policy } from '@omnibus/policy';
@@ -11,11 +11,11 @@ import type { CallScreen } from './transform.ts';
 export interface Access {
   /** The part of a view that the caller may see; undefined where it sees everything. */
   readonly sight: Sight | undefined;
-  /** Whether the facts about the caller are not known yet: what it sees once they are is no change. */
+  /** Whether the facts about the caller are still unknown: its first sight is no change. */
   readonly lacksFacts?: true;
   /** The plan with the decision about it, or a refusal in its place. @param given parameters as the client sent them. */
   permitted(plan: Plan, request: AskedRequest, given: JsonObject): Plan;
-  /** Decides about a request concerning a task for which no plan is made. @returns the refusal, if any, and the decision. */
+  /** Decides about a request concerning a task without a plan. @returns the refusal, if any, and the decision. */
   ofTask(task: TaskAddress, request: AskedRequest): TaskPermission;
   /** Decides about a request; logs and counts a refusal. */
   decide(wanted: Wanted): Decided;
@@ -44,7 +44,7 @@ export interface TaskPermission extends Partial<Decided> {
   readonly refusal?: GatewayFault;
 }
 
-/** The refusal of a request whose token lacks a scope. @param requiredScopes all that the request needs. */
+/** The refusal of a request for lack of a scope. @param requiredScopes all that the request needs. */
 export function withoutScopes(requiredScopes: readonly string[]): GatewayFault {
   return fault('auth.scope', `this needs a token with the scope ${requiredScopes.join(' ')}`, { requiredScopes });
 }

@@ -15,12 +15,12 @@ export interface CallTarget {
   readonly isBound: boolean;
   /**
    * Set where no worker is known for a call of a session that adapters may keep state for, since this process was just started: NATS would send the calls of one
-   * session to several. It resolves when a worker is known, or when that takes too long; then another target is to be asked for.
+   * session to several. It resolves when a worker is known, or when that takes too long; then the caller must choose another target.
    */
   readonly heard?: Promise<void> | undefined;
 }
 
-/** An exchange that was given up while its worker may still be working on it. */
+/** A cancelled exchange that its worker may still execute. */
 export interface Abandoned {
   readonly server: ServerName;
   readonly exchange: ExchangeId;

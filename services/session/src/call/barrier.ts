@@ -5,7 +5,7 @@ export interface Barrier {
   /** Why a caller is refused altogether; undefined if it is not. */
   callerProblem(facts: Facts | undefined): GatewayFault | undefined;
   /**
-   * Why a caller may not reach a server, whatever is asked there; undefined if it may.
+   * Why a caller may not reach a server by any request; undefined if it may.
    * @param tool by the server's own name; undefined for anything else.
    * @param isBegun whether it belongs to something that runs there already, which a pause of the server leaves alone.
    */

@@ -23,7 +23,7 @@ export interface CallHost extends ExchangeHost {
   readonly watchers: Watchers;
   readonly ownTools: OwnTools;
   readonly sealer: Sealer;
-  /** What the rules in force permit callers; undefined while there are none. */
+  /** The rights of callers by the rules in force; undefined without rules. */
   readonly access: { readonly on: AccessSource | undefined };
   /** The identity of a caller, for a server that is called with credentials of its users; empty for others. */
   readonly whoFor: (server: ServerName, caller: Caller) => { readonly who?: Who };

@@ -47,7 +47,7 @@ export interface Ending {
   readonly cancelled: (() => void) | undefined;
 }
 
-/** A request whose context this call completes. */
+/** A request with a context that this call completes. */
 export type CarriedRequest = Omit<ExchangeRequest, 'context'> & {
   readonly context: { -readonly [Member in keyof ExchangeRequest['context']]: ExchangeRequest['context'][Member] };
 };
@@ -57,7 +57,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   readonly #call: ForwardedCall<Stream>;
   readonly #to: Destination;
   readonly #ending: Ending;
-  /** What the messages are about, for public ids. */
+  /** The subject of the messages, for public ids. */
   readonly #about: Partial<TaskAddress> | undefined;
   readonly #transform: CallTransform;
   readonly #watched: WatchedCall[] = [];
@@ -71,7 +71,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   readonly #tag: string | undefined;
   /** Whether its server has asked the client something. */
   #hasAsked = false;
-  /** Whether it was cancelled or failed: nothing is said to the client any more, whatever a transform still looks at. */
+  /** Whether it was cancelled or failed: the client gets nothing more, whatever a transform still inspects. */
   #isOver = false;
 
   /** @param request the exchange; watchers add to its context. Nothing is sent before `begin`. */
@@ -130,7 +130,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
         .then((fault) => (fault === undefined ? this.#exchange.begin() : this.#exchange.end(fault)));
   }
 
-  /** The client cancels it, or nobody waits for it any more. */
+  /** The client cancels it, or no client waits for it any more. */
   cancel(reason: string): void {
     this.#stop(reason, 'cancelled');
     this.#call.stream.leaveUnanswered(); // S2
@@ -151,7 +151,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     this.#ending.cancelled?.();
   }
 
-  // --- what the exchange says ------------------------------------------------------------------------------------------------
+  // --- events of the exchange ------------------------------------------------------------------------------------------------
 
   progress(event: ProgressEvent): void {
     const { progressToken, stream } = this.#call;

@@ -9,14 +9,14 @@ export function gatewayAsCaller(): Omit<OfferCaller, 'who' | 'capabilities'> {
 }
 
 /**
- * Whether some callers are known to this worker: its own edge asks who they are, or the edges of other processes may.
+ * Whether this worker has authenticated callers: its own edge authenticates them, or edges of other processes may.
  * @param config with which the process began: `auth` takes effect with a start.
  */
 export function mayKnowCallers({ auth }: Config, proofs: Proofs | undefined): boolean {
   return proofs !== undefined || (auth !== undefined && auth !== 'none');
 }
 
-/** Who shares a budget: the principal that was proven; callers that are not known are told apart by their address, as far as the edge knows it. */
+/** The owner of a budget: the proven principal; anonymous callers by address, as far as the edge knows it. */
 export function shareOf({ principal, origin }: Caller, facts: Facts | undefined): string {
   return facts?.principal ?? origin ?? principal;
 }

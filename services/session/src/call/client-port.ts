@@ -39,13 +39,13 @@ export interface CallStream {
   leaveUnanswered(): void;
 }
 
-/** The client on whose behalf requests are forwarded. */
+/** The client of forwarded requests. */
 export interface ClientPort<Stream extends CallStream> {
   readonly key: SessionKey;
   readonly caller: Caller;
   /** The facts that its last request has proven; undefined for an anonymous caller, and in a session taken over from another worker until the client's next request. */
   readonly facts: Facts | undefined;
-  /** The caller as of its latest request: what is known of it may change from one request to the next. */
+  /** The caller as of its latest request: its facts may change from one request to the next. */
   readonly asking: Caller;
   /** The session that it is; undefined for one request without a session (2026-07-28). */
   readonly session: SessionKey | undefined;
@@ -54,12 +54,12 @@ export interface ClientPort<Stream extends CallStream> {
   readonly linkedResources: LinkedResources;
   /** Name and version that the client gives itself. */
   readonly info: ClientInfo | undefined;
-  /** Capabilities of the client, which say what servers may ask of it. */
+  /** Capabilities of the client, also for questions of servers. */
   capabilities(): JsonObject;
   /** The least severe log level that it wants; undefined for no log messages. */
   logLevel(): LogLevel | undefined;
   taskMode(): TaskMode;
-  /** What it sees now, by its latest request; undefined when the endpoint was removed from the configuration. */
+  /** Its view, by its latest request; undefined if the endpoint was removed from the configuration. */
   view(): View | undefined;
   /** Sends a message that does not belong to an open request. @param text JSON. */
   push(text: string): void;

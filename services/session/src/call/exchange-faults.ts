@@ -30,7 +30,7 @@ export function unavailable(server: ServerName): GatewayFault {
 
 /**
  * @param which limit has passed: the client's own, `maxTime` in all, or `timeout` without progress.
- * @param doubt what the server wrote meanwhile that cannot be read.
+ * @param doubt unreadable output of the server meanwhile.
  */
 export function timedOut(
   { server, subject: [noun, name], limits: { callMs, maxMs, own } }: ExchangeRequest,

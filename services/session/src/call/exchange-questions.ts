@@ -1,5 +1,5 @@
 /**
- * The questions of a server during one exchange. Each question has a time limit of its own. Each answer is kept until the adapter has confirmed
+ * The questions of a server during one exchange. Each question has a time limit of its own. Each answer stays until the adapter has confirmed
  * it, since the message that carries it may be lost with a connection of the bus.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';

@@ -34,9 +34,9 @@ export interface ExchangeObserver {
 export interface TimeLimits {
   /** Milliseconds without an answer or progress. */
   readonly callMs: number;
-  /** Milliseconds in all, not counting the time in which the client was asked. */
+  /** Milliseconds in all, without the time of questions to the client. */
   readonly maxMs: number;
-  /** The limit that the client has set for this request, and what is left of it, in milliseconds. */
+  /** The limit that the client has set for this request, and its remainder, in milliseconds. */
   readonly own?: { readonly limitMs: number; readonly leftMs: number };
   /** Milliseconds a client has to answer a server's question. */
   readonly humanMs: number;
@@ -44,7 +44,7 @@ export interface TimeLimits {
   readonly taskMs: number;
 }
 
-/** What a request is about, for messages: "tool" and its name, "resource" and its URI. */
+/** The target of a request, for messages: "tool" and its name, "resource" and its URI. */
 export type Topic = readonly [noun: string, name: string];
 
 export interface ExchangeRequest {
@@ -55,9 +55,9 @@ export interface ExchangeRequest {
   readonly subject: Topic;
   readonly limits: TimeLimits;
   readonly context: Omit<ExchangeContext, 'maxTimeMs'>;
-  /** The worker whose adapter keeps state for the session; any other is used when there is none or it is gone. */
+  /** The worker of the adapter with the session's state; any other if there is none or it is gone. */
   readonly affinity?: WorkerId | undefined;
-  /** By server, the worker that the last request of the same client was sent to. Where adapters keep state, this one goes there too, whoever came meanwhile. */
+  /** By server, the worker of the same client's last request. If adapters keep state, this request goes there too, whichever workers came meanwhile. */
   readonly chosen?: Map<ServerName, WorkerId> | undefined;
   /** Whether executing it twice has no further effect; follows from the method when left out. */
   readonly isRepeatable?: boolean;

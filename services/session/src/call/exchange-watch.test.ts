@@ -1,4 +1,4 @@
-/** Calls whose adapters pause, leave and vanish: with workers that say what the test wants and time that the test lets pass. */
+/** Calls when adapters pause, leave and vanish: with scripted workers and a clock of the test. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MemoryBus, subjects, type Subscription } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
@@ -344,7 +344,7 @@ describe('a call', () => {
     expect([owner.calls.has(id), other.calls.has(id)]).toEqual([true, false]);
     owner.kill();
     const late = await call('tasks/get', other.worker, { taskPlace });
-    // Nobody heard it: in one process that is proof.
+    // No adapter received it: in one process that is proof.
     expect(outcomes).toEqual(['task.lost']);
     await pass(5_000);
     const last = await call('tasks/result', other.worker, { taskPlace });

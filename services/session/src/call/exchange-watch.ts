@@ -1,9 +1,9 @@
 /**
- * Watches over exchanges whose adapter may be gone. Backend workers publish signs of life. When those of one are missing, it is asked which of the
+ * Watches over exchanges of possibly dead adapters. Backend workers publish signs of life. When those of one are missing, it gets a question which of the
  * open exchanges it holds, until it answers or is known to be gone.
  *
- * Invariant W3: an exchange whose adapter is gone ends within a bounded time, or is sent again if it is repeatable; one whose adapter is only
- * slow goes on. An exchange that is given up is cancelled at the worker where it may still run.
+ * Invariant W3: an exchange of a dead adapter ends within a bounded time, or is sent again if it is repeatable; one of a merely
+ * slow adapter continues. A failed exchange is cancelled at the worker where it may still run.
  */
 import { hash } from 'node:crypto';
 import { Inquiry, PresenceWatch, subjects, type Bus } from '@omnibus/bus';
@@ -26,7 +26,7 @@ export interface ExchangeWatchOptions {
   readonly changed: (servers: readonly ServerName[], hasGap: boolean) => void;
   /** Workers came, left or are missing. */
   readonly workersChanged: () => void;
-  /** Those of the given workers whose records say that the server is up; all of them, when no record does. */
+  /** Those of the given workers with a record that the server is up; all of them, when no record does. */
   readonly reaching: (server: ServerName, workers: readonly WorkerId[]) => readonly WorkerId[];
   /** A key for the party (caller, session or client) that the adapter may keep a program or connection for; undefined where it keeps nothing. */
   readonly keptFor: (server: ServerName, context: ExchangeRequest['context']) => string | undefined;
@@ -40,7 +40,7 @@ export class ExchangeWatch implements Adapters {
   readonly #open = new Ring<SentExchange>();
   readonly #workers: PresenceWatch<BackendPresence>;
   readonly #inquiry: Inquiry<SentExchange, HeldExchanges>;
-  /** The worker at which each exchange was given up. */
+  /** The worker of each failed exchange. */
   readonly #abandoned = new Map<Abandoned, WorkerId>();
   /** The latest sign of each worker that has not left. An exchange for which NATS chose the worker is at one of them. */
   readonly #signs = new Map<WorkerId, BackendPresence>();

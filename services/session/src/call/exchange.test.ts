@@ -1,4 +1,4 @@
-/** One request on its way to one server, with an adapter that says what the test wants and time that the test lets pass. */
+/** One request on its way to one server, with a scripted adapter and a clock of the test. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BusError, MemoryBus, subjects, type PendingRequest, type ReplyObserver, type Subject } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';

@@ -5,7 +5,7 @@
  * Invariants
  *  E1  `settled` is called exactly once, except after `cancel`: then never.
  *  E2  After it settled, nothing of the exchange reaches the client: no progress, no log, no late answer.
- *  E3  While a client is asked, the time limits of the exchange stand still: until it answers, and for `humanMs` in all if it does not. Each question has a
+ *  E3  During a question to a client, the time limits of the exchange stand still: until it answers, and for `humanMs` in all if it does not. Each question has a
  *      limit of its own. So an exchange ends, however often its server asks.
  *  E4  It is registered with `adapters.ts`, which reports a lost adapter, from its beginning until it is settled.
  */
@@ -40,20 +40,20 @@ export class Exchange extends Link implements SentExchange {
   readonly #observer: ExchangeObserver;
   /** Undefined until the server asks something, which most never do. */
   #questions: ExchangeQuestions | undefined;
-  /** Time (`performance.now()`) at which `maxMs` is over; moved on by the time in which the client was asked. */
+  /** Time (`performance.now()`) at which `maxMs` is over; moved on by the time of questions to the client. */
   #endsAt: number;
   /** Time (`performance.now()`) since which the client has open questions, while it has; moved on by each answer. */
   #askedAt = 0;
   /** Milliseconds for which the time limits still stand still without an answer. */
   #patienceMs: number;
   #deadline: Deadline;
-  /** What the server wrote that cannot be read, which may have been its answer. */
+  /** Unreadable output of the server, which may have been its answer. */
   #doubt: string | undefined;
   #pending: PendingRequest | undefined;
   /** Whether it has ended: nothing of it reaches the client any more. */
   isSettled = false;
   attempts = 0; // Number of times that it was sent.
-  /** The worker whose adapter has it; undefined while only NATS knows which one it chose. */
+  /** The worker of its adapter; undefined while only NATS knows which one it chose. */
   sentTo: WorkerId | undefined;
   /** Whether that adapter has said that it holds the exchange. */
   isConfirmed = false;
@@ -132,7 +132,7 @@ export class Exchange extends Link implements SentExchange {
     }
   }
 
-  /** Nobody received the request, so it goes to another adapter. State that the first one kept is gone with it. */
+  /** No adapter received the request, so it goes to another one. The state of the first is lost with it. */
   #unheard(worker: WorkerId | undefined, error: BusError): void {
     if (
       this.#isTaskLost ||
@@ -152,7 +152,7 @@ export class Exchange extends Link implements SentExchange {
     else this.#sendTo({ to: subjects.backend(this.#request.server), worker: undefined, isBound: false });
   }
 
-  /** Sends a request of which only the outcome matters, at most, and for which no client can be asked: questions of the server are refused. */
+  /** Sends a request of which at most the outcome matters, without a client for questions: questions of the server are refused. */
   static start(
     host: ExchangeHost,
     request: ExchangeRequest,
@@ -272,7 +272,7 @@ export class Exchange extends Link implements SentExchange {
     this.#observer.input(event);
   }
 
-  /** A question is not open any more. @param isAnswered whether the client has answered it: then the time since it was asked does not count. */
+  /** A question is not open any more. @param isAnswered whether the client has answered it: then its time does not count. */
   #age(isAnswered: boolean): void {
     if (!isAnswered && this.#isAsked) return; // The client may still answer another one.
     const now = performance.now();
@@ -290,7 +290,7 @@ export class Exchange extends Link implements SentExchange {
     this.#deadline = this.#host.wheel.schedule(leftMs, () => this.#expire());
   }
 
-  /** Milliseconds until it is given up if nothing arrives. */
+  /** Milliseconds until it times out if nothing arrives. */
   get #timeLeftMs(): number {
     return Math.min(this.#request.limits.callMs, this.#endsAt - performance.now());
   }

@@ -50,7 +50,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
   /** Number of notifications that no adapter has accepted yet. */
   #notified = 0;
 
-  /** @param kept what servers keep for the client; undefined for one that has no session. */
+  /** @param kept state at servers for the client; undefined for one that has no session. */
   constructor(host: CallHost, port: ClientPort<Stream>, hooks: ForwardingHooks, kept?: KeptAtServers) {
     this.#host = host;
     this.messages = new PublicMessages(host, port, this);
@@ -133,7 +133,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
     this.open.cancelAll(reason);
   }
 
-  /** Progress of a task whose call was answered already. */
+  /** Progress of a task after the answer to its call. */
   taskProgressed(notice: Extract<ServerNotice, { kind: 'task-progress' }>): void {
     this.#following?.progressed(notice);
   }

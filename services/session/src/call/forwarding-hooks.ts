@@ -1,9 +1,9 @@
 import type { GatewayFault } from '@omnibus/protocol';
 
-/** Who knows whether this worker still has the client. */
+/** Knows whether this worker still has the client. */
 export interface Doubter {
   /**
-   * Whether this worker may have lost the client: others take over what a worker holds that was cut off.
+   * Whether this worker may have lost the client: others take over the sessions of a worker that was cut off.
    * @returns undefined if it certainly still has the client; else resolves with the fault that ends a waiting request, or with undefined if the worker
    * still has the client.
    */

@@ -14,7 +14,7 @@ export interface Gate {
   /**
    * Decides about a call, at once or later. A gate that waits holds the call among the open requests of its client (`GateRun.open`), and plans it again
    * afterwards, by the rules, lists and definitions of that moment.
-   * @returns false if there is nothing to decide: the next gate is asked. Otherwise the gate answers the call, or continues it with `next` or `from`.
+   * @returns false if there is nothing to decide: the next gate decides. Otherwise the gate answers the call, or continues it with `next` or `from`.
    */
   takes<Stream extends CallStream>(planned: Planned<Stream>, run: GateRun<Stream>): boolean;
 }

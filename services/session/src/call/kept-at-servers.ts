@@ -56,7 +56,7 @@ export class KeptAtServers {
     for (const [server, worker] of affinities) this.affinities.set(server, worker);
   }
 
-  /** @param holder the worker whose adapter answered, where that is known. */
+  /** @param holder the worker of the adapter that answered, if known. */
   noteSubscription(
     method: ExchangeMethod,
     server: ServerName,

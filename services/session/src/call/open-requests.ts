@@ -71,13 +71,13 @@ export class OpenRequests extends Ring<OpenRequest> {
     return this.#hooks.doubt();
   }
 
-  /** Tells the owner when no request is open any more. Whoever removes a request calls it, after it has added what the request goes on with. */
+  /** Tells the owner when no request is open any more. The remover of a request calls it, after adding the request's continuation. */
   lookIdle(): void {
     if (this.size === 0) this.#hooks.idle();
   }
 
   /**
-   * Goes on with a request that has waited, if it is still open and this worker still has its client. A client that was told "outcome unknown" must not
+   * Continues a request that has waited, if it is still open and this worker still has its client. After "outcome unknown" a client must not
    * have its request executed afterwards.
    * @param go what throws here ends this request alone.
    * @param gone called instead if the request does not go on.

@@ -3,7 +3,7 @@ import type { View } from '@omnibus/catalog';
 import type { JsonObject } from '@omnibus/protocol';
 
 /**
- * What a call of an own tool is.
+ * A call of an own tool.
  * `call`: a call of another tool in its place, which starts where calls of clients start.
  * `answer`: an answer from the view, like that to a request for a list.
  */

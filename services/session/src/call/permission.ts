@@ -1,9 +1,9 @@
-/** What a request asks for, and the decision about it. */
+/** The target of a request, and the decision about it. */
 import type { Decision, Target } from '@omnibus/policy';
 import type { JsonObject, ServerName } from '@omnibus/protocol';
 import type { CallScreen } from './transform.ts';
 
-/** What a request asks for, under the name that its server gives it. */
+/** The target of a request, under its server's own name. */
 export interface Wanted {
   readonly kind: Target['kind'];
   readonly server: ServerName;
@@ -13,7 +13,7 @@ export interface Wanted {
   readonly args?: JsonObject | undefined;
   /** Definition of a tool by its server. */
   readonly entry?: JsonObject | undefined;
-  /** Set for what was permitted before and is running, such as a task (`Circumstances`). */
+  /** Set for a permitted running action, such as a task (`Circumstances`). */
   readonly isBegun?: true;
 }
 

@@ -1,4 +1,4 @@
-/** What is to be done with a request: where it goes, and in which form. */
+/** The plan of a request: its destination and form. */
 import type { GatewayFault, JsonObject, ServerName } from '@omnibus/protocol';
 import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { Topic } from './exchange-request.ts';
@@ -14,7 +14,7 @@ export interface Destination {
   readonly tool?: string;
   /** The public name of the tool, where the client called it by the server's own name. */
   readonly publicName?: string;
-  /** Whether results of the tool are shown on a page. */
+  /** Whether a page shows results of the tool. */
   readonly hasPage?: boolean;
   /** Whether the server declares that a second call has no further effect. */
   readonly isRepeatable?: boolean;
@@ -26,18 +26,18 @@ export interface Destination {
   readonly orElse?: JsonObject;
 }
 
-/** A URI that no list, template or link names, and the servers that are asked for it, one after the other. */
+/** A URI that no list, template or link names, and the servers to ask for it, one after the other. */
 export interface Search {
   readonly servers: readonly ServerName[];
   readonly uri: string;
   readonly params: JsonObject;
-  /** By server, the decision whose screen redacts or guards its messages; left out where none does. */
+  /** By server, the decision with a screen that redacts or guards its messages; left out if there is none. */
   readonly screened?: ReadonlyMap<ServerName, Decided>;
   /** The server of which the URI is read only after an approval. */
   readonly asking?: ServerName;
 }
 
-/** Servers whose lists are read one after the other, as pages of one list. */
+/** Servers with lists that are read one after the other, as pages of one list. */
 export interface Lists {
   readonly servers: readonly ServerName[];
   /** The member of the result that has the entries. */

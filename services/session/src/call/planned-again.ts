@@ -1,4 +1,4 @@
-/** Compares the plan of a call that had to wait with the one that is made for it now. */
+/** Compares the plan of a call that had to wait with its present plan. */
 import { canonical, type JsonObject } from '@omnibus/protocol';
 import type { CallStream, ForwardedCall } from './client-port.ts';
 import type { Plan } from './plan.ts';
@@ -14,7 +14,7 @@ export function definitionOf({ call, plan }: Planned): JsonObject | undefined {
   return 'tool' in plan && plan.tool !== undefined ? call.view.toolOf(plan.server, plan.tool) : undefined;
 }
 
-/** Whether a call would be made now as it was planned: at the same server, with the same parameters, of a tool with the same definition, after the same approval. */
+/** Whether the present plan of a call equals the earlier one: at the same server, with the same parameters, of a tool with the same definition, after the same approval. */
 export function isUnchanged(now: Planned, then: Planned): boolean {
   return (
     isSamePlace(now.plan, then.plan) &&

@@ -24,7 +24,7 @@ import type { CallFollower, CallStream, ClientPort, ForwardedCall } from './clie
 import type { Destination } from './plan.ts';
 import type { Requested, Watchers } from './watchers.ts';
 
-/** The public ids of one client's tasks. They are made when they are first needed, which is never for most clients. */
+/** The public ids of one client's tasks. They are created at the first use, which never comes for most clients. */
 export interface PublicIds {
   readonly tasks: TaskIds;
 }
@@ -79,7 +79,7 @@ export class PublicMessages<Stream extends CallStream> {
     return this.#ids.tasks.of({ place, tool }).publicTask(server, task);
   }
 
-  /** Parameters with a task id in `_meta` replaced by the public one. @param about what is known of that task. */
+  /** Parameters with a task id in `_meta` replaced by the public one. @param about the known facts of that task. */
   mention(server: ServerName, params: JsonObject, about?: Partial<TaskAddress>): JsonObject {
     return this.#ids.tasks.of(about).publicMention(server, params);
   }
@@ -97,7 +97,7 @@ export class PublicMessages<Stream extends CallStream> {
     this.answerFault(stream, id, fault(reason, message));
   }
 
-  /** Answers a request with a fault before any server is asked. */
+  /** Answers a request with a fault before any server gets it. */
   deny(
     call: Pick<ForwardedCall<Stream>, 'stream' | 'id' | 'method' | 'given' | 'followers'> &
       Partial<Pick<ForwardedCall<Stream>, 'permission' | 'screen'>>,
@@ -132,7 +132,7 @@ export class PublicMessages<Stream extends CallStream> {
     if (call.followers !== undefined) tellFollowers(call.followers, outcome, size);
   }
 
-  /** What a server has answered, with public ids and URIs. */
+  /** A server's answer, with public ids and URIs. */
   #published(
     { method, view, given }: ForwardedCall<Stream>,
     { task, tool, hasPage = false }: Partial<Pick<Destination, 'task' | 'tool' | 'hasPage'>>,
@@ -189,8 +189,8 @@ export function requestedBy(
 }
 
 /**
- * The result of reading a resource that its server calls public. A server does not know who else asks the gateway: where callers have to be known, or have connections of their own to
- * the server, what it says may be kept for all is for the caller alone.
+ * The result of reading a resource that its server calls public. A server does not know the gateway's other callers: if callers must be authenticated, or have their own connections to
+ * the server, a `public` cacheScope is downgraded to `private`.
  */
 function forWhom(
   { view, server, method }: { readonly view: View; readonly server: ServerName; readonly method: ExchangeMethod },

@@ -17,7 +17,7 @@ export function withoutOwnMeta(params: JsonObject): JsonObject {
   return { ...params, _meta: rest };
 }
 
-/** Puts changes of guardrails into the parameters that a client has sent. @param before the parameters that the guardrails were given, with the server's own names. @param after the same, changed. */
+/** Puts changes of guardrails into the parameters that a client has sent. @param before the parameters for the guardrails, with the server's own names. @param after the same, changed. */
 export function withChanges(given: JsonObject, before: JsonObject, after: JsonObject): JsonObject {
   const changed = Object.entries(after)
     .filter(([name, value]) => value !== before[name])

@@ -160,7 +160,7 @@ function routedPlan(view: View, params: JsonObject, { port }: RoutedClient, foun
   };
 }
 
-/** A tool of a server that shows its user none before he has signed in: he is asked to. What the tool was to be called with goes nowhere. */
+/** A tool of a server that lists none before the user's sign-in: the answer requests the sign-in. The arguments go nowhere. */
 function signInPlan(view: View, name: string, params: JsonObject): Plan | undefined {
   const asks = signInRoute(view, 'tools', name);
   if (asks === undefined) return undefined;

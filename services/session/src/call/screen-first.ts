@@ -1,4 +1,4 @@
-/** Holds a request until its guardrails have looked at it. Where nobody outside is asked, it goes on at once; else it is open meanwhile, and may be cancelled. */
+/** Holds a request until its guardrails have decided. Without an external check it continues at once; else it is open meanwhile, and may be cancelled. */
 import type { JsonObject } from '@omnibus/protocol';
 import type { CallStream, ForwardedCall } from './client-port.ts';
 import { WaitingRequest, type OpenRequests } from './open-requests.ts';

@@ -20,10 +20,10 @@ import type { PublicMessages } from './public-messages.ts';
 import type { Destination, Lists, Search } from './plan.ts';
 import { unknownResource } from './routes/unknown-entry.ts';
 
-/** Servers that are asked for one URI at most: the requests that one request of a client may become. */
+/** Bound on servers asked for one URI: the requests that one request of a client may become. */
 const maxSearched = 16;
 
-/** Answers that only say that a server does not have a resource; 0 is what the Python SDK up to 1.x says. */
+/** Answers that only say that a server does not have a resource; 0 is the code of the Python SDK up to 1.x. */
 const notFoundCodes: readonly number[] = [-32_002, -32_602, -32_601, 0];
 /** Errors of servers that the answer to a search repeats, and characters of each. */
 const maxSaid = 3;
@@ -31,11 +31,11 @@ const maxSaidLength = 200;
 
 /** The state of a search. */
 interface Searched {
-  /** Time (`performance.now()`) after which no further server is asked: the search has the time of one call. */
+  /** Time (`performance.now()`) after which no further server gets the request: the search has the time of one call. */
   readonly endsAt: number;
-  /** Servers that could not be asked. */
+  /** Unreachable servers. */
   readonly unasked: readonly MissingServer[];
-  /** What servers said other than that they do not have the resource. */
+  /** Errors of servers other than "no such resource". */
   readonly said: readonly string[];
   /** The first refusal that no server made. */
   readonly refused: ExchangeOutcome | undefined;
@@ -89,7 +89,7 @@ export class SequentialRequests<Stream extends CallStream> {
         return;
       }
       const searched = after(before, endsAt, server, outcome);
-      // A barrier may have come up while other servers were asked.
+      // A barrier may have appeared meanwhile.
       const next = others.filter((other) => !this.#options.isBarred(other));
       if (next.length > 0 && performance.now() < endsAt)
         this.search(call, { servers: next, uri, params, ...(screened === undefined ? {} : { screened }) }, searched);
@@ -221,7 +221,7 @@ export class SequentialRequests<Stream extends CallStream> {
   }
 }
 
-/** What is known of a URI after one more server did not give it. */
+/** The state of a search after one more server without the URI. */
 function after(before: Searched | undefined, endsAt: number, server: ServerName, outcome: ExchangeOutcome): Searched {
   const { unasked = [], said = [], refused } = before ?? {};
   if (outcome.kind === 'fault') {

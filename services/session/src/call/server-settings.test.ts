@@ -1,4 +1,4 @@
-/** Whose calls go to one adapter, because it may keep something for him. */
+/** Callers with calls to one adapter, because it may have state for them. */
 import { describe, expect, it } from 'vitest';
 import { loadConfig, type Config } from '@omnibus/config';
 import {

@@ -1,4 +1,4 @@
-/** The part of the configuration of servers that calls need: time limits, and for whom adapters keep state. */
+/** The part of the configuration of servers that calls need: time limits, and the owners of adapters' state. */
 import { isOwned, type Config } from '@omnibus/config';
 import { anonymous, type ExchangeContext, type ServerName } from '@omnibus/protocol';
 import { sessionOf, type CallerContext } from '../dialect/dialect.ts';
@@ -47,8 +47,8 @@ export class ServerSettings {
   }
 
   /**
-   * A key for the party whose calls all have to go to the same adapter, because that keeps a program or connection for it: the caller, for all of its
-   * sessions, or one session or client if it may be asked something. The backend's `sharing.ts` decides about sharing; this only routes accordingly.
+   * A key for the party with calls that must all go to the same adapter, which has a program or connection for it: the caller, for all of its
+   * sessions, or one session or client if it can answer questions. The backend's `sharing.ts` decides about sharing; this only routes accordingly.
    * @returns undefined where any adapter will do.
    */
   keptFor(server: ServerName, context: KeptContext): string | undefined {

@@ -1,6 +1,6 @@
 /**
  * Tool calls that run as tasks at their servers (2025-11-25 basic/utilities/tasks): for a client that asks for a task, and for one that does not
- * support tasks, in whose place the gateway waits for the result.
+ * support tasks, and the gateway waits for the result in their place.
  */
 import {
   createdTask,
@@ -15,7 +15,7 @@ import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import type { PublicMessages } from './public-messages.ts';
 import type { Destination } from './plan.ts';
 
-/** Tasks whose progress is passed on; the oldest are forgotten. */
+/** Bound on tasks with forwarded progress; the oldest are forgotten. */
 const maxFollowed = 100;
 
 export class CallTasks<Stream extends CallStream> {
@@ -80,7 +80,7 @@ export class CallTasks<Stream extends CallStream> {
     });
   }
 
-  /** Passes on progress of a task whose call was answered already. */
+  /** Passes on progress of a task after the answer to its call. */
   progressed({ server, taskId, place, tool, progress }: Extract<ServerNotice, { kind: 'task-progress' }>): void {
     this.#followed.get(progressKey(server, taskId, place))?.(
       this.#messages.progress(server, progress, { place, tool }),
@@ -92,7 +92,7 @@ export class CallTasks<Stream extends CallStream> {
     if (this.#followed.size > maxFollowed) this.#followed.delete(this.#followed.keys().next().value as string);
   }
 
-  /** Cancels a task whose result is not needed any more; the outcome of that is ignored. */
+  /** Cancels a task with an unneeded result; the outcome of that is ignored. */
   #cancel(task: TaskAddress): void {
     this.#carrier.sendOwn({
       method: 'tasks/cancel',

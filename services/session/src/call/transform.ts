@@ -27,25 +27,25 @@ export interface CallTransform {
   said<Said extends JsonObject | undefined>(event: string, given: Said, then: Then<Said>): void;
   /** @param refuse answers the server in the client's place. */
   question(event: Input, then: Then<Input>, refuse: Then<InputAnswer>): void;
-  /** Acts after everything that was said before: a question may not be withdrawn before it was asked. */
+  /** Acts after all earlier messages: a question may not be withdrawn before it was sent. */
   after(act: () => void): void;
   outcome(given: ExchangeOutcome, then: Then<ExchangeOutcome>): void;
-  /** @param waits gets the client's answers. @returns what the client answers instead, which passes the answers on. */
+  /** @param waits gets the client's answers. @returns the receiver of the client's answers, which passes them on. */
   asker(waits: Questioner): Questioner;
 }
 
-/** A transform that stops messages, too, and looks at what the client sends. */
+/** A transform that also stops messages, and inspects the client's messages. */
 export interface CallScreen extends CallTransform {
   /** Its decisions, for the record. */
   readonly notes: readonly string[];
   /** Whether it may take something out of messages, so that they are not shown elsewhere. */
   readonly takesOut: boolean;
-  /** Notes what the screen of the same request before it has noted. */
+  /** Takes over the notes of the request's earlier screen. */
   goesOnFrom(before: CallScreen | undefined): void;
   looksAt(stage: 'requests' | 'results' | 'questions'): boolean;
   /** @param params with the server's own names. */
   request(params: JsonObject, then: Then<Screened>): void;
-  /** A client's answer to a question of the server, or what the server is told instead. */
+  /** A client's answer to a question of the server, or the error in its place. */
   answer(method: string, answer: InputAnswer, then: Then<InputAnswer>): void;
 }
 

@@ -3,7 +3,7 @@ import type { CallStream, ForwardedCall } from './client-port.ts';
 import type { Destination } from './plan.ts';
 import type { CallTransform } from './transform.ts';
 
-/** A call, or a request about a task that is made for one. */
+/** A call, or a request about its task. */
 type TransformedCall = Pick<ForwardedCall<CallStream>, 'method'> & Partial<Pick<ForwardedCall<CallStream>, 'screen'>>;
 
 /** Makes the transforms of calls. */
@@ -12,7 +12,7 @@ export interface CallTransformer {
   of(call: TransformedCall, to: Pick<Destination, 'server' | 'tool' | 'task'>): CallTransform | undefined;
 }
 
-/** @returns undefined if nothing changes. @param transformers in the order in which the messages of the server pass them. What the client answers passes them the other way. */
+/** @returns undefined if nothing changes. @param transformers in the order in which the messages of the server pass them. The client's answers pass them in reverse. */
 export function transformOf(
   transformers: readonly CallTransformer[],
   call: TransformedCall,

@@ -49,7 +49,7 @@ export interface Requested {
   readonly call?: Pick<ForwardedCall<CallStream>, 'stream' | 'tap' | 'screen'> | undefined;
 }
 
-/** What a client sends within a session, or to open one. */
+/** A client's messages within a session, or to open one. */
 export type SentFor = OpenCommand | Extract<SessionCommand, { readonly caller: Caller }>;
 
 interface Sender {
@@ -73,7 +73,7 @@ export interface SentCall {
 /** A call that was sent and has ended. */
 export type EndedCall = Pick<SentCall, 'client' | 'call' | 'to' | 'since'>;
 
-/** A call that is held before it is sent, and what it waits for. */
+/** A call that waits before it is sent, and the reason. */
 export type HeldCall = Pick<SentCall, 'client' | 'call' | 'since'> & {
   readonly to: Pick<Destination, 'server' | 'tool'>;
   /** Names the event, such as "approval-asked". */
@@ -108,7 +108,7 @@ export interface WatchedCall extends WatchedQuestions {
   ended(outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void;
 }
 
-/** What a gate reports of its decision. */
+/** A gate's report of its decision. */
 export type Note = Pick<AuditEvent, 'name' | 'server' | 'target' | 'uri' | 'args' | 'rule' | 'outcome' | 'more'>;
 
 /** Members that a watcher leaves out are not called. */
@@ -121,14 +121,14 @@ export interface CallWatcher {
   failed?(sent: EndedCall, outcome: ExchangeOutcome, tag: string | undefined): void;
   /** Something happens between two rounds of a call (2026-07-28 basic/patterns, Multi Round-Trip Requests). @param tag under which it is watched. */
   continued?(tag: string, event: string, more: JsonObject): void;
-  /** A request was answered with a fault before any server was asked. */
+  /** A request was answered with a fault before any server got it. */
   refused?(client: Requester, requested: Requested, gatewayFault: GatewayFault): void;
   /** A request about a task was answered outside calls, for a client of the tasks extension. */
   taskAnswered?(task: TaskAddress, method: string, outcome: ExchangeOutcome): void;
   /** A list was answered from the catalogue. @param characters length of the answer as JSON. */
   listed?(client: Requester, requested: Requested, characters: number): void;
   /**
-   * What was sent to a session, or to open one, was not accepted from its sender: the identity is not proven, or the session belongs to another caller.
+   * A message to a session, or to open one, was rejected: the identity is not proven, or the session belongs to another caller.
    * @param session undefined where one was to be opened.
    */
   turnedAway?(session: SessionKey | undefined, sent: SentFor, gatewayFault: GatewayFault): void;

@@ -1,4 +1,4 @@
-/** What clients of every revision are told that there is, and what they are answered where there is nothing. */
+/** Capabilities for clients of every revision, and the answers without a capability. */
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   declaredBy,

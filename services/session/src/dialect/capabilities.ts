@@ -4,8 +4,8 @@ import { extensionsOf, inputCapabilities, isObject, type JsonObject } from '@omn
 const nothing: JsonObject = {};
 
 /**
- * The capabilities of a client that are declared to servers: what they may ask of it, its extensions with their settings, and `experimental`,
- * whose methods are passed on unchanged. Others (tasks of its own) are left out, since their methods would not reach the client.
+ * The capabilities of a client that are declared to servers: kinds of questions, its extensions with their settings, and `experimental`,
+ * with methods that pass unchanged. Others (tasks of its own) are left out, since their methods would not reach the client.
  * @param withheld extensions in which the gateway stands for such a client.
  */
 export function offeredCapabilities(declared: JsonObject, withheld: readonly string[] = []): JsonObject {

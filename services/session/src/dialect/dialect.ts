@@ -23,7 +23,7 @@ export type ServerAnswer = Exclude<ExchangeOutcome, { kind: 'fault' }>;
  */
 export type TaskMode = 'requested' | 'offered' | 'none';
 
-/** Whose call an exchange is, as adapters know it. */
+/** The owner of an exchange, for adapters. */
 export type CallerContext = Pick<ExchangeContext, 'principal' | 'session' | 'standsAlone' | 'client'>;
 
 export interface ClientDialect {
@@ -35,7 +35,7 @@ export interface ClientDialect {
   readonly stateHasResult: boolean;
   /** Converts a server's answer to the client's revision. @param wrapsOutput whether the list shows the tool's output wrapped in an object. */
   answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer;
-  /** Whose calls the exchanges of a client are. @param key of its session, or of its request. */
+  /** The owner of a client's exchanges. @param key of its session, or of its request. */
   contextOf(caller: Caller, key: SessionKey): CallerContext;
   /** The progress notification, as JSON. */
   progressText(token: JsonRpcId, event: ProgressEvent): string;

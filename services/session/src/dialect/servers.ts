@@ -1,4 +1,4 @@
-/** What a server does itself for clients of 2026-07-28, depending on its revision. Omnibus does the rest for it. */
+/** A server's own support for clients of 2026-07-28, depending on its revision. Omnibus does the rest for it. */
 import type { View } from '@omnibus/catalog';
 import { isModernRevision, type ServerName } from '@omnibus/protocol';
 
@@ -10,7 +10,7 @@ export interface ServerFeatures {
   readonly hasRounds: boolean;
   /** Whether it has tasks of the extension `io.modelcontextprotocol/tasks`; those of any other server are tasks of 2025-11-25, and are converted. */
   readonly hasExtensionTasks: boolean;
-  /** Whether it is told the log level of a client by a method of its own (2025-11-25 server/utilities/logging). */
+  /** Whether it gets the log level of a client by a separate method (2025-11-25 server/utilities/logging). */
   readonly hasLogLevels: boolean;
 }
 

@@ -40,7 +40,7 @@ export interface FeatureOptions {
   readonly failures?: Failures | undefined;
 }
 
-/** What a feature needs to know of its worker. */
+/** The parts of its worker that a feature needs. */
 export interface FeatureWorker {
   readonly worker: WorkerId;
   /** The number of session workers. */

@@ -91,7 +91,7 @@ it('where a worker has vanished, that one may hold it until it is given up: nobo
   await pass(10_000, here, there);
   expect(peers.workers.state(vanishing)).toBe('lost');
   expect([await outcome(), await outcome(vanishing)]).toEqual(['busy', 'busy']);
-  // Whoever knows that another one had it, which is there and has it no more, asks in vain.
+  // A request that names a live earlier owner without the session fails.
   expect(await outcome(there)).toBe('unknown');
   await pass(60_000, here, there);
   expect([await outcome(), await outcome(vanishing)]).toEqual(['unknown', 'unknown']);

@@ -1,4 +1,4 @@
-/** Takes over sessions whose worker is gone, and finds the worker that holds a session without a record. */
+/** Takes over sessions of dead workers, and finds the worker that holds a session without a record. */
 import { subjects, type Bus } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { AdoptCommand, AdoptReply, SessionKey, WorkerId } from '@omnibus/protocol';
@@ -54,15 +54,15 @@ export class Adoption {
   }
 
   /**
-   * Only the worker that holds a session without a record knows of it: every worker that may be there is asked, and the silence of one proves
+   * Only the worker that holds a session without a record knows of it: it asks every worker that may be there, and the silence of one proves
    * nothing.
    * @param lost a worker that no longer holds it.
    */
   async #find(key: SessionKey, lost: WorkerId | undefined): Promise<AdoptReply> {
     const { bus, peers } = this.#options;
     if (!bus.isShared) return { outcome: 'unknown' };
-    // Right after the start, not everybody was heard of: those that were not have a moment to speak up, and no more. Their silence proves nothing,
-    // but a POST that waits for a second has begun its stream, and can be told no 404, by which a client knows that it must begin again.
+    // Right after the start, some workers are still unknown: they have a moment to answer, and no more. Their silence proves nothing,
+    // but a POST that waits for a second has begun its stream, and cannot get a 404, by which a client knows that it must initialize again.
     const unheard = peers.isComplete ? undefined : await this.#findAnywhere(key);
     if (unheard !== undefined) return { outcome: 'held', worker: unheard };
     const others = peers.others.filter((worker) => worker !== lost);
@@ -74,7 +74,7 @@ export class Adoption {
 
   /**
    * Whether a worker that has vanished may hold the session. One that was opened while the store failed has no record, and its worker may be cut off for longer
-   * than the time after which others take over what has one: its client is told to try again, and not that its session has ended.
+   * than the time after which others take over what has one: its client gets a retry, and not the end of its session.
    */
   async #mayComeBack(key: SessionKey, lost: WorkerId | undefined): Promise<boolean> {
     const { peers, records } = this.#options;

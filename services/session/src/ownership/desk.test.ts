@@ -1,4 +1,4 @@
-/** What operators are shown of the lists of an endpoint. */
+/** The lists of an endpoint for operators. */
 import { afterEach, expect, it } from 'vitest';
 import { latestLegacyRevision, noLists } from '@omnibus/protocol';
 import { WorkerUnderTest } from '../worker-under-test.ts';

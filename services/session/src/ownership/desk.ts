@@ -28,7 +28,7 @@ export interface DeskOptions {
   /** Calls that wait for approvers. */
   readonly waiting: () => number;
   readonly views: { readonly leftOut: readonly string[]; get(endpoint: EndpointName): View | undefined };
-  /** What clients with these capabilities are offered, as far as it is known. Servers that were not asked yet are asked now. */
+  /** The known lists for clients with these capabilities. Further servers get the request now. */
   readonly offered: (endpoint: EndpointName, capabilities: JsonObject) => View | undefined;
 }
 
@@ -61,7 +61,7 @@ const kinds = {
   resourceTemplates: 'template',
 } as const satisfies Record<ListKind, string>;
 
-/** What the client of the console's view "Try" can be asked, and so what the catalogue shows: some servers offer tools to such clients only. */
+/** The capabilities of the console's view "Try", which the catalogue uses too: some servers list tools for such clients only. */
 const askable: JsonObject = { elicitation: { form: {}, url: {} }, sampling: {} };
 
 export class Desk {
@@ -83,7 +83,7 @@ export class Desk {
     return this.#options.waiting();
   }
 
-  /** The first sessions, and the clients without one. Only the beginning of each key is shown, which gives no access. */
+  /** The first sessions, and the clients without one. It shows only the beginning of each key, which gives no access. */
   list(): {
     readonly sessions: readonly SessionRow[];
     readonly total: number;
@@ -92,12 +92,12 @@ export class Desk {
     return { ...this.#options.sessions().list(), clients: this.#options.clients() };
   }
 
-  /** Ends the session whose key begins with `key`. @returns false when there is none here, or more than one. */
+  /** Ends the session with this prefix of its key. @returns false if there is none here, or more than one. */
   end(key: string): boolean {
     return this.#options.sessions().end(key);
   }
 
-  /** Entries of servers that clients cannot be shown, as messages. */
+  /** Invalid entries of servers, as messages. */
   get leftOut(): readonly string[] {
     return this.#options.views.leftOut;
   }
@@ -107,7 +107,7 @@ export class Desk {
     return this.#options.watch.adapters;
   }
 
-  /** Workers of all roles whose signs of life arrive, or did until a moment ago. */
+  /** Workers of all roles with recent signs of life. */
   get known(): readonly WorkerOfRole[] {
     const { peers, edges, watch } = this.#options;
     const of = (role: string, workers: readonly WorkerId[]): WorkerOfRole[] =>
@@ -150,7 +150,7 @@ export class Desk {
   }
 }
 
-/** @param plain what clients are offered that servers cannot ask anything. */
+/** @param plain the lists for clients without questions. */
 function entriesOf(view: View, kind: ListKind, plain: View): Entry[] {
   const common =
     view === plain

@@ -28,7 +28,7 @@ function tableOf(...sessions: readonly Scripted[]): HeldSessions<Scripted> {
   return table;
 }
 
-/** What is ended, one after the other, until all that is left is in use. */
+/** Ended sessions, in order, until all others are in use. */
 function shed(table: HeldSessions<Scripted>, now: number): string[] {
   const ended: string[] = [];
   for (let spare = table.spare(now); spare !== undefined; spare = table.spare(now)) {

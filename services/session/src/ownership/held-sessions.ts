@@ -4,7 +4,7 @@
  */
 import { anonymous, type Principal, type SessionKey } from '@omnibus/protocol';
 
-/** What the table needs to know of a session. */
+/** The session as the table sees it. */
 export interface Missable {
   readonly key: SessionKey;
   readonly caller: { readonly principal: Principal };
@@ -60,7 +60,7 @@ export class HeldSessions<Session extends Missable> {
     for (const { session } of this.#held.values()) yield session;
   }
 
-  /** Number of sessions of one caller; 0 for anonymous callers, who are not one caller. */
+  /** Number of sessions of one caller; 0 for anonymous callers, which are not one caller. */
   of(principal: Principal): number {
     return principal === anonymous ? 0 : (this.#perPrincipal.get(principal) ?? 0);
   }

@@ -24,7 +24,7 @@ const recordOf = (worker: WorkerId, touched: readonly string[] = []): SessionRec
   subscriptions: [],
 });
 
-/** A store that can be made to fail, and counts. */
+/** A store with failures on demand, and counters. */
 function failing(store: KeyValue<SessionRecord>) {
   const state = { isFailing: false, attempts: 0 };
   const guarded =

@@ -3,7 +3,7 @@
  * last write: a conflict means that another worker holds the session now. A record that cannot be written, because the store is full or has no
  * leader, is written later; the session goes on meanwhile.
  *
- * A missing record proves nothing by itself. A deleted one was deleted by the worker that held the session at that time; one that has
+ * A missing record alone proves nothing. A deleted one was deleted by the worker that held the session at that time; one that has
  * expired, because it reached the bucket's age or the store was lost, is written again.
  */
 import { BusError, type KeyValue } from '@omnibus/bus';
@@ -212,7 +212,7 @@ export class SessionRecords {
           : await records.update(key, record, held.revision);
     } catch (error) {
       held.next ??= record;
-      // Another worker's, forgotten, or a write that was given up and was done all the same.
+      // Another worker's, a forgotten one, or one of a write that timed out and succeeded.
       if (!isConflict(error)) throw error;
       held.isDoubtful = true;
     }
@@ -225,7 +225,7 @@ export class SessionRecords {
     } catch (error) {
       if (!isConflict(error)) throw error;
       const entry = await this.#options.records.get(key);
-      // What is another worker's is that one's to remove.
+      // Only its own worker removes it.
       if (entry?.value.worker === this.#options.worker) held.revision = entry.revision;
       else this.#held.delete(key);
     }
@@ -255,7 +255,7 @@ export class SessionRecords {
       return true;
     } catch (error) {
       if (!isConflict(error)) throw error;
-      // Deleted, or written by somebody this very moment.
+      // Deleted, or being written by another worker.
       const entry = await this.#options.records.get(key);
       if (entry?.value.worker !== this.#options.worker) return false;
       held.revision = entry.revision;

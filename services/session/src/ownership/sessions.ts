@@ -124,7 +124,7 @@ export class Sessions {
     };
   }
 
-  /** Ends the session whose key begins with `beginning`. @returns false when there is none here, or more than one. */
+  /** Ends the session with this prefix of its key. @returns false if there is none here, or more than one. */
   end(beginning: string): boolean {
     const found = this.held
       .values()
@@ -166,7 +166,7 @@ export class Sessions {
   }
 
   receive({ key, command, edge }: SessionMessage, answer: (frame: StreamFrame) => void): void {
-    // What it still works on is asked of the worker that works on it.
+    // Questions about its open requests go to the worker that has them.
     const session =
       command.kind === 'probe' || command.kind === 'detach' ? this.held.get(key)?.session : this.find(key);
     const problem = 'caller' in command ? this.#problem(command, session) : undefined;
@@ -187,7 +187,7 @@ export class Sessions {
     return problem;
   }
 
-  /** Passes a message of a client to the worker that held its session before. Only known workers are asked: a text of a client never becomes a subject. */
+  /** Passes a message of a client to the worker that held its session before. Only known workers get it: a text of a client never becomes a subject. */
   async passOn(
     key: SessionKey,
     asker: WorkerId,
@@ -236,7 +236,7 @@ export class Sessions {
     if (spare === undefined) return false;
     this.#options.metrics.sessionsShed.inc({ kind: spare.kind });
     spare.session.expire();
-    // Whatever became of it: what is not ended now is not looked at without end.
+    // In any case: the loop must not visit a session without end.
     return this.held.get(spare.session.key) === undefined;
   }
 

@@ -126,7 +126,7 @@ describe('a session that another worker takes over', () => {
     } satisfies AdoptReply);
     expect(await ask(subjects.session(next), ping(key))).toMatchObject({ kind: 'message', isAnswer: true });
     await expect.poll(() => ask(subjects.session(worker), ping(key))).toEqual({ kind: 'moved' });
-    // Whoever asks the first again is told who has it.
+    // A request to the first gets the present owner.
     expect(await ask(subjects.sessionAdopt(worker), { key, lost: undefined })).toEqual({
       outcome: 'held',
       worker: next,

@@ -1,5 +1,5 @@
 /**
- * Public task ids. They are sealed, so that they name their server from any session and work only for the caller they were given to
+ * Public task ids. They are sealed, so that they name their server from any session and work only for their caller
  * (2025-11-25 basic/utilities/tasks, Task Isolation and Access Control). They contain the session or request that created the task, which cannot be
  * guessed, and which distinguishes tasks to which two programs of one server gave the same id: for anonymous callers, the id is what gives access. They
  * contain the tool, so that rules apply to requests about the task as to its call. And they contain the place of the task, since each worker may have a
@@ -49,7 +49,7 @@ export class TaskIds {
   readonly #principal: Principal;
   readonly #of: Tasks;
 
-  /** @param of owner, place and tool of the tasks whose ids are made. */
+  /** @param of owner, place and tool of the tasks. */
   constructor(sealer: Sealer, principal: Principal, of: Tasks) {
     this.#sealer = sealer;
     this.#principal = principal;

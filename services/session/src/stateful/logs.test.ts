@@ -1,4 +1,4 @@
-/** What a server says of no call, where it can concern one session alone. */
+/** Messages of a server without a call that can concern one session only. */
 import { expect, it } from 'vitest';
 import { subjects } from '@omnibus/bus';
 import { noLists, parseServerName, type CallCommand, type LogLevel, type SessionKey } from '@omnibus/protocol';

@@ -9,7 +9,7 @@
  *                                  expired   closed              expired closed          closed
  *
  * The machine is pure and has no timers: XState does not re-arm them from a snapshot, so the worker checks its sessions regularly and sends
- * `idle.noted` to those whose time is over. Requests do not pass through here, since there are tens of thousands a second.
+ * `idle.noted` to those after their time. Requests do not pass through here, since there are tens of thousands a second.
  */
 import { assign, setup } from 'xstate';
 import type { JsonObject, Revision } from '@omnibus/protocol';

@@ -20,7 +20,7 @@ export function hearNotice(parts: SessionParts, said: SessionNotice): void {
   screened(parts, said, (notice) => deliver(parts, notice));
 }
 
-/** Whether a call of another client of the same user, whose key may permit more tools, can have caused what a server says about no call. */
+/** Whether a call of the same user's other client, with a key for more tools, can have caused a server's message without a call. */
 function mayBeOfWiderKey(said: SessionNotice): boolean {
   return (said.kind === 'log' || said.kind === 'notification') && said.isOwn !== true;
 }
@@ -29,7 +29,7 @@ function deliver(
   { client, sight: { view }, streams, forwarding, questions }: SessionParts,
   notice: SessionNotice,
 ): void {
-  // The endpoint may have gone while somebody looked at it.
+  // The endpoint may have been removed meanwhile.
   if (view === undefined) return;
   const { messages } = forwarding;
   switch (notice.kind) {

@@ -17,7 +17,7 @@ import type { Questioner } from '../call/transform.ts';
 const worker = newWorkerId('session');
 const nextId = idSequence<QuestionId>(worker);
 
-/** Whoever asks, with what it was answered. */
+/** An asker, with its answers. */
 function asking(id = 'exchange') {
   const answers: [InputKey, InputAnswer][] = [];
   const progress: JsonObject[] = [];

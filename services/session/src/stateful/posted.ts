@@ -60,7 +60,7 @@ export class Posted {
       reply({ kind: 'accepted' });
       return;
     }
-    // A user whose answer nobody uses is not to believe that it was (2025-11-25 transports: what is not accepted is answered with an HTTP error).
+    // A user must learn that an answer was not used (2025-11-25 transports: an HTTP error for a rejected message).
     void Promise.all(late).then((outcomes) => {
       const reason = outcomes.includes('gone')
         ? 'question.lost'

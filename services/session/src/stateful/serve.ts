@@ -56,7 +56,7 @@ export class Serving {
       this.#serveMeant(request, stream, view, meant);
       return;
     }
-    // A client that has kept a list, and asks for none, may name what is found only now.
+    // A client with a cached list may name an entry that is found only now.
     if (
       isUnrouted(method, params ?? {}, view, () => client.linkedResources) &&
       this.#isHeld(request, stream, { isNamed: true })
@@ -78,7 +78,7 @@ export class Serving {
       this.#serveCarried({ ...request, params: meant.params }, stream, view);
       return;
     }
-    // The answer has what a list would have, so it waits for the same.
+    // The answer has the contents of a list, so it waits for the same.
     if (this.#isHeld(request, stream, { ownMs: ownLimitOf(params) })) return;
     const { host, client } = this.#parts;
     const text = JSON.stringify(meant.result());
@@ -135,7 +135,7 @@ export class Serving {
     else this.#refuse(stream, request, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
   }
 
-  /** Bytes kept of what the client declared and subscribed to; everything else that is kept for it has bounds of its own. */
+  /** Bytes of the client's declarations and subscriptions; its other state has separate bounds. */
   get keptBytes(): number {
     const { client, kept } = this.#parts;
     return (

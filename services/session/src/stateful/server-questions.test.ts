@@ -1,4 +1,4 @@
-/** Questions of servers to the client of one session, with a bus in memory on which the test hears what servers are answered. */
+/** Questions of servers to the client of one session, with a bus in memory on which the test hears the answers to servers. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MemoryBus, subjects } from '@omnibus/bus';
 import {
@@ -40,7 +40,7 @@ beforeEach(async () => {
   await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));
 });
 
-/** A session whose client has these capabilities. */
+/** A session of a client with these capabilities. */
 function session({
   capabilities = { roots: {}, elicitation: {} } as JsonObject,
   revision = '2025-11-25' as LegacyRevision,
@@ -79,7 +79,7 @@ function session({
   return { questions, pushed, passedOn, changes: () => changes };
 }
 
-/** A call that asks, and what it is answered. */
+/** A call with a question, and its answer. */
 function call(id = 'exchange') {
   const answers: [InputKey, InputAnswer][] = [];
   const sent: JsonObject[] = [];

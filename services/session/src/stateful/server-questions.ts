@@ -74,7 +74,7 @@ export class ServerQuestions {
     for (const [id, server, input] of questions) this.#requests.restore(id, this.#standingQuestion(server, input));
   }
 
-  // --- what servers ask ----------------------------------------------------------------------------------------------------
+  // --- questions of servers ----------------------------------------------------------------------------------------------------
 
   /** Asks a question of a server during a call. @param stream of that call. */
   ofCall(
@@ -171,7 +171,7 @@ export class ServerQuestions {
     return questioner;
   }
 
-  // --- what the client says to it --------------------------------------------------------------------------------------------
+  // --- answers of the client --------------------------------------------------------------------------------------------
 
   /** Handles an answer of the client. @returns false when no such question is open here. */
   takeAnswer(response: JsonRpcResponse): boolean {

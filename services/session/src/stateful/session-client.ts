@@ -1,4 +1,4 @@
-/** The client of one session, as the code that carries its requests sees it: its capabilities, what it was offered, and where it is asked. */
+/** The client of one session, as the code that carries its requests sees it: its capabilities, its lists, and the stream for questions. */
 import type { View } from '@omnibus/catalog';
 import {
   declaredBy,
@@ -68,7 +68,7 @@ export class SessionClient implements ClientPort<PostStream> {
     this.#options = options;
   }
 
-  /** Notes what the client declared in `initialize`. @param revision that was negotiated. */
+  /** Notes the client's declarations in `initialize`. @param revision the negotiated one. */
   declare(revision: LegacyRevision, capabilities: JsonObject, info: ClientInfo | undefined): void {
     this.dialect = legacyDialect(revision);
     this.info = info;
@@ -82,7 +82,7 @@ export class SessionClient implements ClientPort<PostStream> {
     return this.#linkedResources;
   }
 
-  /** Its capabilities, which say what servers may ask of it. */
+  /** Its capabilities, also for questions of servers. */
   capabilities(): JsonObject {
     return this.#capabilities;
   }

@@ -17,7 +17,7 @@ export interface SessionHost extends CallHost, StreamHost {
   readonly nextQuestionId: () => QuestionId;
   /**
    * Passes a message of a client to a worker that held its session before.
-   * @param worker as the client's id names it; only a known one is asked.
+   * @param worker as the client's id names it; only a known one gets the question.
    * @param heldBefore the worker that the session's record named.
    */
   readonly passOn: (

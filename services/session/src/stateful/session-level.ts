@@ -11,7 +11,7 @@ interface LevelParts {
   readonly key: SessionKey;
   readonly host: Pick<SessionHost, 'bus'>;
   readonly kept: KeptAtServers;
-  /** It is made later than the level. */
+  /** It is created later than the level. */
   readonly carrier: () => Carrier<PostStream>;
   readonly changed: () => void;
 }

@@ -22,14 +22,14 @@ export interface SessionParts {
   readonly sight: SessionSight;
   readonly streams: SessionStreams;
   readonly forwarding: Forwarding<PostStream>;
-  /** What servers keep for the client. */
+  /** State at servers for the client. */
   readonly kept: KeptAtServers;
   readonly questions: ServerQuestions;
   readonly offerWait: OfferWait;
   readonly guests: readonly SessionGuest[];
 }
 
-/** What a feature does in each session, beside the requests of its client. */
+/** A feature's work in each session, outside the requests of its client. */
 export interface SessionGuest {
   /** The client has sent something, or opened a stream. */
   look(): void;
@@ -39,7 +39,7 @@ export interface SessionGuest {
 
 export type GuestMaker = (session: Omit<SessionParts, 'guests'>) => SessionGuest;
 
-/** Of a request whose client has disconnected, where there is no room to keep it. */
+/** Of a disconnected client's request without room for it. */
 export const unkept = fault(
   'parked.limit',
   'the call was cancelled, since its client has disconnected and there was no room to keep it: limits.maxKeptBytesPerSession or limits.maxKeptBytes is reached',

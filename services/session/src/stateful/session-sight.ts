@@ -1,4 +1,4 @@
-/** What the client of one session sees, by the facts of its latest request and the rules in force. */
+/** The view of one session's client, by the facts of its latest request and the rules in force. */
 import type { View } from '@omnibus/catalog';
 import type { Caller, ChangeKind } from '@omnibus/protocol';
 import type { SessionClient } from './session-client.ts';
@@ -34,7 +34,7 @@ export class SessionSight {
     }
   }
 
-  /** Notes the caller of a new request, whose token may contain other claims. @returns the lists that differ for the caller now. */
+  /** Notes the caller of a new request, perhaps with other claims in its token. @returns the lists that differ for the caller now. */
   asks(caller: Caller): readonly ChangeKind[] {
     const { asking } = this.#client;
     // With the same facts and under the same rules it sees the same.

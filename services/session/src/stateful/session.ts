@@ -175,7 +175,7 @@ export class Session {
     return this.#parts.client.declared;
   }
 
-  /** Bytes kept of what the client declared and subscribed to. */
+  /** Bytes of the client's declarations and subscriptions. */
   get keptBytes(): number {
     return this.#serving.keptBytes;
   }
@@ -210,7 +210,7 @@ export class Session {
 
   #declare(revision: LegacyRevision, capabilities: JsonObject, info: ClientInfo | undefined): void {
     this.#parts.client.declare(revision, capabilities, info);
-    // Seen or not by its client: from now on it is told when this changes.
+    // Whether or not its client has seen it: from now on it gets notifications of changes.
     void this.sight.view;
   }
 
@@ -254,7 +254,7 @@ export class Session {
     return principal === this.caller.principal && endpoint === this.caller.endpoint;
   }
 
-  /** Handles a command of a caller for whom it is there. @param edge to which the client is connected; undefined in a gateway of one process. */
+  /** Handles a command of its caller. @param edge to which the client is connected; undefined in a gateway of one process. */
   receive(command: SessionCommand, reply: Reply, edge?: WorkerId): void {
     this.#lastActivityAt = performance.now();
     const { client, streams, guests } = this.#parts;
@@ -300,7 +300,7 @@ export class Session {
     return this.#posted.hearLate(posted);
   }
 
-  // --- what servers say, and what becomes of edges and adapters -------------------------------------------------------------------
+  // --- messages of servers, and losses of edges and adapters -------------------------------------------------------------------
 
   hear(notice: SessionNotice): void {
     hearNotice(this.#parts, notice);

@@ -1,4 +1,4 @@
-/** What resources that a client is subscribed to may have said while nobody could hear it. */
+/** Updates of subscribed resources during a gap without a listener. */
 import { subjects } from '@omnibus/bus';
 import { latestLegacyRevision, noLists, parseServerName, type ExchangeEvent } from '@omnibus/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';

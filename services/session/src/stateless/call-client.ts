@@ -35,13 +35,13 @@ import type { StatelessHost } from './stateless-host.ts';
 
 /** The call, as far as its client needs it. */
 interface AskedCall {
-  /** Whether its client was asked something and has not come back yet. */
+  /** Whether its client has an open question. */
   readonly isParked: boolean;
   /** Called when there is a new question. */
   questionAsked(): void;
 }
 
-/** What the clients of all calls share. */
+/** Shared state of the clients of all calls. */
 export interface CallClientHost {
   readonly host: Pick<StatelessHost, 'factsOf' | 'viewAlone'>;
   readonly linkedResources: LinkedResourcesOfClients;
@@ -54,7 +54,7 @@ export class CallClient implements ClientPort<CallStream> {
   readonly dialect = modernDialect;
   readonly key: SessionKey;
   readonly caller: Caller;
-  /** The latest request, whose capabilities, log level and progress token count. */
+  /** The latest request; its capabilities, log level and progress token count. */
   latest: PendingReply;
   readonly #of: CallClientHost;
   readonly #call: AskedCall;
@@ -119,7 +119,7 @@ export class CallClient implements ClientPort<CallStream> {
     // Nothing outlives a request of this revision.
   }
 
-  /** The token of its latest request; while no request is open, progress is kept for the next one. */
+  /** The token of its latest request; while no request is open, progress waits for the next one. */
   progressToken(_token: JsonRpcId, event: ProgressEvent): JsonRpcId | undefined {
     return this.#call.isParked
       ? this.progress.keep(event)

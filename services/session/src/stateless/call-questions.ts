@@ -53,7 +53,7 @@ export class CallQuestions {
     for (const [key, question] of this.#open) if (question.asker === asker) this.#open.delete(key);
   }
 
-  /** @param given `inputResponses` of a client. @returns the answers to open questions, or what is wrong with one of them. */
+  /** @param given `inputResponses` of a client. @returns the answers to open questions, or the problem of one of them. */
   match(given: unknown): readonly Answered[] | { readonly problem: string } {
     const responses = isObject(given) ? given : {};
     const answered: Answered[] = [];

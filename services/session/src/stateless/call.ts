@@ -7,12 +7,12 @@
  *   running ------------> collecting ------------> parked ----------------------> running
  *      | answer                                      | answer, time over
  *      v                                             v
- *   settled <-----------------------------------------   (what is left then is in `settled-call.ts`)
+ *   settled <-----------------------------------------   (the rest is in `settled-call.ts`)
  *
  * Invariants
  *  M1  The server gets one answer to each question, however often the client sends it.
  *  M2  A request that brings answers a second time joins the call and gets the same answer.
- *  M3  A call whose client disconnects while it runs is cancelled; between two rounds a client has no connection, and does not count as gone.
+ *  M3  A disconnection of the client cancels a running call; between two rounds a client has no connection, and does not count as gone.
  *  M5  While it runs it has a place among running calls, while it waits for its client one among kept calls, and never both.
  */
 import type { View } from '@omnibus/catalog';
@@ -55,7 +55,7 @@ export interface CallTable extends CallClientHost {
   urlsRequired(call: BegunCall, error: JsonRpcErrorObject): JsonObject | undefined;
   /** A call cannot be continued any more. */
   ended(call: StatelessCall | SettledCall): void;
-  /** A call has its answer, for which its client may ask again. @param left what is left of it. */
+  /** A call has its answer, which its client may request again. @param left the rest of it. */
   settled(left: SettledCall): void;
 }
 
@@ -66,7 +66,7 @@ export interface BegunCall {
   readonly method: ExchangeMethod;
   /** Parameters for the server, without members that are for the gateway. */
   readonly params: JsonObject;
-  /** Number of times that the client was asked to visit addresses before. */
+  /** Number of earlier requests to visit addresses. */
   readonly urlRound: number;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The calls of clients without sessions that are open at this worker: begun by one request, and continued by further requests with the
- * `requestState` of the answer. A waiting call is held by one worker; other workers name it to the edge.
+ * `requestState` of the answer. One worker holds a waiting call; other workers name it to the edge.
  */
 import { signInRoute, type View } from '@omnibus/catalog';
 import { KeyedRing } from '@omnibus/collections';
@@ -95,7 +95,7 @@ export class StatelessCalls implements CallTable {
     for (const call of this.#open.toArray()) call.abandon(reason);
   }
 
-  /** Begins a call, or continues the one whose state the request brings. */
+  /** Begins a call, or continues the one of the request's state. */
   call(waiter: PendingReply, view: View, method: ExchangeMethod, params: JsonObject): void {
     const { parameterHeaders, caller } = waiter.command;
     if (method === 'tools/call' && parameterHeaders !== undefined && typeof params['name'] === 'string') {
@@ -125,7 +125,7 @@ export class StatelessCalls implements CallTable {
     this.start(waiter, view, method);
   }
 
-  /** Begins a call. @param urlRound number of times that the client was asked to visit addresses before. */
+  /** Begins a call. @param urlRound number of earlier requests to visit addresses. */
   start(waiter: PendingReply, view: View, method: ExchangeMethod, urlRound = 0): void {
     const { request, caller } = waiter.command;
     const full = this.places.take(caller);
@@ -289,7 +289,7 @@ export class StatelessCalls implements CallTable {
 
   // --- which server ------------------------------------------------------------------------------------------------------------
 
-  /** The task whose public id the request names; undefined where that was not made for this caller. */
+  /** The task of the request's public id; undefined if that is not this caller's. */
   taskOf({ caller: { principal }, key }: ModernCommand, { taskId }: JsonObject): TaskAddress | undefined {
     return typeof taskId === 'string'
       ? new TaskIds(this.host.sealer, principal, { owner: key, place: undefined, tool: undefined }).open(taskId)

@@ -1,4 +1,4 @@
-/** Results of tasks of older servers, which clients of the tasks extension are given with the state of the task: their sizes count for limits (`bytes`). */
+/** Results of tasks of older servers, which clients of the tasks extension get with the state of the task: their sizes count for limits (`bytes`). */
 import type { ExtensionTaskMethod, GatewayFault } from '@omnibus/protocol';
 import type { CallFollower } from '../call/client-port.ts';
 import type { TaskAddress } from '../public-ids/task-ids.ts';
@@ -7,7 +7,7 @@ import type { StatelessHost } from './stateless-host.ts';
 
 /**
  * Serves a request about a task, unless a gate refuses it.
- * @property then.serve called with the request whose answer gates hear; at once where no gate must wait.
+ * @property then.serve called with the request; gates hear its answer; at once if no gate must wait.
  */
 export function fetchWithin(
   { resultGates }: Pick<StatelessHost, 'resultGates'>,

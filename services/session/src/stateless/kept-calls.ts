@@ -1,5 +1,5 @@
 /**
- * Calls that are kept while no request of their client is open: those that wait for answers, and settled ones whose answer may be requested
+ * Calls without an open request of their client: those that wait for answers, and settled ones with an answer that may be requested
  * again. A client that exceeds its share loses its own oldest call, never another client's.
  */
 import type { Drain } from '@omnibus/lifecycle';
@@ -41,7 +41,7 @@ export class KeptCalls {
 
   /**
    * Keeps something, or changes its size.
-   * @returns why not, where nothing of the same client can make room. Anonymous clients without a known address cannot be told apart, so none of
+   * @returns why not, if nothing of the same client can make room. Anonymous clients without a known address are indistinguishable, so none of
    * them loses anything for another.
    */
   keep(kept: KeptCall, bytes: number): GatewayFault | undefined {

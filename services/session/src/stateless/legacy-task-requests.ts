@@ -20,9 +20,9 @@ export interface TaskRequest {
   exchange: Exchange | undefined;
 }
 
-/** A `tasks/result` that is kept open because the task needs input. */
+/** A `tasks/result` that stays open because the task needs input. */
 export interface TaskWatch extends KeptCall {
-  /** The request with which it began, which is kept with it. */
+  /** The first request of it. */
   readonly begun: PendingReply;
   readonly task: TaskAddress;
   readonly exchange: Exchange;

@@ -54,7 +54,7 @@ export class LegacyTasks {
   readonly #asking = new Map<SessionKey, TaskRequest>();
   #count = 0;
 
-  /** @param keptCalls holds what is kept open between requests. */
+  /** @param keptCalls holds calls between requests. */
   constructor(host: StatelessHost, worker: WorkerId, keptCalls: KeptCalls) {
     this.#host = host;
     this.#worker = worker;
@@ -360,7 +360,7 @@ export class LegacyTasks {
     answerResult(waiter, modernResult('tasks/update', {}));
   }
 
-  /** Passes an update, none of whose answers is for a question here, to the workers that its keys name. */
+  /** Passes an update without an answer for a question here to the workers that its keys name. */
   #passOn(asking: TaskRequest, keys: readonly string[]): void {
     const holders = keys
       .slice(0, maxKeys)

@@ -1,4 +1,4 @@
-/** Subscriptions of clients without a session: what they are promised, and what they are told. */
+/** Subscriptions of clients without a session: their acknowledgements and notifications. */
 import { describe, expect, it } from 'vitest';
 import { noLists, parseServerName, type CatalogRecord, type JsonObject } from '@omnibus/protocol';
 import { holdTime, pass, question, recordOf, RequestsUnderTest, type Asked, type Sent } from './requests-under-test.ts';

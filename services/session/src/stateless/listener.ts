@@ -1,5 +1,5 @@
 /**
- * One `subscriptions/listen` (2026-07-28 basic/utilities/subscriptions): a stream of what was asked for and nothing else, each message with the
+ * One `subscriptions/listen` (2026-07-28 basic/utilities/subscriptions): a stream of the requested notifications and nothing else, each message with the
  * request's id, the acknowledgement first. The acknowledgement names the subscriptions that servers have accepted, so it is sent when each
  * server has answered, or the time of the request is over.
  */
@@ -36,7 +36,7 @@ const flags: Readonly<Record<ChangeKind, string>> = {
   prompts: 'promptsListChanged',
   resources: 'resourcesListChanged',
 };
-/** Messages that are kept until the acknowledgement; further ones are dropped, since nothing before the acknowledgement is promised. */
+/** Bound on messages that wait for the acknowledgement; further ones are dropped, since nothing before the acknowledgement is promised. */
 const maxEarly = 1_000;
 
 export class Listener {
@@ -61,7 +61,7 @@ export class Listener {
     this.waiter = waiter;
     this.place = host.placeOf(waiter.command.caller);
     this.declared = declaredBy(waiter.command.context.capabilities, false, waiter.command.caller.principal);
-    // From now on changes of what it sees are its own.
+    // From now on it hears changes of its own view.
     host.view(waiter.command.caller, this.declared);
     this.#kinds = new Set((Object.keys(flags) as ChangeKind[]).filter((kind) => asked[flags[kind]] === true));
     if (uris === undefined || uris.length === 0) this.#acknowledge(uris);

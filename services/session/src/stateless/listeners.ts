@@ -83,7 +83,7 @@ export class Listeners {
     return undefined;
   }
 
-  /** Ends a subscription whose client has disconnected. @returns false when there is none. */
+  /** Ends a disconnected client's subscription. @returns false if there is none. */
   close(key: SessionKey): boolean {
     return this.#end(key, false);
   }

@@ -1,4 +1,4 @@
-/** M5: each call has a place, either among running calls or among those that are kept for their clients. Running ones are bounded by the share of each client. */
+/** M5: each call has a place, either among running calls or among those that wait for their clients. Running ones are bounded by the share of each client. */
 import type { Drain } from '@omnibus/lifecycle';
 import { fault, type Caller, type GatewayFault, type Limits } from '@omnibus/protocol';
 import { holderOf, type KeptCall, type KeptCalls } from './kept-calls.ts';
@@ -40,7 +40,7 @@ export class Places {
     if (this.#drain.isAwaited) this.#drain.ended();
   }
 
-  /** Moves a call from the running to the kept ones, or changes its size there. @returns why it cannot be kept and has to end; undefined where it can. */
+  /** Moves a call from the running to the kept ones, or changes its size there. @returns why there is no room and it must end; undefined if there is. */
   keep(call: PlacedCall, bytes: number): GatewayFault | undefined {
     const refusal = this.#kept.keep(call, bytes);
     if (refusal === undefined && call.isAmongRunning) this.leave(call);

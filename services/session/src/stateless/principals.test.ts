@@ -17,7 +17,7 @@ const [ann, bob] = ['p_ann', 'p_bob'] as [Principal, Principal];
 
 holdTime();
 
-/** Who asks, and what; everything is delivered. */
+/** Callers and requests; all are delivered. */
 async function call(
   test: RequestsUnderTest,
   principal: Principal,

@@ -18,7 +18,7 @@ const maxClients = 20;
 const maxDeclared = 50;
 /** Characters of a name, a version or a capability: longer ones are not remembered, and a client with such a name counts as one without a name. */
 const maxCharacters = 100;
-/** Milliseconds between two searches for clients to forget: where all places are taken, every request of another client would make one. */
+/** Milliseconds between two searches for clients to forget: with all places in use, every request of another client would cause one. */
 const searchMs = 1_000;
 
 /** One client, as operators see it. */
@@ -102,7 +102,7 @@ export class RecentClients {
   }
 }
 
-/** A text that may be kept. A part of a long one would keep the whole in memory. */
+/** A text for storage. A part of a long one would hold the whole in memory. */
 function shortOf(given: unknown): string | undefined {
   return typeof given === 'string' && given.length <= maxCharacters ? given : undefined;
 }

@@ -44,14 +44,14 @@ export class RequestStates {
     return this.#sealer.seal('request-state', JSON.stringify(sealed));
   }
 
-  /** @returns undefined for what was not sealed here. */
+  /** @returns undefined for a state that was not sealed here. */
   open(requestState: string): SealedState | undefined {
     const text = this.#sealer.open('request-state', requestState);
     return text === undefined ? undefined : (JSON.parse(text) as SealedState);
   }
 }
 
-/** What makes a request the same when it comes back: everything but its id, metadata and what it brings. */
+/** The identity of a request that comes back: all but its id, metadata and answers. */
 export function digestOf(
   method: string,
   { _meta, inputResponses: _responses, requestState: _state, ...params }: JsonObject,

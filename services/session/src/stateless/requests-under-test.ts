@@ -42,14 +42,14 @@ import { noOwnTools } from '../call/own-tools.ts';
 import { Watchers } from '../call/watchers.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
-/** What an adapter was asked. */
+/** Requests to an adapter. */
 export interface Asked {
   readonly server: ServerName;
   readonly command: CallCommand;
   readonly reply: (event: ExchangeEvent) => void;
 }
 
-/** One request of a client, and what it was answered. */
+/** One request of a client, and its answer. */
 export interface Sent {
   readonly key: SessionKey;
   readonly frames: ModernReply[];
@@ -78,7 +78,7 @@ export function recordOf(server: ServerName, more: Partial<CatalogRecord> = {}):
 export class RequestsUnderTest {
   readonly bus = new MemoryBus(({ what, error }) => this.faults.push(`${what}: ${String(error)}`));
   readonly faults: string[] = [];
-  /** Who asks from now on. */
+  /** The caller from now on. */
   principal: Principal = anonymous;
   /** Where requests come in from now on. */
   endpoint: EndpointName = rootEndpoint;
@@ -205,7 +205,7 @@ export class RequestsUnderTest {
     this.bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'the client closed the stream' });
   }
 
-  /** The only backend worker leaves without having answered what it was asked. */
+  /** The only backend worker leaves without an answer. */
   loseAdapters(): void {
     const worker = newWorkerId('backend');
     for (const isLeaving of [false, true])
@@ -226,7 +226,7 @@ export class RequestsUnderTest {
     return this.controls.flatMap((command) => (command.kind === 'cancel' ? [command.exchange] : []));
   }
 
-  /** What servers were answered. */
+  /** Answers to servers. */
   get answers(): readonly Extract<ControlCommand, { kind: 'answer' }>[] {
     return this.controls.flatMap((command) => (command.kind === 'answer' ? [command] : []));
   }
@@ -261,7 +261,7 @@ export const question = (input: InputKey, message = 'Well?'): ExchangeEvent => (
   method: 'elicitation/create',
   params: { message },
 });
-/** What a client answers to it. */
+/** A client's answer to it. */
 export const accepted: JsonObject = { action: 'accept', content: { yes: true } };
 /** The end of a call. */
 export const done: ExchangeEvent = { kind: 'result', result: { content: [] } };
@@ -271,7 +271,7 @@ export async function pass(ms = 0): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms);
 }
 
-/** A call whose server has asked something, and whose client was told. */
+/** A call with a question that reached its client. */
 export async function parked(
   test: RequestsUnderTest,
   origin?: string,

@@ -135,7 +135,7 @@ it(
           if (action.kind === 'a window') await vi.advanceTimersByTimeAsync(600);
         }
         for (const { request } of run.sent) test.close(request);
-        // What is kept for a client that might come back is kept for as long as it may, and no longer.
+        // State for a client that might come back stays for as long as it may, and no longer.
         await vi.advanceTimersByTimeAsync(2 * 60_000);
         for (const {
           method,

@@ -1,4 +1,4 @@
-/** Requests without a session: whose is what, and who uses up whose room. */
+/** Requests without a session: owners, and their shares of room. */
 import { describe, expect, it } from 'vitest';
 import { subjects } from '@omnibus/bus';
 import type { ModernCommand, ModernControl } from '@omnibus/protocol';

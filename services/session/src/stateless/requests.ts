@@ -61,9 +61,9 @@ import { KeptCalls } from './kept-calls.ts';
 import type { Listener } from './listener.ts';
 import type { ChangesFor, StatelessHost } from './stateless-host.ts';
 
-/** Requests whose client has disconnected before they arrived here, which happens only when messages overtake each other on the bus. */
+/** Requests that arrive here after their client's disconnection, which happens only when messages overtake each other on the bus. */
 const maxGone = 1_000;
-/** Milliseconds for last answers, after clients that were asked something have used up the time to drain. */
+/** Milliseconds for last answers, after clients with open questions have used up the time to drain. */
 const graceMs = 500;
 /** Capabilities that a client was offered before its request: none, since there is no session. */
 const nothing: ReadonlySet<string> = new Set();
@@ -79,7 +79,7 @@ export class StatelessRequests {
   readonly #linkedResources = new LinkedResourcesOfClients();
   readonly #clients = new RecentClients();
   readonly #gone = new Set<SessionKey>();
-  /** Requests that wait until it is known what servers offer to their clients, with the interruptions of the bus as in `doubtOf`. */
+  /** Requests that wait for the servers' lists for their clients, with the interruptions of the bus as in `doubtOf`. */
   readonly #waiting = new Map<SessionKey, number>();
   #subscriptions: Subscription[] = [];
   #isStopping = false;
@@ -126,7 +126,7 @@ export class StatelessRequests {
     ];
   }
 
-  /** Ends subscriptions in order and waits for running calls, and for clients that were asked something, up to the limit. */
+  /** Ends subscriptions in order and waits for running calls, and for clients with open questions, up to the limit. */
   async stop(limitMs: number): Promise<void> {
     this.#isStopping = true;
     const [anybodys, ours] = this.#subscriptions;
@@ -202,7 +202,7 @@ export class StatelessRequests {
       worker !== undefined
     )
       return;
-    // It may be on its way still: a large request is overtaken by what is said after it.
+    // It may still be in transit: later messages overtake a large request.
     this.#gone.add(key);
     if (this.#gone.size > maxGone) this.#gone.delete(this.#gone.values().next().value as SessionKey);
   }
@@ -274,7 +274,7 @@ export class StatelessRequests {
       this.#serveCarried({ ...waiter, command: inner }, view);
       return;
     }
-    // The answer has what a list would have, so it waits for the same.
+    // The answer has the contents of a list, so it waits for the same.
     if (this.#receiveLater(waiter, { ownMs: ownLimitOf(command.request.params) })) return;
     const text = JSON.stringify(modernResult('tools/call', meant.result()));
     answer(waiter, `"result":${text}`);

@@ -11,7 +11,7 @@ export class RoundProgress {
   /** @param token of the waiting request, if it has one. @returns that token when the progress is to be sent. */
   tokenFor(event: ProgressEvent, token: JsonRpcId | undefined): JsonRpcId | undefined {
     const reached = numberOf(event.progress) ?? -Infinity;
-    // A server that is asked again after a round may begin to count again; the client's value only grows.
+    // A server with a repeated request after a round may begin to count again; the client's value only grows.
     if (token === undefined || reached <= this.#reached) return undefined;
     this.#reached = reached;
     return token;

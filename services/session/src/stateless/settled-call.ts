@@ -1,4 +1,4 @@
-/** What is left of a call over several rounds once it has its answer: the answer alone, for a client that sends its last request again (M2 of `call.ts`). */
+/** The rest of a call over several rounds after its answer: the answer alone, for a client that sends its last request again (M2 of `call.ts`). */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { KeyedLink } from '@omnibus/collections';
 import type { Caller, SessionKey } from '@omnibus/protocol';
@@ -9,7 +9,7 @@ import type { RoundProgress } from './round-progress.ts';
 /** Milliseconds in which the answer of a settled call can be requested again. */
 const keepMs = 60_000;
 
-/** What is left of a call that may be asked for. */
+/** The rest of a call that may be requested. */
 interface Leaver {
   ended(call: SettledCall): void;
 }

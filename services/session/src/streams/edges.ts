@@ -1,6 +1,6 @@
 /**
  * Keeps track of the edges at which clients read their streams. When an edge is gone, its readers are detached, whether or not it said so. An edge that is
- * there is asked now and then which streams it still reads, because its message that a reader has gone may be lost.
+ * there gets a question at intervals which streams it still reads, because its message that a reader has gone may be lost.
  */
 import { PresenceWatch, subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
@@ -24,7 +24,7 @@ export interface EdgesOptions {
 
 /** Time between two checks for edges that are gone. */
 const sweepMs = 1_000;
-/** Time between two rounds in which each edge is asked which streams it reads, even if no loss is known. */
+/** Time between two rounds of questions to edges about their streams, even without a known loss. */
 const askEveryMs = 5 * 60_000;
 /** Streams in one such question. */
 const askedAtOnce = 1_000;
@@ -60,7 +60,7 @@ export class Edges {
     this.#sweep?.cancel();
   }
 
-  /** Who is there or may be. */
+  /** Edges that are or may be there. */
   get expected(): readonly WorkerId[] {
     return this.#watch.expected;
   }

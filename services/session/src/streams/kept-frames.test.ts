@@ -7,7 +7,7 @@ import { TestBudget } from '../testing/home.ts';
 const id = (name: string): StreamId => name as StreamId;
 const large = (bytes: number): string => 'x'.repeat(bytes);
 
-/** A stream whose client was away and that has ended with an answer. */
+/** A stream of an absent client that has ended with an answer. */
 function answered(table: StreamTable, name: string, bytes: number): ResumableStream {
   const stream = new ResumableStream(id(name), () => undefined, table.home);
   table.add(stream);
@@ -17,7 +17,7 @@ function answered(table: StreamTable, name: string, bytes: number): ResumableStr
   return stream;
 }
 
-/** What a client that comes back is given: texts by length; undefined when it is refused. */
+/** Frames for a client that comes back: texts by length; undefined for a refusal. */
 function comeBack(table: StreamTable, name: string, after = 0): (number | string)[] | undefined {
   const frames: (number | string)[] = [];
   const isThere =
@@ -72,7 +72,7 @@ describe('what is kept for clients that come back', () => {
     stream.send(large(500), false, false);
     stream.send(large(10), false, false);
     expect(heard).toEqual([500, 10]);
-    // What follows the gap is kept; what comes before it is refused, not papered over.
+    // Frames after the gap stay; a position before it is refused.
     expect([comeBack(table, 's', 0), comeBack(table, 's', 1)]).toEqual([undefined, ['attached', 10]]);
     expect(all.budget.used).toBe(10);
   });

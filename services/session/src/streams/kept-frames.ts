@@ -27,12 +27,12 @@ export interface FrameBudgetOptions {
 /** Events kept of one stream. */
 const maxEvents = 256;
 const maxBytes = 4 * 1024 * 1024;
-/** How long frames are kept of a stream that has no reader and no more messages to come. The journal keeps them as long. */
+/** Lifetime of frames of an ended stream without a reader. The journal keeps them as long. */
 const restMs = 5 * 60_000;
 /** Time between two checks for frames that have rested for that long. */
 const sweepMs = 30_000;
 
-/** Marks a stream to which no more frames are added. Marks are kept in the order in which the streams began to rest. */
+/** Marks a stream to which no more frames are added. Marks are in the order in which the streams began to rest. */
 class Rest extends Link {
   readonly frames: KeptFrames;
   readonly since: number;
@@ -115,7 +115,7 @@ export class FrameBudget {
 /** The share of one session. */
 export class FrameShare {
   readonly #budget: FrameBudget;
-  /** Streams with kept frames, in the order in which the first frame was kept. */
+  /** Streams with stored frames, in the order of their first one. */
   readonly #keeping = new Ring<KeptFrames>();
   #used = 0;
 

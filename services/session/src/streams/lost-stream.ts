@@ -1,7 +1,7 @@
 /**
- * A stream that another worker began and whose client comes back to this one. The journal has what was sent on it. If the other worker is only leaving, it
- * goes on sending, and the journal receives that too. If the other worker is gone, nobody will ever know the answers that are still missing, and the client
- * is told so.
+ * A stream that another worker began, with a client that comes back to this one. The journal has its events. If the other worker is only leaving, it
+ * continues sending, and the journal receives that too. If the other worker is dead, the missing answers are lost, and the client
+ * gets an error.
  */
 import { Inquiry, subjects, type Bus, type Journal, type PresenceWatch, type Watch } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -53,7 +53,7 @@ export class LostStream {
     this.#options = options;
   }
 
-  /** Reads what the journal has of the stream. */
+  /** Reads the journal's entries of the stream. */
   static async find(options: LostStreamOptions): Promise<LostStream> {
     const lost = new LostStream(options);
     await lost.read();
@@ -61,7 +61,7 @@ export class LostStream {
   }
 
   /**
-   * Reads the journal again. Entries are stored a little after they were sent: what was on its way when the journal was read first is neither among
+   * Reads the journal again. Entries are stored a little after they were sent: a message in transit at the first reading is neither among
    * the stored entries then, nor does it come afterwards.
    */
   read(): Promise<void> {
@@ -106,7 +106,7 @@ export class LostStream {
     return this.events.at(-1)?.last === true;
   }
 
-  /** Passes on what the other worker sends from now on. */
+  /** Passes on the other worker's later messages. */
   follow(hear: (event: SentEvent) => void): void {
     this.#hear = hear;
   }
@@ -118,7 +118,7 @@ export class LostStream {
 
   /**
    * Asks the worker that began the stream whether it still works on it. `lost` is called only when that worker says that it does not, or is proven to be
-   * gone (`bus/inquiry.ts`); silence proves nothing. Neither function is called while the worker is there but cannot be asked.
+   * gone (`bus/inquiry.ts`); silence proves nothing. Neither function is called while the worker is there but does not answer.
    */
   askAfter(worker: WorkerId, { held, lost }: { readonly held: () => void; readonly lost: () => void }): void {
     const { bus, wheel, workers, key, stream } = this.#options;
@@ -148,7 +148,7 @@ export class LostStream {
 
   /**
    * Makes answers that say "outcome unknown" for the requests that have no answer.
-   * @param after the last event that the client has received, where it differs from what is kept: kept answers after it, which may be new to the client,
+   * @param after the last event that the client has received, if it differs from the stored ones: stored answers after it, which may be new to the client,
    * come first.
    */
   lastWords(after?: number): SentEvent[] {
@@ -197,7 +197,7 @@ export class LostStream {
 
   #add(event: SentEvent): void {
     if (event.sequence <= this.sequence) return; // The event was already read.
-    // If an entry is missing, all entries before it are dropped: a client may be given answers only, but never a stream with a gap (T3).
+    // If an entry is missing, all entries before it are dropped: a client may get answers only, but never a stream with a gap (T3).
     if (event.sequence > this.sequence + 1) this.events.length = 0;
     this.events.push(event);
     this.#hear?.(event);

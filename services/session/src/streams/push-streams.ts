@@ -1,7 +1,7 @@
 /**
  * The GET streams of one session, and the messages that wait for one. Each message goes to exactly one stream (2025-03-26 transports, Multiple
- * Connections): the stream that was opened last among those whose edge is there, because an older one may belong to a connection that is dead without
- * anybody knowing.
+ * Connections): the last opened stream among those with a live edge, because an older one may belong to a silently dead
+ * connection.
  */
 import {
   changeNotifications,
@@ -16,7 +16,7 @@ import { ResumableStream, type Reply, type StreamHome } from './resumable-stream
 
 /** Messages that may wait for a stream, not counting list changes; beyond it the oldest are dropped. */
 const maxWaiting = 256;
-/** Characters of these messages: as many as are kept of one stream. */
+/** Characters of these messages: the bound of one stream. */
 const maxWaitingBytes = 4 * 1024 * 1024;
 /** Streams that are remembered although their reader is gone, because the client may resume them. */
 const maxGone = 4;
@@ -33,7 +33,7 @@ export class PushStreams {
   readonly #options: PushOptions;
   readonly #streams = new Map<StreamId, ResumableStream>();
   #gone: ResumableStream[] = [];
-  /** Kinds of lists that changed while the client could not be told. Each kind is announced once, however often it changed. */
+  /** Kinds of lists that changed without a stream to the client. Each kind is announced once, however often it changed. */
   readonly #changed = new Set<ChangeKind>();
   readonly #waiting: string[] = [];
   #waitingBytes = 0;
@@ -164,7 +164,7 @@ export class PushStreams {
     for (const text of this.#takeWaiting()) stream.send(text, false, false);
   }
 
-  /** The latest stream whose edge is there. Nothing new is sent to an edge without signs of life: it may be gone, and the client may have opened another stream. */
+  /** The latest stream with a live edge. Nothing new is sent to an edge without signs of life: it may be gone, and the client may have opened another stream. */
   #choose(): ResumableStream | undefined {
     if (!this.#isClientReady) return undefined;
     let chosen: ResumableStream | undefined;

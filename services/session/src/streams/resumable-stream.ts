@@ -1,9 +1,9 @@
 /**
- * One stream of messages to a client, numbered from 1, that the client may resume (2025-11-25 transports, Resumability and Redelivery). What was sent is
+ * One stream of messages to a client, numbered from 1, that the client may resume (2025-11-25 transports, Resumability and Redelivery). Sent messages are
  * kept, within bounds, even if it seemed to be delivered: a dead connection looks alive until the network reports it.
  *
  * Invariants
- *  T1  A sequence number is given once, and a replayed message carries the number it was first sent with.
+ *  T1  A sequence number is used once, and a replayed message carries the number it was first sent with.
  *  T2  A stream has one reader; a new reader takes over, and the old one is ended.
  *  T3  Kept bytes and events are bounded; a reader that asks for dropped events is refused rather than given a gap.
  */
@@ -13,7 +13,7 @@ import { streamAfterMs, type StreamFrame, type StreamId, type WorkerId } from '@
 
 export type Reply = (frame: StreamFrame) => void;
 
-/** Where the events of one session's streams are kept. */
+/** The store of events of one session's streams. */
 export interface StreamHome {
   readonly share: FrameShare;
   readonly keeper: StreamKeeper | undefined;
@@ -28,7 +28,7 @@ export interface StreamKeeper {
 export interface Asked {
   /** Characters of them. */
   readonly length: number;
-  /** Ends them: nobody reads the stream, and there is no room to keep them without a reader. */
+  /** Ends them: the stream has no reader, and there is no room without one. */
   giveUp(): void;
 }
 
@@ -66,7 +66,7 @@ export class ResumableStream extends Link {
     this.#edge = edge;
   }
 
-  /** The stream is to answer these requests, which are kept until then. */
+  /** The stream will answer these requests, which stay until then. */
   answers(asked: Asked): void {
     this.#asked = asked;
   }
@@ -184,13 +184,13 @@ export class ResumableStream extends Link {
     return this.#kept?.hasAny === false;
   }
 
-  /** Drops what is kept: the session has ended, or another worker continues it. */
+  /** Drops stored events: the session has ended, or another worker continues it. */
   forget(): void {
     this.#release();
     this.#kept?.letGo();
   }
 
-  /** Nobody reads the stream any more, so its requests count among what is kept for clients that come back. */
+  /** The stream has no reader any more, so its requests count toward the storage for clients that come back. */
   #count(): void {
     const asked = this.#asked;
     if (asked === undefined) return;

@@ -1,4 +1,4 @@
-/** Clients that come back to a stream that another worker began: with a worker that says what the test wants and time that the test lets pass. */
+/** Clients that come back to a stream that another worker began: with a scripted worker and a clock of the test. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MemoryBus, openStreamJournal, PresenceWatch, subjects, type Journal } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
@@ -68,7 +68,7 @@ async function pass(ms: number): Promise<void> {
   }
 }
 
-/** The worker that held the session answers what it works on; while it is paused, only later. */
+/** The earlier owner reports its open requests; while it is paused, only later. */
 function asked(held: readonly StreamId[]): Promise<unknown> {
   return bus.subscribe(
     subjects.sessionStreams(before),

@@ -17,7 +17,7 @@ import { ResumableStream, type Reply } from './resumable-stream.ts';
 import type { StreamHost } from './stream-host.ts';
 import type { StreamTable } from './stream-table.ts';
 
-/** Milliseconds between two readings of a journal that lacks what its client has received, and how often it is read: what is not stored after a second was lost. */
+/** Milliseconds between two readings of a journal that lacks events of its client, and their number: an event that is not stored after a second was lost. */
 const readAgainMs = 50;
 const maxReadings = 20;
 
@@ -35,7 +35,7 @@ export interface ReturningOptions {
 
 export class Returning {
   readonly #options: ReturningOptions;
-  /** Streams of another worker whose events are being read from the journal. */
+  /** Streams of another worker that are being read from the journal. */
   readonly #reviving = new Map<StreamId, Promise<void>>();
 
   constructor(options: ReturningOptions) {
@@ -111,7 +111,7 @@ export class Returning {
     this.#follow(lost, stream, heldBefore);
   }
 
-  /** Passes on what the worker that began a stream still sends on it, until it has ended. */
+  /** Passes on later messages of the worker that began a stream, until it has ended. */
   #follow(lost: LostStream, stream: ResumableStream, heldBefore: WorkerId | undefined): void {
     const {
       key,

@@ -70,7 +70,7 @@ export class SessionStreams {
     return this.#posts.missing(streams).filter((id) => !this.#push.has(id));
   }
 
-  /** Those of the given streams whose POST has no final answer yet. */
+  /** Those of the given streams with a POST without a final answer. */
   unanswered(streams: readonly StreamId[]): StreamId[] {
     const open = this.#posts.openIds();
     return streams.filter((id) => open.has(id));

@@ -1,4 +1,4 @@
-/** What the streams of all sessions of one worker share. */
+/** Shared state of the streams of all sessions of one worker. */
 import type { Bus, Journal, PresenceWatch } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Limits, Presence, StreamEntry, WorkerId } from '@omnibus/protocol';
@@ -11,7 +11,7 @@ export interface StreamHost {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly limits: Limits;
-  /** The budget for frames that are kept so that clients can resume streams. */
+  /** The budget for stored frames, with which clients can resume streams. */
   readonly frames: FrameBudget;
   /** Whether the signs of life of an edge arrive. */
   readonly isEdgeThere: (edge: WorkerId) => boolean;

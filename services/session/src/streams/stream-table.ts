@@ -47,7 +47,7 @@ export class StreamTable {
     return ids.filter((id) => !known.has(id) && this.#findEnded(id) === undefined);
   }
 
-  /** Undefined also for a stream whose kept frames were dropped: the journal may still have them. */
+  /** Undefined also for a stream with dropped frames: the journal may still have them. */
   find(id: StreamId): ResumableStream | undefined {
     return this.#open.find((stream) => stream.id === id) ?? this.#findEnded(id);
   }

@@ -1,9 +1,9 @@
-/** Where the streams of a test's session are kept. */
+/** The store of the streams of a test's session. */
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import { FrameBudget } from '../streams/kept-frames.ts';
 import type { StreamHome } from '../streams/resumable-stream.ts';
 
-/** A budget whose clock the test turns. */
+/** A budget on a clock of the test. */
 export class TestBudget {
   now = 0;
   readonly dropped: string[] = [];

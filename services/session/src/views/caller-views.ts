@@ -1,15 +1,15 @@
-/** Views for callers that see only a part of what an endpoint offers. Callers that may see the same share one view. Views are kept while there is room, since each has the text of its lists. */
+/** Views for callers that see only a part of an endpoint. Callers with the same rights share one view. Views are cached while there is room, since each has the text of its lists. */
 import type { KeptPages, View } from '@omnibus/catalog';
 
 /** Bound on the number of kept views, however small their lists are. */
 const maxViews = 1_000;
 
-/** A kept view. Whoever has found it once looks it up here again, which costs less than its key. */
+/** A cached view. A client that has found it looks it up here again, which costs less than its key. */
 export interface CallerView {
   readonly view: View;
-  /** The view of everybody that it is a part of. */
+  /** The common view that it is a part of. */
   readonly base: View;
-  /** False once it was dropped to make room: then it must be asked for by its key. */
+  /** False once it was dropped to make room: then it must be found by its key. */
   isKept: boolean;
   /** Number of its last use, counted over all views. */
   used: number;
@@ -38,7 +38,7 @@ export class CallerViews {
     return kept.view;
   }
 
-  /** Finds a view, or makes and keeps it. @param key names the place, what the client declared, and what its caller may see. @param make makes the view where none of this base is kept. */
+  /** Finds a view, or makes and caches it. @param key names the place, the client's declarations, and its caller's rights. @param make makes the view if none of this base is cached. */
   get(key: string, base: View, make: () => View): CallerView {
     const kept = this.#kept.get(key);
     if (kept?.base === base) {
@@ -63,7 +63,7 @@ export class CallerViews {
     }
   }
 
-  /** Something may still hold the view as the last one that a caller saw, so its pages are dropped; they are made again when they are asked for. */
+  /** A client may still hold the view as its last one, so its pages are dropped; they are computed again on request. */
   #drop(key: string, kept: CallerView): void {
     kept.isKept = false;
     kept.view.dropPages();

@@ -1,4 +1,4 @@
-/** Removes records of the catalogue whose workers do not come back, and those that no known version writes. */
+/** Removes records of dead workers from the catalogue, and those that no known version writes. */
 import type { KeyValueChange } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { CatalogRecord } from '@omnibus/protocol';
@@ -16,7 +16,7 @@ const maxForeign = 1_000;
 
 export interface CatalogSweepOptions {
   readonly wheel: DeadlineWheel;
-  /** Keys of the records whose workers are gone now. */
+  /** Keys of the records of dead workers. */
   readonly absent: () => ReadonlySet<string>;
   /** Removes a record from the catalogue. */
   readonly remove: (key: string) => void;
@@ -24,7 +24,7 @@ export interface CatalogSweepOptions {
 
 export class CatalogSweep {
   readonly #options: CatalogSweepOptions;
-  /** Keys of the catalogue whose workers are gone, and the time since when. */
+  /** Keys of records of dead workers, and the time since when. */
   readonly #absent = new Map<string, number>();
   /** Keys of the catalogue that do not name a server and a worker, and when each was last written. */
   readonly #foreign = new Map<string, number>();

@@ -4,7 +4,7 @@ import { hasEndpoint, serversFor, type Config } from '@omnibus/config';
 import { parseServerName, type EndpointName, type JsonObject, type ServerName } from '@omnibus/protocol';
 import { partsOf, type Place } from './place.ts';
 
-/** Bound on places whose definitions are remembered. The names of tenants come from issuers, so there may be any number of tenants that no server is meant for. */
+/** Bound on cached definitions of places. The names of tenants come from issuers, so there may be any number of tenants without a server. */
 const maxPlaces = 10_000;
 
 export class Endpoints {
@@ -53,7 +53,7 @@ export class Endpoints {
     return (selected?.filter((server) => visible.includes(server)) ?? visible).map(parseServerName);
   }
 
-  /** Whether nothing but the rights of callers restricts what is asked of a server: those are decided for each (`View.open`). */
+  /** Whether only the rights of callers restrict requests to a server: those are decided for each (`View.open`). */
   #isOpen(server: ServerName): boolean {
     const { mcpServers, guardrails, access, auth } = this.#config;
     const { definitions, validation } = mcpServers[server] ?? {};

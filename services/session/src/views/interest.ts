@@ -1,5 +1,5 @@
 /**
- * Tells adapters that their servers are in use, because lists that nobody asks for are not read again. This is said when an endpoint is first used and then
+ * Tells adapters that their servers are in use, because unused lists are not read again. This report comes at the first use of an endpoint and then
  * repeatedly while it has clients, since a single message may be lost.
  */
 import { subjects, type Bus } from '@omnibus/bus';
@@ -17,7 +17,7 @@ export interface InterestOptions {
 
 export class Interest {
   readonly #options: InterestOptions;
-  /** Places whose adapters were told since the last round. */
+  /** Places with a report to their adapters since the last round. */
   #said = new Set<Place>();
   #next: Deadline | undefined;
 

@@ -1,4 +1,4 @@
-/** Finds out, for one session, what servers offer to clients with its declared capabilities; requests of the session wait for that. */
+/** Finds, for one session, the servers' lists for its declared capabilities; requests of the session wait for that. */
 import type { MissingServer } from '@omnibus/catalog';
 import {
   whoOf,
@@ -16,7 +16,7 @@ import type { Place } from './place.ts';
 interface WaitingClient {
   readonly caller: Caller;
   readonly declared: Declared;
-  /** What is proven of the caller. */
+  /** The proven facts of the caller. */
   readonly facts: Facts | undefined;
   readonly dialect: { contextOf(caller: Caller, key: SessionKey): Omit<OfferCaller, 'who' | 'capabilities'> };
   capabilities(): JsonObject;
@@ -27,7 +27,7 @@ export interface OfferWaitOptions {
   readonly place: Place;
   readonly offers: Offers;
   readonly client: WaitingClient;
-  /** Called for each server that is told of the client, because the server may keep something for it. */
+  /** Called for each server that learns of the client, because the server may have state for it. */
   readonly told: (server: ServerName) => void;
 }
 
@@ -38,13 +38,13 @@ export class OfferWait {
     this.#options = options;
   }
 
-  /** Servers whose offers to the client are still being read. */
+  /** Servers with lists for the client that are still being read. */
   reading(): readonly MissingServer[] {
     const { client, place, offers } = this.#options;
     return offers.reading({ place, declared: client.declared });
   }
 
-  /** Begins to find out what is not known yet. @param how as for `Offers.settling`. @returns undefined when there is nothing to wait for. */
+  /** Begins to read unknown lists. @param how as for `Offers.settling`. @returns undefined if there is nothing to wait for. */
   begin(how: Pick<OfferRequest, 'isNamed' | 'ownMs'> = {}): Promise<void> | undefined {
     const { key, client, place, offers, told } = this.#options;
     const { declared, facts } = client;

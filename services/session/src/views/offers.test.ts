@@ -1,4 +1,4 @@
-/** Lists by what a client declared, and that they are known before its first call. */
+/** Lists by a client's declarations, which are known before its first call. */
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   declaredBy,

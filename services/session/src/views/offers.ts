@@ -1,6 +1,6 @@
 /**
- * Finds out what servers offer to clients that declare a certain set of capabilities, before such a client is shown a list: some servers have tools only
- * for clients that they may ask something. Adapters are told of each set once, and write what they find into the catalogue. Only the first client that
+ * Finds the servers' lists for a set of capabilities, before such a client gets a list: some servers have tools only
+ * for clients that can answer questions. Adapters get each set once, and write the lists into the catalogue. Only the first client that
  * declares a set waits a moment for that.
  */
 import { setImmediate } from 'node:timers/promises';
@@ -17,29 +17,29 @@ export interface OffersOptions {
   readonly recordsOf: (place: Place) => readonly CatalogRecord[];
 }
 
-/** A client that makes a request, and what it declared. */
+/** The client of a request, and its declarations. */
 export interface OfferRequest {
   readonly place: Place;
   readonly declared: Declared;
   readonly caller: OfferCaller;
-  /** Whether the request names something that is in no known list: it cannot be told later that there is such a thing after all. */
+  /** Whether the request names something that is in no known list: an error cannot be corrected later. */
   readonly isNamed?: boolean;
   /** The time limit that the client gives its request, in milliseconds: a list waits so long, where that is longer than usual. */
   readonly ownMs?: number | undefined;
 }
 
-/** How long a client waits. By then a program has usually started; what is found later is announced as a change. */
+/** How long a client waits. By then a program has usually started; later findings are announced as a change. */
 const waitMs = 2_000;
 /** How long a request waits that names what one user's lists may have: as long as a server takes that is slow to be connected to, and to say its lists. */
 const namedWaitMs = 10_000;
-/** After this time an adapter that has not answered is told again; it may have had no free connection, or be of an older version. */
+/** After this time a silent adapter gets the set again; it may have had no free connection, or be of an older version. */
 const againMs = 60_000;
 /**
- * The longest wait of a list whose client gives it a time limit: longer than a program takes that is downloaded before it starts, and shorter than `againMs`,
- * since a deadline may be late and an adapter that is told again is waited for again.
+ * The longest wait of a list with a time limit of its client: longer than a program takes that is downloaded before it starts, and shorter than `againMs`,
+ * since a deadline may be late and an adapter with a repeated set gets another wait.
  */
 const maxOwnWaitMs = 55_000;
-/** Bound on the sets that are remembered as asked for, by server; the oldest is asked for again. */
+/** Bound on recorded sets, by server; the oldest is requested again. */
 const maxAsked = 10_000;
 
 interface Waiting {
@@ -63,8 +63,8 @@ export class Offers {
 
   /**
    * Asks adapters about the client's set where it is not known yet.
-   * @param told is called for each server that is told of the client, because the server may keep something for it.
-   * @returns undefined when there is nothing to wait for; else resolves when the lists can be shown as far as they are then known.
+   * @param told is called for each server that learns of the client, because the server may have state for it.
+   * @returns undefined if there is nothing to wait for; else resolves when the lists are known as far as possible.
    */
   settling(asking: OfferRequest, told?: (server: ServerName) => void): Promise<void> | undefined {
     const unknown = this.#isStopped ? [] : this.#unknown(asking);
@@ -83,7 +83,7 @@ export class Offers {
         if (this.#asked.size > maxAsked) this.#asked.delete(this.#asked.keys().next().value as string);
         told?.(server);
         const { who, ...caller } = asking.caller;
-        // Who somebody is, is told where it matters.
+        // The identity is included if it matters.
         bus.publish(subjects.backendControl(server), {
           kind: 'wanted',
           caller: record.owners === undefined || who === undefined ? caller : { ...caller, who },
@@ -105,7 +105,7 @@ export class Offers {
     });
   }
 
-  /** Adapters of these servers came or went, or may have missed messages: who was told of a set may be gone, and who is there now may not have been. */
+  /** Adapters of these servers came or went, or may have missed messages: an adapter with a set may be gone, and a present one may lack it. */
   adaptersChanged(servers: readonly ServerName[]): void {
     const changed = new Set<string>(servers);
     for (const name of [...this.#asked.keys()])
@@ -118,7 +118,7 @@ export class Offers {
       if (!this.#unknown(waiting.asking).some(({ server }) => waiting.servers.has(server))) this.#end(waiting);
   }
 
-  /** The worker leaves: nothing waits any more, and every request is served with what is known. @returns when those that waited have gone on. */
+  /** The worker leaves: nothing waits any more, and every request gets the known lists. @returns when waiting requests have continued. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const waiting of this.#waiting) this.#end(waiting);
@@ -131,7 +131,7 @@ export class Offers {
     waiting.resolve();
   }
 
-  /** The servers whose offers to such a client are still being read. */
+  /** The servers with lists for such a client that are still being read. */
   reading(asking: Pick<OfferRequest, 'place' | 'declared'>): readonly MissingServer[] {
     return this.#unknown(asking).map(({ server }) => ({
       server,

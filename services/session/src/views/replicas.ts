@@ -1,6 +1,6 @@
 /**
  * The catalogue records of one server. Several workers may have an adapter for it, each with a record of its own. The server is up as long as one of these
- * adapters reaches it, so a failing worker takes the server from nobody.
+ * adapters reaches it, so a failing worker takes the server from no caller.
  */
 import type { CatalogRecord, WorkerId } from '@omnibus/protocol';
 

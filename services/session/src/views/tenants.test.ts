@@ -1,4 +1,4 @@
-/** What is of one tenant is not there for another, nor for callers without one: word for word as what never was. */
+/** Entries of one tenant do not exist for another, nor for callers without one, word for word. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '@omnibus/config';
 import {
@@ -102,7 +102,7 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
       const none = await test.turning(client.ask(method, never));
       expect(real.error, method).toBeDefined();
       expect(JSON.stringify(real.error).replaceAll('theirs', 'nobody'), method).toBe(JSON.stringify(none.error));
-      // Of a URI that nothing lists, servers are asked that it sees: no more of them.
+      // For an unlisted URI, only visible servers get the request.
       expect(between - before, method).toBe(test.asked.values.length - between);
     }
     test.outcome = { kind: 'result', result: { content: [] } };

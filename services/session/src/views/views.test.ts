@@ -153,7 +153,7 @@ it('callers of more sets of rights than are kept have one view each until someth
     seesServer: () => true,
     mayEverythingOf: () => true,
   }));
-  // Of lists that were read, none is kept (`maxPreparedLength`).
+  // No list is cached (`maxPreparedLength`).
   const { put, settle, toldSeeing, views } = setUp(new Set(['s0']));
   const read = (sight: Sight): View => {
     const view = views.get(rootEndpoint, undefined, sight) as View;

@@ -25,26 +25,26 @@ import { seenKey } from './seen-key.ts';
 
 /** Changes within this time, such as at a start, are announced together. */
 const announceDelayMs = 50;
-/** Bound on the places whose clients are told of changes, since names of tenants come from issuers. Clients at a forgotten place are told of changes again after their next request. */
+/** Bound on places with notifications, since names of tenants come from issuers. Clients at a forgotten place get notifications again after their next request. */
 const maxPlaces = 10_000;
 /** Bound on views that callers of different rights have seen, at all places; beyond it, what no connected client sees is forgotten. Each is a few hundred bytes. */
 const maxSeen = 10_000;
-/** Bound on clients at one place that are told apart by what they are offered, or by who they are; forgotten ones are told of changes again after their next request. */
+/** Bound on clients at one place with separate lists or identities; forgotten ones get notifications again after their next request. */
 const maxSeenAtPlace = 10_000;
 
 export interface ViewsOptions {
   readonly wheel: DeadlineWheel;
-  /** A record as clients may be shown it; left out where that is as it is. */
+  /** A record for clients; left out if it is unchanged. */
   readonly guarded?: (record: CatalogRecord) => CatalogRecord;
-  /** Tells the clients at a place that lists have changed. @param changesFor gives the changed lists for a client, by what it declared and what its caller may see. */
+  /** Tells the clients at a place that lists have changed. @param changesFor gives the changed lists for a client, by its declarations and its caller's rights. */
   readonly announce: (place: Place, changesFor: (declared?: Declared, sight?: Sight) => readonly ChangeKind[]) => void;
-  /** Names of the rights of all callers that are told of changes now. */
+  /** Names of the rights of all callers with notifications now. */
   readonly sightsInUse: () => ReadonlySet<string>;
   /** Bound on the characters of lists that are prepared for callers that see only a part. */
   readonly maxPreparedLength: () => number;
   /** Whether a backend worker is proven to be gone. */
   readonly isLost: (worker: WorkerId) => boolean;
-  /** Called with the entries of servers that clients cannot be shown, when these change. */
+  /** Called with the invalid entries of servers, when these change. */
   readonly tell: (endpoint: EndpointName, problems: readonly ViewProblem[]) => void;
   /** Removes a record from the catalogue. */
   readonly remove: (key: string) => void;
@@ -66,17 +66,17 @@ interface Offered {
 /** The current views of one place. */
 interface PlaceViews {
   readonly offered: Offered;
-  /** The views for sets of declared capabilities: those of clients that are told of changes, and those of which callers with fewer rights see a part. */
+  /** The views for sets of declared capabilities: those of clients with notifications, and those of which callers with fewer rights see a part. */
   readonly shown: Map<string, View>;
   readonly whole: Map<string, View>;
-  /** The views of callers with fewer rights, by what they declared and by their rights. */
+  /** The views of callers with fewer rights, by their declarations and rights. */
   readonly parts: Map<string, WeakMap<Sight, CallerView>>;
 }
 
 interface Seen {
   readonly declared: Declared | undefined;
   readonly sight: Sight | undefined;
-  /** For each view of everybody, the view of the caller that is a part of it: one object each, even if the part is computed again. */
+  /** For each common view, the view of the caller that is a part of it: one object each, even if the part is computed again. */
   readonly views: Map<View, View>;
 }
 
@@ -92,7 +92,7 @@ export class Views {
   /** The same views by definition, so that tenants that see the same servers share them. */
   readonly #computed = new Map<EndpointDefinition, Offered>();
   /**
-   * The views that clients may have seen, by what they declared: the last announced one, and those that were asked for since, even if a later change has
+   * The views that clients may have seen, by their declarations: the last announced one, and those requested since, even if a later change has
    * replaced them. A place is in this table after its first request.
    */
   readonly #seen = new Map<Place, Map<string, Seen>>();
@@ -118,7 +118,7 @@ export class Views {
     });
   }
 
-  /** The entries that clients cannot be shown now, as text, for the endpoints that were asked for. */
+  /** The invalid entries, as text, for the requested endpoints. */
   get leftOut(): readonly string[] {
     const all = [...this.#computed.values()].flatMap(({ common: { problems } }) =>
       problems.map(({ server, problem }) => `${server}: ${problem}`),
@@ -138,7 +138,7 @@ export class Views {
 
   /**
    * The view at a place.
-   * @param declared what the client declared, if its offers may depend on that; the client is then told of changes.
+   * @param declared the client's declarations, if its lists may depend on them; the client then gets notifications.
    * @param sight what its caller may see; undefined for everything.
    * @returns undefined when there is no such endpoint.
    */
@@ -146,7 +146,7 @@ export class Views {
     const views = this.#views.get(place) ?? this.#viewsAt(place);
     if (views === undefined) return undefined;
     if (sight === undefined && views.offered.common.dependsOnCaller !== 'owner') {
-      // The key that `seenKey` makes of a client whose lists depend on what it declared alone.
+      // The key of `seenKey` for a client with lists that depend on its declarations alone.
       const same = views.shown.get(declared?.key ?? '');
       if (same !== undefined) return same;
     }
@@ -184,14 +184,14 @@ export class Views {
     return view;
   }
 
-  /** Remembers the view of a caller with fewer rights. @param who a key of what its client declared. */
+  /** Remembers the view of a caller with fewer rights. @param who a key of its client's declarations. */
   #partOf({ parts }: PlaceViews, who: string, sight: Sight, kept: CallerView): View {
     if (parts.size >= maxSeenAtPlace && !parts.has(who)) parts.clear();
     parts.set(who, (parts.get(who) ?? new WeakMap<Sight, CallerView>()).set(sight, kept));
     return kept.view;
   }
 
-  /** Forgets which views of a place clients have seen; who asks there again is told of changes again. */
+  /** Forgets which views of a place clients have seen; clients there get notifications again after a request. */
   #forget(place: Place): void {
     this.#seen.delete(place);
     this.#views.delete(place);
@@ -228,7 +228,7 @@ export class Views {
     return view;
   }
 
-  /** Like `get`, for a single request without a session, whose client is not told of changes. @param capabilities as its client declares them. */
+  /** Like `get`, for a single request without a session; its client gets no notifications. @param capabilities as its client declares them. */
   getAlone(place: Place, capabilities: JsonObject, principal: Principal, sight?: Sight): View | undefined {
     const common = this.get(place, undefined, sight);
     const { extensions } = capabilities;

@@ -1,10 +1,10 @@
 /**
- * What results have led a client to: URIs that it may read next although no list has them, of which the oldest are forgotten, and servers whose pages it may
+ * Links in results for a client: URIs that it may read next although no list has them, of which the oldest are forgotten, and servers with pages that it may
  * show.
  */
 import type { ServerName } from '@omnibus/protocol';
 
-/** URIs that are remembered for one client, which usually reads a link soon after it got it; for an older one all servers are asked. */
+/** Bound on stored URIs of one client, which usually reads a link soon; for an older one the gateway asks all servers. */
 const maxRemembered = 1_000;
 /** Characters of a URI; longer ones are not remembered, since they take memory. */
 const maxUriLength = 2_048;
@@ -17,8 +17,8 @@ export class LinkedResources {
   #isForgotten = false;
 
   /**
-   * @param grown called with the change in the number of characters that are remembered; negative when they become fewer. It is given for clients without
-   * sessions, of whose requests other workers answer some.
+   * @param grown called with the change in the number of stored characters; negative when they become fewer. It is set for clients without
+   * sessions; other workers answer some of their requests.
    */
   constructor(grown?: (length: number) => void) {
     this.#knowsAll = grown === undefined;
@@ -30,17 +30,17 @@ export class LinkedResources {
     for (const uri of uris) if (uri.length <= maxUriLength) this.#remember(server, uri);
   }
 
-  /** The servers whose results linked to it. */
+  /** The servers with results that linked to it. */
   find(uri: string): readonly ServerName[] {
     return this.#servers.get(uri) ?? [];
   }
 
-  /** The client was given a page of a server, or a result that is shown on one. */
+  /** The client got a page of a server, or a result for one. */
   showPage(server: ServerName): void {
     this.#pages.add(server);
   }
 
-  /** Of routes to tools, those of servers whose pages the client may show. */
+  /** Of routes to tools, those of servers with pages that the client may show. */
   ofPages<To extends { readonly server: ServerName }>(routes: readonly To[]): readonly To[] {
     const known = routes.filter(({ server }) => this.#pages.has(server));
     return known.length > 0 || this.#knowsAll ? known : routes;

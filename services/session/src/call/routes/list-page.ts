@@ -4,7 +4,7 @@ import { readOwnLimit, type JsonObject, type ListKind } from '@omnibus/protocol'
 
 /**
  * A client may leave the cursor out or send null; the empty string is a cursor, only never one of ours.
- * @param reading servers whose offers to the client are still being read.
+ * @param reading servers with lists for the client that are still being read.
  * @returns the result as JSON; undefined when the cursor is not one of this list.
  */
 export function listPage(

@@ -1,4 +1,4 @@
-/** The capability that a request needs. If it was not offered, the client is told that there is no such method, as a server would. */
+/** The capability that a request needs. Without it, the client gets "no such method", as from a server. */
 import type { Capability, MissingServer, View } from '@omnibus/catalog';
 import { isObject, methodRow, skillsExtension, type JsonObject, type JsonRpcRequest } from '@omnibus/protocol';
 import { serverFeatures } from '../../dialect/servers.ts';
@@ -16,8 +16,8 @@ export const capabilities: readonly Capability[] = [
 
 /**
  * Why a request cannot be served because no server of the endpoint has the capability, in words; undefined where one has it, or decides itself: the only
- * server of an open endpoint, and the one that has what is to be completed. A request that names something of a server that was never reached goes on: it is
- * answered with what is wrong with that server.
+ * server of an open endpoint, and the one that has the completed prompt or resource. A request for an entry of a server that was never reached continues: it is
+ * answered with that server's problem.
  * @param offered the capabilities that the client was offered, which stay so while its session lasts.
  */
 export function missingCapability(
@@ -55,7 +55,7 @@ function ownerOfNamed(method: string, { name, ref }: JsonObject, view: View): Mi
   const prompt =
     method === 'prompts/get' ? name : isObject(ref) && ref['type'] === 'ref/prompt' ? ref['name'] : undefined;
   const owner = typeof prompt === 'string' ? view.missingOwner('prompts', prompt) : view.missingOwner('resources');
-  // Of a server that was reached before, it is known what it has.
+  // The lists of a server that was reached before are known.
   return neverReached(view).find((each) => each.server === owner?.server);
 }
 

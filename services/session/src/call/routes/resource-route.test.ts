@@ -1,4 +1,4 @@
-/** Reading what no list names: which server is asked, and which is not. */
+/** Reads of unlisted URIs: the asked servers, and the others. */
 import { describe, expect, it } from 'vitest';
 import { noLists, parseServerName, type CatalogRecord, type JsonObject, type ServerName } from '@omnibus/protocol';
 import { holdTime, pass, recordOf, RequestsUnderTest } from '../../stateless/requests-under-test.ts';
@@ -19,7 +19,7 @@ function server(name: ServerName, templates: readonly string[], listed: readonly
 
 holdTime();
 
-/** @returns the server that was asked for a resource, or what the client was answered. */
+/** @returns the server asked for a resource, or the client's error. */
 async function read(test: RequestsUnderTest, uri: string): Promise<string | JsonObject | undefined> {
   const before = test.asked.length;
   const sent = test.send('resources/read', { uri });

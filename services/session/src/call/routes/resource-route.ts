@@ -1,6 +1,6 @@
 /**
- * Which server is asked for a URI: the one that lists it; else the one whose result linked to it for this client; else the one whose
- * template matches it most specifically. Where several match equally, none is asked: the client could not tell that a different server than the
+ * The server for a URI: the one that lists it; else the one with a result that linked to it for this client; else the one with the
+ * most specific matching template. If several match equally, none gets the request: the client could not tell that a different server than the
  * one it means has answered.
  */
 import { mayBeAlias, type Route, type View } from '@omnibus/catalog';

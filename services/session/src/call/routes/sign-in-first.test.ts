@@ -1,4 +1,4 @@
-/** What is answered for names of a server that shows its user nothing before he has signed in there. */
+/** Answers for names of a server that lists nothing before the user's sign-in. */
 import { expect, it } from 'vitest';
 import { View } from '@omnibus/catalog';
 import {

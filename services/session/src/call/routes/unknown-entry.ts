@@ -1,6 +1,6 @@
 /**
- * Answers for names that no known list has. A server whose lists are not known may have it: where the name or the configuration shows that it would
- * be that server's, the client is told what is wrong with the server instead.
+ * Answers for names that no known list has. A server with unknown lists may have it: if the name or the configuration shows that it would
+ * be that server's, the client gets the server's problem instead.
  */
 import { signInRoute, type MissingServer, type Route, type SignInRoute, type View } from '@omnibus/catalog';
 import { fault, printable, type GatewayFault } from '@omnibus/protocol';
@@ -24,7 +24,7 @@ export function unknownEntry(view: View, kind: 'tools' | 'prompts', name: string
   );
 }
 
-/** The answer for a URI that no reachable server knows. @param unasked servers of which it is not known whether they do. @param said what servers said that is more than that. */
+/** The answer for a URI that no reachable server knows. @param unasked servers without an answer. @param said further errors of servers. */
 export function unknownResource(
   view: View,
   uri: string,
@@ -64,13 +64,13 @@ function unavailable(kind: string, { server, problem }: MissingServer): GatewayF
   return fault('upstream.unavailable', `the ${kind} of server "${server}" are not known: ${problem}`, { server });
 }
 
-/** The end of a message that names the servers whose lists are not known; empty where there are none. */
+/** The end of a message that names the servers with unknown lists; empty if there are none. */
 export function besides(kind: string, missing: readonly MissingServer[]): string {
   const words = missing.slice(0, maxNamed).map(({ server, problem }) => `of "${server}": ${problem}`);
   return words.length === 0 ? '' : `; what some servers have of ${kind} is not known: ${words.join('; ')}`;
 }
 
-/** The refusal of a tool that a page calls by its server's own name, where pages of several servers with such a tool may be shown. */
+/** The refusal of a tool that a page calls by its server's own name, if the client may show pages of several servers with such a tool. */
 export function severalPages(name: string, tools: readonly { readonly publicName: string }[]): GatewayFault {
   const names = tools.slice(0, maxNamed).map(({ publicName }) => JSON.stringify(printable(publicName, 100)));
   return fault(
@@ -93,7 +93,7 @@ export function leftOut(
   );
 }
 
-/** The refusal of a tool or prompt whose definition waits for approval. @param name as the client sent it. */
+/** The refusal of a tool or prompt that waits for approval. @param name as the client sent it. */
 export function heldBack(
   what: 'tool' | 'prompt',
   name: string,

@@ -1,6 +1,6 @@
 /**
- * Whether what a request names is in no list that is known yet. Then it waits until it is known what servers offer to its client: a client may name what it has
- * kept from before, and what a server offers to one user alone is read when he comes.
+ * Whether no known list has a request's target. Then the request waits for the servers' lists for its client: a client may use a name from
+ * its cache, and a server's lists for one user alone are read at the user's first request.
  */
 import type { View } from '@omnibus/catalog';
 import { isObject, type JsonObject } from '@omnibus/protocol';

@@ -45,7 +45,7 @@ export class LegacyDialect extends CommonMessages implements ClientDialect {
     return { principal, session, standsAlone: false };
   }
 
-  /** The parameters of a server's question in this revision, or why a client of it cannot be asked. */
+  /** The parameters of a server's question in this revision, or why a client of it cannot get it. */
   questionOf(method: InputMethod, params: JsonObject): ReturnType<typeof downLevelQuestion> {
     return downLevelQuestion(method, params, this.revision);
   }

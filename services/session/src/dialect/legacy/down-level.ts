@@ -47,7 +47,7 @@ export function downLevelResult(method: ExchangeMethod, result: JsonObject, revi
   }
 }
 
-/** Converts the error "URL elicitation required" (2025-11-25 client/elicitation), whose code an older client does not know, into text. */
+/** Converts the error "URL elicitation required" (2025-11-25 client/elicitation), into text for an older client that does not know its code. */
 export function downLevelError(method: ExchangeMethod, error: JsonRpcErrorObject, revision: Revision): ServerAnswer {
   if (error.code !== urlElicitationRequired || featuresOf(revision).richQuestions) return { kind: 'error', error };
   const elicitations =

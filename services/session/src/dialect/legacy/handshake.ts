@@ -39,7 +39,7 @@ function capabilities(view: View, revision: Revision): JsonObject {
   };
 }
 
-/** What is missing in the parameters of `initialize` that every revision requires (lifecycle, Initialization; schema, InitializeRequest). */
+/** Missing parameters of `initialize` that every revision requires (lifecycle, Initialization; schema, InitializeRequest). */
 export function initializeProblem(params: JsonObject | undefined): string | undefined {
   if (typeof params?.['protocolVersion'] !== 'string') return 'params.protocolVersion must be a string';
   for (const member of ['capabilities', 'clientInfo'])

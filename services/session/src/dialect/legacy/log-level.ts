@@ -64,7 +64,7 @@ export class ClientLogLevel {
       this.current = level;
       this.#options.changed();
       for (const server of servers) this.tell(server);
-      // One that cannot be reached now is told when it can.
+      // An unreachable one gets it later.
       answer.answerMember(`"result":${outcome.kind === 'result' ? JSON.stringify(outcome.result) : '{}'}`);
     }
   }

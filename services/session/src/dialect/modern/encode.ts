@@ -34,8 +34,8 @@ export function modernResult(method: ExchangeMethod, result: JsonObject): JsonOb
 
 /**
  * A page of a list, which is JSON already.
- * @param isFirst whether it is the first page, which has the members besides the entries.
- * @param reading servers whose offers to the client are still being read.
+ * @param isFirst whether it is the first page, which has members other than the entries.
+ * @param reading servers with lists for the client that are still being read.
  */
 export function modernList(
   json: string,
@@ -111,7 +111,7 @@ export function inputRequest(method: string, { task: _task, elicitationId: _id, 
   return { method, params: Object.keys(kept).length === 0 ? rest : { ...rest, _meta: kept } };
 }
 
-/** What is wrong with a client's answer; undefined when it can be passed to the server. */
+/** The problem of a client's answer; undefined if it can be passed to the server. */
 export function responseProblem(method: string, response: unknown): string | undefined {
   if (!isObject(response)) return 'must be an object';
   switch (method) {

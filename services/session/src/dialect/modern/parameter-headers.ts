@@ -1,7 +1,7 @@
 /** Checks the headers that repeat arguments of a tool (2026-07-28 basic/transports, Custom Headers). */
 import { argumentAt, isObject, parameterHeaders, repeats } from '@omnibus/protocol';
 
-/** @param headers the `Mcp-Param-*` headers, by their names without the prefix, in lower case. @returns what is wrong, in words; undefined where nothing is. */
+/** @param headers the `Mcp-Param-*` headers, by their names without the prefix, in lower case. @returns the problem, in words; undefined if there is none. */
 export function parameterHeaderProblem(
   inputSchema: unknown,
   args: unknown,

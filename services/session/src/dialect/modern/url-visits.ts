@@ -1,4 +1,4 @@
-/** An older server refuses a call until its user has visited some addresses (2025-11-25 client/elicitation); a client of 2026-07-28 is asked to visit them. */
+/** An older server refuses a call until its user has visited some addresses (2025-11-25 client/elicitation); a client of 2026-07-28 gets a request to visit them. */
 import { isObject, urlElicitationRequired, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
 
 /** Number of times that a server may require visits before one call. */
@@ -7,8 +7,8 @@ const maxRounds = 8;
 /**
  * @param error of the server.
  * @param capabilities that the client declared.
- * @param round number of times that the client was asked for this call before.
- * @returns `inputRequests` for the client; undefined when the error means something else, or the client cannot be asked.
+ * @param round number of earlier requests for this call.
+ * @returns `inputRequests` for the client; undefined if the error means something else, or the client accepts no questions.
  */
 export function urlVisits(
   { code, data }: Pick<JsonRpcErrorObject, 'code' | 'data'>,

@@ -14,7 +14,7 @@ import { takesForms, type ApprovedKind } from './form.ts';
 /** A plan for which a rule demands an approval: with one destination, or a search in which one server needs it. */
 type Asking = Extract<Plan, Destination> | Extract<Plan, Search>;
 
-/** What is approved. */
+/** The approved call. */
 type Approved = Pick<Destination, 'server' | 'tool' | 'params'> & {
   readonly kind: ApprovedKind;
   readonly name: string;
@@ -173,7 +173,7 @@ function requestOf<Stream extends CallStream>(
   );
 }
 
-/** Plans an approved call again: an approval permits only the call it was given for, and only if the rules still permit that. */
+/** Plans an approved call again: an approval permits only its own call, and only if the rules still permit that. */
 function goOn<Stream extends CallStream>(
   gate: Gate,
   call: ForwardedCall<Stream>,
@@ -200,7 +200,7 @@ function isVoid({ permission }: Pick<ForwardedCall<CallStream>, 'permission'>): 
 /** Whether a method can be answered with a question to its client (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
 const isRound = (method: string): boolean => (roundMethods as ReadonlySet<string>).has(method);
 
-/** What is approved of a plan. */
+/** The approved part of a plan. */
 function destinationOf(plan: Asking): Approved {
   if (plan.kind === 'search')
     return {

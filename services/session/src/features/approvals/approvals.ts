@@ -1,9 +1,9 @@
 /**
- * Calls that need an approval first (`ask` under `access`): each is shown to its caller in a form, or put for approvers on a board that session
+ * Calls that need an approval first (`ask` under `access`): its caller sees each in a form, or approvers see it on a board that session
  * workers share, and goes on when it is approved.
  *
  * Invariants
- *  V1  The wait of a call ends once: approved, refused, expired, withdrawn, or because nobody could be asked.
+ *  V1  The wait of a call ends once: approved, refused, expired, withdrawn, or because no approver is reachable.
  *  V2  An approval is for the call that waits for it, with its arguments, caller and time, and is used by that call alone.
  *  V3  Nothing of a wait is left when it has ended: no deadline, no question, no place among the waiting calls.
  */
@@ -31,7 +31,7 @@ import type { Questioner } from '../../call/transform.ts';
 import type { Board } from './board.ts';
 import { formOf, maxShown, shown, verdictOf, type ApprovedKind } from './form.ts';
 
-/** What the audit records of one wait. */
+/** The audit's data about one wait. */
 export interface ApprovalNote {
   readonly outcome: Exclude<ApprovalOutcome, 'limit'>;
   readonly id: string;
@@ -54,7 +54,7 @@ export interface AskedApproval {
   readonly rule: string;
   readonly because: string | undefined;
   readonly terms: AskTerms;
-  /** Shows the caller a form; undefined when his client cannot show one. */
+  /** Shows the caller a form; undefined if the client cannot show one. */
   readonly show: ((asker: Questioner, params: JsonObject) => void) | undefined;
   /** Withdraws the form. */
   readonly takeBack: (asker: Questioner, reason: string) => void;
@@ -93,7 +93,7 @@ export class Approvals {
     return this.#forApprovers;
   }
 
-  /** Begins a wait. @returns the wait, or the reason why nobody is asked. */
+  /** Begins a wait. @returns the wait, or the reason why there is none. */
   ask(asked: AskedApproval): Waiting | GatewayFault {
     const {
       metrics,
@@ -123,7 +123,7 @@ export class Approvals {
   }
 }
 
-/** Callers that are not authenticated are told apart by their address. */
+/** The address distinguishes anonymous callers. */
 function shareOf({ principal, origin, address }: Caller): string {
   return principal === anonymous ? `at ${origin ?? address ?? ''}` : principal;
 }
@@ -133,7 +133,7 @@ export class Waiting implements Questioner {
   readonly #options: ApprovalsOptions;
   readonly #asked: AskedApproval;
   readonly #left: () => void;
-  /** The id under which the form is asked; no exchange with a server has it. */
+  /** The id of the form; no exchange with a server has it. */
   readonly id = randomBytes(idBytes).toString('hex') as ExchangeId;
   readonly #digest: string;
   readonly #until: number;
@@ -239,7 +239,7 @@ export class Waiting implements Questioner {
     };
   }
 
-  /** Called when an approver has decided. The digest proves that he was shown the call that waits here. */
+  /** Called when an approver has decided. The digest proves that the approver saw the call that waits here. */
   #decided({ state, by, reason, digest }: ApprovalRecord): void {
     if (digest !== this.#digest || Date.now() >= this.#until) return;
     if (state === 'approved') this.#end('approved', '', by);

@@ -15,7 +15,7 @@ export interface ApproversClient {
   ended(id: string): void;
 }
 
-/** What somebody has decided in a form. */
+/** A user's decision in a form. */
 export interface FormVerdict {
   readonly state: 'approved' | 'refused';
   readonly reason?: string | undefined;
@@ -29,7 +29,7 @@ export interface ApproverDeskOptions {
   readonly metrics: Pick<Metrics, 'approvalForm'>;
 }
 
-/** Calls that are kept to be shown, of about four kilobytes each. Further ones wait for approvers at the admin port, and are counted. */
+/** Bound on stored calls for forms, of about four kilobytes each. Further ones wait for approvers at the admin port, and are counted. */
 const maxKept = 2_000;
 
 export class ApproverDesk {
@@ -58,14 +58,14 @@ export class ApproverDesk {
     this.#clients.delete(client);
   }
 
-  /** Whether somebody may decide about a call now. */
+  /** Whether a user may decide a call now. */
   isFor(facts: Facts | undefined, record: ApprovalRecord): boolean {
     return this.#problemOf(facts, record, record.digest) === undefined && record.until > Date.now();
   }
 
   /**
    * Decides about a call, if it still waits and the person may.
-   * @param shown the call as the person was shown it.
+   * @param shown the call as the person saw it.
    */
   async decide(
     facts: Facts | undefined,

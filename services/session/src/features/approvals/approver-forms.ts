@@ -1,10 +1,10 @@
 /**
- * Forms in which the client of one session is shown calls of others that its user may approve. They go out on the stream that the client keeps open; a client
- * without one is shown nothing. Whoever declines leaves the call to other approvers.
+ * Forms in the client of one session for calls of others that its user may approve. They go out on the stream that the client keeps open; a client
+ * without one gets none. A user that declines leaves the call to other approvers.
  *
  * Invariants
- *  F1  Each call is shown once in a session, and only while it waits, to somebody who may decide about it.
- *  F2  An answer decides about the call that was shown, by the facts that the answer came with, and once.
+ *  F1  A session shows each call once, and only while it waits, to a user that may decide it.
+ *  F2  An answer decides the shown call, by the facts of the answer, and once.
  */
 import type { Deadline } from '@omnibus/lifecycle';
 import { isObject, type ApprovalRecord, type ExchangeId, type InputAnswer } from '@omnibus/protocol';
@@ -25,7 +25,7 @@ export interface ApproverFormsOptions {
   readonly questions: ServerQuestions;
 }
 
-/** Forms that one client is shown at the same time: a person answers one after the other. */
+/** Bound on open forms of one client: a person answers one after the other. */
 const maxShown = 4;
 /** Key of the question, of which a form is one. */
 const input = 0;
@@ -38,7 +38,7 @@ interface Shown extends Questioner {
 export class ApproverForms implements ApproversClient, SessionGuest {
   readonly #options: ApproverFormsOptions;
   readonly #shown = new Map<string, Shown>();
-  /** Ids of waiting calls that were shown here and answered. */
+  /** Ids of waiting calls with an answered form here. */
   readonly #answered = new Set<string>();
   #isClosed = false;
 
@@ -67,7 +67,7 @@ export class ApproverForms implements ApproversClient, SessionGuest {
     this.look();
   }
 
-  /** Takes back what is shown, since the session ends here; another worker that holds it shows it again. */
+  /** Withdraws open forms, since the session ends here; another worker that holds it shows it again. */
   close(): void {
     this.#isClosed = true;
     this.#options.desk.leave(this);

@@ -1,14 +1,14 @@
-/** The forms in which a caller or an approver is shown a call, and the meaning of his answer (2025-06-18 client/elicitation; 2026-07-28 client/elicitation). */
+/** The forms that show a call to a caller or an approver, and the meaning of the answers (2025-06-18 client/elicitation; 2026-07-28 client/elicitation). */
 import { drawn } from '@omnibus/catalog';
 import { isObject, type ApprovalRecord, type InputAnswer, type JsonObject } from '@omnibus/protocol';
 
-/** Bound on the characters of name and arguments that a person is shown. A call with more is not put for approval: nobody approves what he has not seen. */
+/** Bound on displayed characters of name and arguments. A call with more cannot be approved, since no approver could see all of it. */
 export const maxShown = 100_000;
 
 /**
- * Arguments as a person is shown them, all of them.
+ * All arguments, in readable form.
  * @param args as the server would get them.
- * @returns the number of characters where there are more than a person can be shown.
+ * @returns the number of characters if it exceeds the bound.
  */
 export function shown(name: string, args: unknown): string | number {
   const json = JSON.stringify(args ?? {});
@@ -50,7 +50,7 @@ export function formOf({ server, kind, name, rule, because, digest, text }: Form
 }
 
 /**
- * Parameters of `elicitation/create` for an approver, who decides about the call of another. What a client answers that accepts every form, or takes the
+ * Parameters of `elicitation/create` for an approver of another's call. The answer of a client that accepts every form, or takes the
  * first of all choices, leaves the call to others. A call that is too long for a form cannot be approved there.
  */
 export function approverForm({

@@ -16,13 +16,13 @@ import type { QuestionRecords } from './question-records.ts';
 import { ruleOf } from './rule-of.ts';
 import type { WatchedCall } from '../../call/watchers.ts';
 
-/** An event whose request is open. */
+/** An event of an open request. */
 export type OpenEvent = { -readonly [Member in keyof AuditEvent]: AuditEvent[Member] };
 
 interface RecordedCallOptions {
   readonly options: {
     readonly audit: Audit;
-    /** Called when a call was not sent because its record could not be made safe. */
+    /** Called when a call was not sent because no sink stored its record. */
     readonly unsafe: () => void;
   };
   /** Its record, which is written when the call ends; undefined where the audit does not want it. */

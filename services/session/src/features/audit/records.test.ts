@@ -35,7 +35,7 @@ class Recording implements Audit {
     return Promise.resolve(this.isSafe);
   }
 
-  /** What is said of each in a few words. */
+  /** A short form of each. */
   get said(): readonly (readonly unknown[])[] {
     return this.events.map(({ name, method, target, outcome, reason }) => [
       name,

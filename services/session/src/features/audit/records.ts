@@ -29,7 +29,7 @@ export interface CallRecordsOptions {
   readonly audit: Audit;
   readonly isPinned: IsPinned;
   readonly whoOf: (caller: Caller) => Who;
-  /** Called when a call was not sent because its record could not be made safe. */
+  /** Called when a call was not sent because no sink stored its record. */
   readonly unsafe: () => void;
 }
 

@@ -2,7 +2,7 @@
 import type { GatewayFault, ServerName } from '@omnibus/protocol';
 import type { Plan } from '../../call/plan.ts';
 
-/** @param problemOf why a server, or a tool of it by the server's own name, is blocked or paused; undefined where it is not. A pause leaves alone what has begun: tasks, and the end of a subscription. */
+/** @param problemOf why a server, or a tool of it by the server's own name, is blocked or paused; undefined if it is not. A pause does not affect running work: tasks, and the end of a subscription. */
 export function withoutBlocked(
   plan: Plan,
   method: string,

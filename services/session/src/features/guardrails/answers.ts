@@ -1,4 +1,4 @@
-/** What somebody outside has answered, read as the results of SEP-2624: `ValidationResult` denies and labels, `MutationResult` changes. */
+/** External verdicts, read as the results of SEP-2624: `ValidationResult` denies and labels, `MutationResult` changes. */
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import type { Verdict } from './message.ts';
 
@@ -23,7 +23,7 @@ export function verdictOf(answer: unknown): Verdict {
     : failed('it has changed the message, and "payload" is no object');
 }
 
-/** Only what is invalid with the severity "error" is denied; what is a warning, or invalid with less, is labelled. */
+/** Only an invalid verdict with the severity "error" denies; a warning, or a lower severity, labels. */
 function validation({ valid, severity, messages = [] }: JsonObject): Verdict {
   if (typeof valid !== 'boolean') return failed('"valid" is neither true nor false');
   const isKnown = (given: unknown): boolean => severities.some((each) => each === given);

@@ -12,7 +12,7 @@ export interface ToolHost extends ExchangeHost {
   readonly nextExchangeId: () => ExchangeId;
 }
 
-/** @returns what the tool answers. @throws {Error} that says, for the operator, why it answers nothing. */
+/** @returns the tool's answer. @throws {Error} with the reason, for the operator, why there is none. */
 export function askTool(
   host: ToolHost,
   { server, tool }: { readonly server: string; readonly tool: string },

@@ -1,4 +1,4 @@
-/** What the guardrails that need no other say of a message: sizes and texts. */
+/** Built-in checks of messages: sizes and texts. */
 import { redactionBy, type Guardrail } from '@omnibus/policy';
 import { isObject, isRawNumber, type JsonObject } from '@omnibus/protocol';
 import type { ScreenedMessage, Verdict } from './message.ts';

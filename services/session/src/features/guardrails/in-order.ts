@@ -1,4 +1,4 @@
-/** Messages of one call in the order in which they came, where some of them are checked by another and take their time. One that must wait for nobody is passed on at once. */
+/** Messages of one call in the order in which they came, if some of them wait for an external check. One without a wait passes at once. */
 
 /** Messages of one call that wait for the check of another: a server that says more than that is not heard meanwhile. */
 const maxWaiting = 100;

@@ -1,6 +1,6 @@
 /**
- * Guardrails on what a server says of itself: entries of its lists, and its instructions. They apply to its catalogue record, once for each change of it, so they are about
- * everybody. An entry that is denied is in no list; a tool or prompt keeps its name, so that names depend on no guardrail.
+ * Guardrails on entries of a server's lists, and its instructions. They apply to its catalogue record, once for each change of it, so they concern
+ * all callers. A denied entry is in no list; a tool or prompt keeps its name, so that names depend on no guardrail.
  */
 import { redactionBy, type Guardrail, type Guardrails, type Target } from '@omnibus/policy';
 import {
@@ -32,7 +32,7 @@ const naming: Readonly<Record<ListKind, 'name' | 'uri' | 'uriTemplate'>> = {
   resources: 'uri',
   resourceTemplates: 'uriTemplate',
 };
-/** Members that are read and not compared with anything: what is taken out of them changes no call. */
+/** Members that are read and not compared with anything: their redaction changes no call. */
 const prose: ReadonlySet<string> = new Set(['title', 'description', 'instructions', '$comment', '_meta']);
 
 /** @returns the same record where no guardrail has anything to say of it. */
@@ -88,7 +88,7 @@ export function guardedRecord(record: CatalogRecord, guardrails: Guardrails | un
   };
 }
 
-/** What some clients are offered besides: an entry that is denied is missing for them. */
+/** Further entries for some clients: a denied one is missing for them. */
 function guardedOffer(
   offer: CallerOffer,
   guarded: (kind: ListKind, entries: readonly JsonObject[]) => readonly JsonObject[],
@@ -110,7 +110,7 @@ function guardedOffer(
   return isOther ? { ...offer, lists } : offer;
 }
 
-/** @returns the entry as it is shown, or the guardrail that denies it. */
+/** @returns the entry for clients, or the guardrail that denies it. */
 function guardedEntry(
   entry: JsonObject,
   guardrails: readonly Guardrail[],

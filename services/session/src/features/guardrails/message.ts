@@ -9,7 +9,7 @@ export interface ScreenedMessage {
   readonly phase: 'request' | 'response';
 }
 
-/** What a guardrail says. `failed`: it could not look. */
+/** The verdict of a guardrail. `failed`: it could not inspect the message. */
 export type Verdict =
   | { readonly kind: 'allow' }
   | { readonly kind: 'deny'; readonly because?: string | undefined }

@@ -12,10 +12,10 @@ import { askTool, type ToolHost } from './ask-tool.ts';
 import { askWebhook } from './ask-webhook.ts';
 import type { ScreenedMessage, Verdict } from './message.ts';
 
-/** Whose message it is, and what it is about. */
+/** The caller and target of the message. */
 export interface OutsideCaller {
   readonly principal: Principal;
-  /** Who shares the places of checks: the caller, or its address where nobody is known. */
+  /** The owner of places for checks: the caller, or the address of an anonymous one. */
   readonly owner: string;
   readonly isKnown: boolean;
   readonly about: Pick<Wanted, 'kind' | 'server' | 'name'>;
@@ -50,9 +50,9 @@ export interface OutsideChecksOptions {
 export class OutsideChecks implements Outside {
   readonly #options: OutsideChecksOptions;
   readonly #stopping = new AbortController();
-  /** Guardrails of the configuration in force; others may be asked by calls that began before it. */
+  /** Guardrails of the configuration in force; earlier calls may still use others. */
   #kept: ReadonlySet<string> = new Set();
-  /** By guardrail. One whose number of places changes begins again; checks of the old one end by themselves. */
+  /** By guardrail. One with a changed number of places starts empty; running checks of the old one end. */
   readonly #places = new Map<string, { readonly concurrency: number; readonly bulkhead: Bulkhead }>();
 
   constructor(options: OutsideChecksOptions) {

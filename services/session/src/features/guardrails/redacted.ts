@@ -19,7 +19,7 @@ export function redactedOutcome(outcome: ExchangeOutcome, redaction: Redaction |
       };
     }
     case 'fault': {
-      // The message of a fault may repeat what the server answered.
+      // The message of a fault may repeat the server's answer.
       const { message, data } = outcome.fault;
       return {
         kind: 'fault',

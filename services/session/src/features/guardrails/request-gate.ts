@@ -1,4 +1,4 @@
-/** Guardrails look at a request before it is sent. What they change of it is planned, and decided by the rules, again. */
+/** Guardrails look at a request before it is sent. A changed request is planned, and decided by the rules, again. */
 import type { Gate } from '../../call/gates.ts';
 import { isSamePlace } from '../../call/planned-again.ts';
 import { withChanges } from '../../call/request-params.ts';
@@ -8,7 +8,7 @@ export const guardrailGate: Gate = {
   takes({ call, plan }, run) {
     const { screen } = call;
     if (screen?.looksAt('requests') !== true || !('params' in plan) || plan.kind === 'search') return false;
-    // What the endpoint fixes is the operator's own; guardrails neither look at it nor show it.
+    // Fixed arguments of the endpoint are the operator's own; guardrails neither inspect nor show them.
     const { arguments: _fixed, ...rest } = plan.params;
     const given = call.given['arguments'] === undefined ? rest : { ...rest, arguments: call.given['arguments'] };
     screenFirst(run.open, call, screen, given, (made, hasWaited) => {

@@ -1,8 +1,8 @@
 /**
- * What the messages of one request pass on their way: what rules redact in what its server says (`redact` under `access`), and the guardrails that are about it, in the
- * order of the file; what one has changed is what the next one sees. Nothing is looked at where there is neither.
+ * The checks of the messages of one request: redaction of the server's messages (`redact` under `access`), and its guardrails, in the
+ * order of the file; each sees the changes of those before it. Without either, there is no screen.
  *
- * Where nobody outside is asked, whoever waits is called at once, and nothing is deferred. Else messages keep their order (`in-order.ts`).
+ * Without an external check, callbacks run at once, and nothing is deferred. Else messages keep their order (`in-order.ts`).
  */
 import type { Guardrail, Redaction, SchemaProblem, Stage } from '@omnibus/policy';
 import {
@@ -41,7 +41,7 @@ export interface ScreenOptions {
   readonly guardrails: readonly Guardrail[];
   readonly wanted: Wanted;
   readonly caller: OutsideCaller;
-  /** Undefined where nobody can be asked. */
+  /** Undefined without external checks. */
   readonly outside: Outside | undefined;
   readonly schemaProblem: SchemaProblem;
   /** Logs and counts. @param problem why a check failed. */
@@ -51,7 +51,7 @@ export interface ScreenOptions {
 type Then<Made> = (made: Made) => void;
 type Input = Extract<ExchangeEvent, { kind: 'input' }>;
 
-/** Bound on what is noted of one request: a call may say any number of things. */
+/** Bound on notes of one request: a call may send any number of messages. */
 const maxNotes = 50;
 
 export class Screen implements CallScreen {
@@ -71,12 +71,12 @@ export class Screen implements CallScreen {
     return [...this.#notes];
   }
 
-  /** Notes what the screen of the same request before it has noted. */
+  /** Takes over the notes of the request's earlier screen. */
   goesOnFrom(before: CallScreen | undefined): void {
     for (const note of before?.notes ?? []) this.#notes.add(note);
   }
 
-  /** Whether something may be taken out of what is said, so that it is not shown elsewhere. */
+  /** Whether it may remove parts of messages, so that they must not appear elsewhere. */
   get takesOut(): boolean {
     return this.#options.redaction !== undefined || this.#options.guardrails.some(({ action }) => action !== 'label');
   }
@@ -85,14 +85,14 @@ export class Screen implements CallScreen {
     return this.#options.guardrails.some(({ stages }) => stages.has(stage));
   }
 
-  // --- what clients send -----------------------------------------------------------------------------------------------------
+  // --- messages of clients -----------------------------------------------------------------------------------------------------
 
   /** @param params with the server's own names. */
   request(params: JsonObject, then: Then<Screened<JsonObject>>): void {
     this.#screen({ stage: 'requests', event: this.#options.wanted.method, phase: 'request' }, params, false, then);
   }
 
-  /** A client's answer to a question of the server, or what the server is told instead. */
+  /** A client's answer to a question of the server, or the error in its place. */
   answer(method: string, answer: InputAnswer, then: Then<InputAnswer>): void {
     if ('error' in answer) then(answer);
     else
@@ -115,7 +115,7 @@ export class Screen implements CallScreen {
     };
   }
 
-  // --- what servers say ------------------------------------------------------------------------------------------------------
+  // --- messages of servers ------------------------------------------------------------------------------------------------------
 
   outcome(given: ExchangeOutcome, then: Then<ExchangeOutcome>): void {
     const outcome = redactedOutcome(given, this.#options.redaction);
@@ -192,7 +192,7 @@ export class Screen implements CallScreen {
     );
   }
 
-  /** Something that is neither said nor asked, and must not overtake what was: the withdrawal of a question. */
+  /** An event that must not overtake earlier messages: the withdrawal of a question. */
   after(act: () => void): void {
     this.#inOrder(false, act, (pass) => pass(undefined));
   }
@@ -205,7 +205,7 @@ export class Screen implements CallScreen {
     this.#screen({ stage: 'results', event, phase: 'response' }, words, false, then);
   }
 
-  /** A fault is the gateway's own, and may repeat what the server answered. Nobody outside is asked about it, and what it means for the call stays. */
+  /** A fault is the gateway's own, and may repeat the server's answer. It gets no external check, and its reason stays. */
   #fault({ reason, message, data }: GatewayFault): GatewayFault {
     const own = this.#options.guardrails.filter(
       ({ check, stages }) => check.kind !== 'outside' && stages.has('results'),
@@ -239,7 +239,7 @@ export class Screen implements CallScreen {
         payload: { message: text, data: more },
         labels,
       } = made;
-      // An error has no `_meta`; what is said besides stands in `data`.
+      // An error has no `_meta`; further members are in `data`.
       const all = labels.length > 0 && (more === undefined || isObject(more)) ? { ...more, [labelsKey]: labels } : more;
       then({ payload: { code, message: String(text), ...(all === undefined ? {} : { data: all }) }, labels });
     });
@@ -370,7 +370,7 @@ export class Screen implements CallScreen {
   ): Screened<JsonObject> {
     const { id, check, isRecorded, because } = guardrail;
     if (said.kind === 'allow') return given;
-    // What somebody outside says is checked here.
+    // Check of an external verdict.
     const problem =
       check.kind === 'outside' && said.kind === 'change' ? changeProblem(given.payload, said.payload) : undefined;
     const verdict: Verdict =

@@ -1,4 +1,4 @@
-/** What a change by a guardrail must leave as it is: results that say the same twice still do, and are what their tools promise. */
+/** Invariants of a change by a guardrail: repeated contents of a result stay equal, and fit the tool's output schema. */
 import type { SchemaProblem } from '@omnibus/policy';
 import { canonical, isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 
@@ -56,7 +56,7 @@ export function promiseProblem(
   return schemaProblem(schema, result['structuredContent']);
 }
 
-/** Members that tell the protocol what a message is, and are not anybody's to change. */
+/** Members that define the kind of a message, which no guardrail may change. */
 const fixed: ReadonlySet<string> = new Set([
   'name',
   'uri',
@@ -81,7 +81,7 @@ const fixed: ReadonlySet<string> = new Set([
 /** Lists of parts of a result, and what each part must have. */
 const parts: Readonly<Record<string, string>> = { content: 'type', contents: 'uri', messages: 'role' };
 
-/** Why what somebody outside made of a message is not a message of its kind. */
+/** Why an externally changed message is not one of its kind. */
 export function changeProblem(before: JsonObject, after: JsonObject): string | undefined {
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [was, is] = [before[name], after[name]];

@@ -1,4 +1,4 @@
-/** What a message is after guardrails have looked at it: labelled, or stopped, and what is said then. */
+/** Messages after guardrails: labelled, or stopped, with the error. */
 import { fault, isObject, labelsKey, type GatewayFault, type JsonObject } from '@omnibus/protocol';
 import type { Label, ScreenedMessage } from './message.ts';
 
@@ -9,7 +9,7 @@ export interface Passed<Payload> {
 
 export type Screened<Payload> = Passed<Payload> | { readonly fault: GatewayFault };
 
-/** The error for whoever waits for a message that a guardrail has stopped, in words for a user. */
+/** The error for the receiver of a message that a guardrail has stopped, in words for a user. */
 export function stopped(
   guardrail: string,
   { stage, phase }: ScreenedMessage,

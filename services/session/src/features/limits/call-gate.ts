@@ -1,4 +1,4 @@
-/** Applies limits to a call after its server is found and before it is sent. Counts what was used too. */
+/** Applies limits to a call after its server is found and before it is sent. It also counts usage. */
 import type { ExchangeOutcome, Facts, GatewayFault } from '@omnibus/protocol';
 import type { CallFollower } from '../../call/client-port.ts';
 import type { Charge } from './charge.ts';
@@ -43,7 +43,7 @@ export class CallAccounting implements CallFollower {
     if (this.#request.isFetch !== true) this.#usage?.note(this.#used, true, 0);
   }
 
-  /** What was used. Servers may have any number of URIs, so all reads of a server are counted together. */
+  /** The target of the usage. Servers may have any number of URIs, so all reads of a server are counted together. */
   get #used(): Used {
     const { caller, facts, server, kind, name } = this.#request;
     return {

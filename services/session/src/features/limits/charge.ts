@@ -29,12 +29,12 @@ export class Charge {
     else if (size > 0) for (const hear of this.#bytes) hear(size);
   }
 
-  /** Whether something is to be done when the call ends: a place among running calls is given back. */
+  /** Whether the end of the call returns a place among running calls. */
   get holdsPlace(): boolean {
     return this.#ended.length > 0;
   }
 
-  /** The call goes on as a task after its answer. @returns what is to be called when the task ends. */
+  /** The call continues as a task after its answer. @returns the function to call at the end of the task. */
   runOn(): () => void {
     const ended = this.#ended;
     this.#ended = [];

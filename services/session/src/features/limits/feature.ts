@@ -1,4 +1,4 @@
-/** Limits and quotas of callers, and what they use. */
+/** Limits and quotas of callers, and their usage. */
 import { openingAdvice, quotaBuckets, usageBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { Proofs } from '@omnibus/identity';

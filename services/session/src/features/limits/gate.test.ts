@@ -4,7 +4,7 @@ import { MemoryBus, quotaBuckets, type Bucket, type KeyValue } from '@omnibus/bu
 import { latestLegacyRevision, latestModernRevision, noLists } from '@omnibus/protocol';
 import { callerOf, WorkerUnderTest } from '../../worker-under-test.ts';
 
-/** Holds what is read of quotas back until the test lets it go. */
+/** Delays reads of quotas until the test releases them. */
 class SlowQuotas extends MemoryBus {
   held: (() => void)[] | undefined;
 
@@ -59,7 +59,7 @@ it.each([latestModernRevision, latestLegacyRevision])(
     expect((await paid).error).toBeUndefined();
     const reasonOf = async (): Promise<unknown> => (await client.ask('tools/call', { name: 'pay' })).error?.data;
     expect(await reasonOf()).toMatchObject({ reason: 'limit.quota' });
-    // What was leased of the first server's quota was given back.
+    // The lease of the first server's quota was returned.
     await put('bank', 'other');
     expect(await reasonOf()).toBeUndefined();
     expect(await reasonOf()).toMatchObject({ reason: 'limit.quota' });

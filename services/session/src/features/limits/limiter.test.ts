@@ -80,7 +80,7 @@ async function start(...rules: readonly object[]): Promise<void> {
   }
 }
 
-/** Lets time pass, and what is said meanwhile arrive. */
+/** Lets time pass, and messages arrive. */
 async function pass(ms: number): Promise<void> {
   now += ms;
   for (const wheel of wheels) wheel.tick();
@@ -118,7 +118,7 @@ async function begin(index: number, asked = asking()): Promise<Charge | GatewayF
   return at(index).begin(asked);
 }
 
-/** Asks each worker so often a second, spread evenly. @returns what was let in, by second. */
+/** Sends calls to each worker at this rate, spread evenly. @returns the admitted calls, by second. */
 async function load(perSecond: readonly number[], seconds: number): Promise<number[]> {
   const accepted = Array.from({ length: seconds }, () => 0);
   const due = perSecond.map(() => 0);
@@ -141,7 +141,7 @@ async function load(perSecond: readonly number[], seconds: number): Promise<numb
 it('a rate holds over three workers, whichever of them is asked, within what is taken before it is told', async () => {
   await start({ rate: '100/s' });
   const even = await load([100, 100, 100], 10);
-  // Of the first second: a full bucket, what comes back, and what the other two took in one interval of telling.
+  // Of the first second: a full bucket, the refill, and the calls of the other two in one reporting interval.
   expect(Math.max(...even)).toBeLessThanOrEqual(200 + 2 * 10 + 2);
   expect(even.slice(1).reduce((sum, count) => sum + count, 0) / 9).toBeLessThanOrEqual(101);
   const uneven = await load([280, 10, 10], 10);
@@ -223,7 +223,7 @@ it('what a worker that dies had leased is lost for the day, and no more than tha
   await begin(1);
   await begin(2);
   await (quotas[1] as Quotas).stop();
-  // The third dies with what it had leased: of a hundred a sixth at most, less what it used.
+  // The third dies with its lease: of a hundred a sixth at most, less its usage.
   const left = await usedBy(0);
   expect(left).toBeLessThanOrEqual(98);
   expect(left).toBeGreaterThanOrEqual(98 - Math.ceil(100 / 6));
@@ -298,7 +298,7 @@ it('a rule is about whom and what it names, and those share it whom it says', as
     await limitOf({ ...asking(), kind: 'prompt' }),
     await limitOf(asking()),
   ]).toEqual([undefined, 'other', undefined]);
-  // What was taken before another rule refused is given back.
+  // Units taken before another rule refused are returned.
   const both = of('hal', { tenant: 'acme' });
   expect(await limitOf(asking(both, 'paint'))).toBe('tenant');
   expect(at(0).begin(asking(undefined))).toBeUndefined();

@@ -1,5 +1,5 @@
 /**
- * Decides whether a call may be made now by all limits that apply to it, and keeps what it took of them, which is given back if the call was not executed.
+ * Decides whether a call may be made now by all limits that apply to it, and records the taken units, which return if the call was not executed.
  *
  * Error bounds, with R session workers. Rates: if all workers get calls at once, at most (R - 1) bursts more within one interval between messages;
  * the excess becomes debt, so that over time the rate holds. Concurrency: the calls that begin at other workers within one interval. Quotas:
@@ -23,7 +23,7 @@ import { Rates } from './rates.ts';
 import type { LimitedRequest, LimitRule } from './rules.ts';
 import { Running, sayAgainMs } from './running.ts';
 
-/** Interval between two messages to other workers about what was taken here. */
+/** Interval between two messages to other workers about units taken here. */
 const tellMs = 100;
 /** Bound on the entries of one message; the rest is sent with the next. */
 const maxTold = 5_000;
@@ -50,7 +50,7 @@ export class Limiter {
   hasRules = false;
   #rules: readonly LimitRule[] = [];
   #byId: ReadonlyMap<string, LimitRule> = new Map();
-  /** Cache of the rules that apply to a caller, by his facts, an object that each new token replaces. */
+  /** Cache of a caller's rules, by the object of facts, which each new token replaces. */
   #ofFacts = new WeakMap<Facts, readonly LimitRule[]>();
   #ofNobody: readonly LimitRule[] = [];
   #telling: Deadline | undefined;

@@ -1,6 +1,6 @@
 /**
- * Quotas of a day or month, over all session workers: each leases a part of what is left from a bucket, by compare-and-set, and takes from its lease
- * without asking anybody. Leases count as used, so that the quota is never exceeded; what a worker that dies had leased and not used
+ * Quotas of a day or month, over all session workers: each leases a part of the remainder from a bucket, by compare-and-set, and takes from its lease
+ * without a request. Leases count as used, so that the quota is never exceeded; the unused lease of a worker that dies
  * is lost until the next day or month.
  */
 import { hash } from 'node:crypto';
@@ -24,7 +24,7 @@ export interface QuotasOptions {
   readonly clock?: () => number;
 }
 
-/** Undefined: taken. `untaken`: the call may be made although it is unknown what is left; there is nothing to give back. */
+/** Undefined: taken. `untaken`: the call may proceed although the remainder is unknown; there is nothing to return. */
 export type Refused = { readonly retryAfterMs: number; readonly isUnknown?: boolean } | 'untaken' | undefined;
 
 interface Lease {
@@ -35,7 +35,7 @@ interface Lease {
   /** The size of the next lease, if that much is left. */
   chunk: number;
   leasedAt: number;
-  /** Whether something was taken from it since the last `sweep`. */
+  /** Whether it was used since the last `sweep`. */
   isUsed: boolean;
   asking: Promise<void> | undefined;
   /** The time before which the bucket is not asked again. */
@@ -50,7 +50,7 @@ const refusedMs = 1_000;
 /** Attempts at a change while others change the same key. */
 const maxAttempts = 16;
 const maxLeases = 50_000;
-/** Bound on leases that are given back at the same time, since the bus carries calls too. */
+/** Bound on concurrent returns of leases, since the bus carries calls too. */
 const atOnce = 100;
 
 export class Quotas {
@@ -89,14 +89,14 @@ export class Quotas {
     }
   }
 
-  /** Counts what is known only after the call, such as bytes, or gives back. @param amount negative gives back. */
+  /** Counts amounts known only after the call, such as bytes, or returns them. @param amount negative for a return. */
   spend(key: string, quota: Quota, amount: number): void {
     const lease = this.#leaseOf(key, quota);
     lease.left -= amount;
     lease.isUsed = true;
   }
 
-  /** Gives back what nobody has used for a while: others may need it. Called every few seconds. */
+  /** Returns idle leases: others may need them. Called every few seconds. */
   async sweep(): Promise<void> {
     const now = this.#options.clock();
     for (const [name, lease] of this.#leases) {
@@ -109,7 +109,7 @@ export class Quotas {
     }
   }
 
-  /** Gives back what is leased, and writes down what was used beyond. */
+  /** Returns leases, and records excess usage. */
   async stop(): Promise<void> {
     const leases = [...this.#leases.values()];
     this.#leases.clear();
@@ -129,7 +129,7 @@ export class Quotas {
     const known = this.#leases.get(name);
     if (known !== undefined && known.endsAt > now) return known;
     const { id, endsAt } = windowAt(window, now);
-    // The key is hashed, so that readers of the bucket do not learn who the caller is.
+    // The key is hashed, so that readers of the bucket do not learn the caller.
     const lease: Lease = {
       key: `${id}.${hash('sha256', key, 'base64url')}`,
       window,
@@ -203,7 +203,7 @@ export class Quotas {
     }
   }
 
-  /** Gives back what is left of a lease; a negative rest is a debt, and is added to what was used. */
+  /** Returns the rest of a lease; a negative rest is a debt, and is added to the usage. */
   async #giveBack(lease: Lease): Promise<void> {
     const back = lease.left;
     lease.left = 0;
@@ -221,7 +221,7 @@ export class Quotas {
           return;
       }
     } catch {
-      // What could not be given back counts as used, so that the quota is not exceeded.
+      // An unreturned lease counts as used, so that the quota is not exceeded.
     }
   }
 }

@@ -29,7 +29,7 @@ export class Rates {
     return this.#fullAt.size;
   }
 
-  /** Takes one unit. @returns 0 when it was taken, else the milliseconds until there is one. */
+  /** Takes one unit. @returns 0 on success, else the milliseconds until there is one. */
   take(key: string, { everyMs, burst }: Rate): number {
     const now = this.#now();
     const fullAt = Math.max(now, this.#fullAt.get(key) ?? now);
@@ -40,7 +40,7 @@ export class Rates {
     return 0;
   }
 
-  /** Returns a unit whose call was not executed. */
+  /** Returns the unit of a call that was not executed. */
   giveBack(key: string, { everyMs }: Rate): void {
     const fullAt = this.#fullAt.get(key);
     if (fullAt !== undefined) this.#put(key, fullAt - everyMs);

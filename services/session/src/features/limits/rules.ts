@@ -13,7 +13,7 @@ export interface LimitedRequest {
   readonly server: ServerName;
   readonly kind: 'tool' | 'prompt' | 'resource' | 'server';
   readonly name: string;
-  /** Set where the result of a task is fetched, whose call was counted before: only its size counts (`bytes`). */
+  /** Set for fetches of a task's result; its call was counted before: only its size counts (`bytes`). */
   readonly isFetch?: true;
 }
 

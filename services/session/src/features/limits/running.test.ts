@@ -1,4 +1,4 @@
-/** What is known of calls that run at other workers, where some of what they say is lost. */
+/** The count of calls at other workers, with lost messages. */
 import { expect, it } from 'vitest';
 import { newWorkerId } from '@omnibus/protocol';
 import { Running } from './running.ts';

@@ -59,7 +59,7 @@ export class Running {
     if (other.counts.size === 0) this.#others.delete(worker);
   }
 
-  /** What has changed since this was asked last. @param all what runs, whether or not it has changed. */
+  /** Changes since the last call. @param all running calls, whether or not they have changed. */
   told(all: boolean): readonly (readonly [key: string, count: number])[] {
     const keys = all ? new Set([...this.#untold, ...this.#here.keys()]) : this.#untold;
     this.#untold = new Set();

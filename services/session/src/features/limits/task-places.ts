@@ -1,6 +1,6 @@
 /**
  * Places of `concurrency` that tasks hold which run on after their calls were answered. A place is free when the task has ended: as an answer or notification that
- * passes here says, or as its server says when it is asked from time to time. Tasks are followed by the worker that began them, and only where such a limit applies.
+ * passes here says, or its server on periodic requests. Tasks are followed by the worker that began them, and only where such a limit applies.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -17,7 +17,7 @@ export interface FollowedTask {
   /** The task, as messages about it name it (`progressKey`). */
   readonly key: string;
   readonly session: SessionKey;
-  /** Who began it: callers share the bound on followed tasks. */
+  /** Its owner: owners share the bound on followed tasks. */
   readonly owner: string;
   /** Milliseconds between two questions to its server. */
   readonly everyMs: number;
@@ -31,17 +31,17 @@ export interface FollowedTask {
 
 /** Bounds on the milliseconds between two questions, and what holds for a server that names none. */
 const everyMs = { least: 1_000, most: 60_000, usual: 5_000 } as const;
-/** How long a task counts whose server cannot be asked any more, at most: servers that say nothing else keep tasks about as long. */
+/** Longest time that a task of an unreachable server counts: servers keep tasks about as long by default. */
 const unknownMs = 3_600_000;
-/** Bound on followed tasks; of the caller that has most of them, the one that began first is given up. Each is about half a kilobyte. */
+/** Bound on followed tasks; of the owner with the most tasks, the oldest is evicted. Each is about half a kilobyte. */
 const maxFollowed = 10_000;
 
 interface Held extends FollowedTask {
   readonly since: number;
   next: Deadline | undefined;
-  /** When its server could be asked for the last time. */
+  /** When its server was last reachable. */
   heardAt: number;
-  /** Whether its server is not asked any more, since the session is gone whose task it is. */
+  /** Whether requests about it have ended, since its session is gone. */
   isAlone: boolean;
 }
 
@@ -87,7 +87,7 @@ export class TaskPlaces {
       this.#end(progressKey(notice.server, String(notice.task['taskId']), notice.place));
   }
 
-  /** Its connections to servers are closed, so nobody can be asked about its tasks. They count until their servers forget them. */
+  /** Its connections to servers are closed, so there are no requests about its tasks. They count until their servers forget them. */
   sessionEnded(session: SessionKey): void {
     for (const held of this.#held.values()) {
       if (held.session !== session || held.isAlone) continue;
@@ -121,7 +121,7 @@ export class TaskPlaces {
     else this.#askLater(held);
   }
 
-  /** Makes room at the cost of whoever has most, so that nobody loses a place by the tasks of another. */
+  /** Evicts the oldest task of the owner with the most tasks. */
   #giveUpOne(): void {
     let most: ReadonlySet<string> = new Set();
     for (const own of this.#byOwner.values()) if (own.size > most.size) most = own;

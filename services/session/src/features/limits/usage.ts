@@ -13,7 +13,7 @@ const maxRows = 20_000;
 
 type Counted = { -readonly [name in keyof UsageRow]: UsageRow[name] };
 
-/** One use: by whom, and of what. */
+/** One use: its caller and target. */
 export interface Used {
   readonly caller: Caller;
   readonly facts: Facts | undefined;
@@ -32,7 +32,7 @@ export interface UsageOptions {
 
 export class Usage {
   readonly #options: Required<UsageOptions>;
-  /** Counts by principal, then by what was used. */
+  /** Counts by principal, then by target. */
   #rows = new Map<string, Map<string, Counted>>();
   #count = 0;
   #day: string;

@@ -130,7 +130,7 @@ describe.each(revisions)('a client of %s at an endpoint with `listing: search`',
     // A model often writes arguments as text.
     await said(client, finderNames.call, { name: 'mail__send', arguments: '{"to":"ann"}' });
     expect(worker.asked.values.at(-1)).toMatchObject({ params: { name: 'send', arguments: { to: 'ann' } } });
-    // What was found can be called by its name alone.
+    // A found tool can be called by its name alone.
     await client.ask('tools/call', { name: 'mail__send', arguments: {} });
     expect(worker.reached).toEqual(['github', 'mail', 'mail']);
   });

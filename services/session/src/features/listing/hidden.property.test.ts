@@ -1,4 +1,4 @@
-/** A caller is answered as if what it may not see did not exist: word for word, for any rights and any question. */
+/** A caller gets answers as if hidden entries did not exist: word for word, for any rights and any question. */
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { View, type EndpointDefinition, type Sight } from '@omnibus/catalog';

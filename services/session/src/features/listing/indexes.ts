@@ -1,5 +1,5 @@
 /**
- * The search indexes of views. A view is what callers with the same rights see, so a tool that they may not see is in none of their indexes. An index is made at
+ * The search indexes of views. Callers with the same rights share a view, so a tool that they may not see is in none of their indexes. An index is built at
  * the first search of its view and used until the view changes.
  */
 import type { OfferedTool, View } from '@omnibus/catalog';
@@ -10,7 +10,7 @@ export interface IndexedTools {
   readonly index: ToolIndex;
 }
 
-/** Bound on the bytes of all kept indexes; the one that was used least recently is made again at its next search. */
+/** Bound on the bytes of all cached indexes; the least recently used one is built again at its next search. */
 const maxBytes = 64 * 1024 * 1024;
 
 interface Kept {
@@ -21,7 +21,7 @@ interface Kept {
 export class Indexes {
   /** An index goes with its view. */
   #byView = new WeakMap<View, IndexedTools>();
-  /** What is kept, the least recently used first. */
+  /** Cached indexes, the least recently used first. */
   readonly #kept = new Map<IndexedTools, Kept>();
   readonly #maxBytes: number;
   #bytes = 0;

@@ -181,7 +181,7 @@ class TappedCall implements WatchedCall {
   }
 }
 
-/** Whether the answer of a server may be shown outside the call: not if a rule redacts it or a guardrail may change it. */
+/** Whether the answer of a server may appear outside the call: not if a rule redacts it or a guardrail may change it. */
 function isWhole({ screen }: ReportedCall): boolean {
   return screen?.takesOut !== true;
 }

@@ -1,5 +1,5 @@
 /**
- * The access rules in force at this worker (`access` in the configuration), and what they and its credential permit a caller. Identity and address of the caller
+ * The access rules in force at this worker (`access` in the configuration), and a caller's rights by these and its credential. Identity and address of the caller
  * come with each request, and the rules may change between two requests.
  */
 import type { Sight } from '@omnibus/catalog';
@@ -19,11 +19,11 @@ import type { Outside } from '../guardrails/outside.ts';
 import { Screen, type GuardrailNote } from '../guardrails/screen.ts';
 
 interface Rules {
-  /** Undefined where everybody may everything. */
+  /** Undefined if all callers may do everything. */
   readonly policy: Policy | undefined;
   readonly guardrails: Guardrails | undefined;
   readonly isRecording: boolean;
-  /** Servers whose tool annotations are trusted (`hints: believe`). */
+  /** Servers with trusted tool annotations (`hints: believe`). */
   readonly believed: ReadonlySet<string>;
   /** What follows from decisions that depend on no circumstances, where nothing looks at the messages. */
   readonly permissions: WeakMap<Decision, Decided>;
@@ -40,7 +40,7 @@ interface KnownAccess extends Pick<Caller, 'endpoint' | 'principal'> {
 interface AccessRulesOptions {
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'refusedByRule' | 'guarded'>;
-  /** Asks others about messages; left out where nobody is asked. */
+  /** Asks external services about messages; left out if there are none. */
   readonly outside?: Outside | undefined;
   readonly proofs: Proofs | undefined;
   /** What credentials limit; left out where they limit nothing. */
@@ -53,7 +53,7 @@ const keyRule = 'API key';
 export class AccessRules {
   readonly #options: AccessRulesOptions;
   #rules: Rules | undefined;
-  /** What the last caller with some facts may do. */
+  /** The rights of the last caller with some facts. */
   readonly #known = new WeakMap<Facts, KnownAccess>();
   /** One sight for each set of rights, so that callers with equal rights share the object. */
   #sights = new WeakMap<Rights, Sight>();
@@ -123,7 +123,7 @@ export class AccessRules {
   #byRules(caller: Caller, facts: Facts | undefined): Access | undefined {
     const rules = this.#rules;
     if (rules === undefined) return undefined;
-    // A known caller whose session came from another worker, and who has sent no request to this one yet: the facts about it are not here.
+    // A known caller of an adopted session, without a request to this worker yet: its facts are not here.
     const isUnknown = facts === undefined && caller.principal !== anonymous;
     const asking: Asking = { caller, facts, isUnknown };
     const { policy } = rules;
@@ -279,7 +279,7 @@ export class AccessRules {
 interface Asking {
   readonly caller: Caller;
   readonly facts: Facts | undefined;
-  /** Whether it is a known caller whose facts are not here yet. */
+  /** Whether it is a known caller without facts here yet. */
   readonly isUnknown: boolean;
 }
 

@@ -18,7 +18,7 @@ export class CredentialLimits {
   readonly #byFacts = new WeakMap<Facts, Rights>();
   /** In the order of their last use, the oldest first. */
   readonly #rights = new Map<string, Rights>();
-  /** What is visible to holders of such keys: by the rights of the key, and by what the rules show them. */
+  /** Sight of callers with such keys: by the rights of the key, and by the rules. */
   readonly #sights = new WeakMap<Rights, WeakMap<object, Sight>>();
 
   /** @param config the configuration at the start: scopes change only with a restart. */
@@ -27,7 +27,7 @@ export class CredentialLimits {
   }
 
   /**
-   * Restricts what the rules permit to what the caller's credential permits. A tool that the API key excludes is treated as if it did not exist. A
+   * Restricts the rules' rights to those of the caller's credential. A tool that the API key excludes is treated as if it did not exist. A
    * missing scope is reported only after the rules have permitted the request, so that it reveals nothing that is hidden from the caller.
    * @param ruled undefined where there are no rules.
    * @param refused called with requests that the key excludes.
@@ -71,7 +71,7 @@ export class CredentialLimits {
     });
   }
 
-  /** Undefined for a caller whose credential has no such restriction. */
+  /** Undefined for a credential without such a restriction. */
   #rightsOf(facts: Facts): Rights | undefined {
     if (facts.tools === undefined) return undefined;
     const known = this.#byFacts.get(facts);

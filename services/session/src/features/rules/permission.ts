@@ -87,7 +87,7 @@ function wantedBy(
 }
 
 /**
- * A request about a task is decided as one for the tool that the task runs: a caller that may not see the tool is told that there is no such task.
+ * A request about a task is decided as one for the task's tool: for a caller that may not see the tool, the task does not exist.
  * Conditions on arguments and time were checked when the call was permitted, and are not checked again.
  * @returns undefined for a task id of an older version, which names only the server.
  */
@@ -98,7 +98,7 @@ function wantedOfTask({ server, tool }: TaskAddress, method: string, view: View)
     : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
 }
 
-/** Decides about a request concerning a task for which no plan is made. */
+/** Decides about a request concerning a task without a plan. */
 function taskPermission(task: TaskAddress, { method, view }: AskedRequest, access: Access): TaskPermission {
   const wanted = wantedOfTask(task, method, view);
   if (wanted === undefined) return screeningTask(task, method, access);
@@ -108,7 +108,7 @@ function taskPermission(task: TaskAddress, { method, view }: AskedRequest, acces
   return { permission, refusal: permission.isVisible ? deniedBy(permission) : fault('task.unknown') };
 }
 
-/** The screen by any rule or guardrail for the server, for a task whose id does not name its tool. */
+/** The screen by any rule or guardrail for the server, for a task id without a tool. */
 function screeningTask({ server }: TaskAddress, method: string, access: Access): { readonly screen?: CallScreen } {
   const screen = access.screen({ kind: 'server', server, name: method, method, isBegun: true });
   return screen === undefined ? {} : { screen };
@@ -132,7 +132,7 @@ function hiddenBy(method: string, view: View, { name, ref }: JsonObject): Wanted
     : { kind, server: found.server, name: found.original, method, entry: found.entry };
 }
 
-/** Restricts a search for a URI to the servers at which the caller may read it. An approval is for one server: of several that need one, the first is asked. */
+/** Restricts a search for a URI to the servers at which the caller may read it. An approval is for one server: of several that need one, the first gets it. */
 function searchPlan(
   plan: Extract<Plan, { readonly kind: 'search' }>,
   method: string,
