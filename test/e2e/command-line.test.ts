@@ -398,6 +398,15 @@ it('doctor checks everything, and advises on what is wrong', async () => {
   expect(output).toMatch(/✗ server typo: .*\n {4}Is "no-such-program" installed/);
 });
 
+it('docs with an empty topic lists the topics, and nats setup names the mistake in --bus memory and not the file', async () => {
+  const listed = await inPipe(['docs', '']);
+  expect(listed).toMatchObject({ status: 0, stdout: (await inPipe(['docs'])).stdout });
+  const file = await configFile('mcpServers: {}\nbus: nats://127.0.0.1:1\n');
+  const { status, stderr } = await inPipe(['nats', 'setup', '--bus', 'memory', '-c', file]);
+  expect(status).toBe(64);
+  expect(stderr).toMatch(/--bus memory is the bus inside one process.*\n {4}Name the NATS to set up: --bus nats:/);
+});
+
 it('doctor asks the gateway that runs where there is no configuration, and names both where there is none', async () => {
   await using server = await Upstream.start();
   await using gateway = await startGateway('embedded', {

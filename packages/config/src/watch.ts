@@ -56,7 +56,8 @@ export async function watchConfigFile(
     reading = next.catch(() => undefined);
     return next;
   };
-  watcher.on('change', () => void reload()).on('add', () => void reload());
+  // A program that replaces the file may remove it first: what is there then is read.
+  for (const event of ['change', 'add', 'unlink'] as const) watcher.on(event, () => void reload());
   // The system has no more watches, for example.
   watcher.on('error', (error) => observer.unfollowed((error as Error).message));
   await new Promise<void>((resolve) => {

@@ -144,6 +144,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   authorization: 'write `auth`',
   authentication: 'write `auth`',
   oauth: "write auth: { issuers: [...] }, or auth: { server: ... } for a server of the gateway's own",
+  'limits.maxResultBytes': 'write it under a server, or under one of its `tools`',
   'audit.file': 'write sinks: [{ kind: file, folder: audit }]',
   'audit.folder': 'write sinks: [{ kind: file, folder: audit }]',
   'auth.apiKeys': 'write keys: { file: keys.yaml }',

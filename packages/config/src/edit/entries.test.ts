@@ -97,10 +97,25 @@ it('what is taken out takes no comment of others with it, the last one too, and 
   );
   expect(
     removeEntry('# top\nmcpServers: # all\n  # of new\n  new: { command: x } # old\nlisten: a\n', 'yaml', path, 'new'),
-  ).toBe('# top\nmcpServers: {} # all\n  # of new\nlisten: a\n');
+  ).toBe('# top\nmcpServers: {} # all\nlisten: a\n');
   expect(removeEntry('mcpServers: # all\n  - name: new\n    url: x\n', 'yaml', path, 'new')).toBe(
     'mcpServers: [] # all\n',
   );
+});
+
+it('the comment in the lines right above an entry goes with it, and one before a blank line stays', () => {
+  const block =
+    'mcpServers:\n  # all of them\n\n  # of new,\n  # in two lines\n  new: { command: x }\n  # of b\n  b: { command: y }\n';
+  expect(removeEntry(block, 'yaml', path, 'new')).toBe(
+    'mcpServers:\n  # all of them\n\n  # of b\n  b: { command: y }\n',
+  );
+  expect(removeEntry(block.replaceAll('new', 'a').replace('  b:', '  new:'), 'yaml', path, 'new')).toBe(
+    'mcpServers:\n  # all of them\n\n  # of a,\n  # in two lines\n  a: { command: x }\n',
+  );
+  expect(removeEntry('{"mcpServers": {\n  // of new\n  "new": {},\n  "b": {}\n}}', 'json', path, 'new')).toBe(
+    '{"mcpServers": {\n  "b": {}\n}}',
+  );
+  expect(setEntry(block, 'yaml', path, 'new', value)).toContain('# of new');
 });
 
 it('an entry of the same name is replaced', () => {

@@ -48,13 +48,38 @@ function withSet(text: string, format: EntryFormat, path: readonly string[], nam
   const before = read(text, format);
   const wanted = withEntry(before.value, path, name, value);
   if (isDeepStrictEqual(wanted, before.value)) return text;
-  const without = hasEntry(before.value, path, name) ? removeEntry(text, format, path, name) : text;
+  const without = hasEntry(before.value, path, name) ? cut(text, format, path, name) : text;
   return verified(insert(without, format, path, name, value), format, wanted);
 }
 
-/** @returns the text without the entry; as it was, when there is none. @throws {Error} in words */
+/** @returns the text without the entry and the comment right above it; as it was, when there is no entry. @throws {Error} in words */
 export function removeEntry(text: string, format: EntryFormat, path: readonly string[], name: string): string {
   if (format === 'toml') return removeTable(text, path, name);
+  const { document } = read(text, format);
+  const parent = document.getIn(path, true);
+  const pair = isMap(parent) ? parent.items.find(({ key }) => isScalar(key) && String(key.value) === name) : undefined;
+  return cut(pair === undefined ? text : withoutCommentAbove(text, startOf(pair.key)), format, path, name);
+}
+
+/** Takes out the lines of comments that end right above the line which begins at a place. */
+function withoutCommentAbove(text: string, start: number): string {
+  const line = text.lastIndexOf('\n', start - 1) + 1;
+  const indent = text.slice(line, start);
+  if (indent.trim() !== '') return text;
+  let from = line;
+  for (;;) {
+    const above = from === 0 ? 0 : text.lastIndexOf('\n', from - 2) + 1;
+    if (
+      above === from ||
+      !/^(#|\/\/)/.test(text.slice(above, from).slice(indent.length)) ||
+      !text.startsWith(indent, above)
+    )
+      return text.slice(0, from) + text.slice(line);
+    from = above;
+  }
+}
+
+function cut(text: string, format: EntryFormat, path: readonly string[], name: string): string {
   const { document, value } = read(text, format);
   if (!hasEntry(value, path, name)) return text;
   const parent = document.getIn(path, true);

@@ -23,7 +23,10 @@ export function addWatching(program: Command, start: StartGateway): void {
     .option('-f, --follow', 'print further lines as they come, until you stop it')
     .action(loaded(async () => (await import('../commands/logs.ts')).showLogs));
 
-  asking(program.command('top'), 'show servers and tools by how much they are called')
+  asking(
+    program.command('top'),
+    'show servers and tools by how much they are called, and what they answered; "omnibus calls" also lists what the gateway refused',
+  )
     .option('--once', 'print it once, also on a terminal')
     .action(loaded(async () => (await import('../commands/top.ts')).showTop));
 

@@ -30,11 +30,11 @@ export interface DocsOptions {
   readonly json?: boolean;
 }
 
-/** @param topic the name of a page; without one, the topics are listed. */
+/** @param topic the name of a page; without one, or with an empty one, the topics are listed. */
 export function docs(topic: string | undefined, { json }: DocsOptions): Promise<void> {
   return runCommand(json, () => {
     const pages = pagesOf();
-    if (topic === undefined) {
+    if (topic === undefined || topic.trim() === '') {
       if (json === true)
         answerJson({ topics: pages.map(({ topic: name, kind, title }) => ({ topic: name, kind, title })) });
       else answer(listOf(pages));

@@ -18,6 +18,10 @@ const connectMs = 30_000;
 
 export function setUp(options: SetUpOptions): Promise<void> {
   return runCommand(options.json, async (): Promise<Exit> => {
+    if (options.bus === 'memory')
+      throw new CommandProblem('usage', '--bus memory is the bus inside one process, which needs no set-up', {
+        advice: 'Name the NATS to set up: --bus nats://host:port.',
+      });
     const { config, file, baseFolder } = await needSettings(
       options.config,
       { bus: options.bus },

@@ -1,6 +1,7 @@
 /** Shows servers and tools by how much they are called: once in a pipe, refreshed on a terminal. */
 import type { Servers, Summary } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
+import { counted } from '../output/counted.ts';
 import { alignColumns } from '../output/table.ts';
 import { answer, answerJson, runCommand } from '../output/outcome.ts';
 import { fitLine, isInteractive, paint } from '../output/terminal.ts';
@@ -113,7 +114,7 @@ function linesOf(
       ms(rates.mean),
     ]);
   return [
-    `${all.calls} calls, ${all.failed} failed, p95 ${ms(all.p95)}${missing.length === 0 ? '' : `; not answering: ${missing.map(({ process: name }) => name).join(', ')}`}`,
+    `${counted(all.calls, 'call')}, ${all.failed} failed, p95 ${ms(all.p95)}${missing.length === 0 ? '' : `; not answering: ${missing.map(({ process: name }) => name).join(', ')}`}`,
     '',
     ...alignColumns([
       ['SERVER', 'STATE', 'CALLS/S', 'CALLS', 'FAILED', 'P50', 'P95', 'RUN/WAIT', 'PROBLEM'],
