@@ -24,6 +24,7 @@ const weather = {
   inputSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
 };
 const found = 'weather__city_forecast(city*): The weather of the next days.';
+const toolsOf = (result: unknown): number => (result as { readonly tools: readonly unknown[] }).tools.length;
 const textOf = (result: unknown): string =>
   (result as { readonly content: readonly { readonly text: string }[] }).content[0]?.text ?? '';
 
@@ -114,6 +115,21 @@ describe.each(shapes)('%s', (shape) => {
     expect(textOf(await two.callTool(forecast as never))).toBe('city_forecast of Bern');
     await two.close();
   });
+
+  it.each(['2025-11-25', '2026-07-28'])(
+    'a client of %s that sends the header is shown few tools where others are shown all',
+    async (revision) => {
+      const header = { 'omnibus-listing': 'search' };
+      const [url, list] = [`${gateway.url}/all`, 'tools/list'];
+      const of = async (headers: Record<string, string>): Promise<number> => {
+        if (revision === '2026-07-28')
+          return toolsOf((await new ModernClient(url, {}, headers).request(list)).last.result);
+        using client = await RawClient.open(url, revision, headers);
+        return toolsOf((await client.request(list)).last.result);
+      };
+      expect([await of(header), await of({})]).toEqual([3, 8]);
+    },
+  );
 
   it('records name the tool that was called, and never the tool through which it was', async () => {
     const client = new ModernClient(gateway.url);

@@ -81,6 +81,7 @@ export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
 export { defaultLimits, interestMs, presenceMs, streamAfterMs } from './limits.ts';
 export { isCustomMethod, isCustomNotification, serverKey } from './custom-methods.ts';
 export type { CustomMethod } from './custom-methods.ts';
+export { listingHeader, withOwnListing } from './own-listing.ts';
 export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
 export { labelsKey, withoutLabels } from './labels.ts';
 export { compileGlob, compileGlobStart, namesLike } from './glob.ts';

@@ -10,7 +10,9 @@ import {
   newSessionId,
   ownLimitHeader,
   sessionKey,
+  listingHeader,
   withOwnLimit,
+  withOwnListing,
   type Caller,
   type EndpointName,
   type GatewayFault,
@@ -162,7 +164,7 @@ export class EventSourceEndpoint {
             ? {
                 kind: 'post',
                 caller,
-                message: withOwnLimit(parsed.message, headers[ownLimitHeader]),
+                message: withOwnListing(withOwnLimit(parsed.message, headers[ownLimitHeader]), headers[listingHeader]),
                 bytes: body.length,
               }
             : {

@@ -5,7 +5,9 @@ import {
   newRequestKey,
   ownLimitHeader,
   requestStream,
+  listingHeader,
   withOwnLimit,
+  withOwnListing,
   type JsonRpcId,
   type JsonRpcRequest,
   type OpenReply,
@@ -84,7 +86,8 @@ export class PostEndpoint {
             return;
           case 'single': {
             const ownLimit = headers[ownLimitHeader];
-            const message = ownLimit === undefined ? parsed.message : withOwnLimit(parsed.message, ownLimit);
+            const limited = ownLimit === undefined ? parsed.message : withOwnLimit(parsed.message, ownLimit);
+            const message = withOwnListing(limited, headers[listingHeader]);
             const context = ownContext(message, headers);
             if (context !== undefined) this.#receiveAlone(arrival, accepted, message, context);
             else this.#receiveSingle(arrival, accepted, message);
