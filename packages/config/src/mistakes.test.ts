@@ -30,11 +30,6 @@ it.each<readonly [string, string, readonly string[]]>([
     ['f.yaml:1:1: mcpServer: unknown option; did you mean "mcpServers"?'],
   ],
   [
-    'an option of servers among those of limits',
-    'mcpServers: {}\nlimits: { maxResultBytes: 500 }\n',
-    ['f.yaml:2:11: limits.maxResultBytes: unknown option; write it under a server, or under one of its `tools`'],
-  ],
-  [
     'two letters that changed places',
     'mcpServers:\n  a: { ulr: "http://127.0.0.1:1/mcp" }\n',
     ['f.yaml:2:8: mcpServers.a.ulr: unknown option; did you mean "url"?'],

@@ -11,6 +11,7 @@ function said(text: string): readonly string[] {
 }
 
 it.each<readonly [string, string]>([
+  ['mcpServers: {}\nlimits: { maxResultBytes: 5 }', 'write it under a server, or under one of its `tools`'],
   [
     'mcpServers: { a: { command: x, env: [{ name: A, value: secret }] } }',
     'env: expected a map: write a map: { A: "…" }',
