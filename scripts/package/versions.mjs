@@ -21,6 +21,9 @@ const places = {
   'docs/how-to/install.md': pattern('/omnibus:|omnibus-gateway-|/omnibus-'),
 };
 
+/** Of the workspace, and of the generator of the site, which is installed apart. */
+const locks = ['package-lock.json', 'docs/.vitepress/package-lock.json'];
+
 function placesOf(root) {
   const manifests = execFileSync('git', ['ls-files', '*package.json'], { cwd: root, encoding: 'utf8' })
     .trim()
@@ -35,7 +38,6 @@ export function versionOf(root) {
 /** The places with another version than `package.json`, or without one: `file: version`. */
 export function strayVersions(root) {
   const wanted = versionOf(root);
-  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   return [
     ...placesOf(root).flatMap(([file, at]) => {
       const found = [...readFileSync(join(root, file), 'utf8').matchAll(at)].map(([, , version]) => version);
@@ -43,9 +45,11 @@ export function strayVersions(root) {
         .filter((version) => version !== wanted)
         .map((version) => `${file}: ${version}`);
     }),
-    ...ownParts(lock)
-      .filter(([, { version }]) => version !== wanted)
-      .map(([path, { version }]) => `package-lock.json: ${path} ${version}`),
+    ...locks.flatMap((file) =>
+      ownParts(JSON.parse(readFileSync(join(root, file), 'utf8')))
+        .filter(([, { version }]) => version !== wanted)
+        .map(([path, { version }]) => `${file}: ${path} ${version}`),
+    ),
   ];
 }
 
@@ -54,15 +58,17 @@ export function setVersion(root, version) {
     const path = join(root, file);
     writeFileSync(path, readFileSync(path, 'utf8').replaceAll(at, `$1${version}`));
   }
-  const path = join(root, 'package-lock.json');
-  const lock = JSON.parse(readFileSync(path, 'utf8'));
-  lock.version = version;
-  for (const [, part] of ownParts(lock)) {
-    part.version = version;
-    for (const name of Object.keys(part.dependencies ?? {}))
-      if (name.startsWith('@omnibus/')) part.dependencies[name] = version;
+  for (const file of locks) {
+    const path = join(root, file);
+    const lock = JSON.parse(readFileSync(path, 'utf8'));
+    lock.version = version;
+    for (const [, part] of ownParts(lock)) {
+      part.version = version;
+      for (const name of Object.keys(part.dependencies ?? {}))
+        if (name.startsWith('@omnibus/')) part.dependencies[name] = version;
+    }
+    writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
   }
-  writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
 }
 
 function ownParts({ packages }) {
