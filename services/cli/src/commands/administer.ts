@@ -24,7 +24,6 @@ export function reload(options: ApiOptions): Promise<void> {
     });
     const rest = later.length === 0 ? '' : `; what differs in ${later.join(', ')} takes effect with the next start`;
     answerEither(options.json, { isReloaded: true }, `the configuration was read again, and is in use${rest}\n`);
-    return 'done';
   });
 }
 
@@ -51,7 +50,6 @@ export function recover({ admin, config, json = false }: RecoverOptions): Promis
       );
       answer(`${token}\n`);
     }
-    return 'done';
   });
 }
 

@@ -1,8 +1,7 @@
 /** Lists, shows and decides calls that wait for approvers. */
 import type { Approval } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
-import { alignColumns } from '../output/table.ts';
-import { answer, answerEither, answerJson, notice, runCommand } from '../output/outcome.ts';
+import { answer, answerEither, answerJson, answerList, notice, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import { confirm, isInteractive, type InputOptions } from '../output/terminal.ts';
 import type { AskOptions } from './admin-port.ts';
@@ -31,14 +30,7 @@ export function listApprovals({ all = false, json = false, ...who }: ApprovalsOp
       new Date(each.until).toISOString(),
       each.by ?? '',
     ]);
-    answerEither(
-      json,
-      found,
-      rows.length === 0
-        ? 'no call waits\n'
-        : `${alignColumns([['ID', 'STATE', 'WHAT', 'WHO', 'UNTIL', 'BY'], ...rows])}\n`,
-    );
-    return 'done';
+    answerList(json, found, { head: ['ID', 'STATE', 'WHAT', 'WHO', 'UNTIL', 'BY'], rows, none: 'no call waits' });
   });
 }
 
@@ -46,7 +38,6 @@ export function showApproval(id: string, { json = false, ...who }: ApprovalsOpti
   return runCommand(json, async () => {
     const found = await one(who, id);
     answerEither(json, found, `${describe(found)}\n`);
-    return 'done';
   });
 }
 
@@ -65,7 +56,6 @@ export function decideApproval(
     await askApi(who, 'decide', `/approvals/${encodeURIComponent(id)}`, 'POST', { digest, approve, reason });
     if (json) answerJson({ id, state });
     else answer(`${id} is ${state}\n`);
-    return 'done';
   });
 }
 

@@ -35,7 +35,6 @@ export function listCalls(options: CallsOptions): Promise<void> {
     for (const call of calls.toReversed()) answer(lineOf(call));
     if (calls.length === 0) notice('no call has failed lately, and none was watched: watch them with --follow');
     sayMissing(missing);
-    return 'done';
   });
 }
 
@@ -50,7 +49,6 @@ export function showCall(tag: string, options: ApiOptions): Promise<void> {
     for (const line of waterfall(page.events)) answer(`${fitLine(line)}\n`);
     if (page.events.length === 0) notice('nobody watched this call: of its way nothing is known');
     sayMissing(page.missing);
-    return 'done';
   });
 }
 

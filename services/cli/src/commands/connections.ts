@@ -37,7 +37,6 @@ export function listConnections(options: ConnectionsOptions): Promise<void> {
         `${alignColumns([['SERVER', 'HOST', ...(options.admin === undefined ? [] : ['USER', 'PRINCIPAL']), 'STATE', 'SINCE', 'ISSUER', 'SCOPE'], ...rows])}\n${total > connections.length ? `and ${total - connections.length} more\n` : ''}`,
       );
     }
-    return 'done';
   });
 }
 
@@ -63,7 +62,6 @@ export function revokeConnection(
             : 'its issuer takes no tokens back: they are gone here';
     if (options.json === true) answerJson({ server, isRevokedAtIssuer: done.isRevoked ?? null });
     else answer(`${printable(server)} is connected no more; ${words}\n`);
-    return 'done';
   });
 }
 
@@ -90,7 +88,6 @@ export function removeConnections({
           ? `${printable(user)} has connected nothing\n`
           : `${counted(count, 'connection')} of ${printable(user)} ${count === 1 ? 'is' : 'are'} removed${notRevoked === 0 ? ', and taken back by their issuers' : `; the tokens of ${notRevoked} were not taken back by their issuers, and are good there until they end`}\n`,
       );
-    return 'done';
   });
 }
 

@@ -1,8 +1,7 @@
 /** Lists, shows and approves differences between the definitions of servers and those that were approved. */
 import type { Deviation, ServerDefinitions } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
-import { alignColumns } from '../output/table.ts';
-import { answer, answerEither, answerJson, notice, runCommand } from '../output/outcome.ts';
+import { answer, answerEither, answerJson, answerList, notice, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import type { InputOptions } from '../output/terminal.ts';
 import type { AskOptions } from './admin-port.ts';
@@ -30,14 +29,8 @@ export function listDefinitions({ json = false, ...who }: DefinitionsOptions): P
       ...deviations.map((each) => [server, mode, each.kind, each.name, stateOf(mode, each), each.risks.join('; ')]),
       ...signs.map(({ name, kind, text }) => [server, mode, 'tools', name, kind, text]),
     ]);
-    answerEither(
-      json,
-      servers,
-      rows.length === 0
-        ? 'no server has `definitions: pin` or `warn`\n'
-        : `${alignColumns([['SERVER', 'MODE', 'KIND', 'NAME', 'STATE', 'LOOK AT'], ...rows])}\n`,
-    );
-    return 'done';
+    const head = ['SERVER', 'MODE', 'KIND', 'NAME', 'STATE', 'LOOK AT'];
+    answerList(json, servers, { head, rows, none: 'no server has `definitions: pin` or `warn`' });
   });
 }
 
@@ -54,7 +47,6 @@ export function showDifferences(
       chosen,
       chosen.length === 0 ? `server ${server} has nothing to approve\n` : `${chosen.map(describe).join('\n\n')}\n`,
     );
-    return 'done';
   });
 }
 
@@ -80,7 +72,6 @@ export function approveDefinitions(
     }
     if (json) answerJson({ server, approved: chosen.length });
     else answer(`${chosen.length} approved\n`);
-    return 'done';
   });
 }
 

@@ -18,7 +18,6 @@ const stopMs = 8_000;
 export function exposeProgram(words: readonly [string, ...string[]], options: ExposeOptions): Promise<void> {
   return runCommand(false, async () => {
     await serve(words, options);
-    return 'done';
   });
 }
 

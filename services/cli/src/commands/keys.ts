@@ -3,9 +3,8 @@ import { resolve } from 'node:path';
 import type { KeyRecord } from '@omnibus/identity';
 import { printable } from '@omnibus/protocol';
 import { addKey, readKeys, revokeKeyIn, UnknownKey } from '@omnibus/admin/keys';
-import { alignColumns } from '../output/table.ts';
-import { type Exit, CommandProblem } from '@omnibus/client';
-import { answer, answerEither, answerJson, notice, runCommand } from '../output/outcome.ts';
+import { CommandProblem } from '@omnibus/client';
+import { answerEither, answerJson, answerList, notice, runCommand } from '../output/outcome.ts';
 import { needSettings } from './settings.ts';
 
 export interface KeysOptions {
@@ -36,7 +35,7 @@ export function createKey({
   note,
   ...where
 }: CreateOptions): Promise<void> {
-  return inFile(where, async (file): Promise<Exit> => {
+  return inFile(where, async (file) => {
     const { id, key } = await addKey(file, {
       subject,
       tenant,
@@ -51,38 +50,34 @@ export function createKey({
         `omnibus: key ${id} of ${printable(subject)} was added to ${file}, as a digest. The key itself is shown only now:`,
       );
     answerEither(where.json, { id, key, subject, file }, `${key}\n`);
-    return 'done';
   });
 }
 
 export function listKeys(where: KeysOptions): Promise<void> {
   return inFile(where, (file) => {
     const keys = readKeys(file);
-    if (where.json === true) {
-      answerJson(keys.map(({ hash: _digest, ...rest }) => rest));
-      return 'done';
-    }
     const rows = keys.map((key) => [
       key.id,
-      printable(key.subject),
+      key.subject,
       stateOf(key),
       key.endpoints?.map((name) => (name === '' ? '/mcp' : name)).join(', ') ?? 'all',
       key.tools?.map((pattern) => printable(pattern)).join(', ') ?? 'all',
       key.groups.map((group) => printable(group)).join(', ') || '-',
-      printable(key.tenant ?? '-'),
+      key.tenant ?? '-',
       key.created ?? '-',
-      printable(key.note ?? ''),
+      key.note ?? '',
     ]);
-    answer(
-      `${alignColumns([['ID', 'SUBJECT', 'STATE', 'ENDPOINTS', 'TOOLS', 'GROUPS', 'TENANT', 'CREATED', 'NOTE'], ...rows])}\n`,
+    answerList(
+      where.json,
+      keys.map(({ hash: _digest, ...rest }) => rest),
+      { head: ['ID', 'SUBJECT', 'STATE', 'ENDPOINTS', 'TOOLS', 'GROUPS', 'TENANT', 'CREATED', 'NOTE'], rows },
     );
-    return 'done';
   });
 }
 
 /** @param given the id of the key, or the whole key. */
 export function revokeKey(given: string, where: KeysOptions): Promise<void> {
-  return inFile(where, async (file): Promise<Exit> => {
+  return inFile(where, async (file) => {
     // Where there is no file, none is made.
     readKeys(file);
     const id = await revokeKeyIn(file, given).catch((error: unknown) => {
@@ -95,15 +90,14 @@ export function revokeKey(given: string, where: KeysOptions): Promise<void> {
       notice(
         `omnibus: key ${id} is revoked in ${file}; a running gateway refuses it from now on, and ends the streams that were opened with it`,
       );
-    return 'done';
   });
 }
 
-function inFile(where: KeysOptions, work: (file: string) => Exit | Promise<Exit>): Promise<void> {
+function inFile(where: KeysOptions, work: (file: string) => void | Promise<void>): Promise<void> {
   return runCommand(where.json, async () => {
     const file = await findFile(where);
     try {
-      return await work(file);
+      await work(file);
     } catch (error) {
       throw error instanceof CommandProblem ? error : new CommandProblem('config', (error as Error).message);
     }

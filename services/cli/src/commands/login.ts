@@ -47,7 +47,6 @@ export function login(
     await tokens.change(url, () => Promise.resolve(kept));
     if (json) answerJson({ gateway: url, isSignedIn: true, subject: textOf(claimsOf(kept)['sub']), file: tokens.path });
     else notice(`omnibus: signed in to ${url}${nameOf(kept)}; the tokens are in ${tokens.path}, readable by you only`);
-    return 'done';
   });
 }
 
@@ -67,7 +66,6 @@ export function logout(typed: string, { tokens: path, json = false }: TokenOptio
       notice(
         `omnibus: the tokens for ${url} were removed from ${tokens.path}, ${isRevoked ? 'and revoked' : 'and could not be revoked: whoever has a copy can use them until they expire'}`,
       );
-    return 'done';
   });
 }
 
@@ -133,7 +131,6 @@ function withToken(
     if (kept === undefined)
       throw new CommandProblem('forbidden', `nobody is signed in to ${url}`, { advice: `omnibus login ${url}` });
     use(await acceptedToken(tokens, url, kept), url);
-    return 'done';
   });
 }
 

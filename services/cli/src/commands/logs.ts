@@ -23,7 +23,6 @@ export function showLogs(server: string, options: LogsOptions): Promise<void> {
       for (const line of logs.lines) print(line, options);
       sayMissing(logs.missing);
     }
-    return 'done';
   });
 }
 

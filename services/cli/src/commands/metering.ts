@@ -2,8 +2,7 @@
 import type { AnswerOf } from '@omnibus/admin-api';
 import { blockKinds, printable, type BlockKind } from '@omnibus/protocol';
 import { parseDuration } from '@omnibus/config';
-import { alignColumns } from '../output/table.ts';
-import { answerEither, runCommand } from '../output/outcome.ts';
+import { answerEither, answerList, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import { askApi, queryOf, type ApiOptions } from './api.ts';
 
@@ -35,7 +34,6 @@ export function block(kind: string, name: string, { for: lasts, because, ...opti
       { kind, name, isBlocked: true },
       `${kind} ${printable(name)} is blocked${until === undefined ? '' : ` until ${dateOf(until)}`}${note}\n`,
     );
-    return 'done';
   });
 }
 
@@ -47,7 +45,6 @@ export function unblock(kind: string, name: string, options: ApiOptions): Promis
       { kind, name, isBlocked: false },
       `${kind} ${printable(name)} is not blocked any more\n`,
     );
-    return 'done';
   });
 }
 
@@ -56,20 +53,17 @@ export function showBlocks({ json = false, ...options }: ApiOptions): Promise<vo
     const { blocks } = await askApi(options, 'blocks', '/blocks');
     const rows = blocks.map(({ kind, name, by, at, until, because, isPause }) => [
       isPause === true ? 'server (paused)' : kind,
-      printable(name),
+      name,
       dateOf(at),
       until === undefined ? '-' : dateOf(until),
-      printable(by),
-      printable(because ?? ''),
+      by,
+      because ?? '',
     ]);
-    answerEither(
-      json,
-      blocks,
-      blocks.length === 0
-        ? 'nothing is blocked\n'
-        : `${alignColumns([['KIND', 'NAME', 'SINCE', 'UNTIL', 'BY', 'BECAUSE'], ...rows])}\n`,
-    );
-    return 'done';
+    answerList(json, blocks, {
+      head: ['KIND', 'NAME', 'SINCE', 'UNTIL', 'BY', 'BECAUSE'],
+      rows,
+      none: 'nothing is blocked',
+    });
   });
 }
 
@@ -77,20 +71,12 @@ export function showUsage({ json = false, days, by, ...options }: UsageOptions):
   return runCommand(json, async () => {
     const { rows: used } = await askApi(options, 'usage', `/usage${queryOf({ days })}`);
     const sums = summed(used, by);
-    const rows = sums.map(({ name, calls, failed, bytes }) => [
-      printable(name),
-      String(calls),
-      String(failed),
-      String(bytes),
-    ]);
-    answerEither(
+    const rows = sums.map(({ name, calls, failed, bytes }) => [name, String(calls), String(failed), String(bytes)]);
+    answerList(
       json,
       { by, sums, rows: used },
-      rows.length === 0
-        ? 'no known caller has used anything\n'
-        : `${alignColumns([[by.toUpperCase(), 'CALLS', 'FAILED', 'BYTES'], ...rows])}\n`,
+      { head: [by.toUpperCase(), 'CALLS', 'FAILED', 'BYTES'], rows, none: 'no known caller has used anything' },
     );
-    return 'done';
   });
 }
 

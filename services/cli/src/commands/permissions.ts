@@ -9,6 +9,5 @@ export function printPermissions({ config: file }: { readonly config?: string })
     const users = natsUsers((user) => `$${user.toUpperCase()}_PASSWORD`, config.nats);
     // NATS replaces a variable only where it stands without quotes.
     answer(`authorization { users: [\n${users.replaceAll(/password: "(\$[A-Z]+_PASSWORD)"/g, 'password: $1')}\n] }\n`);
-    return 'done';
   });
 }

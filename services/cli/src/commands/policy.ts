@@ -186,7 +186,6 @@ export function explainPolicy(who: string, what: string, { json, ...options }: E
       { who, what, outcome, rule, because, redacted, rules, guardrails },
       `${words}${rules.map((each) => `  ${each.effect.padEnd(5)} ${each.id}: ${each.why}\n`).join('')}${guardrails.map((each) => `  guard ${each.id}: looks at ${each.on.join(', ')} (${each.action}${each.isRecorded ? ', only recorded' : ''})\n`).join('')}`,
     );
-    return 'done';
   });
 }
 
@@ -239,7 +238,6 @@ export function diffPolicies(
       ),
     ]);
     answerEither(json, differences, lines.length === 0 ? 'nobody gains or loses anything\n' : `${lines.join('\n')}\n`);
-    return 'done';
   });
 }
 

@@ -26,7 +26,6 @@ export async function replayCall(tag: string, options: ReplayOptions): Promise<v
           'Give them with --args; the gateway keeps values only of calls that are watched with them (console.payloads).',
       });
     found = { ...replay, args };
-    return 'done';
   });
   if (found === undefined) return;
   const { name, endpoint, args } = found;

@@ -1,9 +1,8 @@
 /** Lists the sessions of a running gateway, and restarts its connections to servers. */
 import { printable } from '@omnibus/protocol';
 import { parseDuration } from '@omnibus/config';
-import { answerEither, notice, runCommand } from '../output/outcome.ts';
+import { answerEither, answerList, notice, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
-import { alignColumns } from '../output/table.ts';
 import type { RecentClient, SessionRow } from '@omnibus/admin-api';
 import { askApi, queryOf, type ApiOptions } from './api.ts';
 import { sayMissing } from './calls.ts';
@@ -44,14 +43,10 @@ export function listSessions(options: SessionsOptions): Promise<void> {
       ...sessions.map((each) => row(each, each.key, each.state, each.servers)),
       ...clients.map((each) => row(each, '-', `${each.requests} ${each.requests === 1 ? 'request' : 'requests'}`, [])),
     ];
-    answerEither(
-      options.json,
-      { sessions, total, clients, missing },
-      `${alignColumns([['SESSION', 'CLIENT', 'STATE', 'REVISION', 'ENDPOINT', 'CALLER', 'SERVERS', 'PROCESS'], ...rows])}\n`,
-    );
+    const head = ['SESSION', 'CLIENT', 'STATE', 'REVISION', 'ENDPOINT', 'CALLER', 'SERVERS', 'PROCESS'];
+    answerList(options.json, { sessions, total, clients, missing }, { head, rows });
     if (total > sessions.length) notice(`and ${total - sessions.length} more`);
     sayMissing(missing);
-    return 'done';
   });
 }
 
@@ -79,7 +74,6 @@ export function pause(server: string, { for: lasts, because, ...options }: Pause
       done,
       `${printable(server)} is paused${done.until === undefined ? '' : ` until ${done.until}`}: nothing new is sent to it, and what runs there goes on\n`,
     );
-    return 'done';
   });
 }
 
@@ -87,7 +81,6 @@ export function resume(server: string, options: ApiOptions): Promise<void> {
   return runCommand(options.json, async () => {
     const done = await askApi(options, 'resume', `/servers/${encodeURIComponent(server)}/resume`, 'POST');
     answerEither(options.json, done, `${printable(server)} is not paused any more\n`);
-    return 'done';
   });
 }
 

@@ -29,7 +29,6 @@ export function showTop(options: TopOptions): Promise<void> {
       answerJson({ servers: servers.servers, tools: summary.tools, all: summary.all, missing: summary.missing });
     else if (isOnce) answer(`${linesOf(servers, summary, undefined, 'calls').join('\n')}\n`);
     else await watch(options);
-    return 'done';
   });
 }
 

@@ -3,9 +3,8 @@ import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { minPasswordCharacters } from '@omnibus/authorization';
 import { printable } from '@omnibus/protocol';
-import { alignColumns } from '../output/table.ts';
 import { readUsers, removeUserFrom, setUser } from '@omnibus/admin/users';
-import { answerEither, answerJson, notice, runCommand } from '../output/outcome.ts';
+import { answerJson, answerList, notice, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import { needSettings } from './settings.ts';
 
@@ -34,10 +33,17 @@ export function addUser(name: string, { group = [], ...where }: AddOptions): Pro
 export function listUsers(where: UsersOptions): Promise<void> {
   return inFile(where, (file) => {
     const users = readUsers(file);
-    answerEither(
+    answerList(
       where.json,
       users.map(({ password: _digest, passwordSince: _since, id: _id, ...rest }) => rest),
-      `${alignColumns([['NAME', 'GROUPS', 'CREATED'], ...users.map(({ name, groups, created }) => [printable(name), groups.map((group) => printable(group)).join(', ') || '-', created ?? '-'])])}\n`,
+      {
+        head: ['NAME', 'GROUPS', 'CREATED'],
+        rows: users.map(({ name, groups, created }) => [
+          name,
+          groups.map((group) => printable(group)).join(', ') || '-',
+          created ?? '-',
+        ]),
+      },
     );
   });
 }
@@ -65,7 +71,6 @@ function inFile(where: UsersOptions, work: (file: string) => void | Promise<void
     } catch (error) {
       throw error instanceof CommandProblem ? error : new CommandProblem('config', (error as Error).message);
     }
-    return 'done';
   });
 }
 

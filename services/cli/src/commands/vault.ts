@@ -35,7 +35,6 @@ export function showVault(options: VaultOptions): Promise<void> {
     );
     if (options.json === true) answerJson(report);
     else answer(`${inWords(report)}\n`);
-    return 'done';
   });
 }
 
@@ -101,7 +100,6 @@ export function rotateVault({ key, ...options }: VaultOptions & { readonly key?:
       answer(
         `everything is encrypted under ${printable(done.key)} now; ${done.renewed} entries were encrypted anew${done.lost === 0 ? '' : `, and ${done.lost} cannot be decrypted: "omnibus vault status" shows which`}\n`,
       );
-    return 'done';
   });
 }
 

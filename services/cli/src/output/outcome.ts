@@ -1,6 +1,7 @@
 /** How commands end: the answer on stdout, a problem as text or JSON, and the exit status. */
 import { GatewayError, printable } from '@omnibus/protocol';
 import { exits, type Exit, CommandProblem } from '@omnibus/client';
+import { alignColumns } from './table.ts';
 
 /** Milliseconds that a failed command has to send what is pending, such as a cancellation. */
 const farewellMs = 1_000;
@@ -19,7 +20,7 @@ function endWithReader(): void {
 }
 
 /** Runs a command and sets the exit status. An error it throws is printed, with `json` as JSON on stdout, else on stderr. */
-export async function runCommand(json: boolean | undefined, work: () => Promise<Exit | undefined>): Promise<void> {
+export async function runCommand(json: boolean | undefined, work: () => Promise<Exit | void>): Promise<void> {
   endWithReader();
   try {
     process.exitCode = exits[(await work()) ?? 'done'].code;
@@ -74,6 +75,18 @@ export function answerJson(value: unknown): void {
 export function answerEither(json: boolean | undefined, value: unknown, words: string): void {
   if (json === true) answerJson(value);
   else answer(words);
+}
+
+interface List {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  /** The sentence for an empty list; if undefined, the head alone is printed. */
+  readonly none?: string;
+}
+
+/** A list as JSON where that was asked for, else as a table. */
+export function answerList(json: boolean | undefined, value: unknown, { head, rows, none }: List): void {
+  answerEither(json, value, `${none !== undefined && rows.length === 0 ? none : alignColumns([head, ...rows])}\n`);
 }
 
 /** Writes a line to stderr: progress, notices, questions, and everything else besides the answer. */

@@ -31,6 +31,44 @@ export function AskForm({ label, names, act, sent, children }: AskFormProps) {
   );
 }
 
+interface AskFieldProps {
+  readonly label: string;
+  /** Of the field, and of its parameter in the address. */
+  readonly name: string;
+  readonly placeholder: string;
+  readonly size: number;
+  readonly required?: boolean;
+  /** Whether the key "/" leads to it. */
+  readonly isFirst?: boolean;
+}
+
+/** A field of such a form; it shows what was asked last. */
+export function AskField({ label, isFirst = false, ...field }: AskFieldProps) {
+  const shown = { ...field, value: place.value.query.get(field.name) ?? '' };
+  return (
+    <label>
+      {label} {isFirst ? <input {...shown} type="search" /> : <input {...shown} />}
+    </label>
+  );
+}
+
+/** The field `outcome` of such a form. @param words by outcome; the last of each is shown. */
+export function AskOutcome({ words }: { readonly words: Readonly<Record<string, readonly [...unknown[], string]>> }) {
+  return (
+    <label>
+      Outcome{' '}
+      <select name="outcome" value={place.value.query.get('outcome') ?? ''}>
+        <option value="">all</option>
+        {Object.entries(words).map(([name, each]) => (
+          <option key={name} value={name}>
+            {each.at(-1) as string}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 const textOf = (value: FormDataEntryValue | null): string => (typeof value === 'string' ? value.trim() : '');
 
 /** The parameters of the address that are set, as a query. */

@@ -6,7 +6,7 @@ import { useOnce } from '../api/once.ts';
 import { follow } from '../api/stream.ts';
 import { Copy, Empty, Fact, Heading, Problem } from '../parts/basics.tsx';
 import { Table } from '../parts/table.tsx';
-import { AskForm, queryOf } from '../parts/filters.tsx';
+import { AskField, AskForm, AskOutcome, queryOf } from '../parts/filters.tsx';
 import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
 import { usePages } from '../parts/pages.tsx';
@@ -73,43 +73,20 @@ function Off() {
 const auditLines = 'audit:\n  sinks:\n    - { kind: file, folder: audit }\n';
 
 function Search() {
-  const { item, query } = place.value;
+  const { item } = place.value;
   const path = (cursor?: string): string => `audit/records?${queryOf(filters, { cursor })}`;
   const first = useOnce<AuditRecords>(path());
-  const value = (name: string): string => query.get(name) ?? '';
   return (
     <>
       <Heading aside="every search is on record">Audit</Heading>
       <AskForm label="Search" names={filters} act="Search" sent={first.again}>
-        <label>
-          Who <input type="search" name="who" value={value('who')} placeholder="ann, key id, 10.1.*" size={18} />
-        </label>
-        <label>
-          Server <input name="server" value={value('server')} placeholder="any" size={10} />
-        </label>
-        <label>
-          Tool <input name="tool" value={value('tool')} placeholder="any" size={12} />
-        </label>
-        <label>
-          Event <input name="event" value={value('event')} placeholder="mcp.call, admin.*" size={14} />
-        </label>
-        <label>
-          Outcome{' '}
-          <select name="outcome" value={value('outcome')}>
-            <option value="">all</option>
-            {Object.entries(outcomes).map(([name, [, , word]]) => (
-              <option key={name} value={name}>
-                {word}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Since <input name="since" value={value('since')} placeholder="2h, 7d, a date" size={12} />
-        </label>
-        <label>
-          Until <input name="until" value={value('until')} placeholder="now" size={12} />
-        </label>
+        <AskField label="Who" name="who" isFirst placeholder="ann, key id, 10.1.*" size={18} />
+        <AskField label="Server" name="server" placeholder="any" size={10} />
+        <AskField label="Tool" name="tool" placeholder="any" size={12} />
+        <AskField label="Event" name="event" placeholder="mcp.call, admin.*" size={14} />
+        <AskOutcome words={outcomes} />
+        <AskField label="Since" name="since" placeholder="2h, 7d, a date" size={12} />
+        <AskField label="Until" name="until" placeholder="now" size={12} />
       </AskForm>
       {first.problem !== undefined && <Problem {...first.problem} />}
       {first.isAsking && <p class="waiting">searching…</p>}

@@ -4,7 +4,7 @@ import { useLive } from '../api/live.ts';
 import { useOnce } from '../api/once.ts';
 import { Empty, Heading, Problem, Shown } from '../parts/basics.tsx';
 import { Table } from '../parts/table.tsx';
-import { AskForm, queryOf } from '../parts/filters.tsx';
+import { AskField, AskForm, AskOutcome, queryOf } from '../parts/filters.tsx';
 import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
 import { usePages } from '../parts/pages.tsx';
@@ -113,27 +113,15 @@ function Explain() {
   const { query } = place.value;
   const isAsked = (query.get('who') ?? '') !== '' && (query.get('what') ?? '') !== '';
   const answer = useOnce<Explained>(isAsked ? `policy/explain?${queryOf(questions)}` : undefined);
-  const value = (name: string): string => query.get(name) ?? '';
   return (
     <section aria-label="May somebody do something">
       <h2>May somebody do something?</h2>
       <AskForm label="Question to the rules" names={questions} act="Explain" sent={answer.again}>
-        <label>
-          Who <input name="who" required value={value('who')} placeholder={whoHelp} size={32} />
-        </label>
-        <label>
-          What{' '}
-          <input name="what" required value={value('what')} placeholder="server/tool, prompt:…, resource:…" size={28} />
-        </label>
-        <label>
-          Arguments <input name="args" value={value('args')} placeholder={'{"amount": 20}'} size={16} />
-        </label>
-        <label>
-          From <input name="from" value={value('from')} placeholder="10.1.2.3" size={10} />
-        </label>
-        <label>
-          At <input name="at" value={value('at')} placeholder="now" size={20} />
-        </label>
+        <AskField label="Who" name="who" required placeholder={whoHelp} size={32} />
+        <AskField label="What" name="what" required placeholder="server/tool, prompt:…, resource:…" size={28} />
+        <AskField label="Arguments" name="args" placeholder={'{"amount": 20}'} size={16} />
+        <AskField label="From" name="from" placeholder="10.1.2.3" size={10} />
+        <AskField label="At" name="at" placeholder="now" size={20} />
       </AskForm>
       {answer.problem !== undefined && <Problem {...answer.problem} />}
       <div aria-live="polite">{answer.value !== undefined && <Decision {...answer.value} />}</div>
@@ -211,31 +199,14 @@ function Sees() {
   const path = (cursor?: string): string =>
     `policy/sees?${queryOf(['outcome', 'server', 'q'], { who: asked, cursor })}`;
   const first = useOnce<SeesAnswer>(asked === '' ? undefined : path());
-  const value = (name: string): string => query.get(name) ?? '';
   return (
     <section aria-label="What somebody is shown">
       <h2>What is somebody shown?</h2>
       <AskForm label="Whose view" names={filters} act="Show" sent={first.again}>
-        <label>
-          As <input name="as" required value={asked} placeholder={whoHelp} size={32} />
-        </label>
-        <label>
-          Outcome{' '}
-          <select name="outcome" value={value('outcome')}>
-            <option value="">all</option>
-            {Object.entries(decided).map(([name, [, , word]]) => (
-              <option key={name} value={name}>
-                {word}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Server <input name="server" value={value('server')} placeholder="any" size={12} />
-        </label>
-        <label>
-          Words <input name="q" value={value('q')} placeholder="part of a name" size={14} />
-        </label>
+        <AskField label="As" name="as" required placeholder={whoHelp} size={32} />
+        <AskOutcome words={decided} />
+        <AskField label="Server" name="server" placeholder="any" size={12} />
+        <AskField label="Words" name="q" placeholder="part of a name" size={14} />
       </AskForm>
       {first.problem !== undefined && <Problem {...first.problem} />}
       {first.value !== undefined && <SeenPages key={path()} first={first.value} path={path} />}
