@@ -90,7 +90,6 @@ export class Lines {
     return this.#line;
   }
 
-  /** Adds the line that was begun. */
   add(): void {
     this.#line.byte(lineEnd);
     const { length, memory } = this.#line;

@@ -68,7 +68,6 @@ export class Members {
     return this.#bytes.subarray(this.#start, this.#end);
   }
 
-  /** A copy of the written bytes. */
   copy(): Uint8Array {
     return new Uint8Array(this.written());
   }

@@ -61,7 +61,6 @@ function stepsOf(pointer: string): string[] {
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** Whether a text is a JSON pointer. */
 export function isPointer(text: string): boolean {
   return text === '' || /^(\/([^~/]|~[01])*)+$/.test(text);
 }

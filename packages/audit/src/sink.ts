@@ -18,7 +18,6 @@ export interface Sink {
 }
 
 export interface SinkObserver {
-  /** Called with the number of records that were stored. */
   wrote(sink: string, records: number): void;
   /** Called with the number of records that a sink has missed because it was too far behind, and that others have. */
   skipped(sink: string, records: number): void;

@@ -18,7 +18,6 @@ import { Pump, type Sink, type SinkObserver } from './sink.ts';
 type CallsRecorded = 'all' | 'writes' | 'refused';
 
 export interface TrailObserver extends SinkObserver {
-  /** Called with the number of records that were added to the chain. */
   recorded(records: number): void;
   /** Called with the number of records that no sink will ever have. */
   dropped(records: number): void;
@@ -43,7 +42,6 @@ export interface TrailOptions extends Omit<RecordOptions, 'instance'> {
   readonly checkpoints?:
     | { readonly key: CheckpointKey; readonly everyMs: number; write(checkpoint: Checkpoint): Promise<void> }
     | undefined;
-  /** The software in the first record. */
   readonly software: Readonly<Record<string, string | number>>;
   readonly observer: TrailObserver;
   /** Milliseconds since 1970. */
@@ -82,7 +80,6 @@ export class AuditTrail implements Audit {
   readonly #lines: Lines;
   readonly #pumps: readonly Pump[];
   readonly #now: () => number;
-  /** Events of a batch. */
   readonly #batch: number;
   /** Events that are not records yet, and the time of each. */
   #fresh: AuditEvent[] = [];

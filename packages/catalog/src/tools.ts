@@ -25,7 +25,6 @@ export interface Route {
   readonly guardrail?: string | undefined;
 }
 
-/** An entry with its route. */
 export interface Named extends NamedEntry, Route {
   readonly server: ServerName;
   readonly entry: JsonObject;

@@ -208,7 +208,6 @@ function entriesOf(
   }
 }
 
-/** Maps the value of each list. */
 export function mapLists<From, To>(
   lists: Record<ListKind, From>,
   map: (list: From, kind: ListKind) => To,

@@ -75,7 +75,6 @@ function* callerMistakes(auth: Auth, { publicUrl, tls }: Options): Iterable<Mist
     yield [['clientCertificates'], 'certificates of clients need `tls`, over which they are shown'];
 }
 
-/** Mistakes of a server's program. */
 function* programMistakes({ command, args, cwd, url, sandbox }: Server): Iterable<Mistake> {
   if (command !== undefined && /^[\w.-]+\s+\S/.test(command)) {
     const [program, ...words] = command.trim().split(/\s+/);
@@ -104,7 +103,6 @@ function* programMistakes({ command, args, cwd, url, sandbox }: Server): Iterabl
     ];
 }
 
-/** Mistakes of how a server is connected to. */
 function* transportMistakes({ command, url, type }: Server): Iterable<Mistake> {
   if (command === undefined && url === undefined)
     yield [[], 'expected "command" (a program to start) or "url" (a server to connect to)'];
@@ -130,7 +128,6 @@ function* transportMistakes({ command, url, type }: Server): Iterable<Mistake> {
   if (type !== undefined && type !== 'stdio' && url === undefined) yield [['type'], `type "${type}" needs "url"`];
 }
 
-/** Mistakes in headers for a server. */
 function* sentMistakes(settings: Server, config: Options): Iterable<Mistake> {
   const ofTls = settings.tls === undefined ? undefined : serverTlsProblem(settings.url, settings.tls);
   if (ofTls !== undefined) yield [['tls'], ofTls];
@@ -141,7 +138,6 @@ function* sentMistakes(settings: Server, config: Options): Iterable<Mistake> {
   if (ofHeader !== undefined) yield [['headers', ofHeader.header], ofHeader.problem];
 }
 
-/** Mistakes of the servers and tools that a profile names. */
 function* memberMistakes(name: string, settings: Profile, config: Options): Iterable<Mistake> {
   const { mcpServers } = config;
   if (Object.hasOwn(mcpServers, name))

@@ -799,7 +799,6 @@ export type ServerConfig = Config['mcpServers'][string] & {
 };
 export type ProfileConfig = Config['profiles'][string];
 
-/** The JSON Schema of configurations, for editors. */
 export function configJsonSchema(): object {
   return z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' });
 }

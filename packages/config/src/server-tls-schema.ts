@@ -27,7 +27,6 @@ export const serverTlsSchema = z.strictObject({
 
 type ServerTls = z.output<typeof serverTlsSchema>;
 
-/** Problems of `tls` of a server at that address. */
 export function serverTlsProblem(
   url: string | undefined,
   { ca, caFile, cert, certFile, key, keyFile }: ServerTls,

@@ -24,7 +24,6 @@ export interface Discovered {
 
 export interface DiscoveryOptions {
   readonly fetch: Fetch;
-  /** The address of the MCP server. */
   readonly url: string;
   /** Address at which the server has said that its metadata are. */
   readonly resourceMetadata?: string | undefined;

@@ -8,7 +8,6 @@ import { CredentialProblem, type Fetch } from './outbound.ts';
 
 export interface MovedServerOptions {
   readonly fetch: Fetch;
-  /** The address of the MCP server. */
   readonly url: string;
   /** The only issuer that may give tokens for it, where the configuration names one. */
   readonly issuer: string | undefined;

@@ -28,7 +28,6 @@ import type { Kept, Vault } from './vault/vault.ts';
 export interface SignInOptions {
   readonly fetch: Fetch;
   readonly vault: Vault;
-  /** The address of the MCP server. */
   readonly url: string;
   readonly issuer: string | undefined;
   /** As which client the operator has registered the gateway at the issuer. */

@@ -27,7 +27,6 @@ export interface UserTokensOptions {
   readonly fetch: Fetch;
   readonly vault: Vault;
   readonly place: Place;
-  /** The address of the MCP server. */
   readonly url: string;
   readonly issuer: string | undefined;
   /** The gateway's identity at the issuer, where the configuration says it: as it is now, and not as it was when the user signed in. */

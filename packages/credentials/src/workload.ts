@@ -15,7 +15,6 @@ import { requestTokens, type ClientIdentity, type Tokens } from './token-request
 
 export interface WorkloadOptions {
   readonly fetch: Fetch;
-  /** The address of the MCP server. */
   readonly url: string;
   readonly client: ClientIdentity;
   /** Reads the platform's assertion, again for each request; undefined when the client authenticates with a secret or key of its own. */

@@ -1,7 +1,6 @@
 /** Rights to decide calls that wait for approvers (`ask` under `access`): at the admin port, and in an MCP client. */
 import type { Facts } from './facts.ts';
 
-/** Roles of `auth.admin.roles` that may decide. */
 const decidingRoles = ['approver', 'operator', 'admin'] as const;
 
 /** People as the configuration lists them, by role: `group:NAME`, `group:ISSUER|NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
@@ -27,7 +26,6 @@ export function groupNames({ issuer, groups }: Facts): readonly string[] {
   return groups.flatMap((group) => [`group:${group}`, `group:${issuer}|${group}`]);
 }
 
-/** Whether a caller has a role that may decide. */
 export function isApprover(facts: Facts, lists: RoleLists): boolean {
   return decidingRoles.some((role) => isNamed(facts, lists[role]));
 }

@@ -26,7 +26,6 @@ interface ResourceOptions {
 }
 
 export interface AuthenticatorOptions {
-  /** The file of API keys. */
   readonly keysFile?: string | undefined;
   /** Reports problems of the patterns of keys for certain tools. */
   readonly toolProblem?: ToolProblem | undefined;
@@ -45,7 +44,6 @@ export interface AuthenticatorOptions {
   readonly warn: (details: Readonly<Record<string, unknown>>, text: string) => void;
 }
 
-/** The place at which a request came in. */
 export interface Place {
   /** Address of the request, with its query. */
   readonly url: string;

@@ -112,7 +112,6 @@ export function isKey(credential: string): boolean {
   return credential.startsWith(`${prefix}_`);
 }
 
-/** Makes a key and its record. */
 export function newKey(
   settings: Pick<KeyRecord, 'subject' | 'groups' | 'endpoints' | 'expires' | 'note'> &
     Partial<Pick<KeyRecord, 'tenant' | 'tools'>>,

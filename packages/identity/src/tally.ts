@@ -39,7 +39,6 @@ export class Tally {
     none: none(),
   };
 
-  /** Counts a verdict, and returns it. */
   count(way: Way, verdict: Verdict): Verdict {
     const counts = this.#counts[way];
     if (!('fault' in verdict)) counts.verified += 1;

@@ -20,7 +20,6 @@ export interface Decision {
   /** The rule that decided; when none allows the request now, the first that would under other conditions. Left out when the default decided. */
   readonly rule?: string | undefined;
   readonly because?: string | undefined;
-  /** Whether the caller may see the target. */
   readonly isVisible: boolean;
 }
 
@@ -62,7 +61,6 @@ export class Rights {
     this.#default = fallback;
   }
 
-  /** Whether the caller may see the target. */
   sees(target: Target): boolean {
     return this.#matched(target).every((matched) => this.#isShown(matched));
   }

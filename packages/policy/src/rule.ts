@@ -218,7 +218,6 @@ function compileEffect(
   };
 }
 
-/** The texts of the selectors of a rule. */
 function textsOf({ allow, deny, ask, redact, guard }: RuleSettings, mistakes: Mistakes): readonly string[] {
   const effects = Object.entries({ allow, deny, ask, redact, guard }).filter(([, each]) => each !== undefined);
   if (effects.length !== 1) mistakes.add([], 'expected `allow`, `deny`, `ask` or `redact`, and one of them');

@@ -10,9 +10,7 @@ export type TargetKind = 'tool' | 'prompt' | 'resource' | 'server';
 export interface Selector {
   /** Whether it covers a thing. @param key `server/name`, with the server's own name. */
   readonly covers: (kind: TargetKind, server: string, key: string) => boolean;
-  /** Whether it covers everything that a server has. */
   readonly coversAllOf: (server: string) => boolean;
-  /** Whether it may cover something that a server has. */
   readonly mayCover: (server: string) => boolean;
   /** The server it names; undefined where it matches several. */
   readonly server: string | undefined;

@@ -66,7 +66,6 @@ export interface AccessSettings {
   readonly rules: readonly RuleSettings[];
 }
 
-/** The problem of a rule. */
 export interface RuleProblem {
   /** Below `access`: `['rules', 2, 'who']`. */
   readonly path: readonly (string | number)[];

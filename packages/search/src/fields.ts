@@ -1,6 +1,5 @@
 /** What of a tool is searched, as texts by field. Everything has a bound, since servers write it. */
 
-/** A tool as it is searched. */
 export interface SearchableTool {
   readonly server: string;
   /** The server's own name of the tool. */

@@ -150,7 +150,6 @@ async function answer(
   return { status: 404, text: 'this port serves /api/v1, /metrics, /status, /healthz, /readyz\n' };
 }
 
-/** An answer as JSON. */
 function json(status: number, value: unknown): AdminAnswer {
   return {
     status,

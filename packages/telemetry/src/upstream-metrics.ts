@@ -74,7 +74,6 @@ class ToolMeter {
 /** The present load of a server. */
 export interface UpstreamLoad {
   readonly running: number;
-  /** Calls that wait for a place. */
   readonly waiting: number;
   /** Calls that wait until their user has signed in. */
   readonly signIns: number;
@@ -216,7 +215,6 @@ export class UpstreamMetrics extends Instruments {
     [],
   );
   readonly #current = new Map<ServerName, CurrentState>();
-  /** The tools with series of their own, by server. */
   readonly #tools = new Map<ServerName, Map<string, ToolMeter>>();
 
   callMeter(server: ServerName): CallMeter {

@@ -12,7 +12,6 @@ export interface ProcessStatus {
   /** Why the process cannot serve now, for people. */
   readonly problems: readonly string[];
   readonly bus: { readonly kind: 'memory' | 'nats'; readonly isConnected: boolean; readonly reconnects: number };
-  /** The number of sessions by state. */
   readonly sessions?: Readonly<Record<string, number>>;
   /** Entries of servers that cannot be shown to clients, with the reason. */
   readonly leftOut?: readonly string[];

@@ -52,7 +52,6 @@ export class TryRun {
     return this.#isOver;
   }
 
-  /** The number of followers. */
   get followers(): number {
     return this.#listeners.size;
   }

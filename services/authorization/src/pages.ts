@@ -20,7 +20,6 @@ button.main{background:#0b57d0;border-color:#0b57d0;color:#fff}:focus-visible{ou
 `;
 const styleDigest = hash('sha256', style, 'base64');
 
-/** Escapes a text for HTML. */
 function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
@@ -41,7 +40,6 @@ export function sendPage(response: ServerResponse, status: number, page: Page): 
   response.writeHead(status, { 'content-length': Buffer.byteLength(text) }).end(text);
 }
 
-/** The text and headers of a page. */
 export function rendered({ title, body, leadsToProgram = false }: Page): {
   readonly text: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -170,7 +170,6 @@ export class AuthorizationServer {
     }, renewMs).unref();
   }
 
-  /** A user of the file. */
   userOfFile(subject: string): Pick<UserRecord, 'created' | 'id'> | undefined {
     return this.#users?.find(subject);
   }

@@ -11,7 +11,6 @@ import type { Logger } from '@omnibus/telemetry';
 export interface GoneUsersOptions {
   readonly bus: Bus;
   readonly log: Logger;
-  /** The issuer of the users' identities. */
   readonly issuer: string;
   /** Finds a user of the file. */
   readonly find: (

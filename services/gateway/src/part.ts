@@ -19,7 +19,6 @@ export interface Part<T = unknown> {
   readonly start: (host: PartHost) => Started<T> | Promise<Started<T>>;
 }
 
-/** A part that has started. */
 export interface Started<T> {
   /** What later parts get with `PartHost.of` and `PartHost.find`. */
   readonly offers: T;

@@ -33,7 +33,6 @@ export interface Discovered {
 }
 
 export interface KubernetesDiscoveryOptions {
-  /** `discovery.kubernetes` of the configuration. */
   readonly settings: Config['discovery']['kubernetes'];
   /** Names that are taken by the configuration file, of servers and profiles. */
   readonly isTaken: (name: string) => boolean;

@@ -90,7 +90,6 @@ export function serverNameOf({ namespace, name }: Pick<ServerObject, 'namespace'
   return `${namespace}_${name.replaceAll('.', '-')}`;
 }
 
-/** The name of all objects that are made for an `McpServer`. */
 export function podNameOf({ name }: Pick<ServerObject, 'name'>): string {
   return `mcp-${name.replaceAll('.', '-')}`;
 }

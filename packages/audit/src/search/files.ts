@@ -22,7 +22,6 @@ export interface PlacedLine {
   readonly entry?: Entry | undefined;
 }
 
-/** The lines of an entry of a stream. */
 export function linesOfEntry({ writer, number, text }: Entry & { readonly text: string }): readonly PlacedLine[] {
   const entry = { writer, number };
   return text.split('\n').map((line) => ({ text: line, place: `${writer}, entry ${number}`, isWhole: true, entry }));

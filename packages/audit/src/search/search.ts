@@ -5,7 +5,6 @@
 import { readLink, type Link } from '../chain.ts';
 import { recordFilter, type RecordFilter } from './filter.ts';
 
-/** A line of a lane. */
 export interface LaneLine {
   readonly text: string;
   /** The position from which this line is read again. */

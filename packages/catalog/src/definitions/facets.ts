@@ -15,7 +15,6 @@ const named = new Set(['properties', 'patternProperties', '$defs', 'definitions'
 /** Members of a schema that contain values instead of schemas: a `description` in them is a part of the value. */
 const values = new Set(['enum', 'const', 'default']);
 
-/** A schema without its texts. */
 function withoutWords(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutWords);
   if (!isObject(schema)) return schema;

@@ -25,7 +25,6 @@ export interface Adopted {
 export interface AdoptOptions {
   /** The folder of the configuration that takes the servers over; that of the client's file by default, which is then served itself. */
   readonly into?: string;
-  /** Whether bridges to an address are replaced by the address. */
   readonly replacesBridges?: boolean;
 }
 

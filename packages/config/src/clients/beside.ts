@@ -22,7 +22,6 @@ export interface Beside {
   readonly notes?: readonly RemarkAt[];
 }
 
-/** Reads what stands beside the servers of these names. */
 export type ReadBeside = (value: Values, servers: readonly string[]) => Beside;
 
 const at = (value: unknown, ...path: readonly string[]): unknown =>
@@ -94,7 +93,6 @@ export const besideOpencode: ReadBeside = (value, servers) => {
   return { exclude, include, disabled, notes };
 };
 
-/** Tools that Gemini CLI has of its own. */
 const ofGemini =
   /^(list_directory|read_file|write_file|glob|search_file_content|grep_search|replace|edit|run_shell_command|web_fetch|google_web_search|read_many_files|save_memory|write_todos|\w+Tool)(\(|$)/;
 

@@ -14,7 +14,6 @@ const has = (value: Values, ...options: readonly string[]): boolean =>
 const serversAt = (value: Values): boolean =>
   isMap(value['servers']) && typeof value['servers']['type'] !== 'string' && !has(value, 'mcpServers');
 
-/** Whether servers are written as opencode does. */
 const isOpencodes = (servers: unknown): boolean =>
   mapsIn(servers).some(([, { type, command }]) => type === 'local' || type === 'remote' || Array.isArray(command));
 /** The servers of opencode stand under `mcp`, and in some versions under `mcp.servers`. */

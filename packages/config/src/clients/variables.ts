@@ -66,7 +66,6 @@ class Placeholders {
   readonly #place: Place;
   /** Whether the text goes to the server as a secret or an address does, and no program reads it as code. */
   readonly #isValue: boolean;
-  /** Placeholders that the client replaces. */
   readonly #replaces: NonNullable<Client['replaces']>;
 
   constructor(place: Place) {

@@ -7,7 +7,6 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { desktopEnvironment } from '../desktop-environment.ts';
 
-/** One entry of the keychain. */
 export interface Keychain {
   /** @returns undefined where there is no such entry, and if the keychain does not answer. */
   read(): Promise<string | undefined>;

@@ -16,7 +16,6 @@ const newId = (): string => `own-${new Date().toISOString().slice(0, 10)}-${rand
 const pointer = /^keychain:([\w-]{1,60})$/;
 
 interface Kept {
-  /** The keys in the file. */
   readonly lines: readonly string[];
   /** Name of the entry of the keychain; undefined where all keys are in the file. */
   readonly account: string | undefined;

@@ -59,7 +59,6 @@ export class Issuer {
   readonly #keys: KeySet;
   readonly #noAnswer: (problem: string) => void;
 
-  /** Finds the key of a token. */
   readonly #find: JWTVerifyGetKey;
 
   /** @param find gives known keys, without a request. */

@@ -12,7 +12,6 @@ export interface RedactSettings {
   readonly unreadable: 'withhold' | 'pass';
 }
 
-/** What one rule redacts, compiled. */
 export interface RedactTerms {
   /** The id of the rule. */
   readonly rule: string;

@@ -8,7 +8,6 @@ import type { JsonObject, TapFilter, TapLease, TapReport, WorkerId } from '@omni
 import { payloadOf } from './payload.ts';
 
 export interface TapOptions {
-  /** This process. */
   readonly process: WorkerId;
   /** Schedules work for later. */
   readonly clock: { schedule(delayMs: number, run: () => void): { cancel(): void } };

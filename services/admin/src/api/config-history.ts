@@ -4,7 +4,6 @@ import type { Config, LoadedConfig } from '@omnibus/config';
 import { differenceOf } from './config-difference.ts';
 import type { ConfigSourceOf } from './shown-config.ts';
 
-/** A file that was read as a configuration. */
 type Read = Pick<LoadedConfig, 'config' | 'given' | 'problemAt'>;
 type Loaded = ConfigSourceOf['loaded'];
 

@@ -11,7 +11,6 @@ import { apiHeaders } from './security.ts';
 /** Bound on the streams of one caller: a browser opens at most six connections to a host (HTTP/1.1), which six streams would use up. */
 const maxPerCaller = 4;
 const maxStreams = 8;
-/** Interval between two readings of the state. */
 const lookMs = 2_000;
 /** Interval between two keep-alive comments, and between two checks whether the reader still has permission. */
 const aliveMs = 15_000;
@@ -45,7 +44,6 @@ export interface StreamOptions {
 }
 
 interface Stream extends Pick<StreamOptions, 'request' | 'who' | 'topics'> {
-  /** What was sent last for each topic. */
   readonly sent: Map<StateTopic, string>;
   readonly send: (event: string, data: unknown) => void;
 }

@@ -22,7 +22,6 @@ export function whoWords(who: RuleSettings['who']): string {
     .join(', or ');
 }
 
-/** Each condition of a rule, in words. */
 export function conditionsOf({ only, args = {}, time, network, when }: RuleSettings): string[] {
   const { days, hours, zone } = time ?? {};
   return [

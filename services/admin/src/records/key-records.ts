@@ -5,7 +5,6 @@ import { formatKeys, isKey, newKey, parseKeys, type KeyRecord } from '@omnibus/i
 import { selectorProblem } from '@omnibus/protocol';
 import { rewrite } from './rewrite.ts';
 
-/** Properties of a new key. */
 export interface NewKey {
   readonly subject: string;
   readonly tenant?: string | undefined;

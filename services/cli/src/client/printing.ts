@@ -21,7 +21,6 @@ export function signatureOf(tool: JsonObject): string {
   return `(${[...needed, ...others].join(', ')})`;
 }
 
-/** Prints the result of a tool. */
 export function printResult(result: JsonObject, save: Save | undefined): void {
   const content = Array.isArray(result['content']) ? result['content'].filter(isObject) : [];
   if (result['isError'] === true) notice(paint('red', 'the tool failed:', process.stderr));
@@ -30,7 +29,6 @@ export function printResult(result: JsonObject, save: Save | undefined): void {
     answer(`${shown(JSON.stringify(result['structuredContent'], null, 2))}\n`);
 }
 
-/** Prints the messages of a prompt. */
 export function printPrompt(result: JsonObject, save: Save | undefined): void {
   for (const message of Array.isArray(result['messages']) ? result['messages'].filter(isObject) : []) {
     answer(`${paint('bold', `${printable(String(message['role']))}:`)}\n`);

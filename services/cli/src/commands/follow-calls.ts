@@ -17,7 +17,6 @@ export interface FollowOptions extends ApiOptions {
 const wholeMs = 400;
 /** Calls that are followed at the same time; beyond that the oldest is dropped. */
 const maxOpen = 1_000;
-/** Bound on the events of one call. */
 const maxEvents = 200;
 /** Running calls that are shown at once on a terminal. */
 const maxShown = 10;

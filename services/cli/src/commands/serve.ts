@@ -129,7 +129,6 @@ function isReached({ role }: ServeOptions): boolean {
   return role === 'all' || role === 'edge';
 }
 
-/** Only a process with backends starts programs. */
 function startsPrograms({ role }: ServeOptions): boolean {
   return role === 'all' || role === 'backend';
 }

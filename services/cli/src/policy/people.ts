@@ -52,7 +52,6 @@ function meantBy(person: Person): Person {
   return { ...person, via: [person.via].flat().map((each) => (each === 'any' ? 'some agent' : each)) };
 }
 
-/** The issuers whose names these are. */
 function issuersIn(parts: readonly PersonParts[]): ReadonlySet<string> {
   const named = parts
     .flatMap(({ user, group, scope, client }) => [user ?? [], group ?? [], scope ?? [], client ?? []].flat())

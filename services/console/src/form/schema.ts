@@ -2,7 +2,6 @@
 
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** Depth beyond which a form shows a text field for JSON. */
 export const maxDepth = 8;
 /** Fields of one object that a form shows; an object with more is a text field for JSON. */
 const maxFields = 200;

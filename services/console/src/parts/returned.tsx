@@ -16,7 +16,6 @@ interface Return {
 export function Returned({ overview: { value, problem } }: { readonly overview: Live<Overview> }) {
   const [returned, setReturned] = useState<Return>();
   const lostAt = useRef<number | undefined>(undefined);
-  /** The overview from before. */
   const before = useRef<Overview | undefined>(undefined);
   useEffect(() => {
     if (problem !== undefined) {

@@ -1,6 +1,5 @@
 /** Finds values that can be shown as a table: lists of flat objects. */
 
-/** Rows that are shown at most. */
 export const maxRows = 100;
 /** Columns at most; a wider list is shown as JSON. */
 const maxColumns = 12;
