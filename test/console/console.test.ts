@@ -173,7 +173,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     ['trust', 'compared with nothing'],
     ['trust/evil', 'costly schema'],
     ['policy', 'There are no rules'],
-    ['keys', 'This gateway has no file of API keys'],
+    ['keys', 'Keys are for the roles auditor and admin'],
     ['audit', 'The audit is off'],
     ['configuration', 'mcpServers.shop'],
     ['nowhere', 'no such view'],

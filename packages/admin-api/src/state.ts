@@ -48,6 +48,7 @@ export const overview = z.object({
       mayPayloads: z.boolean(),
       mayPolicy: z.boolean(),
       mayAudit: z.boolean(),
+      maySeeKeys: z.boolean(),
       mayKeys: z.boolean().describe('Whether API keys may be revoked.'),
       mayEdit: z.enum(['no', 'addresses', 'programs']).describe('Which servers of the configuration file.'),
       isAudited: z.boolean().describe('Whether the configuration has an audit.'),

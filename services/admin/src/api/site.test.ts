@@ -191,6 +191,7 @@ it('what somebody may is said, so that no button is shown that would be refused'
     mayPayloads: false,
     mayPolicy: false,
     mayAudit: false,
+    maySeeKeys: false,
     mayKeys: false,
     mayEdit: 'no',
     isAudited: false,

@@ -287,6 +287,7 @@ export function rightsOf(config: Config, roles: readonly AdminRole[], who: strin
     mayPayloads: mode === 'full' && mayAct && config.console.payloads,
     mayPolicy: mayDo('policy', roles),
     mayAudit: mayDo('audit', roles),
+    maySeeKeys: mayDo('keys.list', roles),
     mayKeys: mayDo('keys.change', roles),
     mayEdit: mode === 'full' && mayDo('servers.change', roles) && config.bus === 'memory' ? config.console.edit : 'no',
     isAudited: config.audit !== undefined,

@@ -11,6 +11,7 @@ const nothing: Overview['console'] = {
   mayPayloads: false,
   mayPolicy: false,
   mayAudit: false,
+  maySeeKeys: false,
   mayKeys: false,
   mayEdit: 'no',
   isAudited: false,

@@ -9,10 +9,29 @@ import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Said } from '../parts/said.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { State } from '../parts/state.tsx';
+import { UnknownRights } from '../parts/unknown-rights.tsx';
 import { hrefOf, place, setQuery } from '../route.ts';
 import { count } from '../words.ts';
 
 export function Keys() {
+  const { maySeeKeys, who } = may();
+  if (maySeeKeys) return <All />;
+  return (
+    <>
+      <Heading>Keys</Heading>
+      {who === '' ? (
+        <UnknownRights />
+      ) : (
+        <Empty why="Keys are for the roles auditor and admin.">
+          You are {who} here. <code>auth.admin.roles</code> says who has which role; where the file is,{' '}
+          <code>omnibus keys list</code> reads it.
+        </Empty>
+      )}
+    </>
+  );
+}
+
+function All() {
   const { value, problem } = useLive<Answer>('keys');
   const [said, setSaid] = useState('');
   const [chosen, setChosen] = useState<KeySeen>();
