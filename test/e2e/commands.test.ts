@@ -441,6 +441,12 @@ describe('files', () => {
     expect((await pipe('connect', 'cursor')).stdout).toContain('has that already');
     expect((await pipe('disconnect', 'cursor', '--yes', '--json')).status).toBe(0);
     expect(await readFile(file, 'utf8')).toBe(before);
+    const short = await pipe('connect', 'claude-code', '--search', '--print', '--file', join(folder, 'claude.json'));
+    expect(JSON.parse(short.stdout)).toEqual({
+      mcpServers: {
+        omnibus: { type: 'http', url: gateway.url, headers: { 'Omnibus-Listing': 'search' }, alwaysLoad: true },
+      },
+    });
     expect((await pipe('connect', 'nobody', '--yes')).status).toBe(5);
     await writeFile(file, '{ "mcpServers": [');
     expect((await pipe('connect', 'cursor', '--yes')).status).toBe(78);

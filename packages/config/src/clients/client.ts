@@ -15,6 +15,8 @@ interface GatewayEntry {
   readonly command: string;
   readonly args: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
+  /** Whether it lists few tools, which a client that defers tools has to keep loaded. */
+  readonly isShort?: boolean;
 }
 
 /** A server in a client's file. */

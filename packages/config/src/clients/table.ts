@@ -67,7 +67,12 @@ export const clients: readonly Client[] = [
         : join(env['CLAUDE_CONFIG_DIR'], '.claude.json'),
     ],
     projectFile: '.mcp.json',
-    entry: ({ url, headers }) => ({ type: 'http', url, ...withHeaders(headers) }),
+    entry: ({ url, headers, isShort }) => ({
+      type: 'http',
+      url,
+      ...withHeaders(headers),
+      ...(isShort === true ? { alwaysLoad: true } : {}),
+    }),
     hint: 'start Claude Code again',
   },
   {

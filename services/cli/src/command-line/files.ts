@@ -80,6 +80,10 @@ export function addClients(program: Command): void {
     .option('-u, --url <url>', 'address of the gateway (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
     .option(...shared.endpoint)
     .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value"')
+    .option(
+      '--search',
+      'list three tools, by which the model finds all others, and keep them loaded where the client can',
+    )
     .option('--replace', 'remove the servers from that file that omnibus.yaml in this folder has too')
     .action(loaded(async () => (await import('../commands/connect.ts')).connect));
 

@@ -34,6 +34,8 @@ export interface ConnectOptions extends InputOptions {
   readonly file?: string;
   /** Removes the servers of the file that the gateway has too. */
   readonly replace?: boolean;
+  /** Asks for a short list of tools. */
+  readonly search?: boolean;
   readonly yes?: boolean;
   readonly print?: boolean;
   readonly json?: boolean;
@@ -48,10 +50,12 @@ export function connect(id: string, options: ConnectOptions): Promise<void> {
     const url = addressOf(options);
     const problem = headerProblem(options.header ?? []);
     if (problem !== undefined) throw new CommandProblem('usage', problem);
-    const headers = headersOf(options.header ?? []);
+    const isShort = options.search === true;
+    const headers = { ...headersOf(options.header ?? []), ...(isShort ? { 'Omnibus-Listing': 'search' } : {}) };
     const entry = client.entry?.({
       url,
       headers,
+      isShort,
       command: process.execPath,
       args: [
         program(),
