@@ -66,7 +66,7 @@ it('a token without the scope is told which it lacks, and administers nothing ei
     expect.stringMatching(new RegExp(`^${place}, error="insufficient_scope", error_description="[^"]+"$`)),
   ];
   expect(await ask('mcp')).toEqual(lacking);
-  // Whoever asks for what the challenge names is given all that it takes.
+  // A request for the scopes of the challenge gets all required ones.
   expect(await ask('mcp:admin')).toEqual([
     403,
     expect.stringContaining('lacks the scope mcp'),

@@ -25,14 +25,14 @@ export interface AdminAccessOptions {
 
 /** The loopback address from which no proxy of a service mesh connects: these use other addresses of 127.0.0.0/8. */
 const here = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
-/** The roles of callers on this machine, who can read and change the gateway's files if anybody can; secrets are shown only to those with a role. */
+/** The roles of callers on this machine, which may be able to read and change the gateway's files; only callers with a role see secrets. */
 const local: Administrator = { name: 'somebody on this machine', roles: ['viewer', 'operator'], facts: undefined };
 const recovered: Administrator = { name: 'somebody with the sealing key', roles: ['admin'], facts: undefined };
 
 export class AdminAccess {
   readonly #options: AdminAccessOptions;
   readonly #known = new WeakMap<IncomingMessage, Administrator>();
-  /** Issuers whose tokens have scopes; API keys, certificates, proxies and clusters give none. As configured at the start, since a change of issuers needs a restart. */
+  /** Issuers of tokens with scopes; API keys, certificates, proxies and clusters give none. As configured at the start, since a change of issuers needs a restart. */
   readonly #tokenIssuers: ReadonlySet<string | undefined>;
 
   constructor(options: AdminAccessOptions) {

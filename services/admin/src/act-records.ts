@@ -1,4 +1,4 @@
-/** Audit records of what administrators do, and of what they are refused. */
+/** Audit records of acts of administrators, and of refused ones. */
 import type { IncomingMessage } from 'node:http';
 import type { Audit, Outcome } from '@omnibus/audit';
 import type { Administrator } from './roles.ts';
@@ -11,7 +11,7 @@ interface ActRecord {
   readonly details?: ActDetails;
 }
 
-/** @param by undefined for somebody who is not authenticated. */
+/** @param by undefined for an anonymous caller. */
 export function recordAct(
   audit: Audit | undefined,
   by: Pick<Administrator, 'name' | 'facts'> | undefined,

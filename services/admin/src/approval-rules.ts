@@ -1,4 +1,4 @@
-/** Who may see and decide a call that waits for approvers. */
+/** Rights to see and decide a call that waits for approvers. */
 import { approvalObstacle, isNamed, type Approvable } from '@omnibus/identity';
 import type { ApprovalRecord } from '@omnibus/protocol';
 import type { Administrator } from './roles.ts';
@@ -6,7 +6,7 @@ import type { Administrator } from './roles.ts';
 /** What of a person counts for that. */
 export type Approver = Pick<Administrator, 'roles' | 'facts'>;
 
-/** A caller that has only the roles `approver` and `viewer` sees only the calls that he may decide. */
+/** A caller that has only the roles `approver` and `viewer` sees only the calls that it may decide. */
 export function mayLook({ roles, facts }: Approver, { approvers }: Pick<Approvable, 'approvers'>): boolean {
   return (
     roles.some((role) => role !== 'approver' && role !== 'viewer') ||
@@ -15,17 +15,17 @@ export function mayLook({ roles, facts }: Approver, { approvers }: Pick<Approvab
   );
 }
 
-/** The record with its true state: one whose worker is gone may still say `waiting` after its time is over. */
+/** The record with its true state: one of a dead worker may still say `waiting` after its time is over. */
 export function asItIs(record: ApprovalRecord): ApprovalRecord {
   return record.state === 'waiting' && record.until <= Date.now() ? { ...record, state: 'expired' } : record;
 }
 
-/** Why somebody may not decide a call. */
+/** Why a user may not decide a call. */
 export function obstacleOf({ facts }: Pick<Approver, 'facts'>, call: Approvable): string | undefined {
   return approvalObstacle(facts, call);
 }
 
-/** Why a decision does not count. @param digest of the call that was shown. */
+/** Why a decision does not count. @param digest of the shown call. */
 export function refusalOf(by: Pick<Approver, 'facts'>, record: ApprovalRecord, digest: string): string | undefined {
   return record.digest === digest ? obstacleOf(by, record) : 'this is not the call that was shown: look at it again';
 }

@@ -1,4 +1,4 @@
-/** The console at the admin port: built files, held in memory, with headers that restrict what the page can do. */
+/** The console at the admin port: built files in memory, with headers that restrict the page. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,4 +1,4 @@
-/** The admin port of a process: what is served there, to whom, and over what. */
+/** The admin port of a process: its sites, its callers, and its transport. */
 import type { Bus } from '@omnibus/bus';
 import { consoleMode } from '@omnibus/config';
 import type { Edge } from '@omnibus/edge';

@@ -1,5 +1,5 @@
 /**
- * Recovery when nobody is left with the role `admin`: whoever proves that he has the sealing key of the gateway gets a token for
+ * Recovery without a user with the role `admin`: a holder of the gateway's sealing key gets a token for
  * this process, valid for a quarter of an hour. The proof answers a challenge from this process, so it cannot be replayed.
  */
 import { createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';

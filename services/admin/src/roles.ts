@@ -1,4 +1,4 @@
-/** Who may do what at the admin port: a table of acts with the roles they need, and the configuration's lists of who has which role. */
+/** Rights at the admin port: a table of acts with the required roles, and the configuration's lists of callers with each role. */
 import { groupNames, isNamed, type Facts } from '@omnibus/identity';
 import type { AdminAct } from '@omnibus/telemetry';
 
@@ -8,7 +8,7 @@ export interface Administrator {
   readonly name: string;
   readonly roles: readonly AdminRole[];
   readonly facts: Facts | undefined;
-  /** The only tenant whose state he may see, if he is the administrator of one. */
+  /** The only visible tenant, for an administrator of one. */
   readonly tenant?: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export type RoleLists = Readonly<Record<AdminRole, readonly string[]>>;
 
 const everyRole = ['viewer', 'operator', 'auditor', 'admin'] as const;
 
-/** `recovery` needs no role: whoever proves that he has the sealing key may do it. */
+/** `recovery` needs no role: a holder of the sealing key may do it. */
 const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   metrics: everyRole,
   status: everyRole,
@@ -63,7 +63,7 @@ export function whoMay(act: AdminAct): string {
   return permitted[act].join(' or ');
 }
 
-/** The acts of an administrator of one tenant, who is shown only what belongs to it. */
+/** The acts of an administrator of one tenant, which see only its data. */
 const ofTenant: ReadonlySet<AdminAct> = new Set(['status', 'whoami', 'usage']);
 
 export function mayDoForTenant(act: AdminAct): boolean {

@@ -13,7 +13,7 @@ export interface ProcessStatus {
   readonly problems: readonly string[];
   readonly bus: { readonly kind: 'memory' | 'nats'; readonly isConnected: boolean; readonly reconnects: number };
   readonly sessions?: Readonly<Record<string, number>>;
-  /** Entries of servers that cannot be shown to clients, with the reason. */
+  /** Invalid entries of servers, with the reason. */
   readonly leftOut?: readonly string[];
   /** The servers, each with the number of backend workers that reach it, as far as this process knows. */
   readonly adapters?: Readonly<Record<string, number>>;
@@ -28,13 +28,13 @@ export interface ProcessStatus {
     readonly unread?: readonly ListKind[];
     /** How many users that came have yet to sign in before the server shows them anything, or cannot be called for. */
     readonly wantsSignIn?: number;
-    /** How many users have connected it with what a missing key of the vault encrypts. */
+    /** Number of users with a connection under a missing key of the vault. */
     readonly unreadable?: number;
     /** How many of its entries are in no list, since they are malformed or too many. */
     readonly leftOut: number;
     /** The first hundred of these, each with its reason; left out where there is none. */
     readonly unfit?: readonly UnfitEntry[];
-    /** What it writes against the specification and the gateway reads as what it means; left out where nothing was repaired. */
+    /** Repaired violations of the specification; left out if there are none. */
     readonly repairs?: readonly RepairRow[];
     readonly revision: string | undefined;
     readonly tools: number;
@@ -45,7 +45,7 @@ export interface ProcessStatus {
   }[];
 }
 
-/** @param tenant the only tenant whose state may be seen; undefined for a caller that may see everything. */
+/** @param tenant the only visible tenant; undefined for a caller that may see everything. */
 export function statusFor(status: ProcessStatus, config: Config, tenant: string | undefined): ProcessStatus {
   if (tenant === undefined) return status;
   const { sessions: _ofAll, adapters, servers, leftOut, ...rest } = status;

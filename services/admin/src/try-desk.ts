@@ -10,7 +10,7 @@ const maxInAll = 32;
 const maxMs = 10 * 60_000;
 /** How long an attempt that is over can still be read. */
 const keptMs = 60_000;
-/** How long an attempt goes on that nobody follows: a page that is reloaded comes back within this time. */
+/** How long an attempt continues without a reader: a page that is reloaded comes back within this time. */
 const unfollowedMs = 15_000;
 
 interface Kept {

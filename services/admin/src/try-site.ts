@@ -1,5 +1,5 @@
 /**
- * `POST /api/v1/try`: an operator calls a tool through the gateway, as the caller whom his credentials name, and answers what servers
+ * `POST /api/v1/try`: an operator calls a tool through the gateway, as the caller of the credentials, and answers questions that servers
  * ask meanwhile. `GET try/ID/events` streams its events, `POST try/ID/answer` and `try/ID/cancel` act on it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';

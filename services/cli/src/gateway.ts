@@ -20,9 +20,9 @@ export interface GatewayOptions {
   readonly log: Logger;
   /** Keys that all edges and session workers share; undefined where this process is the only one. */
   readonly sealingKeys?: SealingKeys | undefined;
-  /** Reads the configuration again and applies it. If undefined, the process follows no configuration. @returns what is wrong with it. */
+  /** Reads the configuration again and applies it. If undefined, the process follows no configuration. @returns its problems. */
   readonly reload?: () => Promise<Reloaded>;
-  /** Changes servers in the configuration file. If undefined, nobody changes them in the console. */
+  /** Changes servers in the configuration file. If undefined, the console cannot change them. */
   readonly editor?: ServerEditor;
   /** Shows the one user of this machine the page of a sign-in, or prints its address. @returns whether a browser was opened. */
   readonly showPage?: (server: ServerName, address: string) => boolean;

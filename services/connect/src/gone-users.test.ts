@@ -1,4 +1,4 @@
-/** What the edge has backend workers end of users that are not in the file of users any more. */
+/** Connections of removed users that the edge has backend workers end. */
 import { MemoryBus, subjects } from '@omnibus/bus';
 import { principalOf } from '@omnibus/identity';
 import type { ConnectCommand, ConnectionRow } from '@omnibus/protocol';
@@ -21,7 +21,7 @@ const connectionOf = (owner: string): ConnectionRow =>
     owner,
   }) as ConnectionRow;
 
-/** @returns what backend workers were asked to end. */
+/** @returns requests to backend workers to end connections. */
 async function ended(
   owners: readonly string[],
   users: Readonly<Record<string, { readonly created?: string; readonly id?: string }>>,

@@ -17,7 +17,7 @@ export interface GoneUsersOptions {
     subject: string,
   ) => { readonly created?: string | undefined; readonly id?: string | undefined } | undefined;
   /**
-   * Whether users that are missing in the file are certainly removed: in a gateway of one process, whose file is the only one, and without an external
+   * Whether users that are missing in the file are certainly removed: in a gateway of one process with the only file, and without an external
    * provider.
    */
   readonly isWhole: boolean;

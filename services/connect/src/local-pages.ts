@@ -1,5 +1,5 @@
 /**
- * The pages of sign-ins in a gateway that opens no port of its own, such as one whose client speaks to it over stdin and stdout: they are served on this
+ * The pages of sign-ins in a gateway that opens no port of its own, such as one with its client on stdin and stdout: they are served on this
  * machine alone, while a sign-in is pending.
  */
 import { once } from 'node:events';
@@ -8,13 +8,13 @@ import type { AddressInfo } from 'node:net';
 import type { Site } from '@omnibus/edge';
 
 export interface LocalPagesOptions {
-  /** `host:port` that is listened on where it is free and of this machine: issuers remember the address that users are sent back to. Otherwise any port is taken. */
+  /** Preferred `host:port`, if it is free and of this machine: issuers register the redirect address. Otherwise any free port. */
   readonly preferred: string;
   /** @param base the address at which browsers reach the pages. */
   readonly site: (base: () => string) => Promise<Site>;
 }
 
-/** Milliseconds that the port stays open after the last address was given: the address works for ten minutes, and so does the sign-in that begins there, which is an address too. */
+/** Milliseconds that the port stays open after the last issued address: the address works for ten minutes, and so does the sign-in that begins there. */
 const openMs = 11 * 60_000;
 const ofThisMachine = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\]):(\d+)$/;
 
@@ -58,7 +58,7 @@ export class LocalPages {
     const base = `http://${authority}`;
     const site = await this.#options.site(() => base);
     server.on('request', (request, response) => {
-      // A page of another name that was made to lead here must not read what is here (DNS rebinding).
+      // A page with another name that resolves to this address must not read these pages (DNS rebinding).
       if (request.headers.host !== authority || !site.handles(request.url ?? '/'))
         response.writeHead(404, { connection: 'close' }).end();
       else site.handle(request, response, 'local');

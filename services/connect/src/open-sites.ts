@@ -1,4 +1,4 @@
-/** What the edge serves besides its endpoints: the pages of the authorization server, and those on which users sign in for servers. */
+/** The edge's pages other than its endpoints: the pages of the authorization server, and those on which users sign in for servers. */
 import { TLSSocket } from 'node:tls';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Bus } from '@omnibus/bus';
@@ -16,7 +16,7 @@ interface SitesOptions {
   readonly log: Logger;
   /** Base URL at which browsers reach the gateway. */
   readonly base: () => string;
-  /** Whether everybody who can reach the gateway is the one user of this machine. */
+  /** Whether only the one user of this machine can reach the gateway. */
   readonly isForOne: boolean;
   /** Undefined where callers are not authenticated. */
   readonly authenticator: Authenticator | undefined;
@@ -82,7 +82,7 @@ export function openGoneUsers({
   });
 }
 
-/** Users of the gateway's own authorization server can prove in the browser who they are; callers with another issuer or an API key cannot. */
+/** Users of the gateway's own authorization server can authenticate in the browser; callers with another issuer or an API key cannot. */
 function proofBy(authorization: AuthorizationServer | undefined): ConnectSiteOptions['proofOf'] {
   return async ({ principal, who, ticket }, request, response) => {
     if (principal === anonymous) return 'other';

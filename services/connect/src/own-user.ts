@@ -15,7 +15,7 @@ interface PagesOptions {
 }
 
 export interface Pages extends Pick<UserOptions, 'base' | 'clientDocument' | 'ready'> {
-  /** Sends the user of this machine to the page of each of these servers, one after the other, until all have what they want or he does not go through with one. Never rejects. */
+  /** Sends the user of this machine to the page of each of these servers, one after the other, until all are connected or the user declines one. Never rejects. */
   invite(servers: readonly ServerName[]): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The pages of sign-ins for servers, over HTTP: which methods they take, and whose forms. */
+/** The pages of sign-ins for servers, over HTTP: their methods and forms. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

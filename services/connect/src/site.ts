@@ -1,5 +1,5 @@
 /**
- * The pages on which a user signs in for a server. The user that opens an address must be the one it was given to: else an attacker could send
+ * The pages on which a user signs in for a server. The user that opens an address must be its owner: else an attacker could send
  * it to another user, have that one sign in, and use the access (MCP security best practices; 2025-11-25 client/elicitation, Phishing).
  */
 import {
@@ -18,7 +18,7 @@ import { TokenBuckets } from '@omnibus/lifecycle';
 import type { Logger } from '@omnibus/telemetry';
 import { page } from './pages.ts';
 
-/** The address of a sign-in, and the caller it was given to. */
+/** The address of a sign-in, and its caller. */
 interface Asked {
   readonly ticket: string;
   readonly principal: Principal;
@@ -31,7 +31,7 @@ export interface ConnectSiteOptions {
   /** Base URL at which browsers reach the gateway. */
   readonly base: () => string;
   /**
-   * Whether the user of the browser that opens an address is the caller it was given to.
+   * Whether the user of the browser that opens an address is its caller.
    * @returns `other` for another user; `unproven` where a browser cannot prove it; `signInAt` with the address where the user must sign in to the gateway first.
    */
   readonly proofOf: (
@@ -119,7 +119,7 @@ export class ConnectSite implements Site {
         .end();
       return undefined;
     }
-    // The ticket is not used up by this: it stays valid for the user it was given to.
+    // The ticket is not used up by this: it stays valid for its user.
     if (proof === 'other')
       return send(
         response,
@@ -185,7 +185,7 @@ export class ConnectSite implements Site {
     return undefined;
   }
 
-  /** Lists and revokes a caller's connections, for programs. A browser cannot be tricked into it, since it does not send the `Authorization` header by itself. */
+  /** Lists and revokes a caller's connections, for programs. A browser cannot be tricked into it, since it does not add an `Authorization` header. */
   async #connections(
     request: IncomingMessage,
     response: ServerResponse,
@@ -294,7 +294,7 @@ export class ConnectSite implements Site {
   }
 }
 
-/** The methods that an address takes. HEAD at the callback would use up what the issuer has answered. */
+/** The methods that an address takes. HEAD at the callback would use up the issuer's answer. */
 function allowedAt(name: string): string {
   if (name === 'callback') return 'GET';
   if (name.startsWith('connections/')) return 'DELETE';

@@ -44,7 +44,7 @@ export async function openAudit(options: OpenAuditOptions): Promise<AuditTrail |
   const library = await import('@omnibus/audit');
   const writer = newWorkerId(role);
   const names = namesOf(audit.sinks);
-  /** The sinks write records of their own into the trail, which is made of them. */
+  /** The sinks write records of their own into the trail, which consists of them. */
   const of: { trail?: AuditTrail } = {};
   const sinks = await openSinks(library, audit.sinks, { ...options, names, writer, of });
   const key =

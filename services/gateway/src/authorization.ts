@@ -115,7 +115,7 @@ function serversAt(
   const name = match[1];
   if (name === undefined) return all;
   if (!hasEndpoint(config, name, tenant)) {
-    // An edge does not know which servers are found in Kubernetes, and nobody is told whether another tenant has a server of this name: the name in the address is accepted.
+    // An edge does not know which servers are found in Kubernetes, and callers must not learn whether another tenant has a server of this name: the name in the address is accepted.
     return config.discovery.kubernetes.enabled || hasTenants(config) ? [name] : undefined;
   }
   const profile = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;

@@ -2,7 +2,7 @@
 import type { Config } from '@omnibus/config';
 import { PartHost, type Part, type ProcessOptions } from './part.ts';
 
-/** A process whose parts have started. */
+/** A process with started parts. */
 export interface Composed {
   readonly host: PartHost;
   /** Applies a configuration; if a part rejects it, no part applies it. @throws {Error} in words for the operator. */

@@ -1,4 +1,4 @@
-/** What a process measures of itself: its bus and its configuration. */
+/** Measurements of a process: its bus and its configuration. */
 import type { Blocks, Bus } from '@omnibus/bus';
 import { enabledServers, type Config } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';

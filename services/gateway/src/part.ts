@@ -1,4 +1,4 @@
-/** What a part of the process is, and what it gets when it starts. A process is a list of parts (`parts.ts`), which `compose.ts` starts and stops. */
+/** A part of the process, and its inputs at the start. A process is a list of parts (`parts.ts`), which `compose.ts` starts and stops. */
 import type { OnFault } from '@omnibus/bus';
 import type { GatewayOptions } from '@omnibus/cli';
 import { isForOneUser, type Config, type Role } from '@omnibus/config';
@@ -30,7 +30,7 @@ export interface Started<T> {
    * @throws {Error} in words for the operator; then the configuration is applied nowhere.
    */
   readonly prepare?: (config: Config) => Step | Promise<Step>;
-  /** Accepts no new work and finishes what was begun. Runs for all parts, the last first, before the first `stop`. */
+  /** Accepts no new work and finishes running work. Runs for all parts, the last first, before the first `stop`. */
   readonly leave?: () => Promise<void>;
   /** Runs for all parts, the last first. */
   readonly stop?: () => void | Promise<void>;
@@ -52,7 +52,7 @@ export class PartHost {
   readonly addresses: { endpoint?: string; admin?: string } = {};
   readonly startedAt = Date.now();
   state: 'still starting' | 'serving' | 'stopping' = 'still starting';
-  /** What the start waits for, in words for the operator. */
+  /** The reason why the start waits, in words for the operator. */
   waitsFor: readonly string[] = [];
   readonly #started = new Map<Part, Started<unknown>>();
 
@@ -76,14 +76,14 @@ export class PartHost {
     return !this.options.isServing || isForOneUser(this.config);
   }
 
-  /** What a part offers that is in every process with the caller's part, and before it in the list. @throws {Error} if the part has not started. */
+  /** The interface of a part that is in every process with the caller's part, and before it in the list. @throws {Error} if the part has not started. */
   of<T>(part: Part<T>): T {
     const started = this.#started.get(part);
     if (started === undefined) throw new Error(`${part.name} has not started`);
     return started.offers as T;
   }
 
-  /** What a part offers; undefined if this process does not have the part, or has not started it yet. */
+  /** The interface of a part; undefined if this process does not have the part, or has not started it yet. */
   find<T>(part: Part<T>): T | undefined {
     return this.#started.get(part)?.offers as T | undefined;
   }

@@ -9,7 +9,7 @@ it('what the process fetches goes through the proxy, except to this machine, unt
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const asked: string[] = [];
-  // It knows a name that nobody here does, as the proxy of a company does.
+  // It resolves a name that is unknown here, as the proxy of a company does.
   const proxy = createServer().on('connect', ({ url = '' }, socket: Socket) => {
     asked.push(url);
     const target = connect(port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));

@@ -1,4 +1,4 @@
-/** Sends what the process fetches through the proxy of its environment: keys of issuers, webhooks, sinks of the audit, and what commands ask a gateway. */
+/** Sends requests of the process through the proxy of its environment: keys of issuers, webhooks, sinks of the audit, and requests of commands to a gateway. */
 import { hasProxy, useProxy } from '@omnibus/lifecycle';
 
 /** @param option `proxy` of the configuration; undefined where the environment decides. */

@@ -65,7 +65,7 @@ export function ownNamespace(kubeConfig: KubeConfig): string {
   }
 }
 
-/** The message of the API server, without what the client library wraps around it. */
+/** The message of the API server, without the wrapping of the client library. */
 export function messageOf(error: unknown): string {
   const { body } = error as { readonly body?: unknown };
   try {

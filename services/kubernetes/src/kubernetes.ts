@@ -34,7 +34,7 @@ export interface Discovered {
 
 export interface KubernetesDiscoveryOptions {
   readonly settings: Config['discovery']['kubernetes'];
-  /** Names that are taken by the configuration file, of servers and profiles. */
+  /** Names that the configuration file uses, of servers and profiles. */
   readonly isTaken: (name: string) => boolean;
   /** Called when servers or profiles were added, changed or removed. */
   readonly changed: (found: Discovered) => void;
@@ -313,7 +313,7 @@ export class KubernetesDiscovery {
     for (const [key, read] of servers) {
       const object = this.#objects.get(key);
       if (object?.kind !== 'McpServer') continue;
-      // Its status says that a pod was made for it, and it names an address instead of a program now.
+      // Its status says that it had a pod, and it names an address instead of a program now.
       const hadPod = object.status?.conditions.some(({ type }) => type === 'Deployed') === true;
       const leftover =
         hadPod && 'config' in read && read.pod === undefined
@@ -344,7 +344,7 @@ export class KubernetesDiscovery {
     if (kind === 'Service' || this.#written.get(key) === text) return;
     try {
       const { custom, mergePatch } = this.#client;
-      // What it says here may be older than what this process has written since.
+      // Its state here may be older than this process' later writes.
       const isNew = this.#written.has(key) || object.status === undefined || comparable(object.status) !== text;
       if (isNew)
         await custom.patchNamespacedCustomObjectStatus(

@@ -1,4 +1,4 @@
-/** What is read of an `McpServer` that is to be run. */
+/** The parsed spec of an `McpServer` with a pod. */
 import { expect, it } from 'vitest';
 import { readObject, type Read } from './objects.ts';
 import type { ServerObject } from './server-object.ts';

@@ -1,5 +1,5 @@
 /**
- * Servers as Kubernetes objects: an `McpServer` in a team's own namespace, or a Service with a label. Only what is safe to accept from
+ * Servers as Kubernetes objects: an `McpServer` in a team's own namespace, or a Service with a label. Only options that are safe to accept from
  * other teams is read: an address and settings, and a program only if it runs in a pod of that namespace. No program is started where the
  * gateway runs, and references to the gateway's environment are not resolved.
  */
@@ -21,7 +21,7 @@ const annotation = {
   description: `${group}/description`,
 };
 
-/** Members of the spec of an `McpServer` that are taken as they are; they have the names of the configuration file. */
+/** Members of the spec of an `McpServer` that pass unchanged; they have the names of the configuration file. */
 const fields = [
   'url',
   'type',
@@ -47,8 +47,8 @@ const fields = [
 ] as const;
 
 /**
- * What only the operator may say of a server: by `credentials`, users are asked to sign in, and tokens are made from those of callers, with secrets of the gateway. They are
- * refused here, and not left out, so that nobody takes a server for one that is called in the name of its users.
+ * Options that only the operator may set: with `credentials`, users must sign in, and callers' tokens are exchanged, with secrets of the gateway. They are
+ * refused here, and not left out, so that no server seems to use its users' credentials.
  */
 const operatorsOwn = ['credentials', 'tls'] as const;
 
@@ -61,7 +61,7 @@ export interface SecretKey {
   readonly key: string;
 }
 
-/** A header or a variable whose value is kept in a Secret. */
+/** A header or a variable with its value in a Secret. */
 export interface ValueFrom {
   readonly name: string;
   /** What comes before the value of a header, such as "Bearer ". */

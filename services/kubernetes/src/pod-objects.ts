@@ -15,7 +15,7 @@ export interface PodSettings {
   readonly user: number | null;
   readonly imagePullSecrets: readonly string[];
   readonly resources: object;
-  /** Peers of a NetworkPolicy that may connect to the pods; empty: everybody may. */
+  /** Peers of a NetworkPolicy that may connect to the pods; empty: all may. */
   readonly from: readonly object[];
   /** Egress rules of a NetworkPolicy: where the pods may connect to. */
   readonly egress: readonly object[];
@@ -23,7 +23,7 @@ export interface PodSettings {
 
 /** The checked spec of the pod of an `McpServer`. */
 export interface Pod {
-  /** Name of all objects that are made for it. */
+  /** Name of all its objects. */
   readonly name: string;
   readonly image: string;
   readonly command: readonly string[];
@@ -51,7 +51,7 @@ export const exposedPort = 7300;
 /** Folder that the init container copies Omnibus to; `omnibus copy` describes its contents. */
 const carried = '/omnibus';
 
-/** The objects in the order in which they are to be made: no pod without its NetworkPolicy. */
+/** The objects in the order of their creation: no pod without its NetworkPolicy. */
 export function podObjects(
   { namespace, name: owner, uid }: ServerObject,
   pod: Pod,
@@ -151,7 +151,7 @@ function podSpec(pod: Pod, port: number, settings: PodSettings): object {
   return { ...shared, initContainers: [copy], containers, volumes };
 }
 
-/** The command of the image if it serves HTTP by itself, else `omnibus expose` in front of it. */
+/** The command of the image if it serves HTTP itself, else `omnibus expose` in front of it. */
 function commandOf({ command, httpPort }: Pod, port: number): object {
   if (httpPort !== undefined) return command.length === 0 ? {} : { command };
   return {

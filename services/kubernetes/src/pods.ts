@@ -39,11 +39,11 @@ interface Held {
   lookedAt: number;
 }
 
-/** What was made for an `McpServer` that asks for no pod any more. */
+/** Objects of an `McpServer` that needs no pod any more. */
 interface Leaving {
   readonly object: ServerObject;
   readonly name: string;
-  /** What is left to do, in words; undefined once all of it is deleted. */
+  /** The remaining steps, in words; undefined once all of it is deleted. */
   rest: string | undefined;
 }
 
@@ -59,7 +59,7 @@ interface Found {
 const manager = { fieldManager: 'omnibus', force: true } as const;
 const usedAt = 'omnibus.dev/used-at';
 const lookMs = 2_000;
-/** Milliseconds after which objects are applied again, in case somebody has changed or deleted them. */
+/** Milliseconds after which objects are applied again, in case another client has changed or deleted them. */
 const againMs = 5 * 60_000;
 /** After a refusal; what may be over in a moment (an API server that did not answer, or had too much to do) is tried again with the next look. */
 const refusedMs = 10_000;
@@ -72,7 +72,7 @@ export class Pods {
   /** By the id of the `McpServer`, until it asks for a pod again or is deleted. */
   readonly #leaving = new Map<string, Leaving>();
   #next: Deadline | undefined;
-  /** The last request to the API server; requests are made one after the other, so that a slow one is not overloaded. */
+  /** The last request to the API server; requests run one after the other, so that a slow one is not overloaded. */
   #work: Promise<void> = Promise.resolve();
   #isStopped = false;
 
@@ -122,8 +122,8 @@ export class Pods {
   }
 
   /**
-   * Deletes the objects that were made for an `McpServer` which names an address instead of a program now, and tries again until that is done.
-   * @returns what is left to do, in words; undefined once all of them are deleted.
+   * Deletes the objects of an `McpServer` that now names an address instead of a program, and retries until that succeeds.
+   * @returns the remaining steps, in words; undefined once all of them are deleted.
    */
   remove(object: ServerObject, name: string): string | undefined {
     const known = this.#leaving.get(object.uid);
@@ -134,7 +134,7 @@ export class Pods {
     return rest;
   }
 
-  /** An `McpServer` is deleted, and what was made for it with it. */
+  /** An `McpServer` is deleted, with its objects. */
   forget(uid: string): void {
     this.#leaving.delete(uid);
   }

@@ -1,5 +1,5 @@
 /**
- * Values that teams keep in Secrets of their own namespace. A Secret needs the label for servers: otherwise somebody who may add a server, but
+ * Values that teams keep in Secrets of their own namespace. A Secret needs the label for servers: otherwise a user that may add a server, but
  * not read Secrets, could have any of them sent to an address of their choice.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';

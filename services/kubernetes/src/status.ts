@@ -12,7 +12,7 @@ export interface ServerState {
   readonly isAsleep: boolean;
   /** Why the API server refused its pod; undefined when it accepted it, null where that is not known or it has none. */
   readonly podProblem: string | null | undefined;
-  /** What is left of a pod that it does not ask for any more, in words; undefined where nothing is. */
+  /** The remains of a pod that it does not need any more, in words; undefined if there are none. */
   readonly leftover: string | undefined;
 }
 
@@ -88,7 +88,7 @@ export function profileStatus(object: ServerObject, read: ReadProfile): ObjectSt
   };
 }
 
-/** Adds times to conditions; a condition whose status has not changed keeps the time of its last transition. */
+/** Adds times to conditions; a condition with an unchanged status keeps the time of its last transition. */
 function timed({ generation, status: before }: ServerObject, conditions: readonly Said[]): Condition[] {
   return conditions.map((said) => {
     const last = before?.conditions.find(({ type }) => type === said.type);

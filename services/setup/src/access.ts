@@ -6,7 +6,7 @@ import { isForApprovers } from './issuer-warnings.ts';
 import { ruleWarnings } from './rule-warnings.ts';
 import { guardrailProblems, guardrailWarnings } from './guards.ts';
 
-/** Compiles the rules under `access`. @returns undefined where there are none. @throws {Error} that says, for the operator, what is wrong with which rule. */
+/** Compiles the rules under `access`. @returns undefined where there are none. @throws {Error} that names, for the operator, each problem and its rule. */
 export async function compileAccess({ access }: Config): Promise<Policy | undefined> {
   if (access === undefined) return undefined;
   const compiled = await compile(access);
@@ -55,7 +55,7 @@ function stepUpProblems({ auth }: Config): readonly RuleProblem[] {
 
 type Rule = NonNullable<Config['access']>['rules'][number];
 
-/** Warnings about rules and guardrails that are valid, but probably not what was meant. */
+/** Warnings about rules and guardrails that are valid, but probably mistaken. */
 export function accessWarnings(config: Config): readonly string[] {
   const { access, auth } = config;
   const others = [...limitWarnings(config), ...guardrailWarnings(config)];

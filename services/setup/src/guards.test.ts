@@ -1,4 +1,4 @@
-/** Warnings about guardrails that are valid, but probably not what was meant. */
+/** Warnings about guardrails that are valid, but probably mistaken. */
 import { expect, it } from 'vitest';
 import { loadConfig } from '@omnibus/config';
 import { guardrailWarnings } from './guards.ts';
@@ -6,7 +6,7 @@ import { guardrailWarnings } from './guards.ts';
 const [issuer, url] = ['https://login.example.com', 'https://judge.example.com/mcp'];
 const auth = { publicUrl: 'https://mcp.example.com', auth: { issuers: [{ issuer }] } };
 
-/** The warnings of a gateway whose one guardrail asks a server with these credentials. */
+/** The warnings of a gateway with one guardrail that asks a server with these credentials. */
 function warningsFor(credentials: object, more: object = {}): readonly string[] {
   const text = JSON.stringify({
     ...more,

@@ -41,7 +41,7 @@ export async function guardrailProblems(config: Config, problemAt: ProblemAt): P
   return problems.map(({ path, message }) => formatProblem(problemAt(['guardrails', ...path], message)));
 }
 
-/** Warnings about guardrails that are valid, but probably not what was meant. */
+/** Warnings about guardrails that are valid, but probably mistaken. */
 export function guardrailWarnings(config: Config): readonly string[] {
   const { guardrails, auth } = config;
   const servers = enabledServers(config);

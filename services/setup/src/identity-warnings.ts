@@ -1,4 +1,4 @@
-/** Finds options of `auth`, and tenants, that name somebody who can never come, or something that is not there: nothing fails, and nobody is let in. */
+/** Finds options of `auth`, and tenants, that name impossible callers, or missing things: nothing fails, and no caller is admitted. */
 import { enabledServers, hasTenants, type Config } from '@omnibus/config';
 import { compileSelector } from '@omnibus/policy';
 import { issuerWarnings, type IdentityWarning } from './issuer-warnings.ts';
@@ -60,7 +60,7 @@ function roleWarnings(config: Config, ways: Ways): IdentityWarning[] {
             message: `${JSON.stringify(who)} is nobody: the proxy names a tenant for each caller (\`tenantHeader\`), and each tenant may have somebody of that name. Give the role to an API key, or look after one tenant under \`tenants\``,
           });
   }
-  // Whoever looks after one tenant reaches the port, where the names of all servers are in the metrics.
+  // The administrator of one tenant reaches the port, and the metrics have the names of all servers.
   if (admin.metrics === 'open' && hasTenants(config) && Object.keys(admin.tenants).length > 0)
     found.push({
       path: ['auth', 'admin', 'metrics'],
@@ -78,7 +78,7 @@ function roleWarnings(config: Config, ways: Ways): IdentityWarning[] {
       ];
 }
 
-/** Why nobody of a name can come. */
+/** Why no caller can have a name. */
 function absence(who: string, issuers: ReadonlySet<string> | undefined, hasKeys: boolean): string | undefined {
   if (who.startsWith('key:'))
     return hasKeys ? undefined : `${JSON.stringify(who)} is nobody: API keys are not accepted (\`auth.keys\`)`;
@@ -131,7 +131,7 @@ function scopeWarnings(config: Config, { scopes, stepUp, issuers, server }: Ways
   ];
 }
 
-/** Whoever reads tokens on their way can use them (OAuth 2.1, 1.5). */
+/** An observer of tokens in transit can use them (OAuth 2.1, 1.5). */
 function addressWarnings({ publicUrl }: Config, { issuers }: Ways): IdentityWarning[] {
   const isOpen =
     publicUrl?.startsWith('http:') === true && !/^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|$)/.test(publicUrl);
@@ -146,7 +146,7 @@ function addressWarnings({ publicUrl }: Config, { issuers }: Ways): IdentityWarn
     : [];
 }
 
-/** Providers at which anybody can have an account, by the beginning of their issuer: those that are registered are not those that are meant. */
+/** Providers with open registration, by the beginning of their issuer: registered users are not necessarily intended ones. */
 const forEverybody =
   /^https:\/\/(?:accounts\.google\.com|github\.com|gitlab\.com|appleid\.apple\.com|login\.microsoftonline\.com\/(?:common|organizations|consumers))(?:\/|$)/;
 
@@ -161,7 +161,7 @@ function strangerWarnings({ server }: Ways): IdentityWarning[] {
   ];
 }
 
-/** Tenants of which nobody can be: what is theirs alone is there for nobody. */
+/** Impossible tenants: their entries exist for no caller. */
 function tenantWarnings({ mcpServers, profiles }: Config, ways: Ways | undefined): IdentityWarning[] {
   // The file of keys, claims and headers name tenants that are not known here.
   const areUnsaid =

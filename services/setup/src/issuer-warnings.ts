@@ -13,14 +13,14 @@ type Rule = NonNullable<Config['access']>['rules'][number];
 
 const keyIssuer = 'omnibus:keys';
 
-/** In words: who names callers, and whether he says their groups. The operator himself gives API keys their groups. */
+/** In words: the sources of callers' names, and whether they name groups. The operator gives API keys their groups. */
 interface Source {
   readonly words: string;
   readonly issuer: string;
   readonly saysGroups: boolean;
 }
 
-/** Those that name callers without a tenant; what is said of callers of a tenant counts in that tenant only. */
+/** Those that name callers without a tenant; facts of callers of a tenant count in that tenant only. */
 function sourcesOf({ publicUrl }: Config, ways: Ways): readonly Source[] {
   const { issuers, keys, proxy, clientCertificates, kubernetes, server } = ways;
   const source = (issuer: string, words = issuer): Source => ({ issuer, words, saysGroups: issuer !== keyIssuer });
@@ -84,7 +84,7 @@ const isOfAny = (text: string): boolean => withIssuer(text.slice(text.indexOf(':
 function namesIn(who: Rule['who'] | undefined): readonly string[] {
   return [who ?? []].flat().flatMap((each): readonly string[] => {
     if (typeof each === 'string') return /^(?:group|client|scope):/.test(each) && isOfAny(each) ? [each] : [];
-    // With a user or a tenant, it is known whose names are meant.
+    // With a user or a tenant, the source of names is known.
     if (each.user !== undefined || each.key !== undefined || each.tenant !== undefined) return [];
     return (['group', 'client', 'scope'] as const)
       .flatMap((part) => [each[part] ?? []].flat().map((name) => `${part}:${name}`))
@@ -96,7 +96,7 @@ function headersOf(server: Config['mcpServers'][string]): Readonly<Record<string
   return 'headers' in server ? (server.headers ?? {}) : {};
 }
 
-/** A server that is told the name of a caller, and not whose name it is, takes callers of several issuers for one. */
+/** A server that gets the name of a caller without its issuer confuses callers of several issuers. */
 function headerWarnings(
   server: string,
   headers: Readonly<Record<string, string>>,
@@ -112,7 +112,7 @@ function headerWarnings(
     }));
 }
 
-/** Nobody approves calls of its own, as far as it is known who he is. */
+/** No user approves their own calls, as far as the identity is known. */
 function approvalWarnings(rules: readonly Rule[], sources: readonly Source[]): IdentityWarning[] {
   return rules.flatMap((rule, index) =>
     isForApprovers(rule)
@@ -126,7 +126,7 @@ function approvalWarnings(rules: readonly Rule[], sources: readonly Source[]): I
   );
 }
 
-/** Whether others than the caller are asked to approve. */
+/** Whether others than the caller approve. */
 export function isForApprovers({ ask, by, approvers }: Pick<Rule, 'ask' | 'by' | 'approvers'>): boolean {
   return ask !== undefined && (by === 'approvers' || (by === undefined && approvers !== undefined));
 }

@@ -102,12 +102,12 @@ export async function openBlocks(bus: Bus, log: Logger): Promise<Blocks | undefi
   }
 }
 
-/** What is wrong with the address or the login of the bus, as far as it can be checked without connecting; undefined where nothing is. */
+/** The problem of the address or the login of the bus, as far as a check without a connection finds it; undefined if there is none. */
 export async function busProblem(config: Config, baseFolder: string): Promise<string | undefined> {
   return config.bus === 'memory' ? undefined : findLoginProblem(config.bus, loginOf(config, baseFolder));
 }
 
-/** The address of the bus without the user and password that may be in it, to be shown. */
+/** The address of the bus without the user and password that may be in it, for display. */
 export function busAddress({ bus }: Pick<Config, 'bus'>): string {
   return bus.replaceAll(/\/\/[^/@,]*@/g, '//');
 }

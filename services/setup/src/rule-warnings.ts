@@ -1,7 +1,7 @@
-/** Warnings about rules and guardrails that are valid, and probably mean something else than what they say: mistakes of people that know other notations. */
+/** Warnings about rules and guardrails that are valid, and probably mistaken: mistakes of people that know other notations. */
 import { patternNames, selectorsOf, type RuleSettings } from '@omnibus/policy';
 
-/** What a rule and a guardrail have in common. */
+/** The common part of a rule and a guardrail. */
 type Written = Pick<
   RuleSettings,
   'who' | 'except' | 'allow' | 'deny' | 'ask' | 'redact' | 'guard' | 'args' | 'only' | 'patterns'
@@ -41,7 +41,7 @@ function whoWarnings({ who, except }: Written): readonly string[] {
   ];
 }
 
-/** What is written in regular expressions and has no meaning in globs. */
+/** Parts of regular expressions without meaning in globs. */
 const regularExpression = /^\^|\$$|\\[dwsDWSb]|\.\+|\(\?/;
 
 function argumentWarnings({ args, allow, ...rule }: Written): readonly string[] {

@@ -86,7 +86,7 @@ export async function openVaults({
   };
 }
 
-/** Logs once of each missing key that what is under it cannot be read. */
+/** Logs once for each missing key that its entries cannot be read. */
 function unreadableSaid(log: Logger): (key: string) => void {
   const said = new Set<string>();
   return (key) => {
@@ -144,7 +144,7 @@ function keysOf(config: Config): VaultKeys {
   return parseVaultKeys(config.vault?.keys ?? []);
 }
 
-/** What is wrong with the keys of a changed configuration. */
+/** The problems of the keys of a changed configuration. */
 export function vaultProblems(config: Config): readonly string[] {
   try {
     if (hasKeys(config)) keysOf(config);

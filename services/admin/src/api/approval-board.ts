@@ -1,4 +1,4 @@
-/** Calls that wait for approvers, as the API of any process shows and decides them: those that hold calls are asked. */
+/** Calls that wait for approvers, as the API of any process shows and decides them: it asks the processes that hold calls. */
 import type { Approval, ApprovalPage, Approvals, Decided, Decision, Missing } from '@omnibus/admin-api';
 import { consoleMode, type Config } from '@omnibus/config';
 import type { JsonObject } from '@omnibus/protocol';
@@ -30,7 +30,7 @@ const outcome = z.union([
   z.object({ kind: z.enum(['over', 'changed', 'forbidden', 'unsigned']), problem: z.string() }),
 ]);
 
-/** Records that nobody in particular has asked for yet. */
+/** Records without a caller yet. */
 export interface RawApprovals extends Omit<Approvals, 'approvals'> {
   readonly approvals: readonly SentApproval[];
 }
@@ -42,7 +42,7 @@ export class ApprovalsOfAll {
     this.#options = options;
   }
 
-  /** @param of whoever asks; left out, all records are given. */
+  /** @param of the caller; if left out, all records. */
   async list({
     of,
     state,
@@ -80,7 +80,7 @@ export class ApprovalsOfAll {
     return { at: new Date().toISOString(), approval: this.shown(approval, by) };
   }
 
-  /** @throws {ApiProblem} when the decision does not count; `forbidden` where whoever asks may not make it. */
+  /** @throws {ApiProblem} when the decision does not count; `forbidden` if the caller may not make it. */
   async decide(
     id: string,
     { digest, approve, reason }: Decision,
@@ -125,7 +125,7 @@ export class ApprovalsOfAll {
     );
   }
 
-  /** A record as somebody may see it. */
+  /** A record as a caller may see it. */
   shown(record: SentApproval, by: Approver): Approval {
     const obstacle =
       record.state !== 'waiting'

@@ -14,13 +14,13 @@ export interface ApprovalDeskOptions {
   /** Undefined while the process is starting, and where it holds no calls. */
   readonly bus: () => Bus | undefined;
   readonly process: string;
-  /** The keys with which decisions have to be signed; undefined where nobody is known, or no other could send some. */
+  /** The keys for signatures of decisions; undefined without authenticated callers, or if no other process could send decisions. */
   readonly signedWith: () => SealingKeys | undefined;
 }
 
-/** Records are followed as long as somebody looks at them, and this long afterwards. */
+/** Records are followed while there is a reader, and this long afterwards. */
 const followedMs = 30_000;
-/** A record is shown for a day, as long as the bucket keeps it. */
+/** A record stays visible for a day, as long as the bucket keeps it. */
 const shownMs = 86_400_000;
 
 const asked = z.object({
@@ -131,7 +131,7 @@ export class ApprovalDesk {
     void this.#watch?.then(
       (watch) => watch.close(),
       () => undefined,
-    ); // Whoever asked was told why it failed.
+    ); // The caller has got the error.
     this.#watch = undefined;
     this.#records.clear();
   }

@@ -1,4 +1,4 @@
-/** Which processes are said to be missing, on a bus whose replies arrive as they do from a socket. */
+/** Reports of missing processes, on a bus whose replies arrive as they do from a socket. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { MemoryBus, type PendingRequest, type ReplyObserver, type Subject } from '@omnibus/bus';
@@ -60,7 +60,7 @@ it('a process that is late itself reads the answers that have arrived before it 
   await joined(other, 'session', []);
   const heard = assembly.ask('process', {}, shape);
   while (bus.arrived < 2) await Promise.resolve();
-  // The event loop was held, as right after a start: the time is over before the answers are read.
+  // The event loop was blocked, as right after a start: the time is over before the answers are read.
   vi.advanceTimersByTime(2_000);
   const { said, missing } = await heard;
   expect(said.map(({ body }) => body.says).toSorted()).toEqual(['edge', 'session']);

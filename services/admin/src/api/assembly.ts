@@ -41,7 +41,7 @@ export class Assembly {
     this.#options = options;
   }
 
-  /** Answers others from now on. NATS with the permissions of an older version lets nobody ask or answer: each process then speaks for itself. */
+  /** Answers others from now on. NATS with the permissions of an older version permits neither questions nor answers: each process then speaks for itself. */
   async start(): Promise<void> {
     const { bus, answer, log } = this.#options;
     if (!bus.isShared) return;
@@ -118,7 +118,7 @@ export class Assembly {
   }
 }
 
-/** Whoever is known has answered, and somebody of those that know everybody: session workers hear the signs of life of all. */
+/** All known processes have answered, and at least one session worker, which hears the signs of life of all. */
 function isWhole(answers: readonly AdminAnswer[]): boolean {
   const heard = new Set(answers.flatMap(({ workers }) => workers));
   return (

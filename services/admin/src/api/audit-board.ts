@@ -111,8 +111,8 @@ export class AuditBoard {
 
   /**
    * Verifies the chain of one writer.
-   * @param told with what was read so far. @param isWanted false when nobody waits for the result any more.
-   * @returns undefined when nobody waits.
+   * @param told with the progress so far. @param isWanted false if no reader waits for the result any more.
+   * @returns undefined without a reader.
    */
   async verify(
     { source, writer }: z.output<typeof verifyQuery>,
@@ -153,7 +153,7 @@ export class AuditBoard {
     )) {
       for (const place of body.places) if (!sources.has(place.source)) sources.set(place.source, { ...place, process });
     }
-    // What is in NATS too need not be read from files of each machine.
+    // Records that are also in NATS need not be read from files of each machine.
     const all = [...sources.values()];
     return {
       sources: all.some(({ kind }) => kind === 'jetstream') ? all.filter(({ kind }) => kind === 'jetstream') : all,

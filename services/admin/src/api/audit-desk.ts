@@ -1,6 +1,6 @@
 /**
- * Reads the audit records that this process can reach, when it is asked to: folders of its own machine, and the stream in NATS. Each answer has a bound on time and bytes;
- * a verification goes on in steps, so that no answer keeps anybody waiting.
+ * Reads the audit records that this process can reach, on request: folders of its own machine, and the stream in NATS. Each answer has a bound on time and bytes;
+ * a verification continues in steps, so that each answer is quick.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
@@ -26,15 +26,15 @@ interface AuditDeskOptions extends Pick<ApiOptions, 'process' | 'config' | 'base
 /** Bounds of one search and of one step of a verification. A step is shorter than other processes wait for an answer. */
 const searchBounds = { ms: 1_500, bytes: 64 * 1024 * 1024 } as const;
 const stepMs = 300;
-/** Bound on records of one verification, whose hashes are held in memory until its end. `omnibus audit verify` has none. */
+/** Bound on records of one verification, with hashes in memory until its end. `omnibus audit verify` has none. */
 const maxRecords = 200_000;
-/** Verifications at once, and how long one is kept that nobody goes on with. */
+/** Bound on concurrent verifications, and lifetime of an abandoned one. */
 const maxRuns = 2;
 const idleMs = 30_000;
 /** Bound on a file of checkpoints, of which each takes some 300 bytes. */
 const maxCheckpointBytes = 16 * 1024 * 1024;
 const maxFindings = 200;
-/** Characters of a record that is shown whole; rules may record 8 KiB of arguments and as much of a result. */
+/** Bound on characters of a record in full; rules may record 8 KiB of arguments and as much of a result. */
 const maxRecordCharacters = 48 * 1024;
 
 /** Where records can be read. */
@@ -220,7 +220,7 @@ export class AuditDesk {
     isWhole: boolean,
   ): Promise<AuditVerified> {
     const { checkpoints, key } = await this.#checkpoints(library);
-    // What was not read cannot be compared: a chain that is verified in part would seem to be cut off.
+    // Unread records cannot be compared: a partly verified chain would seem to be cut off.
     const { findings, checkpoints: compared } = verifier.finish(
       isWhole ? checkpoints.filter((each) => writers.has(each.writer)) : [],
       key,
@@ -297,7 +297,7 @@ export class AuditDesk {
     })();
   }
 
-  /** @throws {Error} for what the configuration does not name (any more). */
+  /** @throws {Error} for a sink that the configuration does not name (any more). */
   #placeOf(source: string): Place {
     const place = this.#places.find((each) => each.source === source);
     if (place === undefined) throw new Error('this process has no such place of records');
@@ -333,6 +333,6 @@ function trueFolder(folder: string): string {
   try {
     return realpathSync(folder);
   } catch {
-    return folder; // It is made with the first record.
+    return folder; // It is created with the first record.
   }
 }

@@ -53,7 +53,7 @@ const endedSaid = z.object({ ended: z.boolean() });
 const pageLength = 100;
 /** Clients without a session in one answer. */
 const maxRecent = 500;
-/** States of a server, the best first: the best that any process reports is shown. */
+/** States of a server, the best first: the best report of any process counts. */
 const order = ['up', 'asleep', 'connecting', 'down'] as const;
 
 export class Board {
@@ -107,7 +107,7 @@ export class Board {
     };
   }
 
-  /** @param hasLines whether its last lines are asked for. */
+  /** @param hasLines whether the request includes its last lines. */
   async server(name: string, hasLines: boolean): Promise<ServerPage> {
     const { assembly, config } = this.#options;
     const [{ servers, missing }, { lines }, counted] = await Promise.all([
@@ -380,7 +380,7 @@ function rowOf(
   };
 }
 
-/** A server that is down stays so: that it is paused besides does not mend it. */
+/** A server that is down stays so: an additional pause does not change that. */
 function withPause(row: ServerRow, pauses: readonly BlockRecord[]): ServerRow {
   const pause = pauses.find(({ name }) => name === row.name);
   if (pause === undefined) return row;

@@ -1,11 +1,11 @@
-/** What a change of the configuration changes, option by option, without secrets. */
+/** The difference of two configurations, option by option, without secrets. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigDifference } from '@omnibus/admin-api';
 import type { Config } from '@omnibus/config';
 import { isObject } from '@omnibus/protocol';
 import { shownValues, type ConfigSourceOf } from './shown-config.ts';
 
-/** Bound on the options of one difference: who changes more compares files. */
+/** Bound on the options of one difference: for more, compare the files. */
 const maxOptions = 200;
 
 export function differenceOf(before: ConfigSourceOf, after: ConfigSourceOf): ConfigDifference {
@@ -18,7 +18,7 @@ export function differenceOf(before: ConfigSourceOf, after: ConfigSourceOf): Con
   );
   const options = paths.slice(0, maxOptions).map((path) => {
     const [was, is] = [oldShown?.get(path), nowShown?.get(path)];
-    // A secret whose reference is gone would be shown beside its hidden form.
+    // A secret without its reference would appear next to its hidden form.
     const isSecret = was?.isSecret === true || is?.isSecret === true;
     const side = <Name extends string>(name: Name, leaves: ReadonlyMap<string, unknown>, shown: typeof was): object =>
       leaves.has(path) ? { [name]: isSecret ? (shown?.reference ?? '•••') : shown?.value } : {};

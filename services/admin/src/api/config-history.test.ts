@@ -56,7 +56,7 @@ it('says what the last change has changed, without secrets', () => {
   expect(options.get('access.rules')).toMatchObject({ after: [{ who: 'everyone', allow: ['wiki'] }] });
   expect(options.has('mcpServers.wiki.url')).toBe(false);
   expect(JSON.stringify(changed)).not.toMatch(/secret-value/);
-  // The same content written again is no change, and what was changed before stays said.
+  // The same content written again is no change, and the earlier change stays listed.
   history.applied(after.config, after, []);
   expect(history.state.changed).toEqual(changed);
 });

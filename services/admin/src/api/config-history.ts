@@ -1,4 +1,4 @@
-/** The history of the configuration since the process started: what is in force, where it comes from, and the change that was refused last. */
+/** The history of the configuration since the process started: the options in force, their sources, and the last refused change. */
 import type { Configuration, ConfigDifference } from '@omnibus/admin-api';
 import type { Config, LoadedConfig } from '@omnibus/config';
 import { differenceOf } from './config-difference.ts';
@@ -15,7 +15,7 @@ export class ConfigHistory {
   #appliedAt = new Date().toISOString();
   #changed: Configuration['changed'];
   #rejected: Configuration['rejected'];
-  /** Options that differ from what the process was started with, and take effect with the next start. */
+  /** Options that differ from those at the start, and take effect with the next start. */
   #restart: readonly string[] = [];
 
   /** @param file as the operator named it; empty where there is none. */
@@ -27,7 +27,7 @@ export class ConfigHistory {
 
   /**
    * @param before the configuration of the file that was in force.
-   * @param restart options that differ from what the process was started with, and take effect with the next start.
+   * @param restart options that differ from those at the start, and take effect with the next start.
    */
   applied(before: Config, loaded: Read, restart: readonly string[]): void {
     const difference = this.#difference(before, loaded);
@@ -39,7 +39,7 @@ export class ConfigHistory {
     this.#restart = restart;
   }
 
-  /** @param meant what is in force and what was refused; left out for a text that is no configuration. */
+  /** @param meant the configuration in force and the refused one; left out for a text that is no configuration. */
   rejected(problems: readonly string[], meant?: { readonly before: Config; readonly loaded: Read }): void {
     this.#rejected = {
       at: new Date().toISOString(),

@@ -82,7 +82,7 @@ function filesOf({ userFiles }: Client): ConnectWays['clients'][number]['files']
   return { linux, darwin, win32: win32.replaceAll('/', '\\') };
 }
 
-/** Whether clients come with a key that their user gives them: those of issuers sign in by themselves. */
+/** Whether clients come with a key that their user gives them: those of issuers start a sign-in. */
 function takesKeysOnly({ auth }: ConnectWaysOptions['config']): boolean {
   return (
     auth !== undefined &&

@@ -1,6 +1,6 @@
 /**
- * Decisions about calls that wait, sent from the process that knows who decides to the one that writes the decision down. Where callers are known, that
- * one accepts only what a process with the sealing key has signed: an edge or a session worker, and no other party on the bus.
+ * Decisions about calls that wait, sent from the process that authenticated the approver to the one that records the decision. Where callers are known, that
+ * one accepts only signatures of a process with the sealing key: an edge or a session worker, and no other party on the bus.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { SealingKeys } from '@omnibus/identity';

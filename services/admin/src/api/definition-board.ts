@@ -1,4 +1,4 @@
-/** Definitions of servers that differ from the approved ones, as the API of any process shows and approves them: those that talk to servers are asked. */
+/** Definitions of servers that differ from the approved ones, as the API of any process shows and approves them: it asks processes with connections to servers. */
 import {
   deviation,
   sign,
@@ -25,7 +25,7 @@ const ofServer = z.object({
 const said = z.object({ servers: z.array(ofServer) });
 const done = z.union([z.object({ approved: counted }), z.object({ problem: z.string() })]);
 
-/** An approval that was carried out, with what was approved. */
+/** A completed approval, with the approved definitions. */
 export interface ApprovedNow extends DefinitionsApproved {
   readonly chosen: readonly string[];
 }

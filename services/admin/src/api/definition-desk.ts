@@ -46,7 +46,7 @@ export function definitionQuestions(
   };
 }
 
-/** @param isWhole whether differences are shown too. */
+/** @param isWhole whether to include differences. */
 function shownOf(judged: ServerDefinitions | undefined, isWhole: boolean): JsonObject {
   if (judged === undefined) return { deviations: [], more: 0, held: 0 };
   const { mode, problem, deviations } = judged;

@@ -89,13 +89,13 @@ function ofProcess({ process, problems, bus }: Processes['processes'][number]): 
   ];
 }
 
-/** What is wrong with one server. Servers with the same `cause` become one finding. */
+/** A problem of one server. Servers with the same `cause` become one finding. */
 interface ServerFinding {
   readonly id: string;
   readonly since?: string | undefined;
   readonly severity: Finding['severity'];
   readonly server: string;
-  /** What is the same for all servers with this trouble. */
+  /** The common part of all servers with this problem. */
   readonly cause: string;
   /** @param servers "server NAME", or "29 servers". @param are the verb that fits. @param said the problem, without the address of one of several. */
   readonly text: (servers: string, are: 'is' | 'are', said: string) => string;
@@ -155,7 +155,7 @@ function aboutServer({ problem: said, lastWords, ...row }: ServerRow): ServerFin
     said === undefined || row.state === 'up' || lastWords === undefined || said.includes(lastWords)
       ? said
       : `${said}: ${lastWords}`;
-  /** Problems name the server, or its address, in front of what is the same for others. */
+  /** Problems name the server, or its address, in front of the common part. */
   const cause =
     problem
       ?.replaceAll(new RegExp(String.raw`(?<![\w-])${row.name}(?![\w-])`, 'g'), '')

@@ -1,5 +1,5 @@
 /**
- * Tells readers of the lines that servers write. Lines are asked for while somebody reads them, once for all readers of a server, and each process
+ * Sends lines of servers to readers. It requests lines while there is a reader, once for all readers of a server, and each process
  * answers with those only that some reader has not been told of.
  */
 import type { FollowedLogs, Missing } from '@omnibus/admin-api';
@@ -10,7 +10,7 @@ import type { LinesSaid } from './board.ts';
 
 /** Interval between two questions about the same server: short enough to read along. */
 const lookMs = 500;
-/** Bound on the processes whose lines a reader has been told of; processes come and go while somebody reads. */
+/** Bound on processes with lines for a reader; processes come and go meanwhile. */
 const maxProcesses = 1_000;
 
 export interface LogReader {
@@ -65,7 +65,7 @@ export class LogReaders {
       })
       .catch((error: unknown) => {
         if (!(error instanceof ApiProblem)) this.#onFault('lines of a server could not be asked for', error);
-        // While the process cannot answer, it is asked again.
+        // While the process does not answer, the request is repeated.
         else if (error.reason === 'unknown') for (const { reader } of asking) reader.refused(error);
       })
       .finally(() => {
@@ -76,7 +76,7 @@ export class LogReaders {
   }
 }
 
-/** A server whose lines somebody reads. */
+/** A server with readers of its lines. */
 class Followed {
   readonly places = new Set<Place>();
   next: Deadline | undefined;
@@ -96,7 +96,7 @@ class Place {
 
   tell(server: string, { said, missing: silent }: Heard<LinesSaid>): void {
     let dropped = 0;
-    // An older process does not count its lines, so that nobody can tell which of them are new.
+    // An older process does not count its lines, so that it is unknown which of them are new.
     const missing: Missing = [
       ...silent,
       ...said.filter(({ body }) => body.written === undefined).map(({ process, role }) => ({ process, role })),

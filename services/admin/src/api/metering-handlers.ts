@@ -65,7 +65,7 @@ export function meteringHandlers({
   };
 }
 
-/** Why a name can be nobody's, and nothing's. A block that matches nothing would leave whoever made it in the belief that somebody is shut out. */
+/** Why a name can match no caller and no target. A block without a match would mislead its author. */
 function nameProblem(kind: BlockKind, name: string): string | undefined {
   if (name !== name.trim()) return 'expected no blanks around it';
   switch (kind) {
@@ -91,7 +91,7 @@ function nameProblem(kind: BlockKind, name: string): string | undefined {
 
 const isKind = (text: string): text is BlockKind => (blockKinds as readonly string[]).includes(text);
 
-/** The use of the last days, including today, of all workers together; whoever used most comes first. */
+/** The use of the last days, including today, of all workers together; the heaviest user comes first. */
 async function usageSince(bus: Bus, days: number): Promise<readonly UsageRow[]> {
   const since = new Date(Date.now() - (days - 1) * dayMs).toISOString().slice(0, 10);
   const sums = new Map<string, UsageRow>();

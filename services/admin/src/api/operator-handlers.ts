@@ -1,4 +1,4 @@
-/** The operations of the API that concern the configuration, API keys, users and recovery. Each change is logged, with who made it. */
+/** The operations of the API that concern the configuration, API keys, users and recovery. Each change is logged, with its author. */
 import { resolve } from 'node:path';
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '@omnibus/config';

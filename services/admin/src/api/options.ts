@@ -23,7 +23,7 @@ import type { TapDesk } from './tap-desk.ts';
 export interface Reloaded {
   /** Why the previous configuration stays in use; empty if the new one is in use. */
   readonly problems: readonly string[];
-  /** Options that take effect with the next start, of those that differ from what the process was started with. */
+  /** Options that take effect with the next start, of those that differ from the start. */
   readonly later: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Pauses of servers: kept where blocks are kept, so that every process hears of one at once. */
+/** Pauses of servers: in the bucket of blocks, so that every process hears of one at once. */
 import type { Paused } from '@omnibus/admin-api';
 import type { Blocks } from '@omnibus/bus';
 import type { BlockRecord } from '@omnibus/protocol';

@@ -1,4 +1,4 @@
-/** The rules in force at this process, decisions by them, and what somebody is shown, as the API answers it. Nothing is called, and nothing is counted as refused. */
+/** The rules in force at this process, decisions by them, and the visible entries of a caller, as the API answers it. Nothing is called, and nothing is counted as refused. */
 import type { Catalogue, Explained, explainQuery, PolicyPage, PolicyRule, Sees, seesQuery } from '@omnibus/admin-api';
 import type { Config } from '@omnibus/config';
 import type { RuleSettings, Target } from '@omnibus/policy';
@@ -36,7 +36,7 @@ const callerKinds = /^(user|key|group|tenant|client|scope|via):./s;
 
 export class PolicyBoard {
   readonly #options: PolicyBoardOptions;
-  /** What the rules of each configuration were compiled to; the present one is asked again and again. */
+  /** The compiled rules of each configuration; the present one is used again and again. */
   readonly #loaded = new WeakMap<Config, Promise<LoadedPolicy | undefined>>();
 
   constructor(options: PolicyBoardOptions) {
@@ -49,7 +49,7 @@ export class PolicyBoard {
     const from = cursor === undefined ? 0 : Number(cursor);
     if (!Number.isSafeInteger(from) || from < 0)
       throw new ApiProblem('invalid', 'the cursor is none of ours', 'take `next` of the page before');
-    // What came by reference is hidden here as it is in the configuration: a name in a rule may be a secret of somebody.
+    // Values of references are hidden here as in the configuration: a name in a rule may be secret.
     const shown =
       (shownValues({ config: { access } as unknown as Config, ...history.source }).find(
         ({ path }) => path === 'access.rules',

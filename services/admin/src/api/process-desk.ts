@@ -1,4 +1,4 @@
-/** What this process answers when all are asked (`assembly.ts`): its own state, and what can be done with it. */
+/** This process' answers to questions to all (`assembly.ts`): its own state, and operations on it. */
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Config } from '@omnibus/config';

@@ -6,7 +6,7 @@ import { historyOf, RateHistory } from './rate-history.ts';
 
 const start = Date.parse('2026-11-22T08:00:00Z');
 
-/** A process whose counters a test sets. */
+/** A process with counters of a test. */
 function processUnderTest() {
   let now = start;
   const counts = new Map<string, { calls: number; failed: number; seconds: number; buckets: number[] }>();

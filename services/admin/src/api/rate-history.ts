@@ -13,7 +13,7 @@ import { ratesOf, type Counts } from './rates.ts';
 
 type ServerCounts = CallCounts['servers'][number];
 
-/** A step that shows a burst, and half an hour of them: what somebody who is told of a problem looks at first. */
+/** A step that shows a burst, and half an hour of them: the first view of an operator with a problem. */
 const everyMs = 10_000;
 const maxPoints = 180;
 /** Servers with points of their own in one step, those with the most calls. All others are in the points of all servers together. */
@@ -57,7 +57,7 @@ export class RateHistory {
     this.#next?.cancel();
   }
 
-  /** Ends a step: what was counted since the last one belongs to it. The first only begins. */
+  /** Ends a step: counts since the last one belong to it. The first only begins. */
   async step(): Promise<void> {
     const counts = await this.#read();
     const before = this.#before;

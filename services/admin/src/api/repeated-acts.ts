@@ -70,7 +70,7 @@ export class RepeatedActs {
 }
 
 /**
- * What a key stands for: method, path, query, and a digest of the body, so that the same key with other content is not answered as if it were the first.
+ * The meaning of a key: method, path, query, and a digest of the body, so that the same key with other content is not answered as if it were the first.
  * @param body as it was sent: bodies that mean the same and are written in another way differ.
  */
 export function actOf({ method = '', url = '' }: Pick<IncomingMessage, 'method' | 'url'>, body: string): string {

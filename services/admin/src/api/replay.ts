@@ -1,4 +1,4 @@
-/** What it takes to make a call again, at the server that it went to or at another one: the tool's name at an endpoint, and its arguments. Nothing is called here. */
+/** The inputs to repeat a call, at its server or at another one: the tool's name at an endpoint, and its arguments. Nothing is called here. */
 import { sentArguments, type CallPage, type Catalogue, type CatalogueEntry, type Replay } from '@omnibus/admin-api';
 import { ApiProblem } from './api-problem.ts';
 
@@ -18,7 +18,7 @@ const maxNamed = 8;
 
 /**
  * @param server name of another server; undefined for the one that the call went to.
- * @throws {ApiProblem} when the other server offers no tool of this name, and for what is no call of a tool.
+ * @throws {ApiProblem} when the other server offers no tool of this name, and for other requests than calls of a tool.
  */
 export async function replayOf(
   { call, events }: Pick<CallPage, 'call' | 'events'>,
@@ -31,7 +31,7 @@ export async function replayOf(
     throw new ApiProblem('conflict', `only calls of tools are made again, and this is ${method}`);
   const sent = sentArguments(events);
   const given = sent === undefined ? {} : { arguments: sent };
-  // A call that was refused has no server: it is made again under the name that was called.
+  // A call that was refused has no server: it is repeated under the called name.
   if (call.server === undefined || call.tool === undefined) {
     if (server !== undefined)
       throw new ApiProblem(

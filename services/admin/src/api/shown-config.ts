@@ -76,7 +76,7 @@ export function shownValues({ config, loaded, overrides, discovered }: ConfigSou
   return values;
 }
 
-/** The configuration for somebody with these roles: who may do what is shown to those that may see the rules. */
+/** The configuration for a caller with these roles: only those that may see the rules get the roles. */
 export function configurationFor(shown: Configuration, roles: readonly AdminRole[]): Configuration {
   if (mayDo('policy', roles)) return shown;
   const { changed, rejected, ...rest } = shown;

@@ -27,7 +27,7 @@ interface Heard {
   readonly allow: string | null;
 }
 
-/** An API whose answers are empty, for somebody with these roles. */
+/** An API with empty answers, for a caller with these roles. */
 async function open(
   options: object,
   roles: readonly AdminRole[],

@@ -1,4 +1,4 @@
-/** The API of the admin port: who may ask for what, and what is answered (`docs/reference/openapi.json`). */
+/** The API of the admin port: rights and answers (`docs/reference/openapi.json`). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   base,
@@ -234,7 +234,7 @@ function queryOf(name: OperationName, url: string): unknown {
   return query === undefined ? {} : readShape(query, Object.fromEntries(given), '');
 }
 
-/** @throws {ApiProblem} for a change whose content does not fit its schema; a change that carries nothing may have any. */
+/** @throws {ApiProblem} for a change that does not fit its schema; a change without a body may have any. */
 function bodyOf(name: OperationName, text: string): unknown {
   const { body } = operations[name] as Operation;
   if (body === undefined) return undefined;
@@ -274,7 +274,7 @@ function refused({ status, text, headers }: AdminAnswer): Refusal {
   return new Refusal({ ...answer, status: problemStatus[reason], ...(headers === undefined ? {} : { headers }) });
 }
 
-/** What the caller may do, so that the page can leave out buttons that would be refused. */
+/** The rights of the caller, so that the page can leave out buttons that would be refused. */
 export function rightsOf(config: Config, roles: readonly AdminRole[], who: string): Overview['console'] {
   const mode = consoleMode(config) === 'full' ? 'full' : 'read';
   const mayAct = mayDo('restart', roles);

@@ -1,4 +1,4 @@
-/** Watches calls for this process: renews leases while somebody watches, and collects the reports of all processes. */
+/** Watches calls for this process: renews leases while there is a reader, and collects the reports of all processes. */
 import { randomBytes } from 'node:crypto';
 import {
   addEvent,
@@ -55,7 +55,7 @@ export class TapDesk {
     this.#options = options;
   }
 
-  /** Hears who watches, and what others tell. NATS with the permissions of an older version lets nobody watch what is at other processes. */
+  /** Hears watches and the reports of others. NATS with the permissions of an older version permits no watch of other processes. */
   async start(bus: Bus): Promise<void> {
     const { tap, process, log } = this.#options;
     this.#bus = bus;

@@ -41,7 +41,7 @@ export function trustHandlers({
         note(request, act, { approval: given, approval_digest: digest, server, tool, rule, reason: body.reason });
         return decided;
       } catch (error) {
-        // A decision that has no effect is on record too: about a call that does not wait any more, or is not the one that was shown.
+        // A decision that has no effect is on record too: about a call that does not wait any more, or differs from the shown one.
         if (error instanceof ApiProblem && (error.reason === 'forbidden' || error.reason === 'conflict'))
           denied(request, act, { approval: given, problem: error.message });
         throw error;
@@ -61,7 +61,7 @@ export function trustHandlers({
   };
 }
 
-/** What somebody may see of records that all were read of. */
+/** The visible records of a caller, out of all. */
 export function approvalsFor(by: Approver, { approvals, ...rest }: RawApprovals, board: ApprovalsOfAll): Approvals {
   const seen = approvals.filter((record) => mayLook(by, record));
   return {

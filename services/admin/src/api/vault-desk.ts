@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { VaultOperations, VaultReport } from '@omnibus/credentials';
 import type { Question } from './process-desk.ts';
 
-/** Bound on listed entries that cannot be decrypted; their total number is given too. */
+/** Bound on listed entries that cannot be decrypted; the answer has their total number too. */
 const maxListed = 500;
 /** After this time the answer says that the re-encryption still continues, since the asking process waits six seconds. */
 const rotateMs = 5_000;

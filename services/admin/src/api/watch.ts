@@ -1,6 +1,6 @@
 /**
- * Event streams for readers at the admin port. State is asked for while somebody reads it, once for all readers, and sent when it has changed;
- * nothing is asked while nobody reads.
+ * Event streams for readers at the admin port. It requests state while there is a reader, once for all readers, and sends it when it has changed;
+ * without readers it requests nothing.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { stateTopics, type StateTopic } from '@omnibus/admin-api';
@@ -17,7 +17,7 @@ const aliveMs = 15_000;
 /** Bound on bytes that wait for a reader. */
 const maxUnreadBytes = 4 * 1024 * 1024;
 
-/** A source of events besides state: watched calls, and lines of servers. */
+/** A source of events other than state: watched calls, and lines of servers. */
 export interface Told {
   /** @param send sends one event. @returns a function that ends the source. */
   (send: (event: string, data: unknown) => void): () => void;
@@ -35,7 +35,7 @@ export type Topics = Readonly<Record<StateTopic, Topic>>;
 export interface StreamOptions {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The caller whose stream it is. */
+  /** The caller of the stream. */
   readonly who: string;
   readonly topics: ReadonlySet<string>;
   readonly told: Told;
@@ -144,7 +144,7 @@ export class Watches {
   async #tell(): Promise<void> {
     await Promise.all(
       this.#wanted.map(async (topic) => {
-        // A topic that nobody can answer for now is tried again at the next look.
+        // A topic without an answer is tried again at the next look.
         const answer = await this.#topics[topic].read().catch((error: unknown) => {
           if (error instanceof ApiProblem) return undefined;
           throw error;

@@ -17,7 +17,7 @@ export interface LoadedPolicy {
   readonly guardrails: Guardrails | undefined;
 }
 
-/** Compiles what a configuration says of rules and guardrails; undefined where it says nothing. */
+/** Compiles the rules and guardrails of a configuration; undefined if it has none. */
 export interface RuleCompiler {
   /** @throws {Error} in words for the operator. */
   compileAccess(config: Config): Promise<Policy | undefined>;
@@ -46,14 +46,14 @@ export interface Decided {
   readonly around: Circumstances;
 }
 
-/** Compiles rules and guardrails. Without rules everybody may do everything, and guardrails look at it. @returns undefined where there are neither. @throws {Error} in words for the operator. */
+/** Compiles rules and guardrails. Without rules all callers may do everything, and guardrails still apply. @returns undefined where there are neither. @throws {Error} in words for the operator. */
 export async function loadPolicy(config: Config, rules: RuleCompiler): Promise<LoadedPolicy | undefined> {
   const [policy, guardrails] = await Promise.all([rules.compileAccess(config), rules.compileGuards(config)]);
   if (policy !== undefined) return { config, policy, guardrails };
   return guardrails === undefined ? undefined : { ...(await openPolicy(config)), guardrails };
 }
 
-/** What holds without rules: everybody may do everything. */
+/** The rights without rules: all callers may do everything. */
 export async function openPolicy(config: Config): Promise<LoadedPolicy> {
   const open = await compile({ default: 'allow', rules: [] });
   if (!('policy' in open)) throw new Error('no rules are no valid rules');

@@ -1,4 +1,4 @@
-/** Parts of a rule in words: whom it is about, under which conditions it holds, and what it asks or takes out. */
+/** Parts of a rule in words: its callers, its conditions, and its approvals or redactions. */
 import type { ArgumentSettings, RuleSettings } from '@omnibus/policy';
 
 export const textsOf = (texts: string | readonly string[] | undefined): string[] =>
@@ -50,7 +50,7 @@ function argumentWords({ min, max, in: values, maxLength, pattern, optional }: A
   return `${words.join(', ')}${optional === true ? ', or left out' : ''}`;
 }
 
-/** Who approves, or what is taken out; undefined for rules that do neither. */
+/** The approvers, or the redacted parts; undefined for other rules. */
 export function termsOf({
   ask,
   redact,

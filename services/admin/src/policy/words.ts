@@ -32,10 +32,10 @@ export interface PersonParts {
   readonly via?: Texts;
 }
 
-/** A caller, by what is known of it. */
+/** A caller, by its known facts. */
 export type Person = string | PersonParts;
 
-/** @param person `nobody` for an anonymous caller; else as in a rule: `group:eng` is a caller of whom only that group is known. @returns undefined for `nobody`. */
+/** @param person `nobody` for an anonymous caller; else as in a rule: `group:eng` is a caller with only that group known. @returns undefined for `nobody`. */
 export function personOf(person: Person): Facts | undefined {
   if (person === 'nobody') return undefined;
   const { user, key, group, tenant, client, scope, via } = partsOf(person);
@@ -69,7 +69,7 @@ export function personOf(person: Person): Facts | undefined {
   };
 }
 
-/** What is known of a caller that is written as a text, as its parts. */
+/** The known facts of a caller in text form, as its parts. */
 export function partsOf(person: Person): PersonParts {
   if (typeof person !== 'string') return person;
   const at = person.indexOf(':');

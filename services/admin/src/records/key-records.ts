@@ -66,7 +66,7 @@ export class UnknownKey extends Error {}
 
 /**
  * Marks a key as revoked. It stays in the file, so that its id is never used again and the list shows that it was revoked.
- * @param given its id, or the whole key, which whoever has found it in the open has at hand.
+ * @param given its id, or the whole key, which the finder of a leaked key has.
  * @returns its id.
  * @throws {UnknownKey} where there is no such key; the message does not repeat a whole one.
  */
@@ -89,7 +89,7 @@ export async function revokeKeyIn(file: string, given: string): Promise<string> 
 function change(file: string, make: (keys: readonly KeyRecord[]) => readonly KeyRecord[]): Promise<void> {
   return rewrite(file, () => {
     const text = formatKeys(make(existsSync(file) ? readKeys(file) : []));
-    parseKeys(text, selectorProblem); // Throws for what the gateway would refuse, before it is written.
+    parseKeys(text, selectorProblem); // Throws before the write if the gateway would refuse the text.
     return text;
   });
 }

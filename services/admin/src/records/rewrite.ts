@@ -5,9 +5,9 @@ import { renameDurably, writeDurably } from '@omnibus/credentials/durable';
 import { FileLock } from '@omnibus/credentials/file-lock';
 
 /**
- * Replaces a file of secrets in one step, readable by its owner only; a symbolic link stays one. It waits for others who change the file at the moment. A
- * lock that a killed process has left keeps nobody waiting for more than ten seconds.
- * @param make reads the file under the lock and returns its new text; what it throws is passed on, and the file stays as it is.
+ * Replaces a file of secrets in one step, readable by its owner only; a symbolic link stays one. It waits for concurrent changes. A
+ * lock of a killed process delays others for at most ten seconds.
+ * @param make reads the file under the lock and returns its new text; its exception is passed on, and the file stays unchanged.
  * @throws {Error} in words for the operator.
  */
 export async function rewrite(file: string, make: () => string): Promise<void> {

@@ -14,7 +14,7 @@ export function readUsers(file: string): readonly UserRecord[] {
   }
 }
 
-/** Adds a user, or changes the password of an existing one, whose groups stay unless some are given. @returns whether the user existed. @throws {Error} where the password is too short or the file cannot be written. */
+/** Adds a user, or changes the password of an existing one, and keeps its groups unless `groups` is set. @returns whether the user existed. @throws {Error} where the password is too short or the file cannot be written. */
 export async function setUser(
   file: string,
   name: string,
@@ -58,7 +58,7 @@ export function removeUserFrom(file: string, name: string): Promise<void> {
 function change(file: string, make: (users: readonly UserRecord[]) => readonly UserRecord[]): Promise<void> {
   return rewrite(file, () => {
     const text = formatUsers(make(readUsers(file)));
-    parseUsers(text); // Throws for what the gateway would refuse, before it is written.
+    parseUsers(text); // Throws before the write if the gateway would refuse the text.
     return text;
   });
 }

@@ -1,6 +1,6 @@
 /**
- * The configuration of a gateway that opens no port: its one client speaks to it over streams, so there is nobody to tell apart, and no address at which others
- * reach it. What the file says of these is about the same gateway when it serves a network.
+ * The configuration of a gateway that opens no port: its one client speaks to it over streams, so there are no other callers, and no address at which others
+ * reach it. Such options of the file apply when the same gateway serves a network.
  */
 import { isOfThisMachine, type Config } from '@omnibus/config';
 

@@ -1,4 +1,4 @@
-/** The key or token in the environment of a command. It is a secret, so what is wrong with it is said without it. */
+/** The key or token in the environment of a command. It is a secret, so messages name its problem without it. */
 import { CommandProblem } from '@omnibus/client';
 
 /** @returns undefined where OMNIBUS_TOKEN is empty or not set. @throws {CommandProblem} where it cannot be sent. */

@@ -1,9 +1,9 @@
-/** The HTTP headers that a person gives with `--header`. They often are secrets, so what is wrong with one is said without it. */
+/** The HTTP headers that a person gives with `--header`. They often are secrets, so messages name the problem of one without it. */
 
 /** A name of RFC 9110 (5.1), a colon, and a value without characters that end a line. */
 const shape = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*:[^\r\n\0]*$/;
 
-/** What is wrong with the given lines, in words for the person that typed them; undefined where nothing is. */
+/** The problem of the given lines, in words for the user; undefined if there is none. */
 export function headerProblem(lines: readonly string[]): string | undefined {
   const index = lines.findIndex((line) => !shape.test(line));
   if (index === -1) return undefined;

@@ -319,7 +319,7 @@ function describe(failure: RequestFailure, url: string): string {
 /** A scope that a shell takes as it is, so that a command with it can be copied. */
 const plainScope = /^[\w:./-]+$/;
 
-/** The refusal of a request whose token lacks a scope, with the scopes to ask for. */
+/** The refusal of a request for lack of a scope, with the scopes to ask for. */
 function lackingScopes(
   error: JsonRpcErrorObject | undefined,
 ): { readonly error: JsonRpcErrorObject; readonly words: string } | undefined {

@@ -22,7 +22,7 @@ import { Questions, type QuestionOptions } from './questions.ts';
 export interface TargetOptions extends QuestionOptions, Starting {
   /** Address of a gateway, or of any MCP server. */
   readonly url?: string;
-  /** Configuration whose servers are started in this process. */
+  /** Configuration with servers that start in this process. */
   readonly config?: string;
   readonly endpoint?: string;
   /** HTTP headers, each as `Name: value`. */
@@ -173,7 +173,7 @@ export async function credentials(
   if (problem !== undefined) throw new CommandProblem('usage', problem);
   const headers = headersOf(header);
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return headers;
-  // Whoever sets the variable means it, whatever an earlier sign-in has left on this machine.
+  // The variable overrides an earlier sign-in on this machine.
   const token = environmentToken() ?? (await signedInToken(tokens, url));
   return token === undefined ? headers : { ...headers, authorization: `Bearer ${token}` };
 }

@@ -12,7 +12,7 @@ export interface QuestionOptions extends InputOptions {
 
 export class Questions {
   readonly #options: QuestionOptions;
-  /** Messages of the questions that were declined because nobody could be asked. */
+  /** Messages of the questions that were declined without a terminal. */
   readonly declined: string[] = [];
   /** The last question; the next one waits for it, since there is one terminal. */
   #last: Promise<unknown> = Promise.resolve();

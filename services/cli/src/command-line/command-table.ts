@@ -8,7 +8,7 @@ export interface CommandRow {
   /** The command with its arguments, such as `omnibus call <tool> [arguments...]`. */
   readonly usage: string;
   readonly options: readonly OptionRow[];
-  /** Whether it is what the words before its last mean alone: `calls` is `calls list`. */
+  /** Whether the words before its last mean it alone: `calls` is `calls list`. */
   readonly isDefault: boolean;
   readonly args: readonly {
     readonly name: string;

@@ -1,4 +1,4 @@
-/** Commands by which users sign in for servers behind a gateway, see what they have connected, and end it. */
+/** Commands by which users sign in for servers behind a gateway, list their connections, and end them. */
 import type { Command } from 'commander';
 import type { StartGateway } from '../gateway.ts';
 import { loaded } from './loaded.ts';

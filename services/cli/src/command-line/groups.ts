@@ -10,7 +10,7 @@ interface Group {
 interface Shown {
   /** The line in the list of commands, where the description is too long for it. */
   readonly summary?: string;
-  /** What people do with it, most common first: the words after `omnibus`, and what they do. */
+  /** Common uses, most common first: the words after `omnibus`, and their effect. */
   readonly examples: readonly (readonly [words: string, does: string])[];
 }
 

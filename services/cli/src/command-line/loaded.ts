@@ -1,5 +1,5 @@
 /**
- * An action for commander whose command is loaded when it runs, so that help and version come at once.
+ * An action for commander that loads its command when it runs, so that help and version come at once.
  * @param load imports the command.
  * @param given options that the program adds to those of the user.
  */

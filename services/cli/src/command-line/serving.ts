@@ -1,4 +1,4 @@
-/** Commands that run a gateway, and that check what it needs. */
+/** Commands that run a gateway, and that check its requirements. */
 import { Option, type Command } from 'commander';
 import type { StartGateway } from '../gateway.ts';
 import { loaded } from './loaded.ts';

@@ -1,7 +1,7 @@
 import { atThisMachine } from '../commands/admin-port.ts';
 
 /**
- * The admin address that a command asks: that of the environment, as `omnibus serve` takes it. A gateway that listens at all addresses is asked at this machine.
+ * The admin address of a command: that of the environment, in the form of `omnibus serve`. For a gateway that listens at all addresses it is this machine.
  * @returns 127.0.0.1:7301 where the environment names none, or a port that the gateway chooses.
  */
 export function adminAddress({ OMNIBUS_ADMIN: given = '' }: NodeJS.ProcessEnv): string {

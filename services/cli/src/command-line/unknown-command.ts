@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 
 /**
  * The words that name no command, and where they stand.
- * @param args what the user has typed after the program's name.
+ * @param args the words after the program's name.
  * @returns undefined where every command is known.
  */
 export function unknownCommand(
@@ -13,7 +13,7 @@ export function unknownCommand(
   let within = program;
   for (const word of args) {
     if (word.startsWith('-') || within.commands.length === 0) return undefined;
-    // The words after it name the command whose help is wanted.
+    // The words after it name the command for the help.
     if (word === 'help') continue;
     const next = within.commands.find((each) => each.name() === word || each.aliases().includes(word));
     if (next === undefined) return { within, word };

@@ -7,12 +7,12 @@ import { freshToken } from '../sign-in/session.ts';
 export interface AskOptions {
   /** Admin address: `host:port`, or `https://host:port` where it speaks TLS. */
   readonly admin: string;
-  /** Address of the gateway whose token from `omnibus login` is sent; without it, OMNIBUS_TOKEN is. */
+  /** Address of the gateway for the token from `omnibus login`; without it, OMNIBUS_TOKEN is. */
   readonly signedIn?: string;
   readonly tokens?: string;
 }
 
-/** What a person at a terminal does whom an admin port does not know. */
+/** Advice for a user without access to an admin port. */
 export const unknownAdvice =
   'Set OMNIBUS_TOKEN to an API key or token, or sign in (omnibus login URL --scope mcp:admin) and give --signed-in URL.';
 
@@ -23,7 +23,7 @@ interface AdminRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends one request with the caller's token, and returns the response whatever its status. @throws {CommandProblem} when there is no token for `signedIn`. @throws {Error} when nobody answers. */
+/** Sends one request with the caller's token, and returns the response whatever its status. @throws {CommandProblem} when there is no token for `signedIn`. @throws {Error} without an answer. */
 export async function openAdmin(
   { admin, signedIn, tokens }: AskOptions,
   path: string,
@@ -62,7 +62,7 @@ export async function openAdmin(
 export const baseOf = (admin: string): string =>
   /^https?:\/\//.test(admin) ? admin.replace(/\/$/, '') : `http://${admin}`;
 
-/** Where a process of this machine is asked that listens at this address; one that listens at all addresses is asked at 127.0.0.1. */
+/** The address for requests to a process of this machine that listens at this address; 127.0.0.1 for one that listens at all addresses. */
 export function atThisMachine(address: string): string {
   return address.replace(/^(0\.0\.0\.0|\[::\]):/, '127.0.0.1:');
 }

@@ -59,7 +59,7 @@ export function decideApproval(
   });
 }
 
-/** @throws {CommandProblem} unless somebody says yes. */
+/** @throws {CommandProblem} unless the user confirms. */
 export async function needConsent(question: string, options: InputOptions): Promise<void> {
   if (!isInteractive(options))
     throw new CommandProblem('unanswered', 'nothing was approved, since there is no terminal to ask on', {

@@ -166,7 +166,7 @@ function timeOf(text: string | undefined): string | undefined {
   return time;
 }
 
-/** Checkpoints that are named, or those of the configuration where the records are those of the configuration too. @throws {CommandProblem} where they cannot be trusted, since nobody checks their signatures. */
+/** Checkpoints that are named, or those of the configuration where the records are those of the configuration too. @throws {CommandProblem} if no key checks their signatures, so that they cannot be trusted. */
 async function findCheckpoints(
   places: readonly string[],
   { checkpoints: files, key: keyFile, config }: VerifyOptions,

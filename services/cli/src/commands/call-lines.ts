@@ -12,7 +12,7 @@ const marks: Readonly<Record<string, string>> = {
   cancelled: '○',
 };
 
-/** What a call that has not ended does; each state has a sign besides its words. */
+/** The state of a running call; each has a sign next to its words. */
 const states: Readonly<Record<CallState, readonly [sign: string, words: string]>> = {
   running: ['◐', 'running'],
   queued: ['◌', 'waits for a place'],
@@ -47,7 +47,7 @@ export function lineOf(call: Call): string {
   return `${outcome === undefined || outcome === 'result' ? line : paint(outcome === 'cancelled' ? 'dim' : 'red', line)}\n`;
 }
 
-/** A running call: what it does, and for how long it has been running. */
+/** A running call: its state and duration. */
 export function placeOf(call: Call): string {
   const { tag, at, client, state = 'running', progress } = call;
   const [sign, words] = states[state];
@@ -56,7 +56,7 @@ export function placeOf(call: Call): string {
   return `${new Date(at).toISOString().slice(11, 23)}  ${printable(client ?? '-').padEnd(12)} ${sign} ${printable(whatOf(call)).padEnd(30)} ${ageOf(call).padStart(10)}  ${words}${done}  ${tag.slice(0, 12)}`;
 }
 
-/** Clocks of two machines differ: an age below zero is shown as zero. */
+/** Clocks of two machines differ: an age below zero appears as zero. */
 function ageOf({ at }: Call): string {
   return `${(Math.max(0, Date.now() - at) / 1_000).toFixed(1)} s`;
 }

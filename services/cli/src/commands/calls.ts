@@ -52,7 +52,7 @@ export function showCall(tag: string, options: ApiOptions): Promise<void> {
   });
 }
 
-/** The tag of the call that begins so; what was given, where none does. @throws {CommandProblem} where several do. */
+/** The tag of the call with this prefix; the prefix itself, if there is none. @throws {CommandProblem} where several do. */
 export async function tagOf(beginning: string, options: ApiOptions): Promise<string> {
   const { calls } = await askApi(options, 'calls', '/calls');
   const found = calls.filter(({ tag }) => tag.startsWith(beginning));

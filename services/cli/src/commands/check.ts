@@ -28,9 +28,9 @@ interface Checked {
   readonly notes: readonly ConfigProblem[];
   readonly servers: readonly string[];
   readonly profiles: readonly string[];
-  /** On whose account each server is called, of those that are sent credentials. */
+  /** The account for calls of each server with credentials. */
   readonly accounts: readonly { readonly server: string; readonly account: string }[];
-  /** What servers start on this machine. */
+  /** Programs that servers start on this machine. */
   readonly starts: readonly Start[];
   /** Of all of `starts`, for `--consent`. */
   readonly consent?: string;
@@ -99,7 +99,7 @@ async function examine(file: string): Promise<Checked> {
   };
 }
 
-/** What a person should know of a server's command; that a package or image is not pinned only where its definitions are. */
+/** Remarks about a server's command; that a package or image is not pinned only if its definitions are. */
 function startWarnings(
   config: Config,
   starts: readonly Start[],

@@ -202,7 +202,7 @@ function pathIn(client: Client, file: string, text: string): readonly string[] {
   );
 }
 
-/** The configuration whose servers the gateway has, as far as that is known here. */
+/** The configuration with the gateway's servers, as far as that is known here. */
 const ownFile = (): string | undefined => findOwnFile(undefined);
 
 /** Names of the servers in a client's file that the configuration here has too, as `omnibus import` has taken them. */

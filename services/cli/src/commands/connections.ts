@@ -117,7 +117,7 @@ interface Revoked {
   readonly wasUnreadable?: boolean | undefined;
 }
 
-/** @param principal whose connection it is; undefined for the caller's own. */
+/** @param principal the owner of the connection; undefined for the caller's own. */
 async function revoked(
   server: string,
   principal: string | undefined,

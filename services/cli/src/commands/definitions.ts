@@ -75,7 +75,7 @@ export function approveDefinitions(
   });
 }
 
-/** Servers whose definitions are compared, or with something suspicious; the differences of each are in an answer of its own. */
+/** Servers with compared definitions, or with something suspicious; the differences of each are in an answer of its own. */
 async function read(who: AskOptions): Promise<readonly ServerDefinitions[]> {
   const { servers } = await askApi(who, 'definitions', '/definitions');
   const shown = servers.filter(({ mode, signs }) => mode !== 'off' || signs.length > 0);

@@ -1,4 +1,4 @@
-/** Checks everything that a gateway needs, one after the other, and prints for each what is wrong and what to do. */
+/** Checks the requirements of a gateway, one after the other, and prints each problem and its fix. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -38,7 +38,7 @@ const marks: Record<Finding['state'], string> = { good: '✓', warning: '!', unc
 
 export async function doctor(options: DoctorOptions): Promise<void> {
   await runCommand(options.json, () => examine(options));
-  // What was tried may leave timers and sockets.
+  // The checks may leave timers and sockets.
   process.exit();
 }
 
@@ -57,7 +57,7 @@ async function examine(options: DoctorOptions): Promise<Exit> {
   return findings.some(({ state }) => state === 'bad') ? 'config' : 'done';
 }
 
-/** Without a configuration in this folder, the gateway that runs is asked. @throws {CommandProblem} when none runs. */
+/** Without a configuration in this folder, it asks the running gateway. @throws {CommandProblem} when none runs. */
 async function examineRunning(options: DoctorOptions, found: (finding: Finding) => void): Promise<void> {
   const admin = options.admin ?? adminAddress(process.env);
   try {
@@ -100,7 +100,7 @@ async function examineFile(options: DoctorOptions, found: (finding: Finding) => 
   else found({ about: 'servers', state: 'unchecked', text: `a process with the role ${role} connects to no servers` });
 }
 
-/** Where a gateway with this configuration is asked. */
+/** The address for requests to a gateway with this configuration. */
 function askedAt(config: Config, baseFolder: string): string {
   return `${adminTlsFilesOf(config, baseFolder) === undefined ? 'http' : 'https'}://${atThisMachine(config.admin)}`;
 }

@@ -11,10 +11,10 @@ export interface ExposeOptions {
   readonly maxPrograms: string;
 }
 
-/** Milliseconds; longer than a program is given to end (`backend/transport/child-process.ts`). */
+/** Milliseconds; longer than the time limit of a program to end (`backend/transport/child-process.ts`). */
 const stopMs = 8_000;
 
-/** Serves a program that speaks MCP on stdin and stdout to everybody who connects. The program gets the environment of this process; in a pod that was made for a server, that holds the variables of this server only. */
+/** Serves a program that speaks MCP on stdin and stdout to every client that connects. The program gets the environment of this process; in a pod of a server, that holds the variables of this server only. */
 export function exposeProgram(words: readonly [string, ...string[]], options: ExposeOptions): Promise<void> {
   return runCommand(false, async () => {
     await serve(words, options);
@@ -36,7 +36,7 @@ async function serve(
     );
   }
   const { hostname, port } = new URL(`http://${listen}`);
-  // What the program writes to stderr goes to the log of the pod.
+  // The stderr output of the program goes to the log of the pod.
   const log = createLogger({ level: 'debug', format: 'auto' });
   const env = Object.fromEntries(
     Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),

@@ -4,6 +4,6 @@ export interface Finding {
   /** `unchecked`: it could not be checked from here, and may be good or bad. */
   readonly state: 'good' | 'warning' | 'unchecked' | 'bad';
   readonly text: string;
-  /** What the operator can do about it. */
+  /** The fix for the operator. */
   readonly advice?: string;
 }

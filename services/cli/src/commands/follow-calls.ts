@@ -1,6 +1,6 @@
 /**
- * Follows calls as they happen (`omnibus calls --follow`): a line when one has ended, and on a terminal, below these lines, those that run, with what they do and
- * for how long. In a pipe, `--running` prints a line for each change of what a call does.
+ * Follows calls as they happen (`omnibus calls --follow`): a line when one has ended, and on a terminal, below these lines, the running ones, with their state and
+ * duration. In a pipe, `--running` prints a line for each change of a call's state.
  */
 import { addEvent, callOf, type Call, type TapEvent, type Watched } from '@omnibus/admin-api';
 import { answer, notice } from '../output/outcome.ts';
@@ -18,12 +18,12 @@ const wholeMs = 400;
 /** Calls that are followed at the same time; beyond that the oldest is dropped. */
 const maxOpen = 1_000;
 const maxEvents = 200;
-/** Running calls that are shown at once on a terminal. */
+/** Bound on running calls on a terminal. */
 const maxShown = 10;
 /** Interval at which ages are drawn again. */
 const drawMs = 1_000;
 
-/** @param filter what the watch selects. Resolves never; ends when the stream does. @throws {CommandProblem} */
+/** @param filter of the watch. Resolves never; ends when the stream does. @throws {CommandProblem} */
 export async function followCalls(
   options: FollowOptions,
   filter: Readonly<Record<string, string | undefined>>,
@@ -44,7 +44,7 @@ export async function followCalls(
 
 class FollowedCalls {
   readonly #open = new Map<string, TapEvent[]>();
-  /** Calls that have ended, whose line is still to come. */
+  /** Ended calls without a line yet. */
   readonly #ended = new Set<string>();
   readonly #isJson: boolean;
   readonly #isScreen: boolean;

@@ -1,4 +1,4 @@
-/** What `omnibus doctor` finds about `auth`: whether each way for callers to prove who they are can be used from here. */
+/** Findings of `omnibus doctor` about `auth`: whether each way of authentication works from here. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '@omnibus/config';
@@ -6,7 +6,7 @@ import { createLogger } from '@omnibus/telemetry';
 import { identityWarnings } from '@omnibus/setup/warnings';
 import type { Finding } from './finding.ts';
 
-/** @param isEdge whether clients connect to the process; another one goes on without, and knows nobody at its admin port. */
+/** @param isEdge whether clients connect to the process; another one continues without, and authenticates no one at its admin port. */
 export async function identityFindings(
   config: Config,
   baseFolder: string,

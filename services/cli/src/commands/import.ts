@@ -15,7 +15,7 @@ import { findOwnFile } from './settings.ts';
 import { Twins } from './twins.ts';
 
 const newFile = 'omnibus.yaml';
-/** Names of environment variables and headers whose values are treated as secrets. */
+/** Names of environment variables and headers with secret values. */
 const secretName = /key|token|secret|password|passwd|authorization|credential|cookie/i;
 
 interface Taken {
@@ -33,7 +33,7 @@ interface Report {
   /** Servers that the configuration has already. */
   readonly same: Taken[];
   readonly remarks: { readonly from: string; readonly line: number; readonly path: string; readonly text: string }[];
-  /** Clients whose files `omnibus connect` can write, by id. */
+  /** Clients with files that `omnibus connect` can write, by id. */
   readonly connectable: Map<string, string>;
   /** Files to write, each with one secret, readable by their owner only. */
   readonly secrets: { readonly file: string; readonly text: string }[];
@@ -59,7 +59,7 @@ export function importServers(sources: readonly string[], options: FileOptions):
       try {
         text = take(source, file, { before, text }, report);
       } catch (error) {
-        // A file that was named must be good; of those that were found, each is taken by itself.
+        // A named file must be valid; found files are independent of each other.
         if (sources.length > 0) throw error;
         report.remarks.push({ from: source, line: 1, path: '', text: `left out: ${(error as Error).message}` });
       }

@@ -1,4 +1,4 @@
-/** Makes, lists and revokes API keys: lines of a file that the gateway follows. A key is shown once, when it is made. */
+/** Makes, lists and revokes API keys: lines of a file that the gateway follows. A new key appears once, at its creation. */
 import { resolve } from 'node:path';
 import type { KeyRecord } from '@omnibus/identity';
 import { printable } from '@omnibus/protocol';

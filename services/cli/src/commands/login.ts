@@ -1,4 +1,4 @@
-/** Signs in to a gateway and out of it, and shows who the user is there. */
+/** Signs in to a gateway and out of it, and shows the user's identity there. */
 import { decodeJwt } from 'jose';
 import { printable } from '@omnibus/protocol';
 import { answerEither, answerJson, notice, runCommand } from '../output/outcome.ts';

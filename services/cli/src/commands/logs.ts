@@ -1,4 +1,4 @@
-/** Prints what a server wrote to stderr and the states of its connection, in the order of their times. */
+/** Prints the stderr output of a server and the states of its connection, in the order of their times. */
 import type { FollowedLogs, Line } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
 import { answer, answerJson, notice, runCommand } from '../output/outcome.ts';

@@ -54,7 +54,7 @@ const testCase = z.strictObject({
   redacted: z.string().optional(),
   /** The guardrails that look at its messages, in their order. */
   guardrails: z.array(z.string()).optional(),
-  /** A text that the server answers, and what clients get of it: the text, or `denied`. */
+  /** A text of the server's answer, and the text for clients: the text, or `denied`. */
   says: z.string().optional(),
   becomes: z.string().optional(),
 });
@@ -151,7 +151,7 @@ function decideCase(
   };
 }
 
-/** What built-in guardrails make of a text of a result; no other is asked. */
+/** The effect of built-in guardrails on a text of a result; external ones are not used. */
 function said(text: string, guardrails: readonly Guardrail[]): string {
   let made = text;
   for (const { check, action, stages, isRecorded } of guardrails) {
@@ -241,7 +241,7 @@ export function diffPolicies(
   });
 }
 
-/** Loads a configuration and compiles its rules. @param isOpenTaken whether one without rules means that everybody may do everything, as it does for a gateway. @throws {CommandProblem} */
+/** Loads a configuration and compiles its rules. @param isOpenTaken whether one without rules means that all callers may do everything, as for a gateway. @throws {CommandProblem} */
 async function policyOf(given: string | undefined, isOpenTaken = false): Promise<LoadedPolicy> {
   // No server is connected to, so the secrets of servers are not read.
   const { config, file } = await needSettings(given, { role: 'session' });

@@ -12,7 +12,7 @@ export interface SessionsOptions extends ApiOptions {
   readonly endpoint?: string;
 }
 
-/** Bound on the pages that are read, of 100 sessions each; a gateway with more is asked with a filter. */
+/** Bound on the pages that are read, of 100 sessions each; a gateway with more needs a filter. */
 const maxPages = 100;
 
 export function listSessions(options: SessionsOptions): Promise<void> {

@@ -29,7 +29,7 @@ type Settings = NonNullable<Awaited<ReturnType<typeof findSettings>>>;
 export interface ServeOptions extends Overrides, Starting {
   readonly config?: string;
   readonly role: Role;
-  /** Agrees to what servers start, without asking. */
+  /** Approves the programs of servers, without a question. */
   readonly yes?: boolean;
   /** The digest of all that may be started. */
   readonly consent?: string;
@@ -97,13 +97,13 @@ export async function serve(options: ServeOptions): Promise<void> {
   await announce(gateway, options, settings, starts, log);
 }
 
-/** Asks for the first servers of this folder; without an answer, the gateway says what is missing. */
+/** Asks for the first servers of this folder; without an answer, the gateway names the missing part. */
 async function askFirst(options: Starting): Promise<void> {
   const { askForServers } = await import('../serving/first-servers.ts');
   await askForServers(options).catch((error: unknown) => notice(`omnibus: ${(error as Error).message}`));
 }
 
-/** What a signal stops. */
+/** The processes that a signal stops. */
 interface Running {
   gateway?: Gateway;
   watcher?: FollowedConfig;

@@ -96,7 +96,7 @@ function ofRunning(
   ];
 }
 
-/** What a server sends that is no message. */
+/** Invalid messages of a server. */
 function strayFinding(
   server: string,
   strays: number,
@@ -162,7 +162,7 @@ function packageAdvice(settings: ServerConfig | undefined, words: readonly strin
 
 /** The code that npm prints for a package that its registry does not have. */
 const npmNotFound = /\bE404\b/;
-/** Bounds on the last lines of an ended program that are searched, and that are shown. */
+/** Bounds on the last lines of an ended program, for the search and for display. */
 const [maxWords, maxShown] = [20, 3];
 
 const signInMs = 5_000;

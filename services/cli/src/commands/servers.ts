@@ -203,7 +203,7 @@ function entryOf(
   };
 }
 
-/** Connects to the server once and prints what it offers. @throws {CommandProblem} where it cannot be connected to, unless `--yes` or the user accepts that. */
+/** Connects to the server once and prints its entries. @throws {CommandProblem} if the connection fails, unless `--yes` or the user accepts that. */
 async function tryServer(name: string, file: string, text: string, options: AddServerOptions): Promise<void> {
   const baseFolder = dirname(resolve(file));
   const loaded = loadConfig({ file, text, env: process.env, readFile: (path) => readText(resolve(baseFolder, path)) });

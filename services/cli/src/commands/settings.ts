@@ -46,14 +46,14 @@ export interface Settings {
 
 interface SettingsOptions {
   readonly connects?: boolean;
-  /** Default: the store is asked once, and not again. */
+  /** Default: one request to the store. */
   readonly secrets?: SecretReader;
   /** What of the file is looked at. Default: all. */
   readonly part?: ReadOptions['part'];
 }
 
 /**
- * What is needed to set NATS up: how it is reached, and how the audit is kept there. The rest of a file may be wrong, and a process that sets NATS up need
+ * Options for the set-up of NATS: its address and login, and the storage of the audit. The rest of a file may be wrong, and a process that sets NATS up need
  * not have the secrets of others.
  */
 export function partOfNats({ bus, nats, audit }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
@@ -78,7 +78,7 @@ export function findOwnFile(given: string | undefined): string | undefined {
   return given ?? defaultFiles.find((file) => file !== '.mcp.json' && existsSync(file));
 }
 
-/** What a role leaves out of its configuration: processes that connect to no server must not hold the secrets that servers are sent, and only edges those of the exchange of tokens. */
+/** Options that a role leaves out: processes without connections to servers must not hold the secrets for servers, and only edges those of the exchange of tokens. */
 export function readingOf(role: Role | undefined): {
   readonly withoutServerSecrets: boolean;
   readonly withoutExchangeSecrets: boolean;

@@ -1,4 +1,4 @@
-/** Signs in for a server behind a gateway: opens the page of the sign-in, waits for its end, and passes on the code that the page shows where one is asked for. */
+/** Signs in for a server behind a gateway: opens the page of the sign-in, waits for its end, and passes on the code of the page if one is required. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isObject, printable, signInName, type JsonObject } from '@omnibus/protocol';
 import type { Opened } from '../client/open.ts';
@@ -14,7 +14,7 @@ export interface SignInForOptions extends UseOptions {
 
 /** Sign-ins that one command starts; the next one where the last expired before the user finished it. */
 const maxRounds = 3;
-/** Milliseconds that the gateway is given to read the server's lists again after a sign-in. */
+/** Time limit in milliseconds for the gateway to read the server's lists again after a sign-in. */
 const listMs = 15_000;
 
 export function signInFor(server: string, options: SignInForOptions): Promise<void> {

@@ -99,18 +99,18 @@ function uptimeOf(ms: number): string {
   return parts.words.slice(0, 2).join(' ') || '0s';
 }
 
-/** That users have to sign in first; empty where nobody has to. */
+/** A note that users must sign in first; empty if none must. */
 function signInWords({ signIns }: ServerRow): string {
   return signIns === undefined ? '' : `wants a sign-in of ${signIns === 1 ? '1 user' : `${signIns} users`}`;
 }
 
-/** What is in no list because clients would refuse the list over it, and why. */
+/** Left out entries that would break clients' lists, with reasons. */
 function leftOutWords({ leftOut, unfit = [] }: ServerRow): string {
   const [first] = unfit;
   return leftOut === 0 ? '' : `${leftOut} left out${first === undefined ? '' : `: ${unfitWords(first)}`}`;
 }
 
-/** Who has paused a server, until when and why; empty for one that is not paused. */
+/** The author, end and reason of a pause; empty for one that is not paused. */
 function pauseWords({ paused }: ServerRow): string {
   if (paused === undefined) return '';
   return `paused by ${paused.by}${paused.until === undefined ? '' : ` until ${paused.until}`}${paused.because === undefined ? '' : `: ${paused.because}`}`;

@@ -39,7 +39,7 @@ export interface StdioOptions extends Overrides, Starting {
 /** Milliseconds that servers have to connect before the client is answered: desktop clients list the tools only once, right after the handshake. */
 const settleMs = 10_000;
 const stopSlackMs = 10_000;
-/** Milliseconds in which a running gateway may answer what was read before the end of the input: the default of `timeouts.drain`. */
+/** Milliseconds in which a running gateway may answer messages read before the end of the input: the default of `timeouts.drain`. */
 const drainMs = 10_000;
 const say = (text: string): void => void process.stderr.write(`omnibus: ${text}\n`);
 
@@ -171,7 +171,7 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   });
   const endpoint = options.endpoint === undefined ? undefined : parseEndpointName(options.endpoint);
   const { bus, wheel, metrics, tracing, faults } = gateway;
-  // Answers to what was read may take as long as calls of a stopping process, which come after them.
+  // Answers to earlier messages may take as long as calls of a stopping process, which come after them.
   process.stdin.once('close', () => endWithin(2 * config.timeouts.drain + stopSlackMs));
   void gateway.settled().then(() => gateway.invite());
   await serveStdioClient({

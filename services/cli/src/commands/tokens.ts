@@ -1,4 +1,4 @@
-/** Shows what the tools of an endpoint cost a model in each conversation, by server or by tool, and what each measure saves. */
+/** Shows the cost of an endpoint's tools for a model in each conversation, by server or by tool, and the savings of each measure. */
 import type { Catalogue } from '@omnibus/admin-api';
 import { finders, measures, slimTool, tokensOf, type Measure } from '@omnibus/catalog';
 import { printable, type JsonObject } from '@omnibus/protocol';

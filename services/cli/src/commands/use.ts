@@ -248,7 +248,7 @@ export async function all({ client, introduction }: Opened, kind: Kind, request:
   return pages({ client }, `${kind}/list`, kind, request);
 }
 
-/** Milliseconds that a list may wait for servers that have not said yet what they offer to such a client. */
+/** Milliseconds that a list may wait for servers without lists for such a client yet. */
 const listWaitMs = 15_000;
 /** How often a list that changes while it is read is read from the beginning. */
 const maxRestarts = 5;
@@ -257,7 +257,7 @@ const isOfCursor = (error: unknown): boolean =>
   error instanceof CommandProblem &&
   (error.reason === undefined ? error.exit === 'usage' : error.reason === 'cursor.invalid');
 
-/** Pages that are read of one list, against a server whose cursors never end. */
+/** Bound on pages of one list, against a server whose cursors never end. */
 const maxPages = 1_000;
 
 async function pages(
@@ -272,7 +272,7 @@ async function pages(
   for (let page = 0; page < maxPages; page += 1) {
     let result: JsonObject;
     try {
-      // The first page waits until servers have said what they offer to such a client.
+      // The first page waits for the servers' lists for such a client.
       result = await client.request(
         method,
         cursor === undefined ? { _meta: { [ownLimitKey]: listWaitMs } } : { cursor },

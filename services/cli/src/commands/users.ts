@@ -18,7 +18,7 @@ export interface AddOptions extends UsersOptions {
   readonly group?: readonly string[];
 }
 
-/** Adds a user, or changes the password of one who exists. The password is the first line of stdin, or typed on the terminal. */
+/** Adds a user, or changes the password of an existing one. The password is the first line of stdin, or typed on the terminal. */
 export function addUser(name: string, { group = [], ...where }: AddOptions): Promise<void> {
   return inFile(where, async (file) => {
     const wasThere = await setUser(file, name, await readPassword(name), group);

@@ -14,8 +14,8 @@ export function showsPages(env: NodeJS.ProcessEnv = process.env): boolean {
 const marksOfContainers = ['/.dockerenv', '/run/.containerenv'];
 
 /**
- * Whether pages are opened although nobody has run a command for it: never in a container or in CI, and only where they are seen.
- * @param asked by the options `--browser` and `--no-browser`; undefined where neither was given.
+ * Whether pages open without a command of the user: never in a container or in CI, and only where they are seen.
+ * @param asked by the options `--browser` and `--no-browser`; undefined without either.
  */
 export function opensPages(asked: boolean | undefined, env: NodeJS.ProcessEnv = process.env): boolean {
   if (asked !== undefined) return asked;

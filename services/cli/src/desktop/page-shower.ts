@@ -1,4 +1,4 @@
-/** Shows the user of this machine where to sign in: in his browser if pages are opened here, else by its address on stderr. */
+/** Shows the user of this machine where to sign in: in the browser if pages open here, else by its address on stderr. */
 import { printable } from '@omnibus/protocol';
 import { openBrowser } from './browser.ts';
 

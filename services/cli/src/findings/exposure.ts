@@ -1,4 +1,4 @@
-/** Who can reach the gateway, and whether it authenticates them. */
+/** The clients that can reach the gateway, and whether it authenticates them. */
 import { isOfThisMachine, type Config } from '@omnibus/config';
 
 /** Whether only programs of this machine can connect. */
@@ -12,7 +12,7 @@ export function exposureProblem(config: Config): string | undefined {
   return `others can reach ${config.listen}, and "auth" is not configured: add "auth: { keys: { file: keys.yaml } }" and make a key with "omnibus keys create --subject NAME", or choose another way (docs/how-to/identity.md); "auth: none" lets everybody in on purpose`;
 }
 
-/** The warning that is logged now and then when everybody may use the gateway. */
+/** The repeated warning if all clients may use the gateway. */
 export function exposureWarning(config: Config): string | undefined {
   return config.auth === 'none' && !listensHere(config)
     ? `everybody who reaches ${config.listen} may use every server, because of "auth: none"`

@@ -1,4 +1,4 @@
-/** Mistakes in `auth` and tenants by which nobody is let in, though the configuration can be read. */
+/** Mistakes in `auth` and tenants that admit no caller, though the configuration can be read. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

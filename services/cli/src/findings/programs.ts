@@ -16,7 +16,7 @@ const likely: Readonly<Record<string, string>> = {
   dokcer: 'docker',
 };
 
-/** The servers whose program cannot be found, as far as that can be told without starting it. */
+/** The servers with a missing program, as far as that is known without a start. */
 export function missingPrograms(
   config: Config,
   baseFolder: string,

@@ -278,7 +278,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
 /** Shapes of the lines that a command prints while it follows events. */
 export const followShapes: Readonly<Record<string, z.ZodType>> = { 'calls list': call, logs: line };
 
-/** Commands whose output has no use as JSON, with the reason. */
+/** Commands without JSON output, with the reason. */
 export const withoutJson: Readonly<Record<string, string>> = {
   serve: 'it runs until it is ended',
   stdio: 'it speaks MCP on stdout',

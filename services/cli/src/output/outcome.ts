@@ -3,7 +3,7 @@ import { GatewayError, printable } from '@omnibus/protocol';
 import { exits, type Exit, CommandProblem } from '@omnibus/client';
 import { alignColumns } from './table.ts';
 
-/** Milliseconds that a failed command has to send what is pending, such as a cancellation. */
+/** Time limit in milliseconds for a failed command to send pending messages, such as a cancellation. */
 const farewellMs = 1_000;
 
 let watchesReader = false;
@@ -53,7 +53,7 @@ function linesOf(message: string): string[] {
   return message.split('\n', maxLines).map((line) => printable(line, 2_000));
 }
 
-/** Bound on the lines of one message: nobody reads more mistakes at once. */
+/** Bound on the lines of one message: users do not read more mistakes at once. */
 const maxLines = 200;
 
 /** A value of a server as text: a string as it is, anything else as JSON. */
@@ -71,7 +71,7 @@ export function answerJson(value: unknown): void {
   answer(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** The answer as JSON where that was asked for, else in words, which end with a line break. */
+/** The answer as JSON with `--json`, else in words, which end with a line break. */
 export function answerEither(json: boolean | undefined, value: unknown, words: string): void {
   if (json === true) answerJson(value);
   else answer(words);

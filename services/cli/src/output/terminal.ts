@@ -9,7 +9,7 @@ export interface InputOptions {
   readonly input?: boolean;
 }
 
-/** Whether questions can be asked: stdin and stderr are a terminal. stdout need not be, so that the answer of the command can be piped. */
+/** Whether questions are possible: stdin and stderr are a terminal. stdout need not be, so that the answer of the command can be piped. */
 export function isInteractive({ input = true }: InputOptions = {}): boolean {
   return input && process.stdin.isTTY && process.stderr.isTTY;
 }

@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-/** Number of backups that are kept of one file. */
+/** Bound on backups of one file. */
 const keptCopies = 5;
 
 /** @returns the text of the file, empty where there is none. @throws {Error} in words for the user. */
@@ -33,7 +33,7 @@ export function readText(file: string): string {
 }
 
 /**
- * @param before the text of the file from which `text` was made; if the file has changed since, it is not replaced.
+ * @param before the original text of the file; if the file has changed since, it is not replaced.
  * @param mode permissions of a new file.
  * @returns the path of the backup; undefined for a new file.
  * @throws {Error} in words for the user.

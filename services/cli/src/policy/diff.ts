@@ -1,5 +1,5 @@
 /**
- * Finds who gains and who loses access by a change of the configuration. Both sides decide for every caller that a rule names (`policy-people.ts`) and for everything that
+ * Finds the callers that gain or lose access by a change of the configuration. Both sides decide for every caller that a rule names (`policy-people.ts`) and for everything that
  * selectors name, at each server. In place of a glob, names are tried that it matches. Where both sides decide alike, the conditions and terms of the rules that decide are compared.
  */
 import { enabledServers, isForTenant, type Config } from '@omnibus/config';
@@ -14,7 +14,7 @@ export interface Change {
   readonly is: string;
   /** Id of the rule that decides after the change. */
   readonly rule: string | undefined;
-  /** Left out where neither can be said: the conditions or terms have changed. */
+  /** Left out if neither is certain: the conditions or terms have changed. */
   readonly gains?: boolean;
 }
 
@@ -28,7 +28,7 @@ const order = ['hidden', 'deny', 'in part', 'ask', 'redacted', 'allow'];
 const maxThings = 5_000;
 const maxNames = 50;
 
-/** @param names of existing tools and others, as `server/tool`, to be tried besides. @returns the changes for each caller that has some. */
+/** @param names of existing tools and others, as `server/tool`, to be tried too. @returns the changes for each caller that has some. */
 export function differencesOf(
   before: Side,
   after: Side,
@@ -102,7 +102,7 @@ interface Outcome {
   readonly terms: string;
 }
 
-/** The outcome without regard to arguments, time and network: `in part` stands for what is allowed under conditions only. */
+/** The outcome without regard to arguments, time and network: `in part` means allowed under conditions only. */
 function outcomeOf({ config, policy }: Side, person: Person, what: string): Outcome {
   const facts = personOf(person);
   const target = targetOf(what);
@@ -128,7 +128,7 @@ function outcomeOf({ config, policy }: Side, person: Person, what: string): Outc
   return { outcome: 'redacted', rule: redaction.rule, terms: terms(true) };
 }
 
-/** @param isDecided whether it is allowed whatever the conditions are; then only what is redacted matters. */
+/** @param isDecided whether it is allowed whatever the conditions are; then only redaction matters. */
 function termsFor({ config, policy }: Side, facts: Facts | undefined, target: Target, isDecided: boolean): string {
   const isAgent = policy.isAgent(facts);
   const about = new Set(

@@ -1,4 +1,4 @@
-/** Whom a comparison of rules tries. */
+/** The callers that a comparison of rules tries. */
 import { loadConfig, type Config } from '@omnibus/config';
 import { expect, it } from 'vitest';
 import { peopleOf } from './people.ts';

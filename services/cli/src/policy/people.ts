@@ -1,4 +1,4 @@
-/** The callers that a comparison of rules tries: everybody whom a rule names, of whom nothing else is known, and whoever is two of them at once. */
+/** The callers that a comparison of rules tries: each caller that a rule names, without other facts, and each pair of these as one caller. */
 import { hasTenants, enabledServers, type Config } from '@omnibus/config';
 import { withIssuer } from '@omnibus/protocol';
 import { partsOf, whoText, type Person, type PersonParts } from '@omnibus/admin/policy';
@@ -6,7 +6,7 @@ import { partsOf, whoText, type Person, type PersonParts } from '@omnibus/admin/
 export interface Tried {
   readonly label: string;
   readonly person: Person;
-  /** Labels of those whom this caller is at once; empty for one that a rule names. */
+  /** Labels of the combined callers; empty for one that a rule names. */
   readonly of: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export function peopleOf(configs: readonly Config[]): readonly Tried[] {
     .flatMap((config) => [...enabledServers(config).values()].flatMap((server) => server.tenants ?? []))
     .map((tenant) => `tenant:${tenant}`);
   const singles = named([...rules.flatMap(({ who, except }) => [who, except]), ...tenants]);
-  // Two at once make a difference where one of them is what a rule denies, asks, redacts or excepts.
+  // Two at once make a difference if a rule denies, asks, redacts or exempts one of them.
   const narrowing = named(rules.flatMap(({ who, except, allow }) => [allow === undefined ? who : undefined, except]));
   const people = new Map<string, Tried>(
     [['nobody in particular', 'user:somebody'], ['nobody', 'nobody'], ...singles].map(([label, person]) => [
@@ -59,7 +59,7 @@ function issuersIn(parts: readonly PersonParts[]): ReadonlySet<string> {
   return new Set(named.filter((issuer) => issuer !== undefined));
 }
 
-/** @returns undefined where nobody can be both, such as a caller of two tenants. */
+/** @returns undefined if no caller can be both, such as a caller of two tenants. */
 function together(one: Person, other: Person): Person | undefined {
   const [first, second] = [partsOf(one), partsOf(other)];
   const isOne = (part: 'user' | 'key' | 'tenant' | 'client'): boolean =>

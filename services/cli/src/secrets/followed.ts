@@ -19,7 +19,7 @@ export class FollowedSecrets implements SecretReader {
     return this.#store.read(...read);
   }
 
-  /** From now on says what somebody should know of the store. */
+  /** From now on reports problems of the store. */
   warnWith(warn: Warn): void {
     this.#warn = warn;
   }

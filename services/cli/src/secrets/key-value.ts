@@ -28,7 +28,7 @@ export class KeyValueReader {
     this.#kv = kv;
   }
 
-  /** Finds out where the engine of a path is mounted; no mount is within another, so each is asked for once. @throws {StoreProblem} */
+  /** Finds out where the engine of a path is mounted; no mount is within another, so each takes one request. @throws {StoreProblem} */
   async findMount(path: string): Promise<Mount> {
     const known = this.#mounts.find((mount) => `${path}/`.startsWith(mount.path));
     if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** The token that the secret store is asked with: where it comes from, and how it is kept valid. */
+/** The token for the secret store: its source and renewal. */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { StoreSettings } from '@omnibus/config';
@@ -22,7 +22,7 @@ interface LoginOptions {
   readonly ways: Ways;
   /** Folder that relative paths start at. */
   readonly folder: string;
-  /** Told what somebody should know, without any token. */
+  /** Gets reports for the operator, without any token. */
   readonly warn: (problem: string) => void;
 }
 
@@ -148,7 +148,7 @@ export class StoreLogin {
     this.#renewal = setTimeout(() => void this.#renew(held), Math.min(longestTimerMs, leftMs * renewAfter)).unref();
   }
 
-  /** Renews the token. Where that is refused, or its life cannot be made longer any more, the next reading logs in again. */
+  /** Renews the token. If that is refused, or its life has reached its end, the next reading logs in again. */
   async #renew(held: Held): Promise<void> {
     try {
       const { status, body } = await this.#with(this.#options.target.patienceMs, (requests) =>

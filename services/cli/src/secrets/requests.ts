@@ -22,7 +22,7 @@ export interface StoreTarget {
 }
 
 /**
- * Why the store did not give what it was asked for. `passing`: it cannot answer now. `refused`: it answers that this gateway may not. `gone`: it
+ * Why the store did not return a value. `passing`: it cannot answer now. `refused`: it answers that this gateway may not. `gone`: it
  * answers that there is no such thing. The message names neither tokens nor values.
  */
 export class StoreProblem extends Error {
@@ -39,7 +39,7 @@ interface Answer {
   readonly body: JsonObject;
 }
 
-/** Why a question got no answer, and after what time it may be asked again. `isCut`: it had less time than one has, as patience ended. */
+/** Why a question got no answer, and the time before another question. `isCut`: it had less time than one has, as patience ended. */
 interface Failure {
   readonly problem: string;
   readonly again: boolean;
@@ -79,7 +79,7 @@ export class StoreRequests implements AsyncDisposable {
   readonly #target: StoreTarget;
   readonly #agent: Agent;
   readonly #giveUpAt: number;
-  /** What was wrong when patience ended; further questions are not asked. */
+  /** The problem at the end of patience; there are no further questions. */
   #lost: StoreProblem | undefined;
 
   /** @throws {StoreProblem} when the file of the authority cannot be read. */
@@ -101,7 +101,7 @@ export class StoreRequests implements AsyncDisposable {
   /**
    * Asks the store, again with growing pauses while it cannot answer.
    * @param path below `/v1/`, percent-encoded where needed.
-   * @returns its answer, with any status that will not be another one by itself.
+   * @returns its answer, with any status that a retry would not change.
    * @throws {StoreProblem} when patience has ended.
    */
   async ask(path: string, question: Question = {}): Promise<Answer> {

@@ -20,16 +20,16 @@ type Answers = ReadonlyMap<string, Resolved>;
 const maxSecrets = 1_000;
 /** Requests at the same time. */
 const lanes = 8;
-/** Pauses before the store is asked again for what it did not give. */
+/** Pauses before another request for a missing value. */
 const retries = { minMs: 5_000, maxMs: 300_000 } as const;
 const longestTimerMs = 2 ** 31 - 1;
 
 export class SecretStore implements SecretReader, AsyncDisposable {
   readonly #warn: (problem: string) => void;
   #login: { readonly key: string; readonly login: StoreLogin } | undefined;
-  /** What was asked for last, and how it was answered. */
+  /** The last request, and its answer. */
   #last: { readonly read: Read; readonly answers: Answers } | undefined;
-  /** Values that were read from the store of `#login`, by reference: they hold while the store cannot be asked. */
+  /** Values that were read from the store of `#login`, by reference: they hold while the store does not answer. */
   #known = new Map<string, string>();
   /** Readings in a row that did not bring everything. */
   #failures = 0;
@@ -38,7 +38,7 @@ export class SecretStore implements SecretReader, AsyncDisposable {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /** @param warn told what somebody should know, without any secret. */
+  /** @param warn gets reports for the operator, without any secret. */
   constructor(warn: (problem: string) => void) {
     this.#warn = warn;
   }
@@ -102,7 +102,7 @@ export class SecretStore implements SecretReader, AsyncDisposable {
     return found;
   }
 
-  /** Keeps what was known where the store does not say that it is gone. */
+  /** Keeps the known value unless the store says that it is gone. */
   #settle(found: ReadonlyMap<string, Resolved | StoreProblem>): Answers {
     const kept = new Set<string>();
     const known = new Map<string, string>();

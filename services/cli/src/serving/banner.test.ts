@@ -1,4 +1,4 @@
-/** What somebody who has started a gateway is told to paste into clients. */
+/** The entries for clients that the banner of a new gateway prints. */
 import { expect, it } from 'vitest';
 import { banner, type Shown } from './banner.ts';
 

@@ -47,7 +47,7 @@ export function banner({ endpoint, config, consoleUrl, records, warnings }: Show
   ].join('\n');
 }
 
-/** Whether clients come with a key that their user gives them: those of issuers sign in by themselves. */
+/** Whether clients come with a key that their user gives them: those of issuers start a sign-in. */
 function needsKey({ auth }: Shown['config']): boolean {
   return (
     auth !== undefined &&

@@ -8,7 +8,7 @@ import { notice } from '../output/outcome.ts';
 import { ask, confirm } from '../output/terminal.ts';
 
 /**
- * Asks at a terminal, and writes the configuration as `omnibus import` or `omnibus add` does, which print what is wrong. @throws {CommandProblem} when the
+ * Asks at a terminal, and writes the configuration as `omnibus import` or `omnibus add` does, which print problems. @throws {CommandProblem} when the
  * user closes the terminal.
  */
 export async function askForServers({ start }: Starting): Promise<void> {

@@ -1,4 +1,4 @@
-/** Tokens as an issuer has given them: what is kept of them, how they are replaced, and how they are given back. */
+/** Tokens of an issuer: their storage, renewal and revocation. */
 import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client';
 import type { CommandProblem } from '@omnibus/client';
 import { discovered, inWords, SignInProblem } from './issuer.ts';
@@ -23,7 +23,7 @@ export async function refresh(kept: Kept, resource: string): Promise<Kept> {
   });
 }
 
-/** What a user is told whose sign-in is over. */
+/** The message for a user with an ended sign-in. */
 export function endedSignIn(resource: string): CommandProblem {
   return new SignInProblem(`the sign-in has ended; sign in again: omnibus login ${resource}`, 'forbidden');
 }
@@ -37,11 +37,11 @@ export async function revoke(kept: Kept): Promise<boolean> {
     await client.tokenRevocation(configuration, kept.refreshToken ?? kept.accessToken);
     return true;
   } catch {
-    return false; // The tokens are removed from this machine in any case, and the user is told.
+    return false; // The tokens are removed from this machine in any case, and the user gets a message.
   }
 }
 
-/** The client that tokens are given to. */
+/** The client of the tokens. */
 export function keptClient(
   configuration: Configuration,
   issuer: string,

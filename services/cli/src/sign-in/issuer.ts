@@ -5,7 +5,7 @@ import { isLoopback } from '@omnibus/config';
 import { getFollowing } from '@omnibus/protocol';
 import { type Exit, CommandProblem } from '@omnibus/client';
 
-/** A problem whose message is for the user. */
+/** A problem with a message for the user. */
 export class SignInProblem extends CommandProblem {
   constructor(
     message: string,
@@ -96,7 +96,7 @@ function causeOf(error: unknown): string {
     : code;
 }
 
-/** @throws {SignInProblem} when nobody answers. */
+/** @throws {SignInProblem} without an answer. */
 export async function reach(url: string, request: RequestInit): Promise<Response> {
   try {
     const signal = AbortSignal.timeout(answerSeconds * 1_000);
@@ -108,7 +108,7 @@ export async function reach(url: string, request: RequestInit): Promise<Response
   }
 }
 
-/** Turns what a library throws into a `SignInProblem` with a message for the user, which never contains a token. */
+/** Turns the exception of a library into a `SignInProblem` with a message for the user, which never contains a token. */
 export async function inWords<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
@@ -119,7 +119,7 @@ export async function inWords<Value>(work: () => Promise<Value>): Promise<Value>
       error: code,
       error_description: description,
     } = error as Error & { readonly error?: string; readonly error_description?: string };
-    // A code of OAuth is an answer; without one, nobody has answered, or not in a way that can be used.
+    // A code of OAuth is an answer; without one, there is no answer, or an invalid one.
     if (code === undefined)
       throw new SignInProblem(`the sign-in has failed: ${message}`, 'unreachable', { cause: error });
     throw new SignInProblem(

@@ -22,8 +22,8 @@ const file = z.object({ gateways: z.record(z.string(), kept).default({}) });
 export type Kept = z.output<typeof kept>;
 
 /**
- * The address of a gateway as its tokens are kept under: however it is typed, one gateway has one.
- * @param where how it was given, such as "--connect: ", for the message.
+ * The key of a gateway's tokens: one for each gateway, in any spelling of its address.
+ * @param where the source of the address, such as "--connect: ", for the message.
  * @throws {CommandProblem} when it is none.
  */
 export function gatewayAddress(typed: string, where = ''): string {
@@ -82,7 +82,7 @@ export class KeptTokens {
       const before = findIn(this.#read(), address);
       const after = await make(before);
       if (after === before) return after;
-      // Whoever has taken the lock from a machine that slept is waited for: what was obtained meanwhile is not thrown away.
+      // Waits for a process that took the lock while this machine slept: the new tokens must not be lost.
       if (lock.isHeld) this.#write(target, address, after);
       else await this.change(url, () => Promise.resolve(after));
       return after;
@@ -92,7 +92,7 @@ export class KeptTokens {
     }
   }
 
-  /** Finds out whether tokens can be kept, before somebody signs in for them. @throws {Error} in words. */
+  /** Finds out whether tokens can be stored, before the sign-in. @throws {Error} in words. */
   async prepare(url: string): Promise<void> {
     await this.change(url, (before) => Promise.resolve(before));
   }

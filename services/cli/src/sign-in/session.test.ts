@@ -1,4 +1,4 @@
-/** The token of a program that runs for long: what it sends after its machine was suspended, and after the token was revoked. */
+/** The token of a program that runs for long: its requests after a suspension of its machine, and after a revocation. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';

@@ -1,4 +1,4 @@
-/** What an authorization server that nobody knows yet can make a terminal show. */
+/** Output that an unknown authorization server can cause on a terminal. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

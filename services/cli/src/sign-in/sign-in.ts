@@ -1,5 +1,5 @@
 /**
- * Signs the user of this machine in to a gateway, as an MCP client does (MCP authorization 2025-11-25): the gateway names the issuer whose tokens it
+ * Signs the user of this machine in to a gateway, as an MCP client does (MCP authorization 2025-11-25): the gateway names the issuer of the tokens that it
  * accepts, and the token is obtained there with a browser and a loopback redirect (RFC 8252), or with a code that is typed on another device (RFC 8628).
  */
 import { once } from 'node:events';
@@ -18,12 +18,12 @@ export interface SignInOptions {
   /** Client id that was registered by hand, where the authorization server has no dynamic registration. */
   readonly clientId?: string | undefined;
   readonly clientSecret?: string | undefined;
-  /** Scopes to ask for besides those that the gateway names. */
+  /** Scopes to request in addition to those that the gateway names. */
   readonly scopes?: readonly string[] | undefined;
   /** Whether to sign in by a code that is typed on another device; `auto`: if this machine has no display and the authorization server supports it. */
   readonly usesDevice: boolean | 'auto';
   readonly opensBrowser: boolean;
-  /** Called before the user is asked to sign in, where that is needed. */
+  /** Called before a sign-in of the user, if one is needed. */
   readonly prepare?: () => Promise<void>;
   /** Tells the user what to do. */
   readonly say: (text: string) => void;
@@ -36,7 +36,7 @@ const path = '/callback';
 const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
-/** What a gateway that requires a token says about it. */
+/** The challenge of a gateway that requires a token. */
 interface Guarded {
   /** Resource that a token must be issued for (RFC 8707). */
   readonly resource: string;
@@ -193,7 +193,7 @@ function answerBrowser(response: ServerResponse, isAnswer: boolean): void {
 }
 
 /**
- * An answer of another authorization server than the asked one is taken for nothing, whatever else it says (RFC 9207, 2.4).
+ * An answer of another authorization server than the asked one is ignored, whatever else it says (RFC 9207, 2.4).
  * @throws {SignInProblem}
  */
 function checkSender(said: string | null, configuration: Configuration, issuer: string): void {
@@ -231,7 +231,7 @@ async function byDevice(options: SignInOptions, { resource, issuer, scope }: Gua
     ...(scope === undefined ? {} : { scope }),
   });
   const { verification_uri: page, user_code: code, verification_uri_complete: complete } = device;
-  // The server may be anybody's: its words must not control the terminal.
+  // The server is untrusted: its words must not control the terminal.
   options.say(
     `open ${printable(page)} anywhere and type ${printable(code)}${complete === undefined ? '' : `, or open ${printable(complete)}`}`,
   );

@@ -14,7 +14,7 @@ export interface Operand {
   readonly options: ReadonlyMap<string, readonly string[]>;
 }
 
-/** @param withValue options whose value is the next argument. */
+/** @param withValue options with the next argument as value. */
 export function operandOf(args: readonly string[], withValue: ReadonlySet<string>): Operand {
   const options = new Map<string, string[]>();
   for (let at = 0; at < args.length; at += 1) {

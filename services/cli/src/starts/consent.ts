@@ -1,6 +1,6 @@
 /**
  * The commands that a user has agreed to start, in a file among the user's settings: for each configuration a digest of each server's command. The
- * question is asked only at a terminal; without one, the gateway starts what its configuration says.
+ * question is asked only at a terminal; without one, the gateway starts the configured programs.
  */
 import { mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -73,7 +73,7 @@ export function shownOf(starts: readonly Start[]): string {
     .join('\n');
 }
 
-/** Whether a person can be asked. In a container that is not assumed, even with a terminal. */
+/** Whether a person can answer. In a container that is not assumed, even with a terminal. */
 export function isAtTerminal({ input = true }: Pick<ConsentOptions, 'input'>): boolean {
   return isInteractive({ input }) && process.pid !== 1 && process.env['OMNIBUS_NO_INPUT'] === undefined;
 }

@@ -96,7 +96,7 @@ const exactNpm = /^(?:@[^/@]+\/)?[^@/]+@v?\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/;
 const exactPython = /(?:===?|@)\s*\d[\w.!+-]*$/;
 const commit = /[#@][0-9a-f]{40}$/i;
 
-/** @returns what is not pinned and how it can be, in words; undefined when everything is, or when nothing is downloaded. */
+/** @returns the unpinned part and its fix, in words; undefined if all is pinned, or nothing is downloaded. */
 // oxlint-disable-next-line complexity -- a table: one case for each program
 export function unpinnedOf(command: string, args: readonly string[]): string | undefined {
   const name = nameOf(command);

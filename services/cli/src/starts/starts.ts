@@ -1,6 +1,6 @@
 /**
  * The commands that the servers of a configuration start on this machine, for showing them to a person: in the words of the file, with references such as
- * `${TOKEN}` unresolved, so that no secret is shown, and a digest of each, by which a change is noticed.
+ * `${TOKEN}` unresolved, so that no secret appears, and a digest of each, by which a change is noticed.
  */
 import { createHash } from 'node:crypto';
 import { enabledServers, secretArguments, type Config } from '@omnibus/config';
@@ -18,12 +18,12 @@ export interface Start {
   readonly unpinned: string | undefined;
 }
 
-/** Variables whose value can make a program run other code. */
+/** Variables that can make a program run other code. */
 const codeVariables =
   /^(LD_(PRELOAD|LIBRARY_PATH|AUDIT)|DYLD_\w+|NODE_(OPTIONS|PATH)|PYTHON(PATH|STARTUP|HOME)|PERL5(OPT|LIB)|RUBY(OPT|LIB)|BASH_ENV|ENV|PATH|JAVA_TOOL_OPTIONS|NPM_CONFIG_\w+|UV_\w*INDEX\w*|PIP_\w+)$/i;
-/** A word that was made at random, and is neither a program nor a command of a shell. */
+/** A random word, which is neither a program nor a command of a shell. */
 const lettersAndDigits = /^(?=.*\d)(?=.*[A-Za-z])[^\s"'`$|;<>()\\]{16,}$/;
-/** Characters of a command that are shown. */
+/** Bound on displayed characters of a command. */
 const shownCharacters = 500;
 
 /** A configuration and its source. */
@@ -72,7 +72,7 @@ function digestOf(value: unknown): string {
   return createHash('sha256').update(canonical(value)).digest('hex').slice(0, 32);
 }
 
-/** The words of a command without the secrets that stand in it. Everything else is shown, since somebody decides by it whether it may be started. */
+/** The words of a command without its secrets. All else appears, since the user decides by it on the start. */
 function withoutSecrets(line: readonly string[]): readonly string[] {
   const secrets = secretArguments(line.slice(1)).filter((each) => lettersAndDigits.test(each));
   return line.map((word) => secrets.reduce((left, secret) => left.replaceAll(secret, '[secret]'), word));

@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-/** What a token proves. */
+/** The facts of a token. */
 function factsOf(subject: string, lifeMs = 60_000, grant?: string): Facts {
   const named = { issuer: 'https://login.example.com', subject };
   return {

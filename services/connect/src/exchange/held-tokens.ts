@@ -1,28 +1,28 @@
 /**
- * The tokens that callers have shown to this edge, for as long as they are good: only with these can issuers be asked for tokens in their names. They stay in the memory
+ * The tokens that callers have shown to this edge, for as long as they are good: only with these can the edge request tokens in their names from issuers. They stay in the memory
  * of this process; on the bus travels nothing but the name of the edge, in the facts about the caller.
  */
 import type { Facts, Principal, ServerName, WorkerId } from '@omnibus/protocol';
 import type { WorkloadTokens } from '@omnibus/credentials';
 
 export interface HeldToken {
-  /** What the token proves. */
+  /** The facts of the token. */
   readonly facts: Facts;
   readonly token: string;
-  /** The tokens that were made from it, by server: they are dropped together with it. */
+  /** The tokens derived from it, by server: they are dropped together with it. */
   readonly made: Map<ServerName, WorkloadTokens>;
 }
 
 export interface HeldTokensOptions {
   /** Whether any server is called with such tokens. */
   readonly isUsed: () => boolean;
-  /** Whether what a token proves still holds. */
+  /** Whether the facts of a token still hold. */
   readonly holds: (facts: Facts) => boolean;
   /** The name of this edge on the bus; undefined before it has started. */
   readonly self: () => WorkerId | undefined;
 }
 
-/** Bound on callers whose tokens are held, as many as tokens that are known to be good (`identity/known-tokens.ts`); the one who came longest ago is dropped, and held again with his next request. */
+/** Bound on callers with stored tokens, equal to that on cached valid tokens (`identity/known-tokens.ts`); the oldest is dropped, and stored again with the caller's next request. */
 const maxHeld = 10_000;
 /** Entries, oldest first, that are checked for their end when a new one is added. */
 const checkedEach = 4;
@@ -38,7 +38,7 @@ export class HeldTokens {
   }
 
   /**
-   * Called with each request whose caller was known by a token.
+   * Called with each request that a token has authenticated.
    * @returns the facts, with the name of this edge where it holds the token.
    */
   readonly hold = (facts: Facts, token: string): Facts => {
@@ -64,7 +64,7 @@ export class HeldTokens {
     return undefined;
   }
 
-  /** Something was revoked: drops what is good no more, and the tokens that were made from it. */
+  /** Something was revoked: drops invalid tokens, and the tokens derived from them. */
   review(): void {
     for (const [principal, held] of this.#held) if (!this.#isGood(held)) this.#held.delete(principal);
   }

@@ -1,6 +1,6 @@
 /**
- * Gives backend workers tokens for servers in the names of callers: made from the token that a caller has shown to this edge, or from the ID token of his
- * sign-in, at issuers that the configuration names. Requests for one caller and server are made one at a time, and their tokens kept for as long as they and the caller's own are good.
+ * Gives backend workers tokens for servers in the names of callers: made from the caller's token at this edge, or from the ID token of the caller's
+ * sign-in, at issuers that the configuration names. Requests for one caller and server run one at a time; their tokens are cached while they and the caller's own are valid.
  */
 import { hash } from 'node:crypto';
 import {
@@ -148,7 +148,7 @@ export class TokenDesk {
     const { ownIssuer, idTokenOf } = this.#options;
     if (credentials.kind === 'exchange') {
       const { issuer, from = [issuer], audience } = credentials;
-      // A token is shown to nobody whom the operator has not named for it.
+      // The edge sends a token only to issuers that the operator has named for it.
       if (!from.includes(facts.issuer))
         throw new CredentialProblem(
           `the caller's token is of ${facts.issuer}, and only tokens of ${from.join(' and ')} are exchanged for this server`,

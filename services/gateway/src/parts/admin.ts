@@ -1,4 +1,4 @@
-/** The admin port. It opens first, so that its readiness says what the start waits for, and shows the other parts as they start. */
+/** The admin port. It opens first, so that its readiness names the reason of a waiting start, and shows the other parts as they start. */
 import type { OpenedAdmin } from '@omnibus/admin';
 import { compileAccess, compileGuards } from '@omnibus/setup/rules';
 import { measureConfig } from '../measure.ts';
@@ -63,7 +63,7 @@ export const admin: Part<OpenedAdmin> = {
   },
 };
 
-/** Answers questions of other processes about this one, with what has started so far: the signs of life of its workers come later. */
+/** Answers questions of other processes about this one, with the parts started so far: the signs of life of its workers come later. */
 export const adminAnswers: Part = {
   name: 'the answers of the admin port',
   isIn: ({ options }) => options.isServing,

@@ -1,4 +1,4 @@
-/** The connection to the bus, and what the process measures of it. The start waits for the bus without limit; the admin port says so. */
+/** The connection to the bus, and its measurements. The start waits for the bus without limit; the admin port says so. */
 import type { Bus } from '@omnibus/bus';
 import { measureBus } from '../measure.ts';
 import { missingStreams, openBus } from '@omnibus/setup/bus';

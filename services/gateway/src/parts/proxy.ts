@@ -1,4 +1,4 @@
-/** Sends what the process fetches through the proxy of the configuration. */
+/** Sends requests of the process through the proxy of the configuration. */
 import type { Part } from '../part.ts';
 import { proxyFetches } from '../proxied-fetches.ts';
 
