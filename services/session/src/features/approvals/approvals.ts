@@ -9,7 +9,7 @@
  */
 import { hash, randomBytes } from 'node:crypto';
 import type { AskTerms } from '@omnibus/policy';
-import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import { startActor, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous,
   canonical,
@@ -30,6 +30,7 @@ import type { ApprovalOutcome, Metrics } from '@omnibus/telemetry';
 import type { Questioner } from '../../call/transform.ts';
 import type { Board } from './board.ts';
 import { formOf, maxShown, shown, verdictOf, type ApprovedKind } from './form.ts';
+import { approvalMachine, type ApprovalEvent } from './machine.ts';
 
 /** The audit's data about one wait. */
 export interface ApprovalNote {
@@ -137,8 +138,9 @@ export class Waiting implements Questioner {
   readonly id = randomBytes(idBytes).toString('hex') as ExchangeId;
   readonly #digest: string;
   readonly #until: number;
+  /** The machine has no actions, so nothing of it can fail. */
+  readonly #actor = startActor(approvalMachine, { onFailure: () => undefined });
   #deadline: Deadline | undefined;
-  #isOver = false;
 
   constructor(options: ApprovalsOptions, asked: AskedApproval, left: () => void) {
     const {
@@ -186,6 +188,7 @@ export class Waiting implements Questioner {
       );
       return;
     }
+    if (!this.#moves('asked')) return;
     this.#deadline = this.#options.wheel.schedule(expiresMs, () =>
       this.#end('expired', `nobody has approved it within ${expiresMs / 1_000} s`),
     );
@@ -264,12 +267,18 @@ export class Waiting implements Questioner {
 
   /** Records whether the approval was used, or void since the rules have changed. */
   used(outcome: 'used' | 'void'): void {
-    this.#tell(outcome);
+    if (this.#moves(outcome)) this.#tell(outcome);
+  }
+
+  /** @returns false if the state has no such event: the wait ended before (V1). */
+  #moves(type: ApprovalEvent['type']): boolean {
+    if (!this.#actor.getSnapshot().can({ type })) return false;
+    this.#actor.send({ type });
+    return true;
   }
 
   #end(outcome: 'approved' | 'refused' | 'expired' | 'withdrawn' | 'impossible', words: string, by?: string): void {
-    if (this.#isOver) return;
-    this.#isOver = true; // V1
+    if (!this.#moves(outcome)) return;
     this.#deadline?.cancel();
     this.#left(); // V3
     const { terms, rule, because, settled, takeBack } = this.#asked;
