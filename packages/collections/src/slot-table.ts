@@ -34,9 +34,9 @@ export class SlotTable<Value> {
 
   /** Takes the value out; its handle means nothing from then on. */
   take(handle: number): Value | undefined {
-    const value = this.get(handle);
-    if (value === undefined) return undefined;
     const slot = handle % slots;
+    const value = this.#generations[slot] === Math.floor(handle / slots) ? this.#values[slot] : undefined;
+    if (value === undefined) return undefined;
     this.#values[slot] = undefined;
     (this.#generations[slot] as number) += 1;
     this.#free.push(slot);

@@ -93,7 +93,9 @@ export class Bulkhead {
   enter(owner: string, start: (place: Place) => void): Place | undefined {
     const place = new Place(owner, this.#left);
     if (this.#lines !== undefined && this.#waiting === 0 && this.#isCalm()) this.#lines = undefined;
-    if (this.#lines === undefined && this.#hasRoomForAll()) {
+    const running = this.#running.size;
+    // Whether so few tasks run that no owner can have more than its share.
+    if (this.#lines === undefined && running < greed * (this.#options.concurrency - running)) {
       this.#running.add(place);
       start(place);
       return place;
@@ -113,12 +115,6 @@ export class Bulkhead {
     return place;
   }
 
-  /** Whether so few tasks run that no owner can have more than its share. */
-  #hasRoomForAll(): boolean {
-    const running = this.#running.size;
-    return running < greed * (this.#options.concurrency - running);
-  }
-
   /** Whether so few tasks run that owners need not be counted soon. Between this and the share of one owner, the counts stay: counting again has a cost. */
   #isCalm(): boolean {
     const running = this.#running.size;
@@ -126,8 +122,10 @@ export class Bulkhead {
   }
 
   #mayRun(line: Line): boolean {
-    const free = this.#options.concurrency - this.#running.size;
-    return free > 0 && (this.#options.concurrency < minShared || line.held < greed * free || this.#hasRoomForAll());
+    const { concurrency } = this.#options;
+    const running = this.#running.size;
+    const free = concurrency - running;
+    return free > 0 && (concurrency < minShared || line.held < greed * free || running < greed * free);
   }
 
   #run(place: Place, line: Line, start: (place: Place) => void): void {

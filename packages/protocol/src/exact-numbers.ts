@@ -64,7 +64,7 @@ export function holdsRawNumbers(value: unknown): boolean {
  * @throws {SyntaxError} as `JSON.parse` does.
  */
 export function parseJson(text: string): unknown {
-  return mayHoldRawNumbers(text) ? parseWithRawNumbers(text) : JSON.parse(text);
+  return suspicious.test(text) && mayHoldRawNumbers(text) ? parseWithRawNumbers(text) : JSON.parse(text);
 }
 
 /** A number as it was read: a double, or a raw number where a double would change it. */

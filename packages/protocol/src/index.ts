@@ -69,6 +69,7 @@ export {
   featuresOf,
   isLegacyRevision,
   isModernRevision,
+  mannerOf,
   latestLegacyRevision,
   legacyRevisions,
   latestModernRevision,
@@ -200,7 +201,6 @@ export type {
   ToolEntry,
   UnfitEntry,
 } from './catalog-record.ts';
-export { mannerOf } from './manner.ts';
 export { createdTask, isComplete, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';

@@ -97,6 +97,24 @@ export function featuresOf(revision: Revision): RevisionFeatures {
   return features[revision];
 }
 
+/** What the era of a client means for its calls: code asks for one of these, and never for the era. */
+interface Manner {
+  /** Whether the key of the caller outlives the request: later requests have the same key, and the client hears what belongs to no request. */
+  readonly lasts: boolean;
+  /** Whether each request names the log level that its client wants. */
+  readonly namesLevel: boolean;
+  /** Whether the client answers what a server demands by another request (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+  readonly asksAgain: boolean;
+}
+
+const ofSessions: Manner = { lasts: true, namesLevel: false, asksAgain: false };
+const ofRequests: Manner = { lasts: false, namesLevel: true, asksAgain: true };
+
+/** What it means that a request stands alone, or has a session. */
+export function mannerOf({ standsAlone }: { readonly standsAlone: boolean }): Manner {
+  return standsAlone ? ofRequests : ofSessions;
+}
+
 export function isLegacyRevision(value: unknown): value is LegacyRevision {
   return (legacyRevisions as readonly unknown[]).includes(value);
 }

@@ -223,8 +223,6 @@ export class UpstreamMetrics extends Instruments {
     const waits = this.#queueSeconds.labels({ server });
     const tools = new Map<string, ToolMeter>();
     const meterOf = (name: string): ToolMeter => {
-      const known = tools.get(name);
-      if (known !== undefined) return known;
       const tool = tools.size < maxTools ? name : 'other';
       const meter = tools.get(tool) ?? new ToolMeter();
       tools.set(tool, meter);
@@ -242,7 +240,7 @@ export class UpstreamMetrics extends Instruments {
         counters.get(result)?.inc();
         seconds.observe(duration);
         if (tool === undefined) return;
-        const meter = meterOf(tool);
+        const meter = tools.get(tool) ?? meterOf(tool);
         meter.calls[result] += 1;
         meter.seconds += duration;
       },

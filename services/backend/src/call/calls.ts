@@ -347,7 +347,8 @@ export class Calls implements CallRun, AttemptPort {
     let outcome = this.#answers[attempt.method]?.(attempt, given, requestId) ?? given;
     if (outcome.kind === 'result' && !isComplete(outcome.result))
       for (const step of this.#goesOn) outcome = step.goesOn(attempt, outcome, requestId);
-    this.finish(call, outcome);
+    if (this.#holds.length === 0) this.end(call, outcome);
+    else this.finish(call, outcome);
   }
 
   #refuse(call: Call, refusal: GatewayFault): void {
