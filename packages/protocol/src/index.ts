@@ -201,12 +201,13 @@ export type {
   ToolEntry,
   UnfitEntry,
 } from './catalog-record.ts';
-export { createdTask, isComplete, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
+export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';
 export type { ParameterHeader } from './header-values.ts';
 export {
   claimedRevision,
+  isComplete,
   declaresExtension,
   extensionsFor,
   extensionsOf,

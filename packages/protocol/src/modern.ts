@@ -80,6 +80,15 @@ export function claimedRevision(params: JsonObject | undefined): { readonly valu
   return isObject(meta) && metaKeys.protocolVersion in meta ? { value: meta[metaKeys.protocolVersion] } : undefined;
 }
 
+/**
+ * Whether a result ends its request: it holds the requested value, and neither a running task (2025-11-25 basic/utilities/tasks) nor a demand for
+ * input (2026-07-28 basic/patterns, Multi Round-Trip Requests).
+ */
+export function isComplete(result: JsonObject): boolean {
+  const { task, resultType } = result;
+  return task === undefined && (resultType === undefined || resultType === 'complete');
+}
+
 /** Reads the metadata that every request must have. @returns the problem, when some is missing or invalid. */
 export function readModernContext({ params }: JsonRpcRequest): ModernContext | { readonly problem: string } {
   const meta = params?.['_meta'];

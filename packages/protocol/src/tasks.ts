@@ -22,15 +22,6 @@ export function servesTasks(capabilities: JsonObject): boolean {
   return isObject(tools) && isObject(tools['call']);
 }
 
-/**
- * Whether a result ends its request: it holds the requested value, and neither a running task (2025-11-25 basic/utilities/tasks) nor a demand for
- * input (2026-07-28 basic/patterns, Multi Round-Trip Requests).
- */
-export function isComplete(result: JsonObject): boolean {
-  const { task, resultType } = result;
-  return task === undefined && (resultType === undefined || resultType === 'complete');
-}
-
 /** The task with which a call was answered; undefined for another result. */
 export function createdTask(result: JsonObject): (JsonObject & { readonly taskId: string }) | undefined {
   const { task } = result;

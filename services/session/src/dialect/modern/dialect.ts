@@ -41,7 +41,8 @@ class ModernDialect extends CommonMessages implements ClientDialect {
 
   answerOf(method: ExchangeMethod, answer: ServerAnswer): ServerAnswer {
     if (answer.kind === 'error') return { kind: 'error', error: modernError(answer.error) };
-    const task = method === 'tools/call' && !('resultType' in answer.result) ? createdTask(answer.result) : undefined;
+    const isTask = method === 'tools/call' && 'task' in answer.result && !('resultType' in answer.result);
+    const task = isTask ? createdTask(answer.result) : undefined;
     return {
       kind: 'result',
       result: modernResult(method, task === undefined ? answer.result : { resultType: 'task', ...extensionTask(task) }),
