@@ -87,7 +87,8 @@ export class PostEndpoint {
           case 'single': {
             const ownLimit = headers[ownLimitHeader];
             const limited = ownLimit === undefined ? parsed.message : withOwnLimit(parsed.message, ownLimit);
-            const message = withOwnListing(limited, headers[listingHeader]);
+            const listing = headers[listingHeader];
+            const message = listing === undefined ? limited : withOwnListing(limited, listing);
             const context = ownContext(message, headers);
             if (context !== undefined) this.#receiveAlone(arrival, accepted, message, context);
             else this.#receiveSingle(arrival, accepted, message);
