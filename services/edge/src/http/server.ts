@@ -122,11 +122,26 @@ function answerOthers(
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     socket.on('error', ignoreBroken);
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && (socket as Socket).bytesRead === 0) {
+      closeUnused(socket as Socket);
+      return;
+    }
     const response = responses.get(socket);
     const isAnswering = response !== undefined && response.headersSent && !response.writableFinished;
     if (error.code === 'ECONNRESET' || !socket.writable || isAnswering || unsecured.has(socket)) socket.destroy();
     else refuse(socket, faultOf(error));
   });
+}
+
+/**
+ * Closes a connection without an answer if no request comes as long as one may stay away between two requests. For Node the first request begins with the
+ * connection, and a 408 could meet one that is on its way (RFC 9110, 15.5.9). With the first byte Node looks at its time again.
+ */
+function closeUnused(socket: Socket): void {
+  const timer = setTimeout(() => {
+    if (socket.bytesRead === 0) socket.destroy();
+  }, keepAliveMs).unref();
+  socket.once('close', () => clearTimeout(timer));
 }
 
 /** Ignores errors of a broken connection; its `close` event follows. */
