@@ -1,4 +1,4 @@
-import { createActor } from 'xstate';
+import { startActor } from '@omnibus/lifecycle';
 import { expect, it } from 'vitest';
 import { approvalMachine, type ApprovalEvent } from './machine.ts';
 
@@ -7,7 +7,10 @@ const all: readonly Type[] = ['asked', 'approved', 'used', 'void', 'refused', 'e
 
 /** The events with a meaning after these. */
 function accepted(...before: readonly Type[]): readonly Type[] {
-  const actor = createActor(approvalMachine).start();
+  const failed = (error: unknown): never => {
+    throw error;
+  };
+  const actor = startActor(approvalMachine, { onFailure: failed });
   for (const type of before) actor.send({ type });
   return all.filter((type) => actor.getSnapshot().can({ type }));
 }
