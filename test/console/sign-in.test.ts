@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { digestOf, formatUsers } from '@omnibus/authorization';
+import { digestOf, formatUsers, leastCost } from '@omnibus/authorization';
 import { Balancer } from '../support/balancer.ts';
 import { ForeignProvider } from '../support/foreign-provider.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
@@ -30,7 +30,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
         await Promise.all(
           users.map(async ({ name, password }) => ({
             name,
-            password: await digestOf(password),
+            password: await digestOf(password, leastCost),
             groups: [name === 'ann' ? 'people' : 'others'],
           })),
         ),

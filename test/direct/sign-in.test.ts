@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { digestOf, formatUsers } from '@omnibus/authorization';
+import { digestOf, formatUsers, leastCost } from '@omnibus/authorization';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Balancer } from '../support/balancer.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
@@ -86,7 +86,10 @@ beforeAll(() => make(programs.flatMap(({ needs }) => needs)), makingLimitMs);
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-oauth-clients-'));
   const file = join(folder, 'users.yaml');
-  await writeFile(file, formatUsers([{ name: ann.name, password: await digestOf(ann.password), groups: [] }]));
+  await writeFile(
+    file,
+    formatUsers([{ name: ann.name, password: await digestOf(ann.password, leastCost), groups: [] }]),
+  );
   upstream = await Upstream.start();
   front = await Balancer.start();
   gateway = await startGateway('nats', {

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { digestOf, formatUsers } from '@omnibus/authorization';
+import { digestOf, formatUsers, leastCost } from '@omnibus/authorization';
 import { Authority } from '@omnibus/bus/testing';
 import { formatKeys, newKey } from '@omnibus/identity';
 import { Balancer } from '../support/balancer.ts';
@@ -86,7 +86,10 @@ beforeAll(async () => {
   }));
   keys = Object.fromEntries(made.map(({ subject, key }) => [subject, key])) as typeof keys;
   await writeFile(keysFile, formatKeys(made.map(({ record }) => record)));
-  await writeFile(usersFile, formatUsers([{ name: 'ann', password: await digestOf(password), groups: ['people'] }]));
+  await writeFile(
+    usersFile,
+    formatUsers([{ name: 'ann', password: await digestOf(password, leastCost), groups: ['people'] }]),
+  );
   upstream = await Upstream.start();
   front = await Balancer.start();
   config = {

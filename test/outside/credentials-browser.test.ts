@@ -12,7 +12,7 @@ import { Balancer } from '../support/balancer.ts';
 import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { PersonalServer } from '../support/personal-server.ts';
 import { noAddress, Person } from '../support/person.ts';
-import { manageUsers } from '../support/users.ts';
+import { manageUsers, writeUsers } from '../support/users.ts';
 import { typePassword } from '../support/walker.ts';
 
 const password = 'correct horse battery staple';
@@ -34,7 +34,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('%s,', (shape) => 
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-browser-'));
     stack.defer(() => rm(folder, { recursive: true }));
     file = join(folder, 'users.yaml');
-    for (const user of users) expect(await manageUsers(file, password, 'add', user)).toBe(0);
+    await writeUsers(file, password, ...users);
     server = stack.use(await PersonalServer.start({ hasPages: true }));
     other = stack.use(await PersonalServer.start({ hasPages: true }));
     const front = stack.use(await Balancer.start());

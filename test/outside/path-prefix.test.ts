@@ -12,7 +12,7 @@ import { RawClient } from '../support/raw-client.ts';
 import { sdks, SdkUser } from '../support/sdk-user.ts';
 import { bearer, Browser, OAuthClient, type Tokens } from '../support/sign-in.ts';
 import { Upstream } from '../support/upstream.ts';
-import { manageUsers } from '../support/users.ts';
+import { writeUsers } from '../support/users.ts';
 import { Callback, fetchWalker } from '../support/walker.ts';
 
 const password = 'correct horse battery staple';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-prefix-'));
   stack.defer(() => rm(folder, { recursive: true }));
   const file = join(folder, 'users.yaml');
-  expect(await manageUsers(file, password, 'add', 'ann')).toBe(0);
+  await writeUsers(file, password, 'ann');
   const upstream = stack.use(await Upstream.start());
   front = stack.use(await Balancer.start());
   base = `${front.url}/team/a`;

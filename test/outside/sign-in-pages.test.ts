@@ -12,7 +12,7 @@ import { Balancer } from '../support/balancer.ts';
 import { startGateway } from '../support/gateway.ts';
 import { OAuthClient } from '../support/sign-in.ts';
 import { Upstream } from '../support/upstream.ts';
-import { manageUsers } from '../support/users.ts';
+import { writeUsers } from '../support/users.ts';
 import { typePassword } from '../support/walker.ts';
 
 const ann = { name: 'ann', password: 'correct horse battery staple' };
@@ -43,7 +43,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-pages-'));
     stack.defer(() => rm(folder, { recursive: true }));
     const file = join(folder, 'users.yaml');
-    expect(await manageUsers(file, ann.password, 'add', ann.name)).toBe(0);
+    await writeUsers(file, ann.password, ann.name);
     const upstream = stack.use(await Upstream.start());
     const front = stack.use(await Balancer.start());
     issuer = front.url;

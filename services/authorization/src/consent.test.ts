@@ -10,7 +10,7 @@ import { MemoryBus } from '@omnibus/bus';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { DevicePolls } from './device.ts';
 import { AuthorizationServer } from './server.ts';
-import { digestOf, formatUsers } from './users.ts';
+import { digestOf, formatUsers, leastCost } from './users.ts';
 
 const password = 'correct horse battery staple';
 const grant = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -24,7 +24,7 @@ beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-consent-'));
   usersFile = join(folder, 'users.yaml');
-  await writeFile(usersFile, formatUsers([{ name: 'ann', password: await digestOf(password), groups: [] }]));
+  await writeFile(usersFile, formatUsers([{ name: 'ann', password: await digestOf(password, leastCost), groups: [] }]));
   address = '198.51.100.1';
   const http = createServer((request, response) =>
     authorization.handles(request.url ?? '')
@@ -260,7 +260,7 @@ it('a user with a new password must sign in again with every browser, and so mus
   await inNextSecond();
   await writeFile(
     usersFile,
-    formatUsers([{ name: 'ann', password: await digestOf('another horse battery staple'), groups: [] }]),
+    formatUsers([{ name: 'ann', password: await digestOf('another horse battery staple', leastCost), groups: [] }]),
   );
   await expect.poll(() => isIn(one)).toBe(false);
   expect(await isIn(other)).toBe(false);

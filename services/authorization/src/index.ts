@@ -1,5 +1,5 @@
 export { AuthorizationServer } from './server.ts';
 export type { FurtherScope } from './further-scope.ts';
 export { openRevocations } from './revocations.ts';
-export { digestOf, formatUsers, minPasswordCharacters, parseUsers } from './users.ts';
+export { digestOf, formatUsers, leastCost, minPasswordCharacters, parseUsers } from './users.ts';
 export type { UserRecord } from './users.ts';

@@ -10,7 +10,7 @@ import { beforeEach, expect, it, vi } from 'vitest';
 import { MemoryBus } from '@omnibus/bus';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { AuthorizationServer } from './server.ts';
-import { digestOf, formatUsers } from './users.ts';
+import { digestOf, formatUsers, leastCost } from './users.ts';
 
 const password = 'correct horse battery staple';
 const back = 'http://127.0.0.1:7/callback';
@@ -37,7 +37,7 @@ const write = (names: readonly string[], since?: string): Promise<void> =>
 beforeEach(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-same-browser-'));
   usersFile = join(folder, 'users.yaml');
-  digest = await digestOf(password);
+  digest = await digestOf(password, leastCost);
   await write(['ann', 'ben']);
   const http = createServer((request, response) =>
     authorization.handles(request.url ?? '')
@@ -186,7 +186,7 @@ it('whoever has signed in before the password was changed, and allows after it, 
     const browser = new Browser();
     const asked = await browser.signIn(await browser.begin(), 'ann');
     vi.setSystemTime(Date.now() + 5_000);
-    digest = await digestOf('another horse battery staple');
+    digest = await digestOf('another horse battery staple', leastCost);
     await write(['ann', 'ben'], new Date().toISOString());
     await vi.waitUntil(
       () => (authorization.userOfFile('ann') as { readonly password?: string } | undefined)?.password === digest,

@@ -10,7 +10,7 @@ import { decodeJwt } from 'jose';
 import { MemoryBus } from '@omnibus/bus';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { AuthorizationServer } from './server.ts';
-import { digestOf, formatUsers, type UserRecord } from './users.ts';
+import { digestOf, formatUsers, leastCost, type UserRecord } from './users.ts';
 
 const password = 'correct horse battery staple';
 const grant = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -57,7 +57,7 @@ beforeEach(async () => {
   await once(http, 'listening');
   url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
   bus = new MemoryBus(({ what }) => expect.fail(what));
-  const digest = await digestOf(password);
+  const digest = await digestOf(password, leastCost);
   for (const name of ['ann', 'ben', 'carl'] as const)
     users[name] = { name, password: digest, groups: [], created: new Date(Date.now() - 3_600_000).toISOString() };
   await open(Object.values(users));

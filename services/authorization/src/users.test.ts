@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { digestOf, formatUsers, parseUsers, Users } from './users.ts';
+import { digestOf, formatUsers, leastCost, parseUsers, Users } from './users.ts';
 
 it('a user is known by his password alone, and none any more when he leaves the file; a file that is wrong changes nothing', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-users-'));
@@ -43,7 +43,7 @@ it('a user is known by his password alone, and none any more when he leaves the 
 });
 
 it('a file names each user once, with a digest', async () => {
-  const digest = await digestOf('correct horse battery');
+  const digest = await digestOf('correct horse battery', leastCost);
   expect(() => parseUsers('users: [{ name: ann, password: secret }]')).toThrow('omnibus users add');
   expect(() => parseUsers('users: [{ name: "a b", password: secret }]')).toThrow('expected');
   expect(() => parseUsers(`users: [{ name: ann, password: "${digest}", groups: ["a\\nb"] }]`)).toThrow(

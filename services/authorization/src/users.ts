@@ -80,9 +80,16 @@ export function formatUsers(users: readonly UserRecord[]): string {
   return stringify({ users });
 }
 
-export async function digestOf(password: string): Promise<string> {
+/** The least that scrypt takes, for tests in which a password has to be right and nothing depends on what it costs. */
+export const leastCost: typeof cost = { N: 2, r: 1, p: 1 };
+
+/**
+ * The text that a file of users has of a password; it names its cost, so that a later cost changes nothing for users before.
+ * @param price of each look at the password, in the parameters of scrypt (RFC 7914).
+ */
+export async function digestOf(password: string, price = cost): Promise<string> {
   const salt = randomBytes(16);
-  const { N, r, p } = cost;
+  const { N, r, p } = price;
   const made = await digest(password.normalize('NFKC'), salt, digestBytes, { N, r, p, maxmem: maxMemory });
   return `scrypt$${Math.log2(N)}$${r}$${p}$${salt.toString('base64url')}$${made.toString('base64url')}`;
 }
