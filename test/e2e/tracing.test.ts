@@ -66,6 +66,18 @@ describe.each(shapesOfLane)('traces, %s', (shape) => {
     // The server can continue the trace.
     expect(upstream.calls.values.at(-1)?.meta['traceparent']).toBe(`00-${traceId}-${backend.spanId}-01`);
 
+    // A call through a short list is a call of that tool, at the edge too.
+    const listed = new ModernClient(
+      gateway.url,
+      {},
+      { 'omnibus-listing': 'search', traceparent: traceparent.replace('0af', 'fa0') },
+    );
+    await listed.request('tools/call', { name: 'call_tool', arguments: { name: 'echo', arguments: {} } });
+    const isShort = isOf(traceId.replace('0af', 'fa0'));
+    const last = await collector.spans.untilSome((span) => isShort(span) && span.kind === 3);
+    const first = await collector.spans.untilSome((span) => isShort(span) && span.kind === 2);
+    expect([first.name, last.name]).toEqual(['tools/call echo', 'tools/call echo']);
+
     await client.post(body('fails', 'failed'));
     const failed = await collector.spans.untilSome(({ name, kind }) => name === 'tools/call fails' && kind === 2);
     expect(failed.traceId).not.toBe(traceId);

@@ -2,9 +2,9 @@
  * The three tools that a short list begins with, as clients see them. A model pays for them in every conversation, whatever stands behind them, so each word
  * has to be worth it. These tools ask clients that defer tools to keep them loaded (`anthropic/alwaysLoad`).
  */
-import type { JsonObject } from '@omnibus/protocol';
+import { callToolName, type JsonObject } from '@omnibus/protocol';
 
-export const finderNames = { find: 'find_tools', describe: 'describe_tools', call: 'call_tool' } as const;
+export const finderNames = { find: 'find_tools', describe: 'describe_tools', call: callToolName } as const;
 
 const _meta = { 'anthropic/alwaysLoad': true };
 const readOnly = { readOnlyHint: true };

@@ -82,6 +82,7 @@ export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
 export { defaultLimits, interestMs, presenceMs, streamAfterMs } from './limits.ts';
 export { isCustomMethod, isCustomNotification, serverKey } from './custom-methods.ts';
 export type { CustomMethod } from './custom-methods.ts';
+export { calledName, callToolName } from './called-name.ts';
 export { listingHeader, withOwnListing } from './own-listing.ts';
 export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
 export { labelsKey, withoutLabels } from './labels.ts';

@@ -20,7 +20,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { version } from '@omnibus/protocol';
+import { calledName, version } from '@omnibus/protocol';
 import type { Span, SpanSide, SpanSubject, Tracing, TracingOptions } from './tracing.ts';
 
 const kinds: Record<SpanSide, SpanKind> = {
@@ -104,7 +104,7 @@ class RunningSpan implements Span {
 }
 
 function targetOf({ method, params }: SpanSubject): string | undefined {
-  const name = method === 'tools/call' || method === 'prompts/get' ? params?.['name'] : undefined;
+  const name = method === 'tools/call' || method === 'prompts/get' ? calledName(params) : undefined;
   return typeof name === 'string' ? name.slice(0, maxNameLength) : undefined;
 }
 

@@ -1,6 +1,13 @@
 /** Counts, times and traces the requests of clients by method, for every transport. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { clientMethods, isObject, type Caller, type ErrorReason, type JsonRpcRequest } from '@omnibus/protocol';
+import {
+  calledName,
+  clientMethods,
+  isObject,
+  type Caller,
+  type ErrorReason,
+  type JsonRpcRequest,
+} from '@omnibus/protocol';
 import type { Metrics, Span, Tap, Tracing } from '@omnibus/telemetry';
 
 interface Counted {
@@ -109,7 +116,7 @@ export class RequestMeter {
     if (tap === undefined || method === 'subscriptions/listen') return undefined;
     const tag = tap.chooseAny(trace?.split('-')[1]);
     if (tag === undefined) return undefined;
-    const name = params?.['name'] ?? params?.['uri'];
+    const name = calledName(params) ?? params?.['uri'];
     const startedAt = performance.now();
     tap.tell(tag, 'edge', 'arrived', {
       method: this.#counted.has(method) ? method : 'other',
