@@ -1,5 +1,12 @@
 /** The tools and prompts of an endpoint's servers under the names that clients use. */
-import { isModernRevision, servesTasks, type CatalogRecord, type JsonObject } from '@omnibus/protocol';
+import {
+  isModernRevision,
+  isObject,
+  parameterHeaders,
+  servesTasks,
+  type CatalogRecord,
+  type JsonObject,
+} from '@omnibus/protocol';
 import { finders } from './finders.ts';
 import { publicNames } from './names.ts';
 import { needsWrapping } from './output-schema.ts';
@@ -29,6 +36,7 @@ export function namedTools(
         wrapsOutput: needsWrapping(tool.entry['outputSchema']),
         isRepeatable: isRepeatable(tool.entry),
         hasPage: pageUris(tool.entry).length > 0,
+        hasParameterHeaders: hasHeaders(tool.entry),
       };
       return pinned === undefined ? complete : { ...complete, pinned };
     });
@@ -80,3 +88,9 @@ function named(kind: 'tools' | 'prompts', records: readonly CatalogRecord[]): Na
 }
 
 const heldEntry = (name: string): JsonObject & { readonly name: string } => ({ name, inputSchema: { type: 'object' } });
+
+/** Whether a client must repeat arguments of a tool in headers. */
+function hasHeaders({ inputSchema }: JsonObject): boolean {
+  const headers = isObject(inputSchema) ? parameterHeaders(inputSchema) : [];
+  return !('problem' in headers) && headers.length > 0;
+}

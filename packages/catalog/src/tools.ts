@@ -15,6 +15,8 @@ export interface Route {
   readonly wrapsOutput?: boolean;
   /** Of a tool: whether a page shows its results. */
   readonly hasPage?: boolean;
+  /** Of a tool: arguments of its calls are repeated in headers (2026-07-28 basic/transports, Custom Headers). */
+  readonly hasParameterHeaders?: boolean;
   /** Of a tool: whether it runs as a task. */
   readonly taskSupport?: TaskSupport;
   /** Hidden from clients: its definition waits to be approved, or a guardrail denies it. */

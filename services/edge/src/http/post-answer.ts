@@ -77,8 +77,27 @@ export class PostAnswer implements ReplyObserver<StreamFrame> {
   }
 
   reply(frame: StreamFrame): void {
-    if (frame.kind === 'refused') this.#options.gate.metrics.refused(frame.fault.reason);
-    if (this.#frame(frame)) this.pending?.close();
+    switch (frame.kind) {
+      case 'message':
+        this.#message(frame);
+        if (!frame.last) return;
+        break;
+      case 'accepted':
+        this.#finish(() => this.#arrival.response.writeHead(202, { 'content-length': 0 }).end());
+        break;
+      case 'end':
+        this.#end();
+        break;
+      case 'refused':
+        this.#options.gate.metrics.refused(frame.fault.reason);
+        this.fail(frame.fault);
+        break;
+      case 'attached':
+      case 'moved':
+      case 'probed':
+        return;
+    }
+    this.pending?.close();
   }
 
   failed(error: BusError): void {
@@ -88,28 +107,6 @@ export class PostAnswer implements ReplyObserver<StreamFrame> {
         this.#posted.session === undefined ? 'gateway.unavailable' : 'session.unknown',
       ),
     );
-  }
-
-  /** Handles a frame. @returns true when it was the last one. */
-  #frame(frame: StreamFrame): boolean {
-    switch (frame.kind) {
-      case 'message':
-        this.#message(frame);
-        return frame.last;
-      case 'accepted':
-        this.#finish(() => this.#arrival.response.writeHead(202, { 'content-length': 0 }).end());
-        return true;
-      case 'end':
-        this.#end();
-        return true;
-      case 'refused':
-        this.fail(frame.fault);
-        return true;
-      case 'attached':
-      case 'moved':
-      case 'probed':
-        return false;
-    }
   }
 
   fail(gatewayFault: GatewayFault): void {

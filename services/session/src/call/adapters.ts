@@ -3,7 +3,7 @@ import type { Bus, Subject } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { CallCommand, ExchangeEvent, ExchangeId, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
-import type { Link } from '@omnibus/collections';
+import type { Link, Ring } from '@omnibus/collections';
 import type { ExchangeRequest } from './exchange-request.ts';
 
 /** The subject and worker that a call is sent to. */
@@ -41,9 +41,8 @@ export interface SentExchange extends Link {
 }
 
 export interface Adapters {
-  /** From now on `adapterLost` is called on the exchange when the worker that has it is gone. */
-  add(exchange: SentExchange): void;
-  remove(exchange: SentExchange): void;
+  /** The open exchanges: `adapterLost` is called on one when the worker that has it is gone. */
+  readonly open: Ring<SentExchange>;
   /**
    * @param affinity the worker of the adapter that keeps state for the caller.
    * @param except a worker that turned out not to be there.

@@ -37,7 +37,7 @@ const maxAbandoned = 10_000;
 
 export class ExchangeWatch implements Adapters {
   readonly #options: ExchangeWatchOptions;
-  readonly #open = new Ring<SentExchange>();
+  readonly open = new Ring<SentExchange>();
   readonly #workers: PresenceWatch<BackendPresence>;
   readonly #inquiry: Inquiry<SentExchange, HeldExchanges>;
   /** The worker of each failed exchange. */
@@ -90,7 +90,7 @@ export class ExchangeWatch implements Adapters {
         const ids = new Set(answer.exchanges);
         return new Set(asked.filter(({ id }) => ids.has(id)));
       },
-      attemptOf: (exchange) => (this.#open.has(exchange) ? exchange.attempts : undefined),
+      attemptOf: (exchange) => (this.open.has(exchange) ? exchange.attempts : undefined),
       held: (exchange, worker) => {
         exchange.sentTo = worker;
         exchange.isConfirmed = true;
@@ -124,15 +124,7 @@ export class ExchangeWatch implements Adapters {
 
   /** Number of open exchanges. */
   get size(): number {
-    return this.#open.size;
-  }
-
-  add(exchange: SentExchange): void {
-    this.#open.add(exchange);
-  }
-
-  remove(exchange: SentExchange): void {
-    this.#open.remove(exchange);
+    return this.open.size;
   }
 
   /**
@@ -225,7 +217,7 @@ export class ExchangeWatch implements Adapters {
     const workers = signs === undefined ? undefined : new Set(signs.map(({ worker }) => worker));
     const servers = signs === undefined ? undefined : new Set(serversOf(signs));
     const byServer = new Map<ServerName, SentExchange[]>();
-    for (const exchange of this.#open.toArray()) {
+    for (const exchange of this.open.toArray()) {
       const { sentTo, server } = exchange;
       const isConcerned = sentTo === undefined ? servers?.has(server) !== false : workers?.has(sentTo) !== false;
       if (!isConcerned || !isAskedFor(exchange)) continue;

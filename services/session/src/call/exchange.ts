@@ -74,7 +74,7 @@ export class Exchange extends Link implements SentExchange {
   /** Sends it, unless it has ended before. @returns itself. */
   begin(): this {
     if (this.isSettled) return this;
-    this.#host.adapters.add(this); // E4
+    this.#host.adapters.open.add(this); // E4
     if (this.#request.context.taskPlace !== undefined && this.#isTaskLost) queueMicrotask(() => this.#endTask());
     else this.#sendTo(this.#route());
     return this;
@@ -382,7 +382,7 @@ export class Exchange extends Link implements SentExchange {
     this.#deadline.cancel();
     this.#pending?.close();
     this.#questions?.clear();
-    this.#host.adapters.remove(this); // E4
+    this.#host.adapters.open.remove(this); // E4
     return true;
   }
 }

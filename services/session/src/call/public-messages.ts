@@ -10,6 +10,7 @@ import {
   type ExchangeOutcome,
   type GatewayFault,
   type JsonObject,
+  type JsonRpcErrorObject,
   type JsonRpcId,
   type ProgressEvent,
   type ServerName,
@@ -139,28 +140,33 @@ export class PublicMessages<Stream extends CallStream> {
     server: ServerName,
     outcome: Exclude<ExchangeOutcome, { kind: 'fault' }>,
   ): ServerAnswer {
-    const mapUri = view.resources.hasAliases(server)
-      ? (uri: string): string => view.resources.publicUri(server, uri)
-      : undefined;
-    if (outcome.kind === 'error')
-      return {
-        kind: 'error',
-        error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)),
-      };
-    const { result, place, tools } = outcome;
-    if (method === 'tools/call' || method === 'tasks/result') {
-      const uris = linkedUris(result);
-      if (uris.length > 0) this.#port.linkedResources.remember(server, uris);
-    }
+    if (outcome.kind === 'error') return { kind: 'error', error: publicError(view, server, outcome.error) };
+    const { result } = outcome;
+    const isOfTool = method === 'tools/call' || method === 'tasks/result';
+    const links = isOfTool ? linkedUris(result) : undefined;
+    if (links !== undefined && links.length > 0) this.#port.linkedResources.remember(server, links);
     if (hasPage || (method === 'resources/read' && String(given['uri']).startsWith(pageScheme)))
       this.#port.linkedResources.showPage(server);
     let made = result;
-    if (mayNameTask(method, result)) {
-      const about = task ?? (tool === undefined || !isTask(result) ? { place } : { place, tool });
-      made = this.#ids.tasks.of(about).publicResult(method, server, result, tools);
+    // A result may name a task if it is about tasks, or says so of itself.
+    if ('_meta' in result || 'task' in result || result['resultType'] === 'task' || method.startsWith('tasks/')) {
+      made = this.#withTaskIds(method, server, outcome, task ?? (isTask(result) ? tool : undefined));
     }
     if (made['cacheScope'] === 'public') made = forWhom({ view, server, method }, made);
+    // A result of a tool names the URIs alone that it links to.
+    const mapUri = links?.length === 0 ? undefined : uriMap(view, server);
     return { kind: 'result', result: mapUri === undefined ? made : mapResultUris(method, made, mapUri) };
+  }
+
+  /** @param about the task that the result is about, or the tool that runs as the task. */
+  #withTaskIds(
+    method: ExchangeMethod,
+    server: ServerName,
+    { result, place, tools }: Extract<ExchangeOutcome, { kind: 'result' }>,
+    about: TaskAddress | string | undefined,
+  ): JsonObject {
+    const of = typeof about === 'object' ? about : about === undefined ? { place } : { place, tool: about };
+    return this.#ids.tasks.of(of).publicResult(method, server, result, tools);
   }
 
   /** @returns how much it is, in characters of JSON. */
@@ -173,6 +179,16 @@ export class PublicMessages<Stream extends CallStream> {
     stream.answerMember(id, member);
     return member.length;
   }
+}
+
+/** @returns undefined where clients see the server's own URIs. */
+function uriMap({ resources }: View, server: ServerName): ((uri: string) => string) | undefined {
+  return resources.hasAliases(server) ? (uri) => resources.publicUri(server, uri) : undefined;
+}
+
+function publicError(view: View, server: ServerName, error: JsonRpcErrorObject): JsonRpcErrorObject {
+  const mapUri = uriMap(view, server);
+  return publicElicitations(server, mapUri === undefined ? error : mapErrorUri(error, mapUri));
 }
 
 function tellFollowers(followers: readonly CallFollower[], outcome: ExchangeOutcome, size: number): void {
@@ -200,11 +216,6 @@ function forWhom(
   if (method !== 'resources/read' && listKindOf(method) === undefined) return result;
   const isForAll = view.definition.isForKnown !== true && view.record(server)?.owners === undefined;
   return isForAll ? result : { ...result, cacheScope: 'private' };
-}
-
-/** Whether a result may name a task: that of a request about tasks, and one that says so of itself. */
-function mayNameTask(method: ExchangeMethod, result: JsonObject): boolean {
-  return '_meta' in result || 'task' in result || result['resultType'] === 'task' || method.startsWith('tasks/');
 }
 
 /** Whether a call was answered with a task, in the form of either era. */

@@ -32,6 +32,7 @@ const lookEveryMs = 1_000;
 
 export class HeldSessions<Session extends Missable> {
   readonly #held = new Map<SessionKey, HeldSession<Session>>();
+  readonly byKey: ReadonlyMap<SessionKey, HeldSession<Session>> = this.#held;
   readonly #perPrincipal = new Map<Principal, number>();
   /** Sessions that had not been used when last checked, the oldest first. */
   readonly #unused = new Set<HeldSession<Session>>();
@@ -46,10 +47,6 @@ export class HeldSessions<Session extends Missable> {
   /** Bytes kept for all clients together. */
   get bytes(): number {
     return this.#bytes;
-  }
-
-  get(key: SessionKey): HeldSession<Session> | undefined {
-    return this.#held.get(key);
   }
 
   values(): HeldSession<Session>[] {

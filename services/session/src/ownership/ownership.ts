@@ -96,9 +96,7 @@ export class Ownership<Host extends SessionHost> {
   /** Takes commands for sessions, and answers other workers and edges. */
   async start(): Promise<void> {
     const { bus, worker } = this.#options;
-    this.#commands = await bus.subscribe(subjects.session(worker), (message, answer) =>
-      this.sessions.receive(message, answer),
-    );
+    this.#commands = await bus.subscribe(subjects.session(worker), this.sessions.receive);
     await this.#answerWorkers();
     await this.peers.start();
   }
@@ -115,10 +113,10 @@ export class Ownership<Host extends SessionHost> {
     const { bus, worker } = this.#options;
     const { held } = this.sessions;
     await bus.subscribe(subjects.sessionStreams(worker), ({ key, streams }, reply) =>
-      reply({ key, streams: held.get(key)?.session.streams.unanswered(streams) ?? [] }),
+      reply({ key, streams: held.byKey.get(key)?.session.streams.unanswered(streams) ?? [] }),
     );
     await bus.subscribe(subjects.sessionLate(worker), ({ key, posted }, reply) =>
-      reply({ outcome: held.get(key)?.session.hearLate(posted) ?? 'gone' }),
+      reply({ outcome: held.byKey.get(key)?.session.hearLate(posted) ?? 'gone' }),
     );
     await bus.subscribe(subjects.sessionTaken(worker), ({ key }) => this.#records.verify(key));
     await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {

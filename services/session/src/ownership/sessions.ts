@@ -136,7 +136,7 @@ export class Sessions {
 
   /** The session, if this worker holds it. */
   find(key: SessionKey): Session | undefined {
-    const held = this.held.get(key);
+    const held = this.held.byKey.get(key);
     return held?.isReleased === false ? held.session : undefined;
   }
 
@@ -165,15 +165,15 @@ export class Sessions {
     return session;
   }
 
-  receive({ key, command, edge }: SessionMessage, answer: (frame: StreamFrame) => void): void {
+  readonly receive = ({ key, command, edge }: SessionMessage, answer: (frame: StreamFrame) => void): void => {
     // Questions about its open requests go to the worker that has them.
     const session =
-      command.kind === 'probe' || command.kind === 'detach' ? this.held.get(key)?.session : this.find(key);
+      command.kind === 'probe' || command.kind === 'detach' ? this.held.byKey.get(key)?.session : this.find(key);
     const problem = 'caller' in command ? this.#problem(command, session) : undefined;
     if (problem !== undefined) answer({ kind: 'refused', fault: problem });
     else if (session === undefined) answer({ kind: 'moved' });
     else session.receive(command, answer, edge);
-  }
+  };
 
   /** Why a command is not accepted from its caller, which is put on record. */
   #problem(
@@ -207,7 +207,7 @@ export class Sessions {
   confirm(key: SessionKey): Promise<boolean> | undefined {
     const { records, host } = this.#options;
     if (this.#verifying === 0 && host.isSure() && !records.isDoubtful(key)) return undefined;
-    return records.verify(key).then(() => this.held.get(key) !== undefined && !records.isDoubtful(key));
+    return records.verify(key).then(() => this.held.byKey.get(key) !== undefined && !records.isDoubtful(key));
   }
 
   /** Checks all sessions after this worker was cut off or paused, since other workers may have taken them over. */
@@ -222,7 +222,7 @@ export class Sessions {
 
   /** Gives up a session that another worker has taken over while this one could not be reached. */
   lose(key: SessionKey): void {
-    const held = this.held.get(key);
+    const held = this.held.byKey.get(key);
     if (held === undefined) return;
     this.#options.log.warn({ session: key }, 'a session was taken over by another worker');
     this.#options.metrics.sessionsLost.inc();
@@ -237,7 +237,7 @@ export class Sessions {
     this.#options.metrics.sessionsShed.inc({ kind: spare.kind });
     spare.session.expire();
     // In any case: the loop must not visit a session without end.
-    return this.held.get(spare.session.key) === undefined;
+    return this.held.byKey.get(spare.session.key) === undefined;
   }
 
   /** Schedules the searches that end idle and unused sessions. */

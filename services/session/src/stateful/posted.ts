@@ -10,7 +10,7 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Forwarding } from '../call/forward.ts';
-import type { PostCommand, PostStream } from '../streams/post-stream.ts';
+import { PostStream, type PostCommand } from '../streams/post-stream.ts';
 import type { Reply } from '../streams/resumable-stream.ts';
 import type { Serving } from './serve.ts';
 import type { SessionParts } from './session-parts.ts';
@@ -33,9 +33,10 @@ export class Posted {
   receive(command: PostCommand, messages: readonly PostedMessage[], reply: Reply, edge: WorkerId | undefined): boolean {
     const { streams, questions } = this.#parts;
     const refusals = (command.kind === 'batch' ? command.refusals : undefined) ?? [];
-    const requests = messages.filter(({ kind }) => kind === 'request').length;
+    let requests = 0;
+    for (const { kind } of messages) if (kind === 'request') requests += 1;
     const toAnswer = requests + refusals.length;
-    const stream = streams.post(command, reply, toAnswer, edge);
+    const stream = new PostStream(command, reply, toAnswer, streams.posts, edge);
     for (const refusal of refusals) stream.answer(refusal);
     const late: Promise<Outcome>[] = [];
     for (const posted of messages) {

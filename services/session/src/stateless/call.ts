@@ -77,6 +77,7 @@ const maxWaiters = 16;
 
 export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, ForwardingHooks {
   readonly key: SessionKey;
+  readonly caller: Caller;
   isAmongRunning = true;
   readonly #table: CallTable;
   readonly #begun: BegunCall;
@@ -99,6 +100,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     super();
     const { first } = begun;
     this.key = first.command.key;
+    this.caller = first.command.caller;
     this.#table = table;
     this.#begun = begun;
     this.#wantedAt = table.host.bus.reconnects;
@@ -119,10 +121,6 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   doubt(): Promise<GatewayFault> | undefined {
     const fault = doubtOf(this.#table.host.bus, this.#wantedAt);
     return fault === undefined ? undefined : Promise.resolve(fault);
-  }
-
-  get caller(): Caller {
-    return this.#client.caller;
   }
 
   get trace(): string | undefined {

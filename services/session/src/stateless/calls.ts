@@ -98,7 +98,12 @@ export class StatelessCalls implements CallTable {
   /** Begins a call, or continues the one of the request's state. */
   call(waiter: PendingReply, view: View, method: ExchangeMethod, params: JsonObject): void {
     const { parameterHeaders, caller } = waiter.command;
-    if (method === 'tools/call' && parameterHeaders !== undefined && typeof params['name'] === 'string') {
+    if (
+      method === 'tools/call' &&
+      parameterHeaders !== undefined &&
+      typeof params['name'] === 'string' &&
+      view.toolRoute(params['name'])?.hasParameterHeaders === true
+    ) {
       const problem = parameterHeaderProblem(
         view.tool(params['name'])?.['inputSchema'],
         params['arguments'],

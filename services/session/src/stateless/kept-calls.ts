@@ -4,6 +4,7 @@
  */
 import type { Drain } from '@omnibus/lifecycle';
 import { fault, type Caller, type GatewayFault, type Limits } from '@omnibus/protocol';
+import { holderOf } from './shares.ts';
 
 export interface KeptCall {
   readonly caller: Caller;
@@ -86,9 +87,4 @@ export class KeptCalls {
     if (client.kept.size === 0) this.#clients.delete(holder);
     if (this.#drain.isAwaited) this.#drain.ended();
   }
-}
-
-/** The key of a client's share: the principal, with the client's address where that is known, since anonymous clients differ only by that. */
-export function holderOf({ principal, origin }: Caller): string {
-  return origin === undefined ? principal : `${principal} ${origin}`;
 }

@@ -1,7 +1,7 @@
 /** The URIs that results have linked to, for clients without sessions. */
 import type { Caller } from '@omnibus/protocol';
 import { LinkedResources } from '../call/routes/linked-resources.ts';
-import { holderOf } from './kept-calls.ts';
+import { holderOf } from './shares.ts';
 
 /** Clients that are remembered; beyond that the least recently active one is forgotten. */
 const maxClients = 1_000;

@@ -18,7 +18,7 @@ import { listenedResources } from './listened-resources.ts';
 import { Listener } from './listener.ts';
 import { tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Shares } from './shares.ts';
-import { holderOf } from './kept-calls.ts';
+import { holderOf } from './shares.ts';
 import type { ChangesFor, StatelessHost } from './stateless-host.ts';
 
 /** Resource subscriptions of one stream. */

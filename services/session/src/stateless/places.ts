@@ -1,8 +1,8 @@
 /** M5: each call has a place, either among running calls or among those that wait for their clients. Running ones are bounded by the share of each client. */
 import type { Drain } from '@omnibus/lifecycle';
 import { fault, type Caller, type GatewayFault, type Limits } from '@omnibus/protocol';
-import { holderOf, type KeptCall, type KeptCalls } from './kept-calls.ts';
-import { Shares } from './shares.ts';
+import type { KeptCall, KeptCalls } from './kept-calls.ts';
+import { holderOf, Shares } from './shares.ts';
 
 export interface PlacedCall extends KeptCall {
   /** Whether its place is among running calls. */

@@ -1,6 +1,7 @@
 /** Clients without sessions that asked something a short while ago, for operators: nothing else says that they are there. */
 import {
   clientInfoOf,
+  interestMs,
   isObject,
   latestModernRevision,
   metaKeys,
@@ -40,14 +41,16 @@ interface Known {
   readonly declared: readonly string[];
   requests: number;
   at: number;
+  /** When its use was last to be told. */
+  toldAt: number;
 }
 
 export class RecentClients {
   readonly #clients = new Map<Principal, Known[]>();
   #searchedAt = -Infinity;
 
-  /** Notes a request. For a known client this allocates nothing. @param now milliseconds of a monotonic clock. */
-  note({ caller, request, context }: Pick<ModernCommand, 'caller' | 'request' | 'context'>, now: number): void {
+  /** Notes a request. For a known client this allocates nothing. @param now milliseconds of a monotonic clock. @returns whether adapters are to be told that it uses its endpoint (`Interest`): at first, and at intervals. */
+  note({ caller, request, context }: Pick<ModernCommand, 'caller' | 'request' | 'context'>, now: number): boolean {
     const meta = request.params?.['_meta'];
     const said = isObject(meta) ? meta[metaKeys.clientInfo] : undefined;
     const name = isObject(said) ? shortOf(said['name']) : undefined;
@@ -57,13 +60,15 @@ export class RecentClients {
         if (known.name === name && known.caller.endpoint === caller.endpoint) {
           known.requests += 1;
           known.at = now;
-          return;
+          if (now - known.toldAt < interestMs) return false;
+          known.toldAt = now;
+          return true;
         }
     const isFull = clients === undefined ? this.#clients.size >= maxCallers : clients.length >= maxClients;
     if (isFull && now - this.#searchedAt >= searchMs) this.#forget(now);
-    if (clients === undefined && this.#clients.size >= maxCallers) return;
+    if (clients === undefined && this.#clients.size >= maxCallers) return true;
     const of = this.#clients.get(caller.principal) ?? [];
-    if (of.length >= maxClients) return;
+    if (of.length >= maxClients) return true;
     of.push({
       caller,
       name,
@@ -73,8 +78,10 @@ export class RecentClients {
         .slice(0, maxDeclared),
       requests: 1,
       at: now,
+      toldAt: now,
     });
     this.#clients.set(caller.principal, of);
+    return true;
   }
 
   list(now: number): readonly RecentClient[] {

@@ -238,8 +238,7 @@ export class StatelessRequests {
       this.#refuse(waiter, 'http.path_unknown');
       return;
     }
-    this.#host.used(caller);
-    this.#clients.note(waiter.command, performance.now());
+    if (this.#clients.note(waiter.command, performance.now())) this.#host.used(caller);
     const row = methodRow(request.method);
     const lacking = row?.needs === undefined ? undefined : missingCapability(request, view, nothing);
     if (lacking !== undefined) this.#refuse(waiter, 'method.removed', lacking);

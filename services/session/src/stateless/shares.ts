@@ -1,5 +1,7 @@
 /** Counts per client and in total, with a limit for each: a client reaches its share before the total is used up. */
 
+import type { Caller } from '@omnibus/protocol';
+
 export interface ShareLimits {
   /** The limit of one client. */
   readonly share: { readonly name: string; readonly value: number };
@@ -58,4 +60,9 @@ export class Shares {
     for (const [holder, { taken }] of this.#counts) if (taken === 0) this.#counts.delete(holder);
     this.#unused = 0;
   }
+}
+
+/** The key of a client's share: the principal, with the client's address where that is known, since anonymous clients differ only by that. */
+export function holderOf({ principal, origin }: Caller): string {
+  return origin === undefined ? principal : `${principal} ${origin}`;
 }

@@ -8,7 +8,6 @@ import {
   type StreamId,
   type WorkerId,
 } from '@omnibus/protocol';
-import { PostStream, type PostCommand } from './post-stream.ts';
 import { PushStreams } from './push-streams.ts';
 import type { Reply, ResumableStream, StreamKeeper, Asked } from './resumable-stream.ts';
 import { Returning } from './returning.ts';
@@ -17,7 +16,8 @@ import { StreamTable } from './stream-table.ts';
 
 export class SessionStreams {
   readonly #host: StreamHost;
-  readonly #posts: StreamTable;
+  /** The streams that answer POSTs. */
+  readonly posts: StreamTable;
   readonly #push: PushStreams;
   readonly #returning: Returning;
 
@@ -35,19 +35,14 @@ export class SessionStreams {
         ? undefined
         : { keep: (stream, event) => streams.append(subjects.stream(key, stream), { kind: 'sent', ...event }) };
     const home = { share: host.frames.share(), keeper };
-    this.#posts = new StreamTable(home, unkept);
+    this.posts = new StreamTable(home, unkept);
     this.#push = new PushStreams({ home, onDrop: () => host.metrics.dropped('queue_full'), isThere: host.isEdgeThere });
-    this.#returning = new Returning({ key, host, posts: this.#posts, push: this.#push, heldBefore });
+    this.#returning = new Returning({ key, host, posts: this.posts, push: this.#push, heldBefore });
   }
 
   /** Number of open GET streams. */
   get standing(): number {
     return this.#push.size;
-  }
-
-  /** @param requests number of requests in the POST that are to be answered. */
-  post(command: PostCommand, reply: Reply, requests: number, edge: WorkerId | undefined): PostStream {
-    return new PostStream(command, reply, requests, this.#posts, edge);
   }
 
   attach(
@@ -62,17 +57,17 @@ export class SessionStreams {
   }
 
   detach(stream: StreamId, reader: StreamId): void {
-    if (!this.#push.detach(stream, reader)) this.#posts.find(stream)?.detach(reader);
+    if (!this.#push.detach(stream, reader)) this.posts.find(stream)?.detach(reader);
   }
 
   /** Those of the given streams that a client cannot resume here. */
   missing(streams: readonly StreamId[]): StreamId[] {
-    return this.#posts.missing(streams).filter((id) => !this.#push.has(id));
+    return this.posts.missing(streams).filter((id) => !this.#push.has(id));
   }
 
   /** Those of the given streams with a POST without a final answer. */
   unanswered(streams: readonly StreamId[]): StreamId[] {
-    const open = this.#posts.openIds();
+    const open = this.posts.openIds();
     return streams.filter((id) => open.has(id));
   }
 
@@ -105,7 +100,7 @@ export class SessionStreams {
   /** Ends all streams because another worker continues the session. */
   move(): void {
     this.#push.moveAll();
-    this.#posts.forgetAll();
+    this.posts.forgetAll();
   }
 
   /** Ends the GET streams. Streams of POSTs end with their answers. */
@@ -116,14 +111,14 @@ export class SessionStreams {
   /** The session has ended, and no stream of it can be resumed. */
   end(): void {
     this.#push.endAll();
-    this.#posts.forgetAll();
+    this.posts.forgetAll();
   }
 
   /** Detaches streams, and sends the messages that waited for one of them on another. */
   #detachAll(isGone: (stream: ResumableStream) => boolean): number {
     const pushed = this.#push.read.filter(isGone);
     for (const { id, reader } of pushed) this.#push.detach(id, reader);
-    for (const stream of this.#posts.open) if (isGone(stream)) stream.detach(stream.reader);
+    for (const stream of this.posts.open) if (isGone(stream)) stream.detach(stream.reader);
     this.#push.flush();
     return pushed.length;
   }
