@@ -32,7 +32,7 @@ const warmUpMs = isQuick ? 1_000 : 3_000;
 const warmUpCalls = isQuick ? 0 : 80_000;
 /** How often the gateways of `callers` are started. */
 const starts = isQuick ? 1 : 6;
-/** The rounds of `callers`: what they compare differs by a few percent, and the speed of a machine changes by more within a second. */
+/** The rounds of `callers`: their cases differ by a few percent, and the speed of a machine changes by more within a second. */
 const brief = { rounds: isQuick ? 8 : 15, ms: 250 };
 
 interface Sample {
@@ -141,7 +141,7 @@ async function compare(scenario: string, measured: readonly Measured[]): Promise
 }
 
 const rows: Row[] = [];
-/** A size that is given on the command line. */
+/** A size from the command line. */
 const chosen = process.argv.map((argument) => /^(\d+)x(\d+)$/.exec(argument)).find((match) => match !== null);
 const sizes: readonly (readonly [servers: number, tools: number])[] =
   chosen !== undefined

@@ -7,7 +7,7 @@ import { root, startProcess, type RunningProcess } from '../support/processes.ts
 export interface Measured {
   readonly name: string;
   readonly url: string;
-  /** The processes whose processor time is counted. That of NATS is not counted. */
+  /** The processes with counted processor time. That of NATS does not count. */
   readonly pids: readonly number[];
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -50,7 +50,7 @@ export async function startOmnibus(shape: Shape, mcpServers: object): Promise<Me
 }
 
 /**
- * One gateway three times: twice while nobody watches, whose difference is the noise, and once while somebody watches some calls, as the console does. Two gateways
+ * One gateway three times: twice without a watch, to measure the noise, and once with a watch of some calls, as in the console. Two gateways
  * that were started alike may differ by more than a watch costs.
  * @param query of `/api/v1/watch`.
  */
@@ -80,7 +80,7 @@ export async function startWatched(shape: Shape, mcpServers: object, query: stri
   ];
 }
 
-/** What a gateway asks of its callers beyond a key; none of it refuses anything in a measurement. */
+/** Checks of callers beyond a key; none of them refuses anything in a measurement. */
 const rules = {
   access: {
     default: 'deny',
@@ -102,7 +102,7 @@ const rules = {
 const limits = { limits: { rules: [{ rate: '1000000/s', concurrency: 1_000_000 }] } };
 
 /**
- * Gateways with API keys, each of which does more than the one before it. What a record costs is measured in one gateway, which records calls of tools that write and
+ * Gateways with API keys, each of which does more than the one before it. The cost of a record is measured in one gateway, which records calls of tools that write and
  * not of those that only read: two that were started alike may differ by more than that.
  */
 export async function startKnowing(shape: Shape, mcpServers: object, stack: AsyncDisposableStack): Promise<Measured[]> {

@@ -33,7 +33,7 @@ const logFolder = process.env['OMNIBUS_CHAOS_LOGS'];
 const longSteps = 8;
 const stepMs = 150;
 const orphansGoneMs = 60_000;
-/** A machine that is slow has so much longer until every client has done what is looked at afterwards. */
+/** A machine that is slow has so much longer until every client has done the steps to check. */
 const lateMs = 240_000;
 const leastAnswered = isLongLane ? 1_000 : 100;
 

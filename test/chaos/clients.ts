@@ -21,7 +21,7 @@ const reconnectionOptions = {
 
 export interface Run {
   readonly url: string;
-  /** Sent with every request: who the client is. Left out where the gateway asks nobody. */
+  /** Sent with every request: the client's identity. Left out without authentication. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly tally: Tally;
   /** Milliseconds between two calls, determined by the seed. */
@@ -173,7 +173,7 @@ function judgeStream(run: Run, name: string, tag: string, heard: readonly Messag
   else judge(run, name, tag, 200, answers[0]);
 }
 
-/** A client of the newest revision whose calls ask something and are continued by another request. */
+/** A client of the newest revision with calls that ask a question and continue with another request. */
 export const asked: Worker = async (run, name) => {
   const client = new ModernClient(run.url, undefined, run.headers);
   for (let count = 0; !run.over.aborted; count += 1) {
@@ -216,7 +216,7 @@ export const asked: Worker = async (run, name) => {
   }
 };
 
-/** A client of the newest revision whose calls need the approval of their user: the exact call is shown, and executed once. */
+/** A client of the newest revision whose calls need the approval of their user: the user sees the exact call, which is executed once. */
 export const approving: Worker = async (run, name) => {
   const client = new ModernClient(run.url, undefined, run.headers);
   for (let count = 0; !run.over.aborted; count += 1) {
@@ -252,7 +252,7 @@ export const approving: Worker = async (run, name) => {
   }
 };
 
-/** A session whose program counts: the count must continue as long as it is the same program. */
+/** A session with a program that counts: the count must continue as long as it is the same program. */
 export const counter: Worker = async (run, name) => {
   const client = await opened(run, () => RawClient.open(run.url, undefined, run.headers));
   let known: readonly [pid: number, count: number] = [0, 0];

@@ -1,4 +1,4 @@
-/** Users of the chaos run, who sign in at a server with data of their own whenever they are asked, and the faults of that server's issuer. */
+/** Users of the chaos run, who sign in at a server with data of their own on every request, and the faults of that server's issuer. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { signInAt } from '../support/browse.ts';
 import { ModernClient } from '../support/modern-client.ts';
@@ -20,7 +20,7 @@ export interface Membership {
   readonly headersOf: (user: Member) => Readonly<Record<string, string>>;
   /** The sign-ins of each user. */
   readonly signIns: Map<Member, number>;
-  /** The code that a user has been shown last, and which may not have arrived where it was said. */
+  /** The last code of a user, which may not have arrived. */
   readonly codes: Map<Member, string>;
 }
 
@@ -32,14 +32,14 @@ interface Seat {
   readonly user: Member;
   readonly name: string;
   readonly ask: Ask;
-  /** How often it was asked for a code that no page has shown. */
+  /** Number of requests for a code that no page has shown. */
   unseen: number;
 }
 
-/** So often it is asked before it gives the sign-in up: the page may be on its way, to another client of the same user too. */
+/** Bound on requests before it abandons the sign-in: the page may be on its way, to another client of the same user too. */
 const patience = 100;
 
-/** Clients of a user that know of no sign-ins: they are told the address in the text of an answer, and say the code of the page in a call. */
+/** Clients of a user that know of no sign-ins: they get the address in the text of an answer, and send the code of the page in a call. */
 export function membersOf(membership: Membership): readonly Worker[] {
   return members.flatMap((user) => {
     const headers = membership.headersOf(user);
@@ -86,7 +86,7 @@ async function work(run: Run, seat: Seat): Promise<void> {
   }
 }
 
-/** @returns what the call was told, if it has not succeeded. */
+/** @returns the text of the call, if it has not succeeded. */
 async function call(run: Run, seat: Seat, tag: string): Promise<string | undefined> {
   const { user, name, ask } = seat;
   const { status, last } = await ask('mine__whose', { mark: tag, tag }, AbortSignal.timeout(answerMs));

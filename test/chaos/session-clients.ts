@@ -4,7 +4,7 @@ import { RawClient, type Message } from '../support/raw-client.ts';
 import { answerMs, broken, opened, pause, type Run, type Worker } from './clients.ts';
 
 /**
- * A session whose user is asked, and answers after a pause. Older questions are answered too, late and with other values, which must never be used as the
+ * A session with a user that answers questions after a pause. Older questions are answered too, late and with other values, which must never be used as the
  * answer to the current question.
  */
 export const consenting: Worker = async (run, name) => {

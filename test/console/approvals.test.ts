@@ -241,7 +241,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
     expect(await focused()).toBe('bank');
     await caller.untilTools((names) => names.includes('transfer'));
     expect(await of('tool transfer').count()).toBe(0);
-    // What the server says meanwhile is not approved with what is shown.
+    // The approval does not cover the server's later definition.
     bank.tools = [...bank.tools.slice(0, -1), { ...tool('next'), description: 'comes later' }];
     bank.notify('notifications/tools/list_changed');
     await page.getByRole('alert').getByText('the server says something else by now').waitFor();

@@ -195,7 +195,7 @@ async function takeAll(to: string): Promise<void> {
       for (const width of [1280, 800, 360]) {
         await seen.page.emulateMedia({ colorScheme });
         await seen.page.setViewportSize({ width, height: 800 });
-        // What was chosen comes into view when the page is opened, and this one changes its width afterwards.
+        // The selection comes into view when the page is opened, and this one changes its width afterwards.
         await seen.page.evaluate('document.querySelector("section.detail")?.scrollIntoView()');
         await seen.page.screenshot({ path: join(to, `${name}-${width}-${colorScheme}.png`), animations: 'disabled' });
       }

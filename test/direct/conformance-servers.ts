@@ -1,4 +1,4 @@
-/** Servers that offer what the official suites call, each on the SDK of another language, in both eras where the SDK supports them. */
+/** Servers with the tools that the official suites call, each on the SDK of another language, in both eras where the SDK supports them. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -59,7 +59,7 @@ export interface StartedServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a server whose program was built, and waits until it listens. */
+/** Starts a built server, and waits until it listens. */
 export async function startServer(asked: ConformanceServer): Promise<StartedServer> {
   const [port] = (await freePorts(1)) as [number];
   const server = asked.start(port);

@@ -28,7 +28,7 @@ const others = {
   greeter: { command: 'node', args: [fixturePath('sdk2-server')] },
 };
 
-/** The servers behind the gateway of each endpoint. Each has a server of its own: clients who use one connection at once hear no words that may be another's. */
+/** The servers behind the gateway of each endpoint. Each has a server of its own: clients that use one connection at once hear no words that may be another's. */
 const endpoints = {
   asked: {},
   ...(isWhole ? { shared: others } : {}),

@@ -1,11 +1,11 @@
-/** What a run of an official suite gives: the checks of each scenario, and how two runs differ. */
+/** The result of an official suite: the checks of each scenario, and how two runs differ. */
 import { runSuite, type SuiteName } from '../conformance/run-suite.ts';
 import { explanationOfCheck, type Difference } from './differences.ts';
 
 export interface Run {
   readonly suite: SuiteName;
   readonly args: readonly string[];
-  /** Whether it is made every time. The older suite, whose checks are all in the newer one, is run only when everything is run. */
+  /** Whether it runs every time. The newer suite has all checks of the older one, which runs only with everything. */
   readonly isBrief: boolean;
 }
 
@@ -19,7 +19,7 @@ export function titleOf({ suite, args }: Run): string {
   return `${suite === 'conformance-next' ? '0.2.0-alpha.12' : '0.1.16'} ${args.join(' ')}`;
 }
 
-/** The checks of a scenario that were made, and the problem of each that failed. */
+/** The executed checks of a scenario, and the problem of each that failed. */
 interface Scenario {
   readonly made: ReadonlySet<string>;
   readonly failures: ReadonlyMap<string, string>;

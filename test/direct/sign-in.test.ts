@@ -135,7 +135,7 @@ async function untilListening(address: URL): Promise<void> {
   await expect.poll(listens, { timeout: 60_000 }).toBe(true);
 }
 
-/** The first address asks for what every request needs, the second for what the tool needs besides; no order of scopes means anything (RFC 6749 section 3.3). */
+/** The first address asks for the scopes of every request, the second for those of the tool; no order of scopes means anything (RFC 6749 section 3.3). */
 const [first, second] = [
   /(http\S+[?&]scope=(?![^&\s]*paid)\S+)$/,
   /(http\S+[?&]scope=(?=[^&\s]*\bmcp\b)[^&\s]*paid(?::|%3A)call\S*)$/,

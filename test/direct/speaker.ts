@@ -97,7 +97,7 @@ export class Speaker {
     );
   }
 
-  /** Initializes the connection; in the newer era, asks what the server offers (`server/discover`). */
+  /** Initializes the connection; in the newer era, asks for the server's capabilities (`server/discover`). */
   static async open(target: Target, era: Era, capabilities: JsonObject = {}): Promise<Speaker> {
     const speaker = new Speaker(target, era, capabilities);
     if (era === 'modern') speaker.opening = (await speaker.request('server/discover')).answer;

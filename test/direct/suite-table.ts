@@ -1,4 +1,4 @@
-/** Writes docs/internals/suites.md: what the official suites give directly and through the gateway. */
+/** Writes docs/internals/suites.md: the results of the official suites directly and through the gateway. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { root } from '../support/processes.ts';
@@ -14,7 +14,7 @@ export interface Row {
   readonly isOfOtherEra: boolean;
 }
 
-/** The documents are written when everything is run and this is asked for. */
+/** The run writes the documents only if it is complete and this is set. */
 export const isWritten = process.env['OMNIBUS_DIRECT'] === 'write';
 
 /** Scenarios that a cell names. */

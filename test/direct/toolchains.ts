@@ -1,5 +1,5 @@
 /**
- * Programs that the tests of this folder build with toolchains of other languages, or the reason why something is left out. Results are kept for the next
+ * Programs that the tests of this folder build with toolchains of other languages, or the reason why one is left out. Results stay for the next
  * run.
  */
 import { spawnSync } from 'node:child_process';
@@ -51,7 +51,7 @@ function reasonAgainst({ toolchain, isLong, marker }: Making): string | undefine
     : undefined;
 }
 
-/** Prints what is left out, and returns the rest. */
+/** Prints left out entries, and returns the rest. */
 export function usable<Item extends { readonly name: string; readonly needs?: readonly Making[] }>(
   items: readonly Item[],
 ): Item[] {

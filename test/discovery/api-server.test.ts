@@ -251,7 +251,7 @@ if (programs !== undefined)
     });
   });
 
-/** Installs, upgrades and removes the chart with Helm, and checks which objects are kept and which are replaced. */
+/** Installs, upgrades and removes the chart with Helm, and checks which objects stay and which are replaced. */
 async function lifeOfARelease(api: ApiServer, helm: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-release-'));
   const KUBECONFIG = await api.administrator();

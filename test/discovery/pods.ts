@@ -184,7 +184,7 @@ export async function serversInPods(api: ApiServer, helm: string): Promise<void>
     ],
   });
 
-  // When nobody calls it, it has no pod, and its tools are still listed. A call waits until there is a pod again.
+  // Without calls, it has no pod, and its tools are still listed. A call waits until there is a pod again.
   await expect.poll(() => reason('wiki')).toContain('True Asleep');
   await expect.poll(() => agent.pods).toEqual([]);
   expect(((await of('Deployment', 'mcp-wiki')) as Deployment).spec.replicas).toBe(0);

@@ -49,7 +49,7 @@ class FrameTransport implements Transport {
   }
 }
 
-/** What the page of a tool shows when it has called a tool of its server. */
+/** The page of a tool after a call of a tool of its server. */
 async function shownBy(client: Client, page: Page, name: string): Promise<string> {
   const { tools } = await client.listTools();
   const found = tools.find((each) => each.name === name);

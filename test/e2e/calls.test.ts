@@ -4,7 +4,7 @@ import { ModernClient } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
-/** Tools whose calls stay open until the test ends them. */
+/** Tools with calls that stay open until the test ends them. */
 const held = new Set(['slow', 'impatient', 'stubborn']);
 
 describe.each(shapes)('a call, %s', (shape) => {

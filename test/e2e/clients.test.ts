@@ -37,7 +37,7 @@ it('a desktop client that starts its server: SDK 1.x over `omnibus stdio`, quest
   const { pid } = transport;
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain('elicit');
   expect(textOf(await client.callTool({ name: 'elicit', arguments: {} }))).toContain('yes');
-  // The only server answers for what it does not list.
+  // The only server answers for unlisted names.
   expect(textOf(await client.callTool({ name: 'nothing', arguments: {} }))).toBe('"ok"');
   await client.close();
   expect(() => process.kill(pid as number, 0)).toThrow();

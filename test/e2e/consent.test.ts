@@ -1,4 +1,4 @@
-/** The commands that a configuration starts are shown, and at a terminal a change needs consent; without a terminal there is no question. */
+/** The user sees the commands of a configuration, and at a terminal a change needs consent; without a terminal there is no question. */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';

@@ -103,7 +103,7 @@ describe.each(shapesOfLane)('a server that fails, %s', (shape) => {
     const client = new RawClient(gateway.url);
     const { instructions } = (await client.initialize('2025-06-18')).last.result as { instructions: string };
     expect(instructions).toMatch(/# missing\n\nThis server is not available now: cannot start "no-such-program"/);
-    // The program's stderr is shown to the operator only.
+    // Only the operator sees the program's stderr.
     expect(instructions).toMatch(/# broken\n\nThis server is not available now: the program ended with exit code 3/);
     expect(instructions).not.toContain('no licence');
     expect(gateway.backend.output()).toContain('no licence');

@@ -1,4 +1,4 @@
-/** Calls of a client without a session whose older server asks something, with all faults that can occur. */
+/** Calls of a client without a session at an older server with questions, with all possible faults. */
 import { inboxOf, openNatsBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import type { Principal, StreamFrame } from '@omnibus/protocol';
@@ -183,7 +183,7 @@ it("a question that is never answered is answered in the client's place, and its
   const [answer] = await turningUntil(gateway.edge, server.answers.until(1));
   expect(answer?.error).toMatchObject({ data: { reason: 'input.timeout' } });
   const [key = ''] = Object.keys(requests);
-  // The answer is kept for a moment; after that the state is invalid.
+  // The answer stays for a moment; after that the state is invalid.
   await turnByMinute(gateway.edge);
   for (let reason: unknown; reason !== 'state.invalid';)
     reason = (await client.call('form', { requestState, inputResponses: { [key]: accepted('late') } })).last.error

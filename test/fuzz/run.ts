@@ -52,7 +52,7 @@ export function goesOn(failures: Failures): (iteration: number) => boolean {
 
 const progressMs = 60_000;
 
-/** Bound on failures that are shown. */
+/** Bound on displayed failures. */
 const maxShown = 20;
 
 export interface Failure {
@@ -65,7 +65,7 @@ export interface Failure {
 /** The failures of a run. Each is written to a file of its own: `node_modules/.fuzz/<run>-<seed>-<carrier>-<iteration>.txt`. */
 export class Failures {
   readonly list: string[] = [];
-  /** Start of the run, since the object is made right before it. */
+  /** Start of the run, since the object is created right before it. */
   readonly startedAt = Date.now();
   readonly #run: string;
 

@@ -41,7 +41,7 @@ interface Answered {
   readonly text: string;
 }
 
-/** Parameters as text: a list is a parameter that is repeated, and what is no text is written as JSON. */
+/** Parameters as text: a list is a repeated parameter, and other values are JSON. */
 function parametersOf(values: unknown): string {
   if (typeof values !== 'object' || values === null) return String(values);
   const pairs = Object.entries(values).flatMap(([name, value]) =>
@@ -161,7 +161,7 @@ function ask(base: string, agent: Agent, prepared: Prepared): Promise<Answered |
       lastOver.set(socket, prepared);
     });
     request.on('error', (error) => {
-      // Who cannot read the head of a request does not know its method either, and the answer has a body.
+      // A server that cannot read the head of a request does not know its method either, and the answer has a body.
       const isUnread = method === 'HEAD' && (error as NodeJS.ErrnoException).code?.startsWith('HPE_') === true;
       if (isUnread || [body, before?.body].some((sent) => sent !== undefined && sent.length > cutBytes))
         end({ status: 400, headers: {}, text: '' });
@@ -174,7 +174,7 @@ function ask(base: string, agent: Agent, prepared: Prepared): Promise<Answered |
   });
 }
 
-/** What is wrong with an answer; undefined: nothing. */
+/** The problem of an answer; undefined if there is none. */
 function problemOf({ status, headers, text }: Answered, issuer: string): string | undefined {
   const { location } = headers;
   if (status >= 500 && status !== 501) return `${status}: ${text.slice(0, 500)}`;
@@ -236,7 +236,7 @@ it.each(shapes)(
     front.edges = [gateway.url];
     const agent = new Agent({ keepAlive: true });
     const gathered = new Gathered();
-    /** Lets a user sign in as he should, twice, and leaves the second code to others. */
+    /** Lets a user sign in correctly, twice, and leaves the second code to others. */
     const signIn = async (): Promise<void> => {
       const client = new OAuthClient(issuer, 'listed');
       const codeOf = async (): Promise<string> =>

@@ -21,7 +21,7 @@ type Action = (caller: Caller, server: ServerUnderTest) => Promise<Ending>;
 
 const relatedTask = 'io.modelcontextprotocol/related-task';
 const noticeMs = 60_000;
-/** Bound on calls of a tool whose lists the gateway is still reading for a user that has signed in. */
+/** Bound on calls of a tool while the gateway still reads lists for a signed-in user. */
 const maxCallsAgain = 200;
 /** Bound on readings of a list that changes while it is read: more than there are sets of capabilities that one user's clients declare. */
 const maxReadings = 10;
@@ -45,7 +45,7 @@ function refusalOf({ error }: Message): Ending {
   return `refused: ${typeof reason === 'string' ? reason : (error?.message ?? 'no result')}`;
 }
 
-/** Calls a tool, and calls it again where the gateway answers that it has not called it: a worker that is new does not know yet what a user has. */
+/** Calls a tool, and retries if the gateway answers that it has not called it: a new worker does not know the user's tools yet. */
 async function call(
   caller: Caller,
   server: ServerUnderTest,
@@ -187,7 +187,7 @@ export const plain = {
   },
 } satisfies Record<string, Action>;
 
-/** Actions for clients that can be asked, or support tasks. */
+/** Actions for clients that answer questions, or support tasks. */
 export const asking = {
   sampling: (caller, server) => ask(caller, server, 'sampling', 'own'),
   'sampling, beside': (caller, server) => ask(caller, server, 'sampling', 'standing'),

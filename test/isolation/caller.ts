@@ -19,9 +19,9 @@ import {
 export interface CallerKind {
   readonly wire: 'http' | 'sse' | 'ws' | 'stdio';
   readonly revision: '2024-11-05' | '2025-06-18' | '2025-11-25' | '2026-07-28';
-  /** Whether it declares that it can be asked. */
+  /** Whether it declares capabilities for questions. */
   readonly isAskable: boolean;
-  /** Default: all capabilities of its revision, if it can be asked. */
+  /** Default: all capabilities of its revision, if it answers questions. */
   readonly capabilities?: JsonObject;
   /** The user, where callers are known: the sessions of one user may see each other's data. */
   readonly subject?: string;

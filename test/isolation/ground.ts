@@ -30,7 +30,7 @@ export const servers: readonly ServerUnderTest[] = [
   { name: 'socketmodern', transport: 'ws', revision: '2026-07-28', isolation: 'auto' },
 ];
 
-/** Servers at which known callers sign in, so that each is called with his tokens alone. */
+/** Servers at which known callers sign in, so that calls use the caller's own tokens. */
 export const guarded = ['webprincipal', 'webmodern'] as const;
 
 export class Ground {

@@ -1,6 +1,6 @@
 /**
  * A guard before a keeper: its users sign in there, and each request needs a token of theirs. Tokens are refreshed after a second, so some are always
- * being refreshed while clients work. It notes whose token each client's secret came with.
+ * being refreshed while clients work. It notes the token of each client's secret.
  */
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';

@@ -1,6 +1,6 @@
 /**
  * Clients with secrets at shared servers, in every isolation mode, era and transport, in schedules that fast-check generates, while processes are ended
- * and the configuration changes. The secret of one client must never reach another, and every answer must go to the question that was asked. A failing
+ * and the configuration changes. The secret of one client must never reach another, and every answer must go to its question. A failing
  * schedule is printed with its seed and shrunk; `OMNIBUS_ISOLATION_SEED` and `OMNIBUS_ISOLATION_RUNS` choose others.
  *
  * Only the following is shared by design. A server with `isolation: shared` has one connection, and so has a server that asks clients nothing (`auto`) or
@@ -132,7 +132,7 @@ describe.each(
     site = await Site.start(shape, ground.config);
     front.edges = [site.url];
     if (callers === 'known') for (const subject of subjects) await signIn(subject);
-    // A worker reads the lists of a user after his sign-in: before that, it asks him to sign in.
+    // A worker reads the lists of a user after the sign-in: before that, it requests the sign-in.
     for (const subject of callers === 'known' ? subjects : [undefined]) await site.untilThere(credentialsOf(subject));
   });
 

@@ -45,7 +45,7 @@ export class KeeperHost {
     });
   }
 
-  /** @param name of the server in the gateway's configuration, which its observations contain. @param guard left out where everybody may use it. */
+  /** @param name of the server in the gateway's configuration, which its observations contain. @param guard left out if all may use it. */
   static async start(
     name: string,
     revision: KeeperRevision,

@@ -27,7 +27,7 @@ async function untilListed(url: string, name: string): Promise<void> {
   await client.untilTools((names) => names.includes(name));
 }
 
-/** Opens a session that can be asked, and does not answer by itself. */
+/** Opens a session that accepts questions, without automatic answers. */
 async function openAsked(url: string): Promise<RawClient> {
   const client = new RawClient(url);
   const { session } = await client.post({
@@ -92,7 +92,7 @@ describe('consent, when the worker that holds the session is replaced', () => {
     using client = await openAsked(gateway.url);
     const { question: newsletter } = await askedBy(client, 'newsletter');
     await replaceWorker('SIGKILL');
-    // A call that is sent before NATS knows that the worker is gone is interrupted. A list is asked for again, and then the session has been taken over.
+    // A call that is sent before NATS knows that the worker is gone is interrupted. A list is requested again, and then the session has been taken over.
     await client.toolNames();
     const { question: deletion, stream } = await askedBy(client, 'delete everything');
     expect(deletion.id).not.toEqual(newsletter.id);

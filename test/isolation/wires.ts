@@ -1,4 +1,4 @@
-/** The transports of clients in this suite. Every received byte is kept, since the checks need everything that a client received. */
+/** The transports of clients in this suite. Every received byte is stored, since the checks need all of them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -10,7 +10,7 @@ import type { Message } from '../support/raw-client.ts';
 import { omnibusProgram } from '../support/processes.ts';
 
 export interface WireObserver {
-  /** @param request the request on whose stream it came, where there are several. */
+  /** @param request the request of its stream, if there are several. */
   readonly message: (message: Message, request: JsonRpcId | undefined) => void;
   readonly bytes: (text: string) => void;
   /** Called for a request that will not be answered, or (undefined) for all of them. */

@@ -94,7 +94,7 @@ export class EraClient {
     return { messages, last, result: last.result ?? {} };
   }
 
-  /** Sends as many requests as it takes: required input is given, and the request is sent again with it. */
+  /** Sends requests until the result: it answers required inputs and sends the request again with them. */
   async #requestModern(method: string, params: JsonObject, id: JsonRpcId): Promise<Reply> {
     const messages: Message[] = [];
     let more: JsonObject = {};

@@ -1,4 +1,4 @@
-/** A NATS that comes back without what it had stored, while the processes of a gateway run. */
+/** A NATS that comes back without its store, while the processes of a gateway run. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -69,7 +69,7 @@ describe.each(Object.entries(users))('at a NATS %s', (_which, settings) => {
     for (const part of [backend, first, edge])
       await vi.waitFor(async () => expect(await readiness(part)).toBe('ready\n'), waits);
 
-    // What the store had of sessions and lists is there again: another worker takes the session over, with its lists.
+    // The records of sessions and lists exist again: another worker takes the session over, with its lists.
     const outsider = stack.use(await Outsider.connect(nats.url));
     await vi.waitFor(async () => {
       const buckets = await outsider.buckets();
@@ -81,7 +81,7 @@ describe.each(Object.entries(users))('at a NATS %s', (_which, settings) => {
     expect(await client.toolNames()).toContain('up__greet');
     expect((await client.callTool('up__greet')).last.result).toMatchObject(text('hello'));
 
-    // A session whose record and worker are both lost has ended, and its client is told so.
+    // A session whose record and worker are both lost has ended, and its client gets an error.
     await nats.kill();
     await end(second, 'SIGKILL');
     await rm(join(nats.folder as string, 'jetstream'), { recursive: true });

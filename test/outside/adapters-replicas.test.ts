@@ -31,7 +31,7 @@ it('one replica that cannot reach a server does not take it from clients: it sta
     expect(last.error).toBeUndefined();
   }
   await rm(folder, { recursive: true });
-  // The obstacle is removed: the replica recovers by itself, and the first one may be ended.
+  // The obstacle is removed: the replica recovers, and the first one may end.
   await bad.line(/server is up/);
   await end(gateway.backend, 'SIGTERM');
   expect(await client.toolNames()).toContain('pid');

@@ -332,7 +332,7 @@ it('an operator can have the configuration read again, and is told what is wrong
     status: 78,
     output: expect.stringContaining('mcpServers.up.command') as string,
   });
-  await writeFile(gateway.configFile, ''); // As while somebody writes it.
+  await writeFile(gateway.configFile, ''); // As during a write.
   expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({
     status: 78,
     output: expect.stringContaining('the file is empty') as string,

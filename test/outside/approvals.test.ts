@@ -217,7 +217,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
       digest: call.digest,
       approve: true,
     });
-    // Neither a caller with the role who is not listed, nor the caller of the call, nor one without the role may approve.
+    // Neither an unlisted caller with the role, nor the caller of the call, nor one without the role may approve.
     expect(await asked('ops', approved(hers))).toMatchObject({
       status: 403,
       text: expect.stringContaining('this is for group:finance') as string,
@@ -381,7 +381,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
       .toMatchObject({ state: 'used', by: 'omnibus:keys|fin', mayDecide: false });
     expect((await omnibus('fin', 'approvals', 'list', '--all')).output).toMatch(new RegExp(`${mine.id} +refused`));
     if (shape === 'nats') {
-      // A backend worker has no sealing key, so it can vouch for nobody; and what nobody vouches for does not count.
+      // A backend worker has no sealing key, so it cannot sign for a user; and an unsigned decision does not count.
       const third = new ModernClient(gateway.url, {}, keys.headersOf('ann')).call('refund', {
         arguments: { amount: 9_000 },
       });
@@ -454,7 +454,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
         return Object.fromEntries(
           [...new Set(names)].toSorted().map((name) => [name, names.filter((each) => each === name).length]),
         );
-        // Also those that had no effect: about a call that was decided, another one than was shown, and one that is not there; and over NATS at a process that takes none.
+        // Also those that had no effect: about a decided call, another one than the shown one, and a missing one; and over NATS at a process that accepts none.
       })
       .toEqual({
         'admin.approvals.approve': shape === 'nats' ? 10 : 9,

@@ -1,6 +1,6 @@
 /**
- * Bob has all ids and tokens that Ann received: of her session, stream, task, cursor, question and request, and the state of her waiting call. With his
- * own valid key, none of it gives him access, and hers keep working. Other attacks on identity are listed in `docs/internals/outside.md`, "Who is asking", each
+ * Bob has all ids and tokens that Ann received: of her session, stream, task, cursor, question and request, and the state of her waiting call. With a
+ * valid key of his own, none of it gives Bob access, and Ann's keep working. Other attacks on identity are listed in `docs/internals/outside.md`, "Callers and their identities", each
  * with its test.
  */
 import { request } from 'node:http';

@@ -155,7 +155,7 @@ it('a process that ends while its disk is full says how many records are lost wi
 it('a process whose disk does not answer any more ends all the same, and its records are on the disks that do', async () => {
   const [keyFile, file] = [join(tmpdir(), `${basename(folder)}.pem`), join(tmpdir(), `${basename(folder)}.fifo`)];
   await writeFile(keyFile, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  // Nobody reads from it, so that whoever opens it to write waits without end.
+  // It has no reader, so that a writer waits without end.
   execFileSync('mkfifo', [file]);
   try {
     await using gateway = await started({ checkpoints: { keyFile, file } });

@@ -14,7 +14,7 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 
 const root = subjects.presence.name.replace(/presence$/, '');
 
-/** Runs a command. @returns its exit status, and what it said. */
+/** Runs a command. @returns its exit status and output. */
 async function omnibus(...args: string[]): Promise<readonly [number, string]> {
   const running = startProcess('node', [omnibusProgram, ...args]);
   const status = await new Promise<number>((resolve) => {

@@ -156,14 +156,14 @@ describe('in one process', () => {
       status: 8,
       said: expect.stringMatching(/ends with record \d+, and it had \d+/) as string,
     });
-    // What the configuration names, its checkpoints included, where nothing else is named.
+    // The records and checkpoints of the configuration, without other arguments.
     const config = join(folder, 'omnibus.yaml');
     await writeFile(
       config,
       'mcpServers: {}\naudit: { sinks: [{ kind: file, folder: one }], checkpoints: { keyFile: key.pem, file: checkpoints.jsonl } }\n',
     );
     expect(spawnSync('node', [main, 'audit', 'verify'], { cwd: folder }).status).toBe(8);
-    expect((await omnibus('audit', 'verify', records, '--checkpoints', elsewhere)).status).toBe(64); // Nobody would check their signatures.
+    expect((await omnibus('audit', 'verify', records, '--checkpoints', elsewhere)).status).toBe(64); // No key would check their signatures.
     expect(
       (
         await omnibus(
@@ -220,7 +220,7 @@ describe.each([false, true])('over NATS, strict: %s', (isStrict) => {
     const first = upstream.looked.values.length;
     const slow = client.callTool('slow');
     await upstream.looked.until(first + 1);
-    // Calls that are answered before the worker is killed are counted; so are those whose answer says that the outcome is unknown.
+    // Calls that are answered before the worker is killed are counted; so are those with an unknown outcome in the answer.
     for (let burst = 0; burst < 4; burst += 1) {
       await Promise.all(
         Array.from({ length: 150 }, () =>

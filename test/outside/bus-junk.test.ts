@@ -62,7 +62,7 @@ it('thousands of junk messages and records end no process, and no client notices
   }
   await outsider.flush();
   expect(sent).toBeGreaterThan(1_000);
-  // A session whose record is invalid counts as missing.
+  // A session with an invalid record counts as missing.
   await outsider.put('omnibus-sessions', 'some-key', '{"value":{"caller":null}}');
   for (let count = 0; count < 20; count += 1)
     expect((await client.callTool('echo')).last.result).toMatchObject({ content: [{ text: 'echoed' }] });

@@ -1,4 +1,4 @@
-/** A server that is told in headers who calls it, and takes nobody's word but the gateway's. */
+/** A server that gets the caller's identity in headers, and trusts the gateway alone. */
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

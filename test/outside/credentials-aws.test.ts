@@ -1,4 +1,4 @@
-/** A server at Amazon Web Services, which checks the signature of every request, and whose credentials change while the gateway runs. */
+/** A server at Amazon Web Services, which checks the signature of every request, with credentials that change while the gateway runs. */
 import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ let gateway: GatewayUnderTest;
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const mac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 
-/** Signature Version 4 as its documentation says it, of what has arrived. */
+/** Signature Version 4 by its documentation, of the received request. */
 function signatureOf({ method, url = '', headers }: IncomingMessage, body: string): string {
   const date = String(headers['x-amz-date']);
   const day = date.slice(0, 8);

@@ -1,6 +1,6 @@
 /**
- * Two users with a browser and official clients each sign in at one server behind one gateway, with different accounts. Each gets what belongs to his account,
- * whatever he or the other does in a browser. Needs Chromium.
+ * Two users with a browser and official clients each sign in at one server behind one gateway, with different accounts. Each gets the data of their own account,
+ * whatever either does in a browser. Needs Chromium.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('%s,', (shape) => 
   let file: string;
   let ann: Person;
   let ben: Person;
-  /** What he is called at the server. */
+  /** The user's name at the server. */
   const accountOf = ({ name }: Person): string => `${name}-there`;
 
   beforeAll(async () => {

@@ -34,7 +34,7 @@ describe.each(shapesOfLane)('%s,', (shape) => {
   let gateway: GatewayUnderTest;
   let keys: Keys;
   let front: Balancer;
-  /** What everybody who reads the bus reads. */
+  /** All messages that a reader of the bus sees. */
   const heard: string[] = [];
   const exchanges: { readonly form: URLSearchParams; readonly authorization: string }[] = [];
   const redeemed: URLSearchParams[] = [];
@@ -167,7 +167,7 @@ describe.each(shapesOfLane)('%s,', (shape) => {
       resource: servers.mail.url,
     });
     expect(redeemed.map((form) => form.get('grant_type'))).toEqual(['urn:ietf:params:oauth:grant-type:jwt-bearer']);
-    // The token of the gateway is of no issuer whose tokens are exchanged.
+    // The token of the gateway is of no issuer for the exchange.
     await una.untilTools((names) => names.includes('records__connect'));
     expect(textOf(await una.callTool('records__connect'))).toContain(
       `the caller's token is of ${front.url}, and only tokens of ${issuer.issuer} are exchanged for this server`,

@@ -19,7 +19,7 @@ import { RawClient } from '../support/raw-client.ts';
 const stack = new AsyncDisposableStack();
 let servers: readonly [PersonalServer, PersonalServer];
 let folder: string;
-/** Addresses that the opener of the desktop was given. */
+/** Addresses passed to the opener of the desktop. */
 const opened: string[] = [];
 const arrived = new EventTarget();
 let openers: string;
@@ -190,7 +190,7 @@ it.runIf(hasSecretService)(
     const again = await start(file, ['--no-browser'], session);
     await expect.poll(again.tools).toContain('first__only_ann');
     await again.client.close();
-    // Without the keychain another key is used, and the user is asked to sign in again, with the reason.
+    // Without the keychain another key is used, and the user must sign in again, with the reason.
     const without = await start(file, ['--no-browser']);
     expect(await without.said('first__connect')).toContain('a key of the gateway is missing');
   },

@@ -1,4 +1,4 @@
-/** A server that refuses its lists until a user has allowed more: the tool `connect` leads there, although he has signed in. */
+/** A server that refuses its lists until a user has allowed more: the tool `connect` leads there, in spite of the sign-in. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { RawClient } from '../support/raw-client.ts';
 
 const addressIn = (text: string): string => /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(text)?.[0] ?? '';
 
-/** A gateway of ann alone, or of ann and others, whose only server wants her sign-in. */
+/** A gateway of ann alone, or of ann and others, with one server that requires her sign-in. */
 async function begin(
   stack: AsyncDisposableStack,
   hasUsers: boolean,
@@ -61,7 +61,7 @@ describe.each([
     };
     await client.untilTools((names) => names.includes('connect'));
     await connect();
-    // He is signed in, and shown where he allows what is missing.
+    // The user is signed in, and gets the address to allow the missing scope.
     await expect.poll(async () => addressIn(await said())).not.toBe('');
     expect(await client.toolNames()).toEqual(['connect']);
     await connect();
@@ -84,7 +84,7 @@ describe.each([
     await client.untilTools((names) => names.includes('whose'));
     const asked = addressIn(await said('whose'));
     expect(asked).not.toBe('');
-    // Where he says the code that the page shows.
+    // The question for the code of the page.
     if (hasUsers) await client.untilTools((names) => names.includes('connect') && names.includes('whose'));
     await connect(asked);
     await expect.poll(() => said('whose')).toContain('demands the scope');

@@ -1,4 +1,4 @@
-/** Several users of one gateway sign in for servers with separate data for each, and no call is made in the name of another user. */
+/** Several users of one gateway sign in for servers with separate data for each, and no call uses another user's identity. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ const codeIn = (page: { readonly text: string }): string => /Your code: ([A-Z0-9
 const textOf = ({ last }: Answer): string =>
   (last.result?.['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(last);
 
-/** Asks again and again, several times at once, until it is told to end, and once more after that. */
+/** Asks again and again, several times at once, until the test ends it, and once more after that. */
 function over(ask: () => Promise<Answer>): { end(): Promise<readonly Answer[]> } {
   let isOver = false;
   const asking = (async () => {
@@ -221,7 +221,7 @@ describe.each(shapesOfLane)('%s,', (shape) => {
 
   it('a user who has revoked all tokens at a server is asked to sign in again, and the other user is not affected', async () => {
     servers.old.revoke('ann');
-    // None of them is taken for the fault of a server, which would break off what else the user asks of it at that time.
+    // None of them counts as a fault of the server, which would end the user's other requests.
     const refused = await Promise.all(Array.from({ length: 20 }, () => of('ann').old.callTool('old__whose')));
     expect(refused.filter((answer) => addressIn(answer) === '')).toEqual([]);
     expect(textOf(await of('ben').old.callTool('old__whose', { mark: 'still' }))).toBe('ben still');
@@ -303,7 +303,7 @@ describe.each(shapesOfLane)('%s,', (shape) => {
     expect((JSON.parse(status) as { readonly servers: readonly object[] }).servers).toContainEqual(
       expect.objectContaining({ server: 'old', status: 'up', wantsSignIn: 1 }),
     );
-    // A server that talks to nobody without a sign-in is not down.
+    // A server that refuses requests without a sign-in is not down.
     expect(metrics).toMatch(/omnibus_upstream_state\{server="old",state="(?:sign_in|ready)"\} 1/);
     const { servers: rows } = JSON.parse(await read('api/v1/servers')) as { readonly servers: readonly object[] };
     expect(rows).toContainEqual(expect.objectContaining({ name: 'old', state: 'up', signIns: 1 }));

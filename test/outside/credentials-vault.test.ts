@@ -179,7 +179,7 @@ describe('several processes,', () => {
   it('a user who is gone is removed with everything that he has connected, here and at the issuer', async () => {
     const owners = (await connections()).map(({ owner }) => owner);
     for (const user of users) {
-      // What the key that came back has encrypted is used again a moment later.
+      // Entries under the returned key are used again a moment later.
       if (owners.includes(`${user} (omnibus:keys)`)) await expect.poll(() => call(user, 'x')).toBe(`${user} x`);
       else await connect(user, clients.get(user) as RawClient);
     }

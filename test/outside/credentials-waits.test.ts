@@ -1,4 +1,4 @@
-/** Calls that wait until their user has signed in (`beforeSignIn: wait`), at whichever process he does. */
+/** Calls that wait until their user has signed in (`beforeSignIn: wait`), at any process. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -175,7 +175,7 @@ describe.each(shapesOfLane)('%s,', (shape) => {
       ['-', 1],
       ['modern', 1],
     ]);
-    // What Ann has connected ends no wait of Ben, who does not open the address.
+    // Ann's connection ends no wait of Ben, who does not open the address.
     await respond(ben, bens as Message, { action: 'decline' });
     expect(await ofBen.answer()).toContain('the address was not opened');
   });

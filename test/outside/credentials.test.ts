@@ -1,4 +1,4 @@
-/** A server that demands tokens, an issuer, and a user of this machine who signs in where asked. */
+/** A server that demands tokens, an issuer, and a user of this machine that signs in on request. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

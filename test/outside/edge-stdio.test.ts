@@ -1,4 +1,4 @@
-/** `omnibus stdio` answers what it has read, ends with its client, and its servers end with it. */
+/** `omnibus stdio` answers read messages, ends with its client, and its servers end with it. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

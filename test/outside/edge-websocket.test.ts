@@ -18,7 +18,7 @@ const reasonOf = (body: string): unknown =>
   (JSON.parse(body) as { error: { data: { reason: unknown } } }).error.data.reason;
 
 let gateway: GatewayUnderTest;
-/** One whose requests may take a second only. */
+/** One with a time limit of a second for requests. */
 let hasty: GatewayUnderTest;
 let stack: AsyncDisposableStack;
 

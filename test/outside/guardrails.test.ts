@@ -18,7 +18,7 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 
 const key = 'omnibus.dev/guardrails';
 const info = { name: 'test', version: '1.0.0' };
-/** What a message asks of the external check: the arguments of a call, which its server repeats in its answer. */
+/** The order of a message to the external check: the arguments of a call, which its server repeats in its answer. */
 interface Wish {
   readonly at: 'request' | 'response';
   readonly what: string;
@@ -109,7 +109,7 @@ function judged(params: Params): unknown {
   }
 }
 
-/** The tool, or guardrail, whose check may take a moment only: for what is never answered. Where an answer counts, a slow machine has time. */
+/** The tool, or guardrail, whose check may take a moment only: for checks without an answer. If an answer counts, a slow machine has time. */
 const soon = (name: string): string => `${name}-soon`;
 
 describe.each(shapesOfLane)('%s', (shape) => {

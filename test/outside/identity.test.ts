@@ -115,7 +115,7 @@ it('a client of omnibus stdio --connect without a key is told what to give, and 
   };
   expect(await start([])).toMatch(/serves known callers only.*--header/);
   expect(await start(['--header', `Authorization: ${ann['authorization'] as string}`])).toContain('"result"');
-  // Arguments of a program can be seen by everybody on a machine; its environment cannot.
+  // Arguments of a program are visible to all users of a machine; its environment cannot.
   expect(await start([], { OMNIBUS_TOKEN: `${(ann['authorization'] as string).slice('Bearer '.length)}\n` })).toContain(
     '"result"',
   );

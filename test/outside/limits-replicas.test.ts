@@ -142,6 +142,6 @@ it('a worker that is killed takes with it the part of the quota that it had leas
   await end(workers.pop() as RunningProcess, 'SIGKILL');
   await untilRefused('mortal', 'limit.quota');
   expect(executed('mortal')).toBeLessThanOrEqual(mortal);
-  // At most half of what is left, divided by the number of workers.
+  // At most half of the remainder, divided by the number of workers.
   expect(executed('mortal')).toBeGreaterThanOrEqual(mortal - mortal / (2 * replicas));
 });

@@ -1,5 +1,5 @@
 /**
- * What the gateway holds of its clients' messages, beside what its own gauges say that it holds. Each test sends dozens of megabytes one way and leaves them
+ * The gateway's memory for messages of clients, compared with its own gauges. Each test sends dozens of megabytes one way and leaves them
  * in one state; differences of memory are compared with differences of gauges, so that neither the machine nor the size of the program matters.
  */
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ const count = 16;
 const padding = 'x'.repeat(3 * megabyte);
 /** Of 48 MB that were sent. */
 const allowedBytes = 16 * megabyte;
-/** Every gauge of bytes that are held for clients. */
+/** Every gauge of bytes for clients. */
 const gauges = [
   'omnibus_client_body_bytes',
   'omnibus_client_unread_bytes',
@@ -103,7 +103,7 @@ describe.each(shapesOfLane)('the memory of a gateway, %s', (shape) => {
           held.push(call);
           return;
         }
-        call.progress(1); // From now on the answer is kept for a client that comes back.
+        call.progress(1); // From now on the worker stores the answer for a client that comes back.
         call.answer(text(call.name === 'large' ? padding : 'done'));
       },
     });
@@ -133,7 +133,7 @@ describe.each(shapesOfLane)('the memory of a gateway, %s', (shape) => {
   const heldBytes = async (): Promise<number> =>
     (await Promise.all(gateway.processes.map(collectedMemoryOf))).reduce((sum, bytes) => sum + bytes, 0);
 
-  /** Measures from now on. @returns the bytes that processes hold beyond what gauges have counted. @param times that a counted byte is held. */
+  /** Measures from now on. @returns the bytes that processes hold beyond what gauges have counted. @param times copies of a counted byte. */
   const uncounted = async (): Promise<(times?: number) => () => Promise<number>> => {
     const [memory, counted] = [await heldBytes(), await gauged()];
     return (times = 1) =>
@@ -141,7 +141,7 @@ describe.each(shapesOfLane)('the memory of a gateway, %s', (shape) => {
         (await heldBytes()) - memory - Math.max(0, (await gauged()) - counted) * times;
   };
 
-  /** Makes calls whose clients disconnect as soon as the calls are where they wait. */
+  /** Makes calls with clients that disconnect as soon as the calls wait. */
   const leave = async (name: string, params: JsonObject, untilTheyWait: () => Promise<unknown>): Promise<void> => {
     const clients = await several(async () => {
       using client = await RawClient.open(gateway.url);
@@ -219,7 +219,7 @@ describe.each(shapesOfLane)('the memory of a gateway, %s', (shape) => {
 
   it('counts calls that wait for approvers after their clients have disconnected', async () => {
     const more = await uncounted();
-    // Who approves must be shown all arguments, so these are short.
+    // An approver must see all arguments, so these are short.
     await leave('up__risky', { _meta: { padding } }, () =>
       expect.poll(() => gauged(['omnibus_approvals_waiting'])).toBe(count),
     );

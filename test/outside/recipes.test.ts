@@ -204,7 +204,7 @@ describe('users of providers', () => {
     /** The claims of our token for the user, before and after the user's data have changed. */
     readonly claims: object;
     readonly changed: object | undefined;
-    /** The data of a user that must not sign in, and the text that is shown. */
+    /** The data of a user that must not sign in, and the displayed text. */
     readonly stranger: { readonly become: () => void; readonly reads: RegExp } | undefined;
   }
 

@@ -1,4 +1,4 @@
-/** What is told of calls while they run: calls from before the watch, progress, questions, rounds, approvals, and their ends; in the page of the API and of the command line. */
+/** Reports of running calls: calls from before the watch, progress, questions, rounds, approvals, and their ends; in the page of the API and of the command line. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { base, callOf, type Call, type TapEvent, type Watched } from '@omnibus/admin-api';
 import type { JsonObject } from '@omnibus/protocol';

@@ -1,4 +1,4 @@
-/** Servers whose headers come from a secret store: they get them, get others when these are changed, and are the only ones that miss the store. */
+/** Servers with headers from a secret store: they get them, get changed ones, and are the only ones that miss the store. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FakeVault } from '@omnibus/bus/testing';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
@@ -7,7 +7,7 @@ import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
 const stack = new AsyncDisposableStack();
-/** Everything that must not be said anywhere. */
+/** All values that must not appear anywhere. */
 const secrets = ['first', 'second', 'third', 'other', 'late'].map((name) => `${name}-hunter2`);
 const [first, second, third, other, late] = secrets as [string, string, string, string, string];
 let vault: FakeVault;

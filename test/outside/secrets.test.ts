@@ -65,9 +65,9 @@ let servers: Record<
 /** Whether the issuer of the server `exchanged` refuses the tokens of callers, and repeats them. */
 let refusesExchange = false;
 let callers: Readonly<Record<'ann' | 'ben', Readonly<Record<string, string>>>>;
-/** Everything that clients, browsers and users of commands were told. */
+/** All output to clients, browsers and users of commands. */
 const told: Record<string, string> = {};
-/** Addresses of sign-ins, and codes: for their caller, and nothing for anybody's records. */
+/** Addresses of sign-ins, and codes: for their caller, and for no records. */
 const tickets: string[] = [];
 
 const heard = <Said extends Answer>(name: string, answer: Said): Said => {
@@ -318,7 +318,7 @@ it('sign-ins, refreshes, registrations and requests for tokens go well and fail 
     expect(textOf(heard('clients', await ann.callTool(name, { mark: 'refreshed' })))).toContain('refreshed');
   await run('vault', 'rotate', '--admin', await gateway.admin(gateway.edge));
   expect(textOf(heard('clients', await ann.callTool('signed__whose', { mark: 'rotated' })))).toContain('rotated');
-  // From now on nothing is given any more.
+  // From now on the issuer gives no more tokens.
   for (const server of [servers.signed, servers.modern, servers.team, servers.bound, servers.keyed]) {
     server.isClosed = true;
     for (const user of ['ann', 'gateway']) server.expire(user);
@@ -329,7 +329,7 @@ it('sign-ins, refreshes, registrations and requests for tokens go well and fail 
     if (addressIn(refused) !== '')
       expect((await browse('pages', addressIn(refused), servers.signed.signsInAs('ann'))).status).toBe(400);
   }
-  // An issuer that registers nobody.
+  // An issuer without registration.
   await ann.untilTools((names) => names.includes('closed__connect'));
   expect(
     (await browse('pages', addressIn(textOf(heard('clients', await ann.callTool('closed__connect')))))).status,
@@ -436,7 +436,7 @@ it('no secret is in logs, status, metrics, the API, traces, messages on the bus,
   expect([...kinds]).toEqual(
     expect.arrayContaining(['access', 'refresh', 'code', 'client', 'team', 'session', 'stored']),
   );
-  // What is looked for can be found: each place has something, and what clients say is on the bus and in the records.
+  // The search works: each place has data, and messages of clients are on the bus and in the records.
   for (const [place, text] of Object.entries(written)) if (!place.startsWith('disk')) expect(text, place).not.toBe('');
   for (const place of ['bus', 'stored'])
     expect(findSecrets(['fixed__whose'], { [place]: written[place] as string }), place).not.toEqual([]);
@@ -446,7 +446,7 @@ it('no secret is in logs, status, metrics, the API, traces, messages on the bus,
     }),
   ).not.toEqual([]);
   const found: Finding[] = [...findSecrets([...secrets, proofKeyStart], written)];
-  // Addresses of sign-ins and codes are for their caller: on the bus, in what he is told, and in the records of results that are configured here.
+  // Addresses of sign-ins and codes are for their caller: on the bus, in the caller's answers, and in the records of results that are configured here.
   const records = Object.fromEntries(
     Object.entries(written).filter(([place]) => !/^(bus|clients|pages|stored|audit .*|disk .*)$/.test(place)),
   );

@@ -8,7 +8,7 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 
 const mebibyte = 1024 * 1024;
 const answerBytes = 300_000;
-/** Long enough that the answer is kept for a client that resumes. */
+/** Long enough that the worker stores the answer for a client that resumes. */
 const slowMs = 700;
 
 describe('a gateway that may keep little', () => {

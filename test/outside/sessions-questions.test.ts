@@ -8,7 +8,7 @@ import { metricsOf } from '../support/metrics.ts';
 import { end, type RunningProcess } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 
-/** A call whose server asks the user something. */
+/** A call with a question to the user. */
 interface Asked {
   readonly question: Message;
   readonly heard: Heard<Message>;
@@ -41,7 +41,7 @@ describe('questions to clients, with session workers that come and go', () => {
         part.child.signalCode === null,
     );
 
-  /** A client that can be asked. */
+  /** A client that answers questions. */
   async function openClient(): Promise<RawClient> {
     const client = new RawClient(gateway.url);
     const opened = await client.post({

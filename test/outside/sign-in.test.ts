@@ -269,7 +269,7 @@ it('omnibus stdio signs its user in by itself; the file of tokens is readable by
       );
     joined.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`);
     call(2);
-    // Its client has no OAuth, so the user is told how to get the scope; the program takes the new token without a restart.
+    // Its client has no OAuth, so the user gets the command for the scope; the program takes the new token without a restart.
     const [, text = ''] = await joined.line(/^(\{"jsonrpc".*"id":2.*)$/);
     expect(JSON.parse(text)).toMatchObject({
       error: {

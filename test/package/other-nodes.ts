@@ -8,7 +8,7 @@ import { root } from '../support/processes.ts';
 
 const run = promisify(execFile);
 
-/** @returns the path of the program, which is kept for later runs. */
+/** @returns the path of the program, which stays for later runs. */
 export async function nodeOf(version: string): Promise<string> {
   const folder = join(root, 'node_modules/.cache/nodes', version);
   const name = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;

@@ -1,4 +1,4 @@
-/** What is published with a release: the commands, and what they say of their origin. No command is run here but those that make a copy of the chart. */
+/** The parts of a release: the commands, and the origins in them. No command is run here but those that make a copy of the chart. */
 import { spawnSync } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

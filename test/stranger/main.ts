@@ -1,5 +1,5 @@
 /**
- * `npm run stranger [-- package|clone]`: does what somebody does who has never used Omnibus, from nothing to a first call of a server of their own, and prints
+ * `npm run stranger [-- package|clone]`: follows a new user's steps, from nothing to a first call of their own server, and prints
  * the seconds and megabytes of each step. It ends with 1 when a step fails. Figures in documents come from it, on an idle machine with two cores.
  */
 import { execFileSync } from 'node:child_process';

@@ -11,7 +11,7 @@ import type { Steps } from './steps.ts';
 
 const run = promisify(execFile);
 
-/** A server as somebody writes his first one, without a library. */
+/** A first server of a new user, without a library. */
 const ownServer = `import { createInterface } from 'node:readline';
 const answers = {
   initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'own', version: '1' } }),
@@ -27,7 +27,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 `;
 
-/** A home of somebody who has used nothing of this before. */
+/** An empty home of a new user. */
 interface Home extends AsyncDisposable {
   readonly folder: string;
   readonly cache: string;
@@ -89,7 +89,7 @@ export async function fromPackage(archive: string, steps: Steps): Promise<void> 
   await steps.do('omnibus call greet name=Ada', async () => greeted(await omnibus('call', 'greet', 'name=Ada')));
 }
 
-/** @param commit what is cloned. */
+/** @param commit the cloned one. */
 export async function fromClone(commit: string, steps: Steps): Promise<void> {
   await using here = await home();
   const clone = join(here.folder, 'omnibus');
@@ -118,7 +118,7 @@ export async function fromClone(commit: string, steps: Steps): Promise<void> {
   });
 }
 
-/** Options of env(1) without what a run of npm or of tests has put into the environment. */
+/** Options of env(1) that remove variables of npm and of the test run. */
 function developers(): readonly string[] {
   const names = Object.keys(process.env).filter((name) =>
     /^(npm_(?!config_(registry|cafile|userconfig|cache)$)|NODE_(OPTIONS|PATH|COMPILE_CACHE)|OMNIBUS_PROGRAM|VITEST)/i.test(

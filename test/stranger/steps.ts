@@ -20,7 +20,7 @@ export class Steps {
     this.#tell = tell;
   }
 
-  /** @param folders what the step fills; their size counts when it is done. @throws {Error} that names the step. */
+  /** @param folders that the step fills; their size counts when it is done. @throws {Error} that names the step. */
   async do<Result>(what: string, work: () => Promise<Result>, folders: readonly string[] = []): Promise<Result> {
     const began = performance.now();
     let result: Result;

@@ -177,7 +177,7 @@ export class ApiServer {
     this.#server = server;
     const said: string[] = [];
     server.stderr?.on('data', (chunk: Buffer) => said.push(chunk.toString()));
-    // It prints nothing when it is ready, so it is asked.
+    // It prints nothing when it is ready, so this polls it.
     for (let isReady = false; !isReady;) {
       if (server.exitCode !== null) throw new Error(`the API server ended: ${said.join('').slice(-2_000)}`);
       isReady = await this.get('/readyz').then(

@@ -12,7 +12,7 @@ const maxRedirects = 10;
 /**
  * Opens the address of a sign-in, presses the button there, and follows all redirects.
  * @param change may change an address on the way.
- * @param reload whether a page on the way back that could not be loaded, or says that nobody can answer, is loaded again; left out, it never is.
+ * @param reload whether a page on the way back that could not be loaded, or says that no process can answer, is loaded again; left out, it never is.
  */
 export async function signInAt(
   address: string,

@@ -38,7 +38,7 @@ function formsOf(secret: string): Readonly<Record<string, string>> {
   return forms;
 }
 
-/** Where any of the secrets stands in what was written. */
+/** The places of any of the secrets in the text. */
 export function findSecrets(secrets: readonly string[], written: Written): readonly Finding[] {
   const found: Finding[] = [];
   for (const secret of new Set(secrets)) {

@@ -14,7 +14,7 @@ export class IdentityProvider implements AsyncDisposable {
   readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
   readonly #keys = generateKeyPair('ES256', { extractable: true });
   readonly #nonces = new Map<string, string>();
-  /** Whoever signs in next. */
+  /** The next user to sign in. */
   user = 'una';
   /** An error code that it answers to requests for assertions. */
   refuses: string | undefined;

@@ -24,7 +24,7 @@ export function memoryOf(processes: readonly RunningProcess[]): Promise<number[]
   );
 }
 
-/** Variables of processes whose memory is measured. */
+/** Variables of processes with measured memory. */
 export const measured = { NODE_OPTIONS: `--import ${pathToFileURL(fixturePath('collected-memory')).href}` };
 
 /** How often processes have collected their garbage. */

@@ -1,4 +1,4 @@
-/** A client of 2026-07-28 that sends exactly what a test wants: one request at a time, without state in between. */
+/** A client of 2026-07-28 that sends exactly the test's messages: one request at a time, without state in between. */
 import type { JsonObject } from '@omnibus/protocol';
 import { RawClient, type Answer, type Message } from './raw-client.ts';
 

@@ -1,4 +1,4 @@
-/** Somebody who uses the gateway: a browser of its own, and official clients of both major versions that are signed in to the gateway in his name. */
+/** A user of the gateway: a separate browser, and official clients of both major versions, signed in to the gateway as this user. */
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
@@ -14,16 +14,16 @@ import { Heard } from '@omnibus/bus/testing';
 import { SdkUser } from './sdk-user.ts';
 import { Callback, signInAtGateway, type User } from './walker.ts';
 
-/** What somebody does who expects no address. */
+/** The reaction of a user that expects no address. */
 export const noAddress = (address: string): Promise<never> => Promise.reject(new Error(`nobody expects ${address}`));
 
 export class Person implements AsyncDisposable {
   readonly name: string;
   readonly #context: BrowserContext;
   readonly #complaints: string[];
-  /** A client of 2025-11-25, which is told the address in an error (-32042). */
+  /** A client of 2025-11-25, which gets the address in an error (-32042). */
   readonly old: ClientOne;
-  /** A client of 2026-07-28, which is asked to open the address during its call. */
+  /** A client of 2026-07-28, which gets a question to open the address during its call. */
   readonly modern: ClientTwo;
   /** Ends of sign-ins that the gateway has told the client of 2025-11-25. */
   readonly completed = new Heard<string>();
@@ -92,14 +92,14 @@ export class Person implements AsyncDisposable {
     return this.#complaints;
   }
 
-  /** The address at which this person signs in for a server, as the client of 2025-11-25 is told it. @param tool that is called for that. */
+  /** The address at which this person signs in for a server, as the client of 2025-11-25 gets it. @param tool to call for that. */
   async addressOf(tool: string): Promise<string> {
     const refused = await this.#refusalOf(tool);
     expect(refused).toBeInstanceOf(UrlElicitationRequiredError);
     return (refused as UrlElicitationRequiredError).elicitations[0]?.url ?? '';
   }
 
-  /** A call that meets a connection which is opened again was not executed, and is made again, as its error says (`docs/reference/errors.md`). */
+  /** A call on a reconnecting connection was not executed, and is retried, as its error says (`docs/reference/errors.md`). */
   async #refusalOf(tool: string): Promise<unknown> {
     for (;;) {
       const refused: unknown = await this.old.callTool({ name: tool, arguments: {} }).catch((error: unknown) => error);

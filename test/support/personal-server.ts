@@ -19,7 +19,7 @@ export interface PersonalOptions {
   readonly wantsProof?: boolean;
   /** A scope without which it refuses its lists (HTTP 403). */
   readonly listScope?: string;
-  /** A scope without which it refuses calls (HTTP 403), and which its issuer gives nobody. */
+  /** A scope without which it refuses calls (HTTP 403), and which its issuer grants to no user. */
   readonly callScope?: string;
   /** Takes what another issuer has said of a user, in the place of a sign-in. @returns the user, or an error code. */
   readonly redeem?: (
@@ -44,7 +44,7 @@ export class PersonalServer implements AsyncDisposable {
   readonly #sessions = new Map<string, string>();
   /** Users that have allowed the scope for lists. */
   readonly #listers = new Set<string>();
-  /** The tokens that it was shown with calls. */
+  /** The tokens of calls to it. */
   readonly shown = new Set<string>();
   /** All secrets so far. */
   readonly secrets: string[] = [];
@@ -330,7 +330,7 @@ export class PersonalServer implements AsyncDisposable {
     return json(isModern ? 404 : 200, { jsonrpc: '2.0', id, error: { code: -32_601, message: `no ${method} here` } });
   }
 
-  /** What comes of a call, and what is said during it. */
+  /** The outcome of a call, and messages during it. */
   #called(
     user: string,
     params: Readonly<Record<string, unknown>>,

@@ -26,11 +26,11 @@ export interface RunningProcess {
   /** Resolves with the match of the first line, past or future, that fits. Rejects when the process ends without one. */
   line(pattern: RegExp): Promise<RegExpExecArray>;
   kill(signal: NodeJS.Signals): void;
-  /** Ends it in an orderly way, and by force when that takes too long. Rejects when it has logged an error that nobody handled, whatever the test is about. */
+  /** Ends it in an orderly way, and by force when that takes too long. Rejects when it has logged an unhandled error, whatever the test is about. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What a process of the gateway logs of an error that was caught by its last net alone. */
+/** The log line of a process of the gateway for an unhandled error. */
 const uncaught = '"msg":"an error was caught nowhere else"';
 /** In the message of an error that a test has caused. */
 export const onPurpose = 'by a test, on purpose';

@@ -1,4 +1,4 @@
-/** A client that sends exactly what a test wants, and shows exactly what it received. */
+/** A client that sends exactly the test's messages, and shows exactly the received ones. */
 import { createParser } from 'eventsource-parser';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject, JsonRpcId } from '@omnibus/protocol';

@@ -18,7 +18,7 @@ export async function dial(url: string): Promise<Socket> {
   return socket;
 }
 
-/** Resolves with the first answer once it is complete, or with what was received when the connection ends. */
+/** Resolves with the first answer once it is complete, or with the received part when the connection ends. */
 export function readAnswer(socket: Socket): Promise<RawAnswer> {
   return new Promise((resolve) => {
     let text = '';

@@ -1,4 +1,4 @@
-/** The official SDK clients of both major versions, each with a user whose browser follows the addresses of its client. */
+/** The official SDK clients of both major versions, each with a browser that follows the addresses of its client. */
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
@@ -25,7 +25,7 @@ export class SdkUser implements OAuthClientProvider, ProviderTwo {
   readonly #user: User | undefined;
   /** False for a client that keeps no refresh tokens. */
   readonly #refreshes: boolean;
-  /** Client information of either SDK, whose types differ. */
+  /** Client information of either SDK, with different types. */
   #client: unknown;
   #tokens: unknown;
   #verifier = '';
@@ -99,7 +99,7 @@ export const sdks = {
   },
 };
 
-/** Calls a tool whose scope the token lacks, lets the user allow it, and calls it again over the same connection. @returns the results of both calls. */
+/** Calls a tool with a missing scope, lets the user allow it, and calls it again over the same connection. @returns the results of both calls. */
 export const stepsUp = {
   'SDK 1': async (url: string, kept: SdkUser): Promise<readonly unknown[]> => {
     const transport = new TransportOne(new URL(url), { authProvider: kept });

@@ -8,7 +8,7 @@ export interface Page {
   readonly text: string;
 }
 
-/** A browser that keeps cookies by path, and follows redirects until a page is shown, or an address of another site is reached. */
+/** A browser that keeps cookies by path, and follows redirects until it shows a page, or reaches an address of another site. */
 export class Browser {
   readonly #cookies = new Map<string, { readonly value: string; readonly path: string; readonly host: string }>();
 
@@ -45,7 +45,7 @@ export class Browser {
     throw new Error(`redirected for ever, at last to ${url.href}`);
   }
 
-  /** Submits the form of a page whose address has that ending. */
+  /** Submits the form of a page with that ending of its address. */
   submit(
     page: Page,
     action: string,

@@ -25,14 +25,14 @@ export interface SayArguments extends JsonObject {
   readonly result?: JsonObject;
   /** Whether it never answers. */
   readonly holds?: boolean;
-  /** The id of a question in the messages, whose answer it waits for and returns. */
+  /** The id of a question in the messages; it waits for the answer and returns it. */
   readonly asks?: JsonRpcId;
 }
 
 export class Speaker {
   /** Requests, notifications and answers, in the order of arrival. */
   readonly heard = new Heard<Message>();
-  /** Calls whose streams were closed by their reader. */
+  /** Calls with streams that their reader closed. */
   readonly closed = new Heard<JsonRpcId>();
   /** What happens after each message that comes before a result. */
   between: (() => Promise<void>) | undefined;

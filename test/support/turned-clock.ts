@@ -1,9 +1,9 @@
-/** Processes of the gateway whose clock a test turns, instead of waiting for a limit. */
+/** Processes of the gateway with a clock that a test turns, instead of waiting for a limit. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { fixturePath, type RunningProcess } from './processes.ts';
 
-/** Variables of processes whose clock can be turned. */
+/** Variables of processes with such a clock. */
 export const turnable = { NODE_OPTIONS: `--import ${pathToFileURL(fixturePath('turned-clock')).href}` };
 
 /** How often the clocks of processes were turned. */
@@ -18,8 +18,8 @@ export async function turnByMinute(process: RunningProcess): Promise<void> {
 }
 
 /**
- * Turns the clock of a process until something happens. One turn may come before the process has read what was sent to it.
- * @returns what has happened.
+ * Turns the clock of a process until something happens. One turn may come before the process has read its input.
+ * @returns the event.
  */
 export async function turningUntil<T>(process: RunningProcess, happens: Promise<T>): Promise<T> {
   let isPending = true;

@@ -36,7 +36,7 @@ export interface UpstreamOptions {
   readonly protocolVersion?: string;
   readonly capabilities?: JsonObject;
   readonly port?: number;
-  /** Milliseconds an idle connection is kept; default: Node's. */
+  /** Milliseconds that an idle connection stays open; default: Node's. */
   readonly keepAliveMs?: number;
   /** Requests other than calls that are never answered. */
   readonly ignores?: (request: JsonRpcRequest) => boolean;

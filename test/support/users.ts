@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { digestOf, formatUsers, leastCost } from '@omnibus/authorization';
 import { omnibusProgram, startProcess } from './processes.ts';
 
-/** Runs `omnibus users` for a file of users. @param password typed when it is asked for. @returns the exit code. */
+/** Runs `omnibus users` for a file of users. @param password for the prompt. @returns the exit code. */
 export async function manageUsers(file: string, password: string, ...args: readonly string[]): Promise<number> {
   const running = startProcess('node', [omnibusProgram, 'users', ...args, '--file', file], {}, 'pipe');
   running.child.stdin?.end(`${password}\n`);

@@ -124,7 +124,7 @@ export async function signInAtGateway(page: Page, address: URL, user: User | und
   await done.waitFor();
 }
 
-/** Fills in the page of the gateway that asks who somebody is. */
+/** Fills in the sign-in page of the gateway. */
 export async function typePassword(page: Page, { name, password }: User): Promise<void> {
   await page.getByLabel('User name').fill(name);
   await page.getByLabel('Password').fill(password);

@@ -1,4 +1,4 @@
-/** A gateway over NATS whose session workers are started and ended, for tests of their loss. */
+/** A gateway over NATS with session workers that tests start and end. */
 import { startGateway, type GatewayUnderTest } from './gateway.ts';
 import { end, type RunningProcess } from './processes.ts';
 import { RawClient } from './raw-client.ts';
@@ -14,7 +14,7 @@ export class WorkersUnderTest implements AsyncDisposable {
     this.upstream = upstream;
   }
 
-  /** @param servers besides `up`, whose tool `echo` answers at once and `slow` when the test says so. */
+  /** @param servers in addition to `up`; its tool `echo` answers at once and `slow` on the test's signal. */
   static async start(servers: object = {}): Promise<WorkersUnderTest> {
     let made: WorkersUnderTest | undefined;
     const upstream: Upstream = await Upstream.start({
@@ -38,7 +38,7 @@ export class WorkersUnderTest implements AsyncDisposable {
     return this.#gateway as GatewayUnderTest;
   }
 
-  /** Resolves when a tool whose name has that ending is offered. */
+  /** Resolves when a list has a tool with that ending of its name. */
   async serves(tool: string): Promise<void> {
     using client = await RawClient.open(this.gateway.url);
     await client.untilTools((names) => names.some((name) => name.endsWith(tool)));

@@ -2,8 +2,8 @@
  * Runs a page as a reader does: it writes the files, executes the commands in their order in an empty folder, and looks for the output that the page shows.
  *
  * - A block of the language `sh` is executed by bash, and must succeed; with the word `fails` after the language it ends with 1, and with `running` it keeps running.
- * - A block of another language whose first line is a comment `# FILE` is written to that file; so is one with `file=NAME` after the language.
- * - A block `text` is what the command before it prints: each line occurs in the output, in this order, or in any order where the command keeps running.
+ * - A block of another language with a first line that is a comment `# FILE` is written to that file; so is one with `file=NAME` after the language.
+ * - A block `text` is the output of the command before it: each line occurs in the output, in this order, or in any order where the command keeps running.
  *   `…` stands for any characters.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -27,7 +27,7 @@ export interface PageOptions {
   /** Texts of the page, such as addresses of the reader's provider, and what stands for them in the test. */
   readonly instead?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
-  /** Acts as the reader outside the terminal, while commands of a block with that word run. `output`: what they have printed so far. */
+  /** Acts as the reader outside the terminal, while commands of a block with that word run. `output`: theirs so far. */
   readonly acts?: Readonly<Record<string, (output: Output) => Promise<void>>>;
   /** Files and folders of the checkout that the folder of the reader has too. */
   readonly links?: readonly string[];
@@ -40,7 +40,7 @@ export interface PageOptions {
 }
 
 export interface Output {
-  /** Resolves with the match of what a command prints, now or later. Rejects if it ends without. */
+  /** Resolves with the match in a command's output, now or later. Rejects if it ends without. */
   find(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
@@ -65,7 +65,7 @@ class Command implements Output {
   #status: number | undefined;
 
   constructor(text: string, cwd: string, env: NodeJS.ProcessEnv) {
-    // One pipe for both outputs keeps their order. A group of its own, so that what it started ends with it.
+    // One pipe for both outputs keeps their order. A separate group, so that its children end with it.
     this.#child = spawn('bash', ['-euo', 'pipefail', '-c', `exec 2>&1\n${text}`], { cwd, env, detached: true });
     for (const stream of [this.#child.stdout, this.#child.stderr])
       stream?.setEncoding('utf8').on('data', (chunk: string) => {
@@ -148,7 +148,7 @@ async function programs(folder: string): Promise<void> {
   await symlink(node, join(folder, 'node'));
 }
 
-/** Runs a page: a tutorial, or another page with commands and their output. `name`: its path in `docs`. @throws {Error} with the line of the page whose block does not do what the page says. */
+/** Runs a page: a tutorial, or another page with commands and their output. `name`: its path in `docs`. @throws {Error} with the line of the block that differs from the page. */
 export async function runPage(name: string, options: PageOptions = {}): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-tutorial-'));
   await using stack = new AsyncDisposableStack();

@@ -97,7 +97,7 @@ it(
       unanswered: tally.unanswered,
       interrupted: tally.interruptions.filter((each) => !ofReleased.includes(each)),
     }).toEqual({ lost: [], wrong: [], unanswered: [], interrupted: [] });
-    // Versions were mixed, and calls were made in every mixture.
+    // Versions were mixed, with calls in every mixture.
     expect(steps.filter((step) => step.includes('new') && step.includes('old')).length).toBe(10);
     expect(steps.filter((step) => step.includes(': 0 calls'))).toEqual([]);
   },
