@@ -1,7 +1,6 @@
 /** Copies the servers of MCP clients into the configuration, with Omnibus' names of options. Secrets go into files of their own, and everything that is not copied is reported. */
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { clientById, clients, entriesAt, formatOf, readClientFile, setEntry } from '@omnibus/config';
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { answer, notice, runCommand } from '../output/outcome.ts';
@@ -10,13 +9,12 @@ import { readText } from '../output/write-file.ts';
 import { filesOf } from './connect.ts';
 import { agreeToAdded, shownOf } from '../starts/consent.ts';
 import { startsOf } from '../starts/starts.ts';
+import { hideSecrets, writeSecret, type Secret } from './secret-files.ts';
 import { attempt, checkText, write, type FileOptions } from './servers.ts';
 import { findOwnFile } from './settings.ts';
 import { Twins } from './twins.ts';
 
 const newFile = 'omnibus.yaml';
-/** Names of environment variables and headers with secret values. */
-const secretName = /key|token|secret|password|passwd|authorization|credential|cookie/i;
 
 interface Taken {
   readonly server: string;
@@ -36,7 +34,7 @@ interface Report {
   /** Clients with files that `omnibus connect` can write, by id. */
   readonly connectable: Map<string, string>;
   /** Files to write, each with one secret, readable by their owner only. */
-  readonly secrets: { readonly file: string; readonly text: string }[];
+  readonly secrets: Secret[];
 }
 
 /** @param sources clients by their ids, or files; none: every client's file that is found, and those of the project in this folder. */
@@ -72,7 +70,7 @@ export function importServers(sources: readonly string[], options: FileOptions):
     }
     // Secrets are written before the configuration, so that a gateway that follows it finds them.
     const writeSecrets = (): void => {
-      for (const secret of report.secrets) writeSecret(secret.file, secret.text);
+      for (const secret of report.secrets) writeSecret(secret);
     };
     const last = (): void =>
       agreeToAdded(
@@ -160,7 +158,7 @@ function take(
     }
     const name = freeName(given, read.client.id, there);
     const differences = compared.find((each) => each.name === given)?.differences;
-    const entry = hideSecrets(wanted, name, file, report);
+    const entry = hideSecrets(wanted, name, file, report.secrets);
     changed = attempt(file, () => setEntry(changed, formatOf(file, changed), ['mcpServers'], name, entry));
     report.taken.push({ server: name, ...place, ...(differences === undefined ? {} : { given, differences }) });
   }
@@ -186,44 +184,6 @@ function freeName(given: string, client: string, taken: JsonObject): string {
   for (let number = 1; Object.hasOwn(taken, name); number += 1)
     name = `${given}-${client}${number === 1 ? '' : `-${number}`}`.slice(-64);
   return name;
-}
-
-/** Moves secrets of an entry into files, to which the entry refers as `${file:...}`. */
-function hideSecrets(entry: JsonObject, server: string, file: string, report: Report): JsonObject {
-  const hide = (name: string, value: unknown, isSecret: boolean): unknown => {
-    // `$${` is a plain `${`; anything else with it is a reference.
-    if (typeof value !== 'string' || value === '' || !isSecret || value.replaceAll('$${', '').includes('${'))
-      return value;
-    const text = value.replaceAll('$${', '${');
-    const path = secretFile(file, `${server}-${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`, name, text, report);
-    report.secrets.push({ file: path, text });
-    return `\${file:${path.slice(dirname(file) === '.' ? 0 : dirname(file).length + 1)}}`;
-  };
-  const within = (given: unknown, isSecret: (name: string) => boolean): unknown =>
-    isObject(given)
-      ? Object.fromEntries(Object.entries(given).map(([name, value]) => [name, hide(name, value, isSecret(name))]))
-      : given;
-  const { env, headers, credentials } = entry;
-  return Object.fromEntries(
-    Object.entries({
-      ...entry,
-      env: within(env, (name) => secretName.test(name)),
-      headers: within(headers, (name) => secretName.test(name)),
-      credentials: within(credentials, (name) => name === 'clientSecret'),
-    }).filter(([, value]) => value !== undefined),
-  );
-}
-
-/** A file for a secret: one of its own, even where two names differ in signs alone. */
-function secretFile(file: string, name: string, given: string, text: string, { secrets }: Report): string {
-  const path = join(`${file.replace(/\.[^.]*$/, '')}.secrets`, name);
-  const isTaken = secrets.some((secret) => secret.file.toLowerCase() === path.toLowerCase());
-  return isTaken ? `${path}-${createHash('sha256').update(`${given}\0${text}`).digest('hex').slice(0, 8)}` : path;
-}
-
-function writeSecret(file: string, text: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeFileSync(file, `${text}\n`, { mode: 0o600 });
 }
 
 function say({ taken, same, remarks, secrets, connectable }: Report): void {

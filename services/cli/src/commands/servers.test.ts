@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -55,4 +55,26 @@ it('a header for a program and a second address are refused, since neither would
   expect(said).toContain('--header is for a server at an address');
   expect(await added(['http://127.0.0.1:2/mcp'], { url: 'http://127.0.0.1:1/mcp' })).toBeUndefined();
   expect(said).toContain('there are two addresses');
+});
+
+it('a secret that is given goes into a file that only its owner can read, and a reference stays one', async () => {
+  const text = await added(['https://example.com/mcp'], {
+    header: ['Authorization: Bearer abc', 'X-Api-Key: ${MY_KEY}', 'X-Team: red'],
+  });
+  expect(JSON.parse(text ?? '')).toMatchObject({
+    mcpServers: {
+      one: {
+        headers: {
+          Authorization: expect.stringMatching(/^\$\{file:.*new\.secrets\/one-Authorization\}$/) as string,
+          'X-Api-Key': '${MY_KEY}',
+          'X-Team': 'red',
+        },
+      },
+    },
+  });
+  const file = join(folder, 'new.secrets', 'one-Authorization');
+  expect(readFileSync(file, 'utf8')).toBe('Bearer abc\n');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(said).toMatch(/a secret goes into .*one-Authorization, readable by you only; to take it from the environment/);
+  expect(said).not.toContain('Bearer abc');
 });

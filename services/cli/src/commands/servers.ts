@@ -21,6 +21,7 @@ import { changedLines, readText, replaceFile } from '../output/write-file.ts';
 import { agreeToAdded } from '../starts/consent.ts';
 import { startsOf } from '../starts/starts.ts';
 import type { Starting } from '../gateway.ts';
+import { hideSecrets, writeSecret, type Secret } from './secret-files.ts';
 import { findConfigFile } from './settings.ts';
 
 export interface FileOptions extends InputOptions {
@@ -49,8 +50,11 @@ export function addServer(name: string, words: readonly string[], options: AddSe
       throw new CommandProblem('usage', `${JSON.stringify(name)} is not a valid name of a server`, {
         advice: 'Names are 1 to 64 letters, digits, "_" and "-".',
       });
-    const entry = entryOf(words, options);
     const file = findConfigFile(options.config) ?? newFile;
+    const secrets: Secret[] = [];
+    const given = entryOf(words, options);
+    // Printed lines are for another place, where the files of secrets are not.
+    const entry = options.print === true ? given : hideSecrets(given, name, file, secrets);
     const before = attempt(file, () => readText(file));
     const existing = attempt(file, () => entriesAt(before, formatOf(file, before), ['mcpServers']));
     if (isObject(existing) && Object.hasOwn(existing, name) && options.yes !== true) {
@@ -64,9 +68,24 @@ export function addServer(name: string, words: readonly string[], options: AddSe
     const after = attempt(file, () => setEntry(before, formatOf(file, before), ['mcpServers'], name, entry));
     const starts = startsOf(checkText(file, after));
     for (const risk of starts.find(({ server }) => server === name)?.risks ?? []) notice(`warning: ${name}: ${risk}`);
-    if (options.try !== false) await tryServer(name, file, after, options);
+    if (options.try !== false) await tryServer({ name, file, text: after, secrets }, options);
+    if (options.print !== true)
+      for (const secret of secrets)
+        notice(
+          `a secret goes into ${secret.file}, readable by you only; to take it from the environment, give it as '\${NAME}'`,
+        );
     return write(
-      { file, before, after, about: { server: name }, last: () => agreeToAdded(file, starts, [name]) },
+      {
+        file,
+        before,
+        after,
+        about: { server: name },
+        // Secrets are written before the configuration, so that a gateway that follows it finds them.
+        first: () => {
+          for (const secret of secrets) writeSecret(secret);
+        },
+        last: () => agreeToAdded(file, starts, [name]),
+      },
       options,
     );
   });
@@ -87,6 +106,16 @@ export function removeServer(name: string, options: FileOptions): Promise<void> 
     checkText(file, after);
     return write({ file, before, after, about: { server: name } }, options);
   });
+}
+
+/** A server that is about to be added. */
+interface Added {
+  readonly name: string;
+  readonly file: string;
+  /** The configuration with it. */
+  readonly text: string;
+  /** The files that it refers to and that are not written yet. */
+  readonly secrets: readonly Secret[];
 }
 
 interface Change {
@@ -204,9 +233,13 @@ function entryOf(
 }
 
 /** Connects to the server once and prints its entries. @throws {CommandProblem} if the connection fails, unless `--yes` or the user accepts that. */
-async function tryServer(name: string, file: string, text: string, options: AddServerOptions): Promise<void> {
+async function tryServer({ name, file, text, secrets }: Added, options: AddServerOptions): Promise<void> {
   const baseFolder = dirname(resolve(file));
-  const loaded = loadConfig({ file, text, env: process.env, readFile: (path) => readText(resolve(baseFolder, path)) });
+  const readFile = (path: string): string => {
+    const whole = resolve(baseFolder, path);
+    return secrets.find((secret) => resolve(secret.file) === whole)?.text ?? readText(whole);
+  };
+  const loaded = loadConfig({ file, text, env: process.env, readFile });
   if ('problems' in loaded || !enabledServers(loaded.config).has(name)) return;
   const server = loaded.config.mcpServers[name];
   if (server === undefined) return;
