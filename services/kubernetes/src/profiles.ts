@@ -3,7 +3,7 @@
  * own namespace only: callers that may use an endpoint may use the servers behind it, and each team decides that for its own servers.
  */
 import { loadConfig, type ProfileConfig } from '@omnibus/config';
-import { isObject, isToken } from '@omnibus/protocol';
+import { isObject, isToken, type JsonObject } from '@omnibus/protocol';
 import { serverNameOf } from './objects.ts';
 import type { ServerObject } from './server-object.ts';
 
@@ -31,13 +31,15 @@ export function readProfile(object: ServerObject, servers: readonly string[]): R
         .map(([key, value]) => [inNamespace(key, full), value] as const)
         .filter(([key]) => known.has(key.split('/', 1)[0] as string)),
     );
-  const { description, prefix, tenants, tools } = spec;
+  const globs = (given: readonly unknown[]): string[] => given.map((glob) => inNamespace(String(glob), full));
+  const { description, prefix, tenants, tools, listing } = spec;
   const given = {
     ...(description === undefined ? {} : { description }),
     ...(prefix === undefined ? {} : { prefix }),
     ...(tenants === undefined ? {} : { tenants }),
     servers: named?.filter((server) => !missing.includes(server)).map(full) ?? servers,
-    ...(Array.isArray(tools) ? { tools: tools.map((glob) => inNamespace(String(glob), full)) } : {}),
+    ...(Array.isArray(tools) ? { tools: globs(tools) } : {}),
+    ...(isObject(listing) ? { listing: listingOf(listing, globs, keyed) } : {}),
     rename: keyed(spec['rename']),
     pin: keyed(spec['pin']),
   };
@@ -56,6 +58,19 @@ export function readProfile(object: ServerObject, servers: readonly string[]): R
         .join('; '),
     };
   return { profile, config: result.config.profiles[profile] as ProfileConfig, missing };
+}
+
+/** The list of tools of an endpoint, whose globs and names of tools are about servers of the namespace too. */
+function listingOf(
+  { show, descriptions, ...rest }: JsonObject,
+  globs: (given: readonly unknown[]) => string[],
+  keyed: (given: unknown) => Record<string, unknown>,
+): JsonObject {
+  return {
+    ...rest,
+    ...(Array.isArray(show) ? { show: globs(show) } : {}),
+    ...(descriptions === undefined ? {} : { descriptions: keyed(descriptions) }),
+  };
 }
 
 /** Puts the namespace before the server of a selector: `wiki/get_*` becomes `docs_wiki/get_*`. A text without `/` stays as it is, and is refused later where one is required. */

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { readProfile } from './profiles.ts';
+import type { ServerObject } from './server-object.ts';
+
+const profile = (spec: object): ServerObject =>
+  ({ kind: 'McpProfile', namespace: 'docs', name: 'reading', spec, generation: 1 }) as unknown as ServerObject;
+
+it('an endpoint of a team says which tools its list shows, by the names that servers have in the namespace', () => {
+  const listing = {
+    mode: 'search',
+    show: ['wiki/get_*'],
+    budget: { tools: 5 },
+    descriptions: { 'wiki/get_page': 'Reads a page.', 'other/x': 'of no server here' },
+  };
+  expect(readProfile(profile({ listing }), ['docs_wiki'])).toMatchObject({
+    config: {
+      listing: {
+        mode: 'search',
+        show: ['docs_wiki/get_*'],
+        budget: { tools: 5 },
+        descriptions: { 'docs_wiki/get_page': 'Reads a page.' },
+      },
+    },
+  });
+  expect(readProfile(profile({ listing: { mode: 'some' } }), ['docs_wiki'])).toMatchObject({
+    problem: expect.stringMatching(/^spec\.listing.*"full" or "search"/) as string,
+  });
+});
