@@ -109,8 +109,12 @@ function judged(params: Params): unknown {
   }
 }
 
-/** The tool, or guardrail, whose check may take a moment only: for checks without an answer. If an answer counts, a slow machine has time. */
-const soon = (name: string): string => `${name}-soon`;
+const stages = { request: 'requests', response: 'results' } as const;
+/**
+ * The tool, or guardrail, whose check of one stage may take a moment only: for checks without an answer. If an answer counts, that of the other stage too, a
+ * slow machine has time.
+ */
+const soon = (name: string, at: Wish['at']): string => `${name}-soon-${at}`;
 
 describe.each(shapesOfLane)('%s', (shape) => {
   const seen: Params[] = [];
@@ -124,9 +128,12 @@ describe.each(shapesOfLane)('%s', (shape) => {
 
   beforeAll(async () => {
     work = await Upstream.start({
-      tools: [...['hooked', 'judged', 'open'].flatMap((name) => [name, soon(name)]), 'plain', 'dead', 'unguarded'].map(
-        tool,
-      ),
+      tools: [
+        ...['hooked', 'judged', 'open'].flatMap((name) => [name, soon(name, 'request'), soon(name, 'response')]),
+        'plain',
+        'dead',
+        'unguarded',
+      ].map(tool),
     });
     judge = await Upstream.start({
       tools: [tool('check')],
@@ -189,7 +196,13 @@ describe.each(shapesOfLane)('%s', (shape) => {
           { id: 'open', what: 'work/open', webhook: asked, onFailure: 'allow', on },
         ].flatMap((each) => [
           { ...each, timeout: '30s' },
-          { ...each, id: soon(each.id), what: soon(each.what), timeout: '700ms' },
+          ...(['request', 'response'] as const).map((at) => ({
+            ...each,
+            id: soon(each.id, at),
+            what: soon(each.what, at),
+            on: stages[at],
+            timeout: '700ms',
+          })),
         ]),
         { id: 'dead', what: 'work/dead', webhook: { url: 'http://127.0.0.1:1/nobody' }, on },
         {
@@ -290,7 +303,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
       );
       // All at once: a slow check must not delay others.
       const answers = await Promise.all(
-        wishes.map((wish) => old.callTool(isEndless(wish) ? soon(name) : name, { ...wish })),
+        wishes.map((wish) => old.callTool(isEndless(wish) ? soon(name, wish.at) : name, { ...wish })),
       );
       expect(answers.map(reasonOf)).toEqual(
         wishes.map(({ at }) =>
@@ -317,10 +330,10 @@ describe.each(shapesOfLane)('%s', (shape) => {
         (await metricsOf(worker as RunningProcess)).get(
           `omnibus_guardrail_decisions_total{guardrail="${of}",stage="requests",action="failed"}`,
         ) ?? 0;
-      const [before, beforeSoon] = [await failures(guardrail), await failures(soon(guardrail))];
+      const [before, beforeSoon] = [await failures(guardrail), await failures(soon(guardrail, 'request'))];
       const endless = wishes.filter((wish) => isEndless(wish) && wish.at === 'request').length;
       const answers = await Promise.all(
-        wishes.map((wish) => old.callTool(isEndless(wish) ? soon(name) : name, { ...wish })),
+        wishes.map((wish) => old.callTool(isEndless(wish) ? soon(name, wish.at) : name, { ...wish })),
       );
       expect(answers.map(reasonOf)).toEqual(
         wishes.map(({ at }) =>
@@ -329,7 +342,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
       );
       if (isOpen) expect(answers.map((answer) => JSON.parse(saidBy(answer)) as Wish)).toEqual(wishes);
       expect(await failures(guardrail)).toBe(before + ways.length - endless);
-      expect(await failures(soon(guardrail))).toBeGreaterThanOrEqual(beforeSoon + endless);
+      expect(await failures(soon(guardrail, 'request'))).toBeGreaterThanOrEqual(beforeSoon + endless);
       expect(elsewhere).toBe(0);
     },
   );
