@@ -6,7 +6,7 @@ import type { Client } from './clients/client.ts';
 import { readDocument, type ReadDocument } from './document.ts';
 import { migrateConfig } from './migrate.ts';
 import { profileNotes } from './profile-notes.ts';
-import { byPlace, formatPath, type ConfigProblem, type Path } from './problem.ts';
+import { fileProblem, byPlace, formatPath, type ConfigProblem, type Path } from './problem.ts';
 import { type ReferenceSource } from './references.ts';
 import { configSchema } from './checked-schema.ts';
 import { ignoredServerKeys, type Config } from './schema.ts';
@@ -107,15 +107,7 @@ function loadOf(client: Client, source: ConfigSource, read: ReadDocument): LoadR
   const { file } = source;
   if (client.instead !== undefined)
     return {
-      problems: [
-        {
-          file,
-          line: 1,
-          column: 1,
-          path: '',
-          message: `this is a file of ${client.name}, and none of Omnibus: ${client.instead}`,
-        },
-      ],
+      problems: [fileProblem(file, `this is a file of ${client.name}, and none of Omnibus: ${client.instead}`)],
     };
   const { hasServers, value, notes, losses, unusable, origin } = adopt(client, file, read.value);
   const at = (path: Path, message: string): ConfigProblem => ({

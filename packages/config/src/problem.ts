@@ -9,6 +9,11 @@ export interface ConfigProblem {
   readonly message: string;
 }
 
+/** A mistake of a whole file. */
+export function fileProblem(file: string, message: string): ConfigProblem {
+  return { file, line: 1, column: 1, path: '', message };
+}
+
 /** Steps from the top of a configuration to one of its options. */
 export type Path = readonly (string | number)[];
 

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { loadConfig, storeSettingsIn, type ConfigSource, type LoadResult } from './load.ts';
 import type { Resolved } from './references.ts';
 import type { StoreSettings } from './secrets-schema.ts';
+import { fileProblem } from './problem.ts';
 
 /** Bytes of a configuration. Parsing blocks the process: a thousand servers take half a megabyte, and a file of this size takes seconds. */
 const maxFileBytes = 16 * 1024 * 1024;
@@ -44,13 +45,10 @@ export async function readConfigFile(
     if (size > maxFileBytes)
       return {
         problems: [
-          {
+          fileProblem(
             file,
-            line: 1,
-            column: 1,
-            path: '',
-            message: `this file has ${size} bytes, and a configuration at most ${maxFileBytes}: is it the right file?`,
-          },
+            `this file has ${size} bytes, and a configuration at most ${maxFileBytes}: is it the right file?`,
+          ),
         ],
       };
     text = readFileSync(file, 'utf8');

@@ -14,6 +14,17 @@ export function isForOneUser({ auth, listen, publicUrl }: Gateway): boolean {
   );
 }
 
+/** Whether clients come with a key that their user gives them: those of issuers start a sign-in. */
+export function takesKeysOnly({ auth }: Pick<Config, 'auth'>): boolean {
+  return (
+    auth !== undefined &&
+    auth !== 'none' &&
+    auth.keys !== undefined &&
+    auth.server === undefined &&
+    auth.issuers.length === 0
+  );
+}
+
 /** Whether credentials are those of users, and not of the gateway. */
 export function isOfUsers(credentials: ServerConfig['credentials']): boolean {
   return credentials !== undefined && credentials.kind !== 'client' && credentials.kind !== 'aws';

@@ -1,7 +1,7 @@
 import { watch as watchFiles } from 'chokidar';
 import { readConfigFile, type ReadOptions } from './read-file.ts';
 import type { LoadedConfig } from './load.ts';
-import type { ConfigProblem } from './problem.ts';
+import { fileProblem, type ConfigProblem } from './problem.ts';
 import type { Config } from './schema.ts';
 
 export interface ConfigObserver {
@@ -19,13 +19,8 @@ export interface FollowedConfig {
 }
 
 /** During a write the file is empty for a moment, and without rules all callers may do everything: an empty file is no change. */
-const emptyProblem = (file: string): ConfigProblem => ({
-  file,
-  line: 1,
-  column: 1,
-  path: '',
-  message: 'the file is empty; write "mcpServers: {}" for a gateway without servers',
-});
+const emptyProblem = (file: string): ConfigProblem =>
+  fileProblem(file, 'the file is empty; write "mcpServers: {}" for a gateway without servers');
 const isEmpty = (given: unknown): boolean =>
   typeof given === 'object' && given !== null && Object.keys(given).length === 0;
 

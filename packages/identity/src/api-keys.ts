@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fault, printable, type EndpointName } from '@omnibus/protocol';
-import { principalOf, type Facts, type Verdict } from './facts.ts';
+import { factsWithoutToken, type Facts, type Verdict } from './facts.ts';
 import { followFiles } from './follow-files.ts';
 import { parseKeys, type KeyRecord, type ToolProblem } from './key-file.ts';
 import { unwrittenProblem } from './secret-yaml.ts';
@@ -168,22 +168,13 @@ const pathOf = (endpoint: string): string => (endpoint === '' ? '/mcp' : `/mcp/$
 const isGood = ({ expiresAt }: Facts): boolean => expiresAt === undefined || Date.now() < expiresAt;
 
 function entryOf({ id, hash: digest, subject, tenant, groups, endpoints, tools, expires }: KeyRecord): Entry {
-  const name = { issuer: keyIssuer, subject };
+  const expiresAt = expires === undefined ? undefined : Date.parse(expires);
   return {
     digest,
     endpoints,
     usedAt: 0,
     facts: {
-      ...name,
-      principal: principalOf(name, tenant),
-      tenant,
-      actors: [],
-      groups,
-      scopes: [],
-      isUnscoped: true,
-      client: undefined,
-      expiresAt: expires === undefined ? undefined : Date.parse(expires),
-      key: id,
+      ...factsWithoutToken({ issuer: keyIssuer, subject }, { tenant, groups, expiresAt, key: id }),
       ...(tools === undefined ? {} : { tools }),
     },
   };

@@ -1,7 +1,7 @@
 /** Certificates that clients show when they connect (RFC 8446, 4.4.2), as authentication: workloads of a mesh, by SPIFFE id or by name. */
 import type { X509Certificate } from 'node:crypto';
 import { fault, type GatewayFault } from '@omnibus/protocol';
-import { principalOf, type Facts, type Verdict } from './facts.ts';
+import { factsWithoutToken, type Verdict } from './facts.ts';
 import { isName } from './names.ts';
 
 export interface ClientCertificatesOptions {
@@ -81,20 +81,10 @@ export class ClientCertificates {
     const groups = groupField === undefined ? [] : listOf(names?.[groupFields[groupField]]);
     if (groups.length > maxGroups || !groups.every(isName))
       return refusal(`it names more than ${maxGroups} groups, or one by a text that is not printable`);
-    const name = { issuer: certificateIssuer, subject };
-    const facts: Facts = {
-      ...name,
-      principal: principalOf(name),
-      tenant: undefined,
-      actors: [],
-      groups,
-      scopes: [],
-      isUnscoped: true,
-      client: undefined,
-      expiresAt: certificate.validToDate.getTime(),
-      key: undefined,
-    };
-    return facts;
+    return factsWithoutToken(
+      { issuer: certificateIssuer, subject },
+      { groups, expiresAt: certificate.validToDate.getTime() },
+    );
   }
 }
 

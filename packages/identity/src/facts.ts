@@ -30,3 +30,23 @@ export function principalOf(
   ];
   return `p_${hash('sha256', parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join(''), 'base64url').slice(0, keyCharacters)}` as Principal;
 }
+
+/** The facts of a caller without a token: an API key, a certificate, a proxy or a cluster names it, and no scopes bind it. */
+export function factsWithoutToken(
+  { issuer, subject }: Pick<Facts, 'issuer' | 'subject'>,
+  { tenant, groups, expiresAt, key }: Partial<Facts> & Pick<Facts, 'groups'>,
+): Facts {
+  return {
+    issuer,
+    subject,
+    principal: principalOf({ issuer, subject }, tenant),
+    tenant,
+    actors: [],
+    groups,
+    scopes: [],
+    isUnscoped: true,
+    client: undefined,
+    expiresAt,
+    key,
+  };
+}

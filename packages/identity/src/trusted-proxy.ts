@@ -1,7 +1,7 @@
 /** A proxy that signs users in and names them in a header, which is believed only on connections from configured addresses. */
 import { fault } from '@omnibus/protocol';
 import type { Request } from './credential.ts';
-import { principalOf, type Facts, type Verdict } from './facts.ts';
+import { factsWithoutToken, type Facts, type Verdict } from './facts.ts';
 import { isName } from './names.ts';
 import { Networks } from './networks.ts';
 
@@ -76,19 +76,10 @@ export class TrustedProxy {
           `the proxy names more than ${maxGroups} groups, or one by a text that is not printable`,
         ),
       };
-    const name = { issuer: proxyIssuer, subject: user };
-    const facts: Facts = {
-      ...name,
-      principal: principalOf(name, tenant as string | undefined),
-      tenant: tenant as string | undefined,
-      actors: [],
-      groups,
-      scopes: [],
-      isUnscoped: true,
-      client: undefined,
-      expiresAt: undefined,
-      key: undefined,
-    };
+    const facts = factsWithoutToken(
+      { issuer: proxyIssuer, subject: user },
+      { tenant: tenant as string | undefined, groups },
+    );
     if (this.#known.size >= maxKnown) this.#known.delete(this.#known.keys().next().value as string);
     this.#known.set(key, facts);
     return facts;

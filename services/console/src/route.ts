@@ -20,7 +20,7 @@ export const place = computed<Place>(() => {
   };
 });
 
-/** Replaces an address that nobody is to see, such as one with a key in it, by that of the first view. */
+/** Replaces an address that must not stay visible, such as one with a key in it, by that of the first view. */
 export function hideAddress(): void {
   history.replaceState(null, '', `${location.pathname}${location.search}#/overview`);
   hash.value = location.hash;

@@ -7,7 +7,7 @@ import { request as requestPlain } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { decodeJwt } from 'jose';
 import { fault, isObject, type JsonObject } from '@omnibus/protocol';
-import { principalOf, type Facts } from '../facts.ts';
+import { factsWithoutToken } from '../facts.ts';
 import { isName } from '../names.ts';
 import { canonical, toleranceSeconds } from './claims.ts';
 import type { Outcome } from './issuer.ts';
@@ -84,19 +84,8 @@ export class TokenReview {
     // An API server that returns no audiences has not checked them.
     const proven = status['audiences'];
     if (!isTexts(proven)) return invalid('the cluster does not say whom it is for');
-    const name = { issuer: this.issuer, subject: username };
-    const facts: Facts = {
-      ...name,
-      principal: principalOf(name),
-      tenant: undefined,
-      actors: [],
-      groups,
-      scopes: [],
-      isUnscoped: true,
-      client: undefined,
-      expiresAt: (exp + toleranceSeconds) * 1_000,
-      key: undefined,
-    };
+    const expiresAt = (exp + toleranceSeconds) * 1_000;
+    const facts = factsWithoutToken({ issuer: this.issuer, subject: username }, { groups, expiresAt });
     return { facts, audiences: proven.map(canonical) };
   }
 

@@ -1,6 +1,6 @@
 /** How each known client is connected to an endpoint: what stands in its file, and the command and the address that do it. */
 import type { ConnectWays } from '@omnibus/admin-api';
-import { clients, setEntry, type Client, type Config } from '@omnibus/config';
+import { clients, setEntry, takesKeysOnly, type Client, type Config } from '@omnibus/config';
 
 /** The name of the gateway in the files of clients. */
 const entryName = 'omnibus';
@@ -80,15 +80,4 @@ function filesOf({ userFiles }: Client): ConnectWays['clients'][number]['files']
   const [darwin = ''] = userFiles({ platform: 'darwin', home: '~', env: {} });
   const [win32 = ''] = userFiles({ platform: 'win32', home: '%USERPROFILE%', env: { APPDATA: '%APPDATA%' } });
   return { linux, darwin, win32: win32.replaceAll('/', '\\') };
-}
-
-/** Whether clients come with a key that their user gives them: those of issuers start a sign-in. */
-function takesKeysOnly({ auth }: ConnectWaysOptions['config']): boolean {
-  return (
-    auth !== undefined &&
-    auth !== 'none' &&
-    auth.keys !== undefined &&
-    auth.server === undefined &&
-    auth.issuers.length === 0
-  );
 }

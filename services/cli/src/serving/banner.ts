@@ -1,5 +1,5 @@
 /** The text that is printed on a terminal once the gateway is ready. */
-import type { Config } from '@omnibus/config';
+import { takesKeysOnly, type Config } from '@omnibus/config';
 import { printable, unfitWords, type CatalogRecord } from '@omnibus/protocol';
 
 const clientName = 'omnibus';
@@ -21,7 +21,7 @@ export function banner({ endpoint, config, consoleUrl, records, warnings }: Show
   const rows = records.map((record) => `    ${row(record, width)}`);
   // Tokens are for the public address, and clients refuse to send them to another one.
   const address = config.publicUrl === undefined ? endpoint.replace(everyAddress, '//HOST') : `${config.publicUrl}/mcp`;
-  const headers = needsKey(config) ? { Authorization: 'Bearer KEY' } : undefined;
+  const headers = takesKeysOnly(config) ? { Authorization: 'Bearer KEY' } : undefined;
   const places = [
     ...(headers === undefined ? [] : ['an API key in the place of KEY (omnibus keys create --subject NAME)']),
     ...(address.includes('//HOST') ? ['the name or address of this machine in the place of HOST'] : []),
@@ -45,17 +45,6 @@ export function banner({ endpoint, config, consoleUrl, records, warnings }: Show
     '  Ctrl-C stops it.',
     '',
   ].join('\n');
-}
-
-/** Whether clients come with a key that their user gives them: those of issuers start a sign-in. */
-function needsKey({ auth }: Shown['config']): boolean {
-  return (
-    auth !== undefined &&
-    auth !== 'none' &&
-    auth.keys !== undefined &&
-    auth.server === undefined &&
-    auth.issuers.length === 0
-  );
 }
 
 /** Lines with the present state of the servers that were still connecting when the banner was printed. */

@@ -7,7 +7,7 @@ import { Following } from './following.ts';
 export interface FollowedLines {
   /** Oldest first; undefined before the first answer. */
   readonly lines: readonly Line[] | undefined;
-  /** Number of lines that nobody was told of because there were too many. */
+  /** Number of lines that were dropped because there were too many. */
   readonly dropped: number;
   readonly missing: FollowedLogs['missing'];
   readonly problem: ReturnType<typeof problemWords> | undefined;

@@ -1,4 +1,4 @@
-/** The view "Policy": whether somebody may do something and why, what somebody is shown, and the rules in force. */
+/** The view "Policy": decisions of the rules with their reasons, the entries that a caller sees, and the rules in force. */
 import type { Explained, PolicyDecision, PolicyPage, PolicyRule, Sees as SeesAnswer } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
 import { useOnce } from '../api/once.ts';
