@@ -42,4 +42,13 @@ describe('start-ups of programs', () => {
     await startUps.turn(always);
     await expect(startUps.turn(always)).resolves.toBeTypeOf('function');
   });
+
+  it('give the place of one up that is closed before it uses its turn', async () => {
+    const startUps = new StartUps(1, 60_000);
+    const closing = new AbortController();
+    const turn = startUps.turn(closing.signal);
+    const next = startUps.turn(always);
+    await turn.then(() => closing.abort());
+    expect(await next).toBeTypeOf('function');
+  });
 });

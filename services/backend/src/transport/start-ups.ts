@@ -28,11 +28,15 @@ export class StartUps {
     return new Promise((resolve, reject) => {
       const hold = (): Promise<void> =>
         new Promise((release) => {
-          const limit = setTimeout(release, this.#patienceMs);
-          resolve(() => {
+          const leave = (): void => {
             clearTimeout(limit);
+            signal.removeEventListener('abort', leave);
             release();
-          });
+          };
+          const limit = setTimeout(leave, this.#patienceMs);
+          // It may be closed before it uses its turn.
+          signal.addEventListener('abort', leave);
+          resolve(leave);
         });
       this.#queue.add(hold, { signal }).catch(reject);
     });
