@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { StartUps } from './start-ups.ts';
 
 const always = new AbortController().signal;
@@ -43,12 +43,15 @@ describe('start-ups of programs', () => {
     await expect(startUps.turn(always)).resolves.toBeTypeOf('function');
   });
 
-  it('give the place of one up that is closed before it uses its turn', async () => {
+  it('keep neither place nor timer of one that is closed before it uses its turn', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const startUps = new StartUps(1, 60_000);
     const closing = new AbortController();
     const turn = startUps.turn(closing.signal);
     const next = startUps.turn(always);
     await turn.then(() => closing.abort());
-    expect(await next).toBeTypeOf('function');
+    (await next)();
+    expect(vi.getTimerCount()).toBe(0);
+    vi.useRealTimers();
   });
 });
