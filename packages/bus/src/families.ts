@@ -3,6 +3,8 @@
  * (`subjects.ts`); each has a row in `docs/reference/subjects.md` and a check over NATS.
  */
 import {
+  attachCommand,
+  attachReply,
   backendPresence,
   callCommand,
   callerTokenAsk,
@@ -286,8 +288,8 @@ export const families = {
   'backend-presence': {
     tokens: [],
     from: ['backend'],
-    hears: ['session', 'backend'],
-    to: 'every session worker, and its sender',
+    hears: ['edge', 'session', 'backend'],
+    to: 'every process, its sender among them',
     carries: 'BackendPresence',
     request: backendPresence,
     answers: 'nothing',
@@ -312,6 +314,16 @@ export const families = {
     request: heldExchanges,
     answers: 'HeldExchanges, once',
     reply: heldExchanges,
+  },
+  'backend-attach': {
+    tokens: ['worker'],
+    from: ['session'],
+    hears: ['backend'],
+    to: 'each backend worker that may hold a call',
+    carries: 'AttachCommand',
+    request: attachCommand,
+    answers: 'AttachReply, many',
+    reply: attachReply,
   },
   limits: {
     tokens: [],

@@ -38,7 +38,7 @@ export {
 export { Heartbeat, PresenceWatch } from './presence.ts';
 export { auditLedgerOf } from './audit-ledger.ts';
 export { askBackends } from './ask-backends.ts';
-export { askWorker, askWorkers } from './ask-workers.ts';
+export { askWorker, askWorkers, type AskOptions } from './ask-workers.ts';
 export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';
 export { MemoryBus } from './memory/bus.ts';

@@ -72,6 +72,8 @@ export class PresenceWatch<S extends Sign> {
   /** Whether signs are watched, which nobody needs in a gateway of one process. */
   isWatching = false;
   #startedAt: number | undefined;
+  /** When a worker last said that it leaves. */
+  #leftAt = -Infinity;
   /** When the last sign of any worker came. */
   #lastHeardAt = -Infinity;
   #subscription: Subscription | undefined;
@@ -171,6 +173,23 @@ export class PresenceWatch<S extends Sign> {
     return unsure.filter(([, heardAt]) => isMeant(now - heardAt)).map(([worker]) => worker);
   }
 
+  /**
+   * The workers that may have been there at some time in the last `ageMs` milliseconds.
+   * @returns undefined if one of them has left or vanished, or if this process may not know all of them.
+   */
+  since(ageMs: number): readonly WorkerId[] | undefined {
+    const now = performance.now();
+    if (this.#startedAt === undefined || !this.#options.bus.connected || this.isBehind || this.#isDeaf(now))
+      return undefined;
+    const began = now - ageMs - 2 * presenceMs;
+    const isGone = this.#leftAt > began || this.vanished.some((worker) => this.#heardAt(worker) > began);
+    return this.#startedAt > began || isGone ? undefined : this.expected;
+  }
+
+  #heardAt(worker: WorkerId): number {
+    return this.#missing.get(worker)?.heardAt ?? this.#foreign.get(worker) ?? -Infinity;
+  }
+
   /** Whether every existing worker is known: there are none but those in `expected`. */
   get isSettled(): boolean {
     const now = performance.now();
@@ -220,6 +239,7 @@ export class PresenceWatch<S extends Sign> {
     if (!sign.isLeaving) this.#workers.set(sign.worker, { sign, heardAt: now });
     this.#options.heard?.(sign, before?.sign);
     if (isKnown === sign.isLeaving) this.#setAlive();
+    if (sign.isLeaving) this.#leftAt = now;
     if (sign.isLeaving && isKnown) this.#options.gone([sign], 'left');
     else if (!sign.isLeaving && !isKnown) this.#options.joined(sign);
     if (wasMissing || (before !== undefined && before.sign.reconnects !== sign.reconnects)) this.#options.disturbed();

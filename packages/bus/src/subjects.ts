@@ -107,11 +107,13 @@ export const subjects = {
     backendsAt.set(server, known);
     return known(worker);
   },
-  /** Signs of life of backend workers, for every session worker. */
+  /** Signs of life of backend workers, for every process. */
   backendPresence: of('backend-presence'),
   /** Which of these exchanges does a worker's adapter hold? Without a worker, as older session workers ask, every adapter answers. */
   backendHolds: (server: ServerName, worker: WorkerId | undefined): SubjectOf<'backend-holds'> =>
     worker === undefined ? forEveryone(of('backend-holds', server)) : of('backend-holds-at', server, worker),
+  /** A call whose session worker is gone, for a backend worker that may hold it. */
+  backendAttach: ofWorker('backend-attach'),
   /** Cancellations and similar commands, for every adapter of the server. */
   backendControl: (server: ServerName): SubjectOf<'backend-control'> => of('backend-control', server),
   /** Use of limits, which session workers report to each other. */

@@ -664,6 +664,12 @@ export const shape = z.strictObject({
       maxKeptBytesPerSession: limit('maxKeptBytesPerSession').describe(
         'Bytes of messages and requests that are so kept for one session.',
       ),
+      maxKeptAnswerBytes: limit('maxKeptAnswerBytes').describe(
+        'Bytes of answers that one backend worker keeps for 10 s over NATS. If a session worker dies, the next one takes the answers of its calls from there. Beyond it, the oldest answers are dropped, and such calls end with an unknown outcome.',
+      ),
+      maxKeptAnswerBytesPerCaller: limit('maxKeptAnswerBytesPerCaller').describe(
+        'Bytes of answers that one backend worker so keeps for one caller. Answers beyond it, and answers of more than 1 MiB, are not kept.',
+      ),
       maxSessionBytes: limit('maxSessionBytes').describe(
         'Bytes of declarations and subscriptions of the clients of all sessions of one worker.',
       ),

@@ -83,20 +83,46 @@ export interface CallCommand {
   readonly isBound?: boolean;
   /** Whether it is a notification, which the server does not answer. Only methods that no revision defines are forwarded in this way. */
   readonly isNotification?: boolean;
+  /** The session worker that made the call, if another one may continue it: the backend worker then remembers the call, and keeps its answer for a while. */
+  readonly owner?: WorkerId;
 }
+
+/**
+ * A session worker asks a backend worker about a call whose owner is gone. With `takes`, the sender becomes the owner of the call and gets all further events of
+ * it, or the kept answer. Without, it learns the state; after `never`, the backend worker refuses this exchange from any other owner for a while.
+ */
+export interface AttachCommand {
+  readonly exchange: ExchangeId;
+  readonly owner: WorkerId;
+  /** Milliseconds since an edge accepted the request. */
+  readonly ageMs: number;
+  readonly takes: boolean;
+}
+
+/**
+ * What a backend worker knows of an exchange. `never`: it has not sent the request to a server. `cancelled`: the client cancelled it. `unknown`: it may have
+ * sent the request, and has no answer.
+ */
+export type SeenState = 'running' | 'answered' | 'never' | 'cancelled' | 'unknown';
+
+export type AttachReply = { readonly kind: 'seen'; readonly state: SeenState } | ExchangeEvent;
 
 /** Methods of questions that a server may ask through the gateway. */
 export type QuestionMethod = InputMethod | CustomMethod;
 
 /** Commands to every adapter of a server; only the adapter that holds the exchange acts. */
 export type ControlCommand =
-  /** `isTimeout`: the server did not answer in time. `worker`: only that worker is meant, since another one may be working on the exchange by now. */
+  /**
+   * `isTimeout`: the server did not answer in time. `worker`: only that worker is meant, since another one may be working on the exchange by now. `owner`: the
+   * sender; an adapter ignores the command if the call has another owner by now.
+   */
   | {
       readonly kind: 'cancel';
       readonly exchange: ExchangeId;
       readonly reason: string;
       readonly isTimeout?: boolean;
       readonly worker?: WorkerId;
+      readonly owner?: WorkerId;
     }
   /** The client's answer to an `input`. */
   | { readonly kind: 'answer'; readonly asker: Asker; readonly input: InputKey; readonly answer: InputAnswer }

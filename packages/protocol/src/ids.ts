@@ -69,6 +69,18 @@ export function idSequence<Id extends ExchangeId | StreamId | QuestionId>(worker
   };
 }
 
+const shortToken = /^[A-Za-z0-9_-]{1,20}$/;
+
+/**
+ * The id of the exchange of a client's request. It follows from what every worker that serves the request knows, so that another worker can ask for it.
+ * @param origin the response stream of the POST, or the key of a request without a session; unique in the system.
+ * @param id of the request. `1` and `"1"` give different exchanges.
+ */
+export function exchangeOf(origin: StreamId | SessionKey, id: JsonRpcId): ExchangeId {
+  const name = `${typeof id === 'string' ? 's' : 'n'}${String(id)}`;
+  return `${shortToken.test(name) ? name : `h${hash('sha256', name, 'base64url').slice(0, 22)}`}-${origin}` as ExchangeId;
+}
+
 /**
  * The worker that made the id of a question. The id is a text, since some clients read only integers of 32 bits.
  * @param id of a client's answer.

@@ -11,6 +11,7 @@ export {
 export {
   anonymous,
   askerOf,
+  exchangeOf,
   idSequence,
   isPushStream,
   isSessionId,
@@ -109,7 +110,10 @@ export { whoOf } from './exchange.ts';
 export type {
   Asker,
   BackendPresence,
+  AttachCommand,
+  AttachReply,
   CallCommand,
+  SeenState,
   ControlCommand,
   ExchangeContext,
   ExchangeEvent,
@@ -149,6 +153,7 @@ export type {
   OpenReply,
   PostedMessage,
   Presence,
+  Begun,
   SessionCommand,
   SessionMessage,
   StreamEntry,

@@ -50,6 +50,9 @@ export const defaultLimits = {
   /** Bytes of messages that one session worker keeps for clients that come back to a stream or have none open, and of open requests of disconnected clients, of all sessions and of one. */
   maxKeptBytes: 64 * 1024 * 1024,
   maxKeptBytesPerSession: 16 * 1024 * 1024,
+  /** Bytes of answers that one backend worker keeps for session workers that continue calls of a worker that is gone, of all callers and of one. */
+  maxKeptAnswerBytes: 64 * 1024 * 1024,
+  maxKeptAnswerBytesPerCaller: 4 * 1024 * 1024,
   /** Bytes of declarations and subscriptions that one session worker stores, of all sessions and of one. */
   maxSessionBytes: 64 * 1024 * 1024,
   maxSessionBytesPerSession: 64 * 1024,

@@ -58,9 +58,18 @@ export interface EventPosition {
   readonly sequence: number;
 }
 
+/** What an edge knows of requests that a session worker which is gone may have begun. */
+export interface Begun {
+  /** Milliseconds since the edge accepted them. */
+  readonly ageMs: number;
+  /** Backend workers that may have been there since, all of which still are; left out if one is gone, or if the edge may not know all. */
+  readonly backends?: readonly WorkerId[] | undefined;
+}
+
 /**
  * The content of one HTTP request with a session id, for the session's owner. `sentUpTo` is the number of the last message that the client has
- * received on this stream, if the command is sent again after its first worker was gone. `trace` is the W3C `traceparent` of the edge's span, `tap`
+ * received on this stream, if the command is sent again after its first worker was gone. `begun` is set if that worker may have begun the requests in it.
+ * `trace` is the W3C `traceparent` of the edge's span, `tap`
  * the tag under which the request is watched.
  */
 export type SessionCommand =
@@ -70,6 +79,7 @@ export type SessionCommand =
       readonly stream: StreamId;
       readonly message: PostedMessage;
       readonly sentUpTo?: number;
+      readonly begun?: Begun;
       readonly trace?: string | undefined;
       readonly tap?: string | undefined;
     }
@@ -81,6 +91,7 @@ export type SessionCommand =
       readonly messages: readonly PostedMessage[];
       readonly refusals?: readonly string[] | undefined;
       readonly sentUpTo?: number;
+      readonly begun?: Begun;
     }
   /** A GET. With `after`, the client resumes a stream (`Last-Event-ID`). */
   | {
@@ -185,6 +196,8 @@ export interface ModernCommand {
   readonly trace?: string | undefined;
   /** The tag under which the request is watched. */
   readonly tap?: string | undefined;
+  /** Set if a worker that is gone may have begun the request. */
+  readonly begun?: Begun | undefined;
 }
 
 /** A message to every session worker: the client no longer waits for the answer. */

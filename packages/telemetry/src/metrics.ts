@@ -193,6 +193,11 @@ export class Metrics extends Instruments {
     'Bytes of declarations and subscriptions of clients (limits.maxSessionBytes).',
     [],
   );
+  readonly keptAnswerBytes = this.gauge(
+    'omnibus_kept_answer_bytes',
+    'Bytes of answers kept for session workers that continue calls of a worker that is gone (limits.maxKeptAnswerBytes).',
+    [],
+  );
   readonly keptFrameBytes = this.gauge(
     'omnibus_kept_bytes',
     'Bytes of messages kept for clients that resume a stream or have none open, and of open requests whose clients have disconnected (limits.maxKeptBytes).',

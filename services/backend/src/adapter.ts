@@ -336,7 +336,7 @@ export class Adapter {
       case 'cancel':
         // A command with a worker's name cancels the exchange at that worker only; it may run here.
         if (command.worker === undefined || command.worker === this.#options.worker)
-          this.calls.cancel(command.exchange, command.reason, command.isTimeout === true);
+          this.calls.cancel(command.exchange, command.reason, command.isTimeout === true, command.owner);
         return;
       case 'answer':
         this.#questions.answer(command.asker, command.input, command.answer);

@@ -113,6 +113,7 @@ export class Backend {
 
   /** Subscribes for every server and begins to connect. `settled()` waits for the outcome. */
   async start(): Promise<void> {
+    for (const feature of this.#features) await feature.start?.(this.#worker);
     await Promise.all([...enabledServers(this.#config).keys()].map((name) => this.#add(name)));
     await this.#heart.start();
     // In one process no session worker can be gone alone.
@@ -262,7 +263,7 @@ export class Backend {
       log: log.child({ server }),
       filter,
       credentials,
-      isWaitedFor: bus.isShared ? (command) => this.#leases.isWaitedFor(command) : undefined,
+      isWaitedFor: bus.isShared ? (call) => this.#leases.isWaitedFor(call) : undefined,
       diary: this.#means.diaryOf(name),
       repairs,
       // Its earlier record is dropped, since its permitted callers are unknown.
@@ -291,7 +292,7 @@ export class Backend {
     const { log, wheel } = this.#options;
     try {
       const means: ServerMeans = {};
-      for (const feature of this.#features) Object.assign(means, await feature.of(server, config));
+      for (const feature of this.#features) Object.assign(means, await feature.of?.(server, config));
       return { config, means };
     } catch (error) {
       const problem = `what it takes to call the server could not be opened: ${error instanceof Error ? error.message : String(error)}`;

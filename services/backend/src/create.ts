@@ -9,6 +9,8 @@ import {
   type ServerDefinitions,
 } from './features/definitions/all-definitions.ts';
 import { serverFeatures } from './features/index.ts';
+import { attaching } from './features/takeover/feature.ts';
+import { SeenExchanges } from './features/takeover/seen-exchanges.ts';
 
 export { suspicionsOf } from './features/definitions/suspicions.ts';
 export type { ServerDefinitions, UserOptions };
@@ -25,13 +27,19 @@ export class Backend extends Spine {
   readonly #definitions: AllDefinitions;
 
   constructor(options: BackendOptions) {
-    const { tracing, tap, baseFolder, config } = options;
+    const { tracing, tap, baseFolder, config, bus, wheel, metrics } = options;
+    const seen = bus.isShared ? new SeenExchanges(wheel, config.limits) : undefined;
+    if (seen !== undefined) metrics.beforeScrape(() => metrics.keptAnswerBytes.set(seen.bytes));
     const definitions = new AllDefinitions({ ...options, file: resolve(baseFolder, config.security.definitionsFile) });
     super({
       ...options,
       features: {
-        ofProcess: (parts) => [new Accounts({ ...options, ...parts }), definitions],
-        ofServer: (of, parts) => serverFeatures({ tracing, tap, ...of }, parts),
+        ofProcess: (parts) => [
+          ...(seen === undefined ? [] : [attaching(seen, bus)]),
+          new Accounts({ ...options, ...parts }),
+          definitions,
+        ],
+        ofServer: (of, parts) => serverFeatures({ tracing, tap, ...of }, parts, seen),
       },
     });
     this.#definitions = definitions;

@@ -13,6 +13,7 @@ import type {
   ServerIntroduction,
   ServerName,
   SessionKey,
+  WorkerId,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import type { QuestionChecks, QuestionRelay } from './call/question-relay.ts';
@@ -60,11 +61,13 @@ export interface ProcessParts {
 
 /** What one feature keeps for all servers of a process. */
 export interface ProcessFeature {
+  /** Called before the first server is connected to. @param worker the name of this backend worker. */
+  start?(worker: WorkerId): Promise<void>;
   /**
    * Called before a server is connected to, again when its configuration has changed.
    * @throws {Error} in words for the operator: then the server is not connected to, and it is tried again later.
    */
-  of(server: ServerName, config: ServerConfig): Promise<ServerMeans>;
+  of?(server: ServerName, config: ServerConfig): Promise<ServerMeans>;
   /** A server was removed from the configuration. */
   forget?(server: ServerName): void;
   stop(): Promise<void>;

@@ -5,6 +5,7 @@ import {
   newRequestKey,
   newWorkerId,
   presenceMs,
+  type CallCommand,
   type ExchangeContext,
   type ExchangeId,
   type SessionKey,
@@ -230,8 +231,11 @@ it('a call is waited for while its worker answers, and no longer once that is go
   dead?.kill();
   const made = [here, slow, dead].map((by) =>
     leases.isWaitedFor({
-      exchange: `${by?.worker}-1` as ExchangeId,
-      context: { session: newRequestKey() } as ExchangeContext,
+      owner: undefined,
+      command: {
+        exchange: `${by?.worker}-1` as ExchangeId,
+        context: { session: newRequestKey() } as ExchangeContext,
+      } as CallCommand,
     }),
   );
   await pass(20_000);

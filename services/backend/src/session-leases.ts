@@ -19,13 +19,13 @@ import {
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
   askerOf,
-  type CallCommand,
   type Presence,
   type SessionKey,
   type SessionRecord,
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
+import type { Call } from './call/call.ts';
 
 export interface SessionLeasesOptions {
   readonly bus: Bus;
@@ -84,8 +84,8 @@ export class SessionLeases {
    * Whether the session worker that made a call is still there. If it is gone or does not answer, the client gets an unknown outcome, and the call
    * must not be sent any more.
    */
-  async isWaitedFor({ exchange, context }: Pick<CallCommand, 'exchange' | 'context'>): Promise<boolean> {
-    const worker = askerOf(exchange);
+  async isWaitedFor({ owner, command: { exchange, context } }: Pick<Call, 'owner' | 'command'>): Promise<boolean> {
+    const worker = owner ?? askerOf(exchange);
     if (worker === undefined) return true;
     const { bus, wheel } = this.#options;
     const asking = { bus, clock: wheel, workers: this.#workers };

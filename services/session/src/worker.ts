@@ -260,6 +260,7 @@ export class SessionWorker {
       resultGates: features.resultGates,
       sessionEnded: (key) => features.sessionEnded(key),
       adapters: this.#watch,
+      owner: bus.isShared ? this.#worker : undefined,
       offers: this.#offers,
       isEdgeThere: this.#edges.isThere,
       drainMs: () => this.#config.timeouts.drain,

@@ -2,6 +2,8 @@
 import {
   isCustomMethod,
   isInputMethod,
+  type AttachCommand,
+  type AttachReply,
   type BackendPresence,
   type CallCommand,
   type CallerTokenAsk,
@@ -81,6 +83,7 @@ export const callCommand = variants<CallCommand, 'kind'>('kind', {
     context,
     isBound: optional(flag),
     isNotification: optional(flag),
+    owner: optional(token),
   },
 });
 
@@ -89,7 +92,7 @@ const progress = { progress: number, total: optional(number), message: optional(
 const questionMethod: Predicate = (value) =>
   typeof value === 'string' && (isInputMethod(value) || isCustomMethod(value));
 
-export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', {
+const events = {
   progress,
   alive: {},
   doubt: { problem: text },
@@ -102,6 +105,14 @@ export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', {
   result: { result: object, place, tools: optional(list(text)) },
   error: { error },
   fault: { fault: gatewayFault },
+};
+export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', events);
+export const attachCommand = shape<AttachCommand>(
+  fields<AttachCommand>({ exchange: token, owner: token, ageMs: number, takes: flag }),
+);
+export const attachReply = variants<AttachReply, 'kind'>('kind', {
+  ...events,
+  seen: { state: oneOf('running', 'answered', 'never', 'cancelled', 'unknown') },
 });
 
 const answered = fields<{ result: unknown }>({ result: object });
@@ -109,7 +120,13 @@ const failed = fields<{ error: unknown }>({ error });
 const answer: Predicate = (value) => answered(value) || failed(value);
 
 export const controlCommand = variants<ControlCommand, 'kind'>('kind', {
-  cancel: { exchange: token, reason: text, isTimeout: optional(flag), worker: optional(token) },
+  cancel: {
+    exchange: token,
+    reason: text,
+    isTimeout: optional(flag),
+    worker: optional(token),
+    owner: optional(token),
+  },
   answer: { asker: token, input: count, answer },
   'input-progress': { asker: token, input: count, params: object },
   'roots-changed': { session: token },

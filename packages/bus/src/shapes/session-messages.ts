@@ -6,6 +6,7 @@ import {
   isObject,
   type AdoptCommand,
   type AdoptReply,
+  type Begun,
   type Caller,
   type Client,
   type EventPosition,
@@ -42,6 +43,7 @@ import {
   fields,
   flag,
   list,
+  number,
   object,
   oneOf,
   optional,
@@ -113,16 +115,19 @@ export const openReply = closed(
   }),
 );
 
+const begun = optional(fields<Begun>({ ageMs: number, backends: optional(list(token)) }));
+
 const sessionCommand = variants<SessionCommand, 'kind'>('kind', {
   post: {
     caller,
     stream: token,
     message: posted,
     sentUpTo: optional(count),
+    begun,
     trace: optional(text),
     tap: optional(text),
   },
-  batch: { caller, stream: token, messages: list(posted), refusals: optional(list(text)), sentUpTo: optional(count) },
+  batch: { caller, stream: token, messages: list(posted), refusals: optional(list(text)), sentUpTo: optional(count), begun },
   attach: { caller, stream: token, after: optional(position) },
   detach: { stream: token, reader: token },
   delete: { caller },
@@ -165,6 +170,7 @@ export const modernCommand = variants<ModernCommand, 'kind'>('kind', {
     parameterHeaders: optional(headers),
     trace: optional(text),
     tap: optional(text),
+    begun,
   },
 });
 export const modernControl = variants<ModernControl, 'kind'>('kind', {

@@ -188,6 +188,11 @@ export class Attempt implements PendingReply, RunningCall {
 
 /** The server's messages about a call pass these, over all its attempts. */
 export function wordsOf(call: Call, { dropped, least }: Pick<AttemptPort, 'dropped' | 'least'>): CallWords {
-  call.words ??= new CallWords({ context: call.command.context, reply: call.reply, dropped, least: () => least(call) });
+  call.words ??= new CallWords({
+    context: call.command.context,
+    reply: (event) => call.reply(event),
+    dropped,
+    least: () => least(call),
+  });
   return call.words;
 }

@@ -1,7 +1,7 @@
 /** One call of a session to a server, from its arrival until its final event. */
 import { KeyedLink } from '@omnibus/collections';
 import type { Deadline, Place } from '@omnibus/lifecycle';
-import type { CallCommand, ExchangeEvent, ExchangeId, InputAnswer, SessionKey, ToolEntry } from '@omnibus/protocol';
+import type { CallCommand, ExchangeEvent, ExchangeId, InputAnswer, SessionKey, ToolEntry, WorkerId } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import { rootsKey } from '../connection/questions.ts';
 import type { CallWords } from './call-words.ts';
@@ -19,7 +19,9 @@ export class Call extends KeyedLink {
   readonly exchange: ExchangeId;
   readonly session: SessionKey;
   readonly command: CallCommand;
-  readonly reply: (event: ExchangeEvent) => void;
+  reply: (event: ExchangeEvent) => void;
+  /** The session worker that may cancel it; undefined if any may. */
+  owner: WorkerId | undefined;
   readonly arrivedAt = performance.now();
   /** When it was known last that its session worker waits for it, on the clock of `performance.now()`. */
   wantedAt = this.arrivedAt;
@@ -53,6 +55,7 @@ export class Call extends KeyedLink {
     this.session = command.context.session;
     this.command = command;
     this.reply = reply;
+    this.owner = command.owner;
     this.limit = limit;
     this.tool = tool;
   }

@@ -22,6 +22,7 @@ import {
   type InputKey,
   type LogLevel,
   type ServerName,
+  type WorkerId,
 } from '@omnibus/protocol';
 import type { CallMeter, CallResult, Logger } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
@@ -39,7 +40,7 @@ export interface CallsOptions {
   readonly log: Logger;
   readonly meter: CallMeter;
   /** Whether the session worker that made a call is still there; undefined where it cannot be gone alone. */
-  readonly isWaitedFor: ((command: CallCommand) => Promise<boolean>) | undefined;
+  readonly isWaitedFor: ((call: Call) => Promise<boolean>) | undefined;
   /** What features add to the calls, in this order. */
   readonly steps: readonly CallStep[];
   readonly watchers: readonly CallWatcher[];
@@ -165,9 +166,10 @@ export class Calls implements CallRun, AttemptPort {
     call?.reply({ kind: 'input-answered', input });
   }
 
-  cancel(exchange: ExchangeId, reason: string, isTimeout: boolean): void {
+  /** @param owner the session worker that cancels it. A call that another one has taken over goes on; undefined: nothing else may decide about it. */
+  cancel(exchange: ExchangeId, reason: string, isTimeout: boolean, owner?: WorkerId): void {
     const call = this.#calls.get(exchange);
-    if (call === undefined) return;
+    if (call === undefined || (owner !== undefined && call.owner !== owner)) return;
     const { running } = call;
     // The connection comes first: a question that another call takes over must move there before this call is forgotten.
     running?.cancel(reason, isTimeout);
@@ -225,8 +227,10 @@ export class Calls implements CallRun, AttemptPort {
       go();
       return;
     }
-    this.#after(call, isWaitedFor(call.command), (isWanted) => {
-      if (isWanted) {
+    const { owner } = call;
+    this.#after(call, isWaitedFor(call), (isWanted) => {
+      // Another session worker may have taken it over meanwhile.
+      if (isWanted || call.owner !== owner) {
         call.wantedAt = performance.now();
         go();
         return;

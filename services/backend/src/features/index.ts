@@ -7,17 +7,24 @@ import { rootsStep } from './roots/feature.ts';
 import { schemas } from './schemas/feature.ts';
 import { signIns } from './sign-in/feature.ts';
 import { subscriptions } from './subscriptions/feature.ts';
+import { takeover } from './takeover/feature.ts';
+import type { SeenExchanges } from './takeover/seen-exchanges.ts';
 import { tasks } from './tasks/feature.ts';
 import { spansOf } from './traces/feature.ts';
 
-/** The list of features. Its order is that of steps and of watchers. A feature that is off is left out. */
+/**
+ * The list of features. Its order is that of steps and of watchers. A feature that is off is left out.
+ * @param seen remembers calls that another session worker may continue; undefined in one process, where none can be gone alone.
+ */
 export function serverFeatures(
   { tracing, tap, credentials, signIns: desk, repairs }: FeatureOptions,
   parts: ServerParts,
+  seen: SeenExchanges | undefined,
 ): readonly ServerFeature[] {
   const { server, config, catalog, questions, pool } = parts;
   const users = credentials?.users;
   return [
+    ...(seen === undefined ? [] : [takeover(seen, server, questions)]),
     { name: 'roots', step: rootsStep({ questions, mustKnow: (context) => pool().mustKnowRoots(context) }) },
     ...(users === undefined ? [] : [signIns(parts, users, desk)]),
     ...(repairs === undefined ? [] : [{ name: 'repairs', step: nullSteps(repairs, catalog) }]),

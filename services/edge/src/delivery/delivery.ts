@@ -1,8 +1,9 @@
 /** Delivers requests from this edge to session workers: it knows the live workers, the owner of each session, and the requests in flight. */
 import { Heartbeat, PresenceWatch, subjects, type Bus, type Subscription } from '@omnibus/bus';
-import { Drain, type DeadlineWheel } from '@omnibus/lifecycle';
+import { Drain, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
   newWorkerId,
+  type BackendPresence,
   type EdgePresence,
   type OpenCommand,
   type OpenReply,
@@ -11,6 +12,7 @@ import {
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
+import { firstLookMs } from './in-flight.ts';
 import { openSession } from './open-session.ts';
 import { SessionDelivery } from './session-delivery.ts';
 import { StatelessDelivery } from './stateless-delivery.ts';
@@ -29,6 +31,8 @@ export class Delivery {
   readonly stateless: StatelessDelivery;
   readonly #options: DeliveryOptions;
   readonly #workers: PresenceWatch<Presence>;
+  readonly #backends: PresenceWatch<BackendPresence>;
+  #look: Deadline | undefined;
   /** Name by which session workers know this edge: when it is gone, they detach the streams that it reads. */
   readonly self = newWorkerId('edge');
   readonly #heartbeat: Heartbeat<EdgePresence>;
@@ -56,6 +60,15 @@ export class Delivery {
         this.stateless.lookAfter();
       },
     });
+    const nothing = (): void => undefined;
+    this.#backends = new PresenceWatch({
+      bus,
+      clock: wheel,
+      subject: subjects.backendPresence,
+      joined: nothing,
+      gone: nothing,
+      disturbed: nothing,
+    });
     this.sessions = new SessionDelivery({
       bus,
       wheel,
@@ -63,9 +76,10 @@ export class Delivery {
       drain,
       watcher,
       workers: this.#workers,
+      backends: this.#backends,
       edge: bus.isShared ? this.self : undefined,
     });
-    this.stateless = new StatelessDelivery({ bus, wheel, log, drain, watcher, workers: this.#workers });
+    this.stateless = new StatelessDelivery({ bus, wheel, log, drain, watcher, workers: this.#workers, backends: this.#backends });
     this.#heartbeat = new Heartbeat({
       bus,
       clock: wheel,
@@ -83,11 +97,24 @@ export class Delivery {
       reply({ readers: readers.filter((reader) => read.has(reader)) });
     });
     await this.#workers.start();
+    await this.#backends.start();
+    this.#lookLater();
     await this.#heartbeat.start();
     await this.#workers.heardNear();
   }
 
+  /** A killed worker is known to NATS at once, and by missing signs of life only after seconds: so requests that wait are asked after. */
+  #lookLater(): void {
+    this.#look = this.#options.wheel.schedule(firstLookMs, () => {
+      this.sessions.look();
+      this.stateless.look();
+      this.#lookLater();
+    });
+  }
+
   stop(): void {
+    this.#look?.cancel();
+    this.#backends.stop();
     this.#workers.stop();
     this.#heartbeat.stop();
     this.#readers?.close();

@@ -1,8 +1,10 @@
-import type { PendingRequest, ReplyObserver } from '@omnibus/bus';
+import type { PendingRequest, PresenceWatch, ReplyObserver } from '@omnibus/bus';
 import { Link, Ring } from '@omnibus/collections';
 import type { Drain } from '@omnibus/lifecycle';
 import {
   repeatableMethods,
+  type BackendPresence,
+  type Begun,
   type JsonRpcRequest,
   type PostedMessage,
   type SessionCommand,
@@ -28,6 +30,13 @@ export class OpenCommands<Member extends Link> extends Ring<Member> {
   }
 }
 
+/** Milliseconds until an edge first asks whether the worker of a command still has it, and the longest time between two such questions. */
+export const firstLookMs = 500;
+const longestLookMs = 4_000;
+
+/** The backend workers, as `PresenceWatch` knows them. */
+export type Backends = Pick<PresenceWatch<BackendPresence>, 'since'>;
+
 export interface OpenTracked {
   remove(member: Tracked): boolean;
 }
@@ -36,11 +45,32 @@ export interface OpenTracked {
 export class Tracked extends Link implements PendingRequest {
   /** The request on the bus; undefined while no worker has it. */
   pending: PendingRequest | undefined;
+  /** Time (`performance.now()`) at which the edge accepted it. */
+  readonly acceptedAt = performance.now();
+  /** Whether a worker that is gone may have begun it: the next one asks the backend workers for its calls. */
+  mayHaveBegun = false;
+  readonly #backends: Backends;
+  #lookAt = this.acceptedAt + firstLookMs;
   readonly #open: OpenTracked;
 
-  constructor(open: OpenTracked) {
+  constructor(open: OpenTracked, backends: Backends) {
     super();
     this.#open = open;
+    this.#backends = backends;
+  }
+
+  /** Whether it is time to ask whether its worker still has it: at first after half a second, then ever less often. */
+  isDue(now: number): boolean {
+    if (this.pending === undefined || now < this.#lookAt) return false;
+    this.#lookAt = now + Math.min(now - this.acceptedAt, longestLookMs);
+    return true;
+  }
+
+  /** What the next worker has to know; empty unless a worker that is gone may have begun it. */
+  get begun(): { readonly begun?: Begun } {
+    if (!this.mayHaveBegun) return {};
+    const ageMs = performance.now() - this.acceptedAt;
+    return { begun: { ageMs, backends: this.#backends.since(ageMs) } };
   }
 
   close(): void {
@@ -60,20 +90,16 @@ export class InFlight extends Tracked {
   attempts = 0;
   /** Number of times in a row that it was sent to a worker that did not hold the session. */
   misses = 0;
-  /** Number of times that its worker did not answer whether it has the command. */
-  unanswered = 0;
-  /** Time since which its worker gives no signs of life; undefined where it does. */
-  waitsSince: number | undefined;
   /** Sequence number of the last message that was received; undefined before the first. */
   heardUpTo: number | undefined;
 
   constructor(
-    open: OpenTracked,
+    { open, backends }: { readonly open: OpenTracked; readonly backends: Backends },
     address: SessionAddress,
     command: SessionCommand,
     observer: ReplyObserver<StreamFrame>,
   ) {
-    super(open);
+    super(open, backends);
     this.address = address;
     this.command = command;
     this.observer = observer;
@@ -103,13 +129,17 @@ export class InFlight extends Tracked {
   /** The command with which another worker can continue after the messages that the client has received. */
   get continued(): SessionCommand {
     const { command, heardUpTo, sequence } = this;
-    if (heardUpTo === undefined) return command;
     switch (command.kind) {
       case 'attach':
+        if (heardUpTo === undefined) return command;
         return { ...command, after: { stream: command.after?.stream ?? command.stream, sequence } };
       case 'post':
       case 'batch':
-        return { ...command, sentUpTo: heardUpTo };
+        return {
+          ...command,
+          ...(heardUpTo === undefined ? {} : { sentUpTo: heardUpTo }),
+          ...this.begun,
+        };
       case 'detach':
       case 'delete':
       case 'probe':

@@ -16,9 +16,7 @@ export interface ProbingOptions {
 }
 
 /** Milliseconds before another question to a silent worker. */
-const probeMs = 2_000;
-/** Unanswered questions after which a worker without signs of life counts as gone. */
-const maxUnanswered = 4;
+const probeMs = 1_000;
 
 export class Probing {
   readonly #options: ProbingOptions;
@@ -62,7 +60,6 @@ export class Probing {
           pending.close();
           limit.cancel();
           for (const inFlight of left()) {
-            inFlight.unanswered = 0;
             const { stream } = inFlight;
             if (frame.kind !== 'probed' || stream === undefined || frame.missing.includes(stream)) lost(inFlight);
             else if (wasDisturbed) attachAgain(inFlight);
@@ -78,11 +75,7 @@ export class Probing {
     );
     const limit = wheel.schedule(probeMs, () => {
       pending.close();
-      const state = workers.state(sentTo);
-      for (const inFlight of left()) {
-        if (state !== 'alive') inFlight.unanswered += 1;
-        if (inFlight.unanswered >= maxUnanswered || (state === 'lost' && inFlight.isRepeatable)) lost(inFlight); // W2
-      }
+      if (workers.state(sentTo) === 'lost') for (const inFlight of left()) lost(inFlight); // W2
       if (bus.connected) this.lookAfter(left(), wasDisturbed);
     });
   }

@@ -19,6 +19,7 @@ import { addressOf, type SessionAddress } from './session-addresses.ts';
 import { SessionDelivery } from './session-delivery.ts';
 
 const caller = { principal: anonymous, endpoint: rootEndpoint };
+const backend = newWorkerId('backend');
 const nextStream = idSequence<StreamId>(newWorkerId('edge'));
 
 let test: DeliveryUnderTest<Worker>;
@@ -28,6 +29,7 @@ class Worker extends TestedWorker {
   /** Its commands, except for probes. */
   readonly heard: SessionCommand[] = [];
   readonly replies: ((frame: StreamFrame) => void)[] = [];
+  probes = 0;
   /** Its answer to a command of a session that it does not own; undefined while it holds all. */
   says: StreamFrame | undefined;
   adopts: () => AdoptReply = () => ({ outcome: 'held', worker: this.worker });
@@ -38,6 +40,7 @@ class Worker extends TestedWorker {
       await bus.subscribe(subjects.session(this.worker), ({ command }, reply) => {
         if (this.isPaused) return;
         if (command.kind === 'probe') {
+          this.probes += 1;
           const held = new Set(this.heard.flatMap((each) => ('stream' in each ? [each.stream] : [])));
           reply({ kind: 'probed', missing: command.streams.filter((stream) => !held.has(stream)) });
           return;
@@ -59,7 +62,7 @@ beforeEach(async () => {
     (signs) => delivery.gone(new Set(signs.map(({ worker }) => worker))),
     () => delivery.disturbed(),
   );
-  delivery = new SessionDelivery({ ...test.options, edge: newWorkerId('edge') });
+  delivery = new SessionDelivery({ ...test.options, edge: newWorkerId('edge'), backends: { since: () => [backend] } });
 });
 
 afterEach(() => test.stop());
@@ -108,19 +111,24 @@ const message = (sequence: number, last: boolean): StreamFrame => ({
 });
 const of = ({ worker }: Worker): SessionAddress => addressOf(newSessionId(), worker);
 
-async function answer({ replies }: Worker): Promise<void> {
-  replies.at(-1)?.(message(1, true));
+/** Answers the latest commands. */
+async function answer({ replies }: Worker, count = 1): Promise<void> {
+  for (const reply of replies.slice(-count)) reply(message(1, true));
   await vi.advanceTimersByTimeAsync(0);
 }
 
-it('a call whose worker was killed is answered "outcome unknown" as soon as its signs stay out, and what only reads is asked of the next owner', async () => {
+it('commands whose worker was killed go to the next owner as soon as its signs stay out, and a call with what the edge knows of it', async () => {
   const [owner, next] = [await started(), await started()];
   const [call, list] = [await ask(of(owner), post('tools/call')), await ask(of(owner), post('tools/list'))];
   test.kill(owner);
   await pass(3_500);
-  expect([call.told, next.heard.length, list.address.owner]).toEqual([['gateway.interrupted'], 1, next.worker]);
-  await answer(next);
-  expect([list.told, delivery.waiting]).toEqual([['message'], 0]);
+  expect([call.told, next.heard.length, list.address.owner]).toEqual([[], 2, next.worker]);
+  expect(next.heard.map((command) => ('begun' in command ? command.begun : undefined))).toEqual([
+    { ageMs: expect.any(Number) as number, backends: [backend] },
+    undefined,
+  ]);
+  await answer(next, 2);
+  expect([call.told, list.told, delivery.waiting]).toEqual([['message'], ['message'], 0]);
 });
 
 it('a worker that pauses and comes back still has what it was sent, and nobody else is asked', async () => {
@@ -136,27 +144,58 @@ it('a worker that pauses and comes back still has what it was sent, and nobody e
   expect(call.told).toEqual(['message']);
 });
 
-it('a worker that is silent for good loses what it had: a call is answered "outcome unknown" within a bounded time', async () => {
-  const owner = await started();
-  await started();
+it('a worker that is silent for good loses its commands to the next owner within five seconds', async () => {
+  const [owner, next] = [await started(), await started()];
   const call = await ask(of(owner), post('tools/call'));
   owner.isPaused = true;
+  await pass(6_500);
+  expect([call.told, call.address.owner, next.heard]).toEqual([
+    [],
+    next.worker,
+    [expect.objectContaining({ kind: 'post', begun: expect.anything() as unknown })],
+  ]);
+  await answer(next);
+  expect(call.told).toEqual(['message']);
+});
+
+it('a call whose worker is lost for good and that no other worker takes over is answered "outcome unknown"', async () => {
+  const owner = await started();
+  const call = await ask(of(owner), post('tools/call'));
+  test.kill(owner);
   await pass(20_000);
   expect(call.told).toEqual(['gateway.interrupted']);
 });
 
-it('nothing is sent to a worker that is silent: what comes then waits for it, or for who takes its sessions', async () => {
+it('a command for a worker that is silent is sent to it, and goes to the next owner with what the edge knows of it', async () => {
   const [owner, next] = [await started(), await started()];
   owner.isPaused = true;
   await pass(3_000);
   const address = of(owner);
   const call = await ask(address, post('tools/call'));
-  await pass(500);
-  expect([call.told, owner.heard, next.heard]).toEqual([[], [], []]);
-  await pass(3_000);
-  expect([address.owner, next.heard.length]).toEqual([next.worker, 1]);
+  await pass(600);
+  delivery.look();
+  await pass(4_000);
+  expect([call.told, address.owner, next.heard]).toEqual([
+    [],
+    next.worker,
+    [expect.objectContaining({ begun: expect.anything() as unknown })],
+  ]);
   await answer(next);
   expect(call.told).toEqual(['message']);
+});
+
+it('a request that waits is asked after, so that a killed worker is replaced before its signs of life are missed', async () => {
+  const [owner, next] = [await started(), await started()];
+  const call = await ask(of(owner), post('tools/call'));
+  await pass(600);
+  delivery.look();
+  await pass(0);
+  expect([owner.probes, call.told]).toEqual([1, []]);
+  test.kill(owner);
+  await pass(700);
+  delivery.look();
+  await pass(300);
+  expect(next.heard).toHaveLength(1);
 });
 
 it('a call to a worker that does not hold its session is made once, by the one that does', async () => {

@@ -1,12 +1,11 @@
 /**
  * Delivers commands to sessions. One worker owns each session, and is addressed by its name. If that worker is gone, another one takes the
- * session over at the next command. Commands that were open at that moment are sent again if they are repeatable, else answered with
- * "outcome unknown".
+ * session over at the next command, and gets the commands that were open at that moment. It asks the backend workers for calls that may have been begun.
  *
  * Invariants
- *  W1  A command is sent a second time only when no worker received it (no responders, or a worker that does not hold the session), or
- *      when it is repeatable.
- *  W2  A command to a dead worker is answered within a bounded time, whether or not NATS has noticed that.
+ *  W1  A command that a worker which is gone may have begun is sent on with its age; the next worker begins no call in it without asking the backend
+ *      workers (T3).
+ *  W2  A command whose worker is gone is answered within a bounded time, whether or not NATS has noticed that.
  */
 import {
   subjects,
@@ -27,8 +26,8 @@ import {
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
-import { InFlight, OpenCommands } from './in-flight.ts';
-import { OwnerSearch, retryMs, searchMs } from './owner-search.ts';
+import { InFlight, OpenCommands, type Backends } from './in-flight.ts';
+import { OwnerSearch, retryMs } from './owner-search.ts';
 import { Probing } from './probing.ts';
 import type { SessionAddress } from './session-addresses.ts';
 
@@ -39,6 +38,7 @@ export interface SessionDeliveryOptions {
   readonly drain: Drain;
   readonly log: Logger;
   readonly workers: PresenceWatch<Presence>;
+  readonly backends: Backends;
   /** Name by which session workers know this edge; undefined in a gateway of one process, where there is one edge. */
   readonly edge: WorkerId | undefined;
   readonly watcher?: EdgeWatcher | undefined;
@@ -53,6 +53,7 @@ export class SessionDelivery {
   readonly #bus: Bus;
   readonly #wheel: DeadlineWheel;
   readonly #workers: PresenceWatch<Presence>;
+  readonly #backends: Backends;
   readonly #from: { readonly edge?: WorkerId };
   readonly #open: OpenCommands<InFlight>;
   readonly #owners: OwnerSearch;
@@ -61,7 +62,8 @@ export class SessionDelivery {
   #reconnects = 0;
   #reconnectedAt = -Infinity;
 
-  constructor({ bus, wheel, log, drain, workers, edge, watcher }: SessionDeliveryOptions) {
+  constructor({ bus, wheel, log, drain, workers, backends, edge, watcher }: SessionDeliveryOptions) {
+    this.#backends = backends;
     this.#open = new OpenCommands(drain);
     this.#bus = bus;
     this.#watcher = watcher;
@@ -77,6 +79,13 @@ export class SessionDelivery {
       lost: (inFlight) => this.#lost(inFlight),
       attachAgain: (inFlight) => this.#attachAgain(inFlight),
     });
+  }
+
+  /** Asks after requests that have waited for a while. */
+  look(): void {
+    const now = performance.now();
+    const asked = this.#open.toArray().filter(({ command: { kind } }) => kind === 'post' || kind === 'batch');
+    this.#probing.lookAfter(asked.filter((inFlight) => inFlight.isDue(now)));
   }
 
   /** Number of open commands. */
@@ -99,7 +108,7 @@ export class SessionDelivery {
    * @throws {BusError} when the bus cannot carry it.
    */
   request(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    const inFlight = new InFlight(this.#open, address, command, observer);
+    const inFlight = new InFlight({ open: this.#open, backends: this.#backends }, address, command, observer);
     this.#open.add(inFlight);
     try {
       this.#send(inFlight);
@@ -149,15 +158,11 @@ export class SessionDelivery {
   #send(inFlight: InFlight): void {
     const { address, command } = inFlight;
     const { key, owner } = address;
-    const state = owner === undefined ? 'lost' : this.#workers.isWatching ? this.#workers.state(owner) : 'alive';
-    if (owner === undefined || state === 'lost') {
+    // A worker without signs of life is asked, too: if it is gone, NATS says so at once.
+    if (owner === undefined || (this.#workers.isWatching && this.#workers.state(owner) === 'lost')) {
       this.#search(inFlight);
-    } else if (state === 'silent') {
-      this.#wait(inFlight);
     } else {
       inFlight.attempts += 1;
-      inFlight.unanswered = 0;
-      inFlight.waitsSince = undefined;
       inFlight.sentTo = owner;
       inFlight.pending = this.#bus.request(
         subjects.session(owner),
@@ -177,14 +182,6 @@ export class SessionDelivery {
     }
   }
 
-  /** Waits with a command while its worker gives no signs of life, since it could be lost: it is sent when the worker is back, or another one holds the session. */
-  #wait(inFlight: InFlight): void {
-    inFlight.pending = undefined;
-    inFlight.waitsSince ??= performance.now();
-    if (performance.now() - inFlight.waitsSince > searchMs) this.#refuse(inFlight, 'gateway.unavailable');
-    else this.#wheel.schedule(retryMs, () => this.#sendAgain(inFlight));
-  }
-
   /** Searches the worker that holds the session now, and sends the command there. */
   #search(inFlight: InFlight): void {
     inFlight.pending = undefined;
@@ -194,7 +191,7 @@ export class SessionDelivery {
         inFlight.address.owner = found.worker;
         this.#sendAgain(inFlight);
       } else {
-        this.#refuse(inFlight, found.outcome === 'unknown' ? 'session.unknown' : 'gateway.unavailable');
+        this.#giveUp(inFlight, found.outcome === 'unknown' ? 'session.unknown' : 'gateway.unavailable');
       }
     });
   }
@@ -205,7 +202,7 @@ export class SessionDelivery {
     inFlight.pending.close();
     inFlight.pending = undefined;
     inFlight.misses += 1;
-    if (inFlight.misses >= maxMisses) this.#refuse(inFlight, 'gateway.unavailable');
+    if (inFlight.misses >= maxMisses) this.#giveUp(inFlight, 'gateway.unavailable');
     else if (inFlight.address.owner === inFlight.sentTo) this.#search(inFlight);
     else this.#sendAgain(inFlight);
   }
@@ -295,12 +292,17 @@ export class SessionDelivery {
   /** The worker that had it is gone. */
   #lost(inFlight: InFlight): void {
     if (!this.#open.has(inFlight) || inFlight.pending === undefined) return; // No worker has it.
-    if (inFlight.isRepeatable) {
-      this.#again(inFlight);
+    inFlight.mayHaveBegun ||= !inFlight.isRepeatable;
+    this.#again(inFlight);
+  }
+
+  /** No worker can take it. If it may have been begun, its outcome is unknown (W2). */
+  #giveUp(inFlight: InFlight, reason: 'session.unknown' | 'gateway.unavailable'): void {
+    if (!inFlight.mayHaveBegun) {
+      this.#refuse(inFlight, reason);
       return;
     }
-    inFlight.pending.close();
-    this.#refuse(inFlight, 'gateway.interrupted'); // W2
+    this.#refuse(inFlight, 'gateway.interrupted');
     const {
       command,
       requests,

@@ -4,7 +4,9 @@ import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import {
   anonymous,
   newRequestKey,
+  newWorkerId,
   rootEndpoint,
+  type Begun,
   type ModernControl,
   type ModernReply,
   type SessionKey,
@@ -12,17 +14,22 @@ import {
 import { DeliveryUnderTest, TestedWorker } from './delivery-under-test.ts';
 import { StatelessDelivery } from './stateless-delivery.ts';
 
+const backend = newWorkerId('backend');
 let test: DeliveryUnderTest<Worker>;
 let delivery: StatelessDelivery;
 let closed: ModernControl[];
 
 class Worker extends TestedWorker {
   readonly requests = new Map<SessionKey, (reply: ModernReply) => void>();
+  readonly begun: Begun[] = [];
   readonly #waiting: (() => void)[] = [];
 
   async listen(bus: Bus): Promise<Subscription[]> {
     return [
-      await bus.subscribe(subjects.modern(this.worker), ({ key }, reply) => void this.requests.set(key, reply)),
+      await bus.subscribe(subjects.modern(this.worker), ({ key, begun }, reply) => {
+        this.requests.set(key, reply);
+        if (begun !== undefined) this.begun.push(begun);
+      }),
       await bus.subscribe(subjects.modernHolds(this.worker), ({ keys }, reply) => {
         const answer = (): void => reply({ keys: keys.filter((key) => this.requests.has(key)) });
         if (this.isPaused) this.#waiting.push(answer);
@@ -44,7 +51,7 @@ beforeEach(async () => {
       delivery.lookAfter(({ sentTo }) => sentTo === undefined || signs.some(({ worker }) => worker === sentTo)),
     () => delivery.lookAfter(),
   );
-  delivery = new StatelessDelivery(test.options);
+  delivery = new StatelessDelivery({ ...test.options, backends: { since: () => [backend] } });
   await test.bus.subscribe(subjects.modernControl, (control) => void closed.push(control));
 });
 
@@ -95,7 +102,7 @@ it('a request at a worker that pauses for a second or two continues, whichever w
   expect([reasons(frames), closed]).toEqual([['message'], []]);
 });
 
-it('a request whose worker stays silent is answered "outcome unknown", or retried if that is safe, and cancelled there if the worker comes back', async () => {
+it('a request whose worker stays silent goes to another one, and is cancelled there if that one comes back', async () => {
   await started();
   await started();
   const [call, list] = [await request('tools/call'), await request('tools/list')];
@@ -103,8 +110,9 @@ it('a request whose worker stays silent is answered "outcome unknown", or retrie
   call.at.isPaused = true;
   list.at.isPaused = true;
   await pass(8_000);
-  expect(reasons(call.frames)).toEqual(['gateway.interrupted']);
-  expect(test.workers.filter((worker) => worker !== list.at && worker.requests.has(list.key)).length).toBe(1);
+  expect(reasons(call.frames)).toEqual([]);
+  for (const { key, at } of [call, list])
+    expect(test.workers.filter((worker) => worker !== at && worker.requests.has(key)).length).toBe(1);
   expect(closed).toEqual(
     expect.arrayContaining([
       expect.objectContaining({ key: call.key, worker: call.at.worker }),
@@ -113,13 +121,14 @@ it('a request whose worker stays silent is answered "outcome unknown", or retrie
   );
 });
 
-it('a request whose worker was killed is known to be lost as soon as its signs stay out', async () => {
+it('a call whose worker was killed goes to another one as soon as its signs stay out, with what the edge knows of it', async () => {
   await started();
   await started();
-  const { frames, at } = await request('tools/call');
+  const { key, frames, at } = await request('tools/call');
   test.kill(at);
   await pass(3_500);
-  expect(reasons(frames)).toEqual(['gateway.interrupted']);
+  const next = test.workers.find((worker) => worker !== at && worker.requests.has(key));
+  expect([reasons(frames), next?.begun]).toEqual([[], [{ ageMs: expect.any(Number) as number, backends: [backend] }]]);
 });
 
 it('an answer of a newer worker that this version does not know ends the request', async () => {

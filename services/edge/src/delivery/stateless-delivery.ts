@@ -26,7 +26,7 @@ import {
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
-import { OpenCommands, Tracked, type OpenTracked } from './in-flight.ts';
+import { OpenCommands, Tracked, type Backends, type OpenTracked } from './in-flight.ts';
 import { retryMs } from './owner-search.ts';
 
 class InFlightRequest extends Tracked {
@@ -40,8 +40,13 @@ class InFlightRequest extends Tracked {
   sentTo: WorkerId | undefined;
   attempts = 0;
 
-  constructor(open: OpenTracked, command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
-    super(open);
+  constructor(
+    open: OpenTracked,
+    backends: Backends,
+    command: ModernCommand,
+    observer: ReplyObserver<StreamFrame>,
+  ) {
+    super(open, backends);
     this.command = command;
     this.observer = observer;
   }
@@ -54,6 +59,7 @@ export interface StatelessDeliveryOptions {
   readonly drain: Drain;
   readonly log: Logger;
   readonly workers: PresenceWatch<Presence>;
+  readonly backends: Backends;
   readonly watcher?: EdgeWatcher | undefined;
 }
 
@@ -87,6 +93,12 @@ export class StatelessDelivery {
     });
   }
 
+  /** Asks after requests that have waited for a while. */
+  look(): void {
+    const now = performance.now();
+    this.lookAfter((inFlight) => inFlight.isDue(now));
+  }
+
   /** Number of open requests, including subscriptions. */
   get waiting(): number {
     return this.#open.size;
@@ -102,7 +114,7 @@ export class StatelessDelivery {
    * @throws {BusError} when the bus cannot carry it.
    */
   request(command: ModernCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
-    const inFlight = new InFlightRequest(this.#open, command, observer);
+    const inFlight = new InFlightRequest(this.#open, this.#options.backends, command, observer);
     this.#open.add(inFlight);
     try {
       this.#send(inFlight);
@@ -118,7 +130,9 @@ export class StatelessDelivery {
     inFlight.attempts += 1;
     const worker = inFlight.holder ?? (workers.isWatching ? this.#choose(inFlight.without) : undefined);
     inFlight.sentTo = worker;
-    inFlight.pending = bus.request(subjects.modern(worker), inFlight.command, {
+    const { command, mayHaveBegun } = inFlight;
+    const sent = mayHaveBegun ? { ...command, ...inFlight.begun } : command;
+    inFlight.pending = bus.request(subjects.modern(worker), sent, {
       reply: (frame) => this.#hear(inFlight, worker, frame),
       failed: (error) => {
         if (!this.#open.has(inFlight)) return;
@@ -194,7 +208,7 @@ export class StatelessDelivery {
   }
 
   /** Asks the workers that may have open requests which of these they hold. */
-  lookAfter(chosen: (inFlight: Pick<InFlightRequest, 'sentTo'>) => boolean = () => true): void {
+  lookAfter(chosen: (inFlight: Pick<InFlightRequest, 'sentTo' | 'isDue'>) => boolean = () => true): void {
     const { workers } = this.#options;
     const open = this.#open.toArray().filter((inFlight) => inFlight.pending !== undefined && chosen(inFlight));
     this.#inquiry.ask(
@@ -219,7 +233,14 @@ export class StatelessDelivery {
         reason: 'the request was given up',
         worker: sentTo,
       });
+    if (sentTo !== undefined) inFlight.without.add(sentTo);
     if (isRepeatable(inFlight)) {
+      this.#again(inFlight);
+      return;
+    }
+    // A call that waits for its client is held by its worker alone, and NATS may have chosen a worker that is not known here.
+    if (inFlight.holder === undefined && sentTo !== undefined && inFlight.attempts < maxAttempts) {
+      inFlight.mayHaveBegun = true;
       this.#again(inFlight);
       return;
     }

@@ -1,7 +1,7 @@
 /** What an exchange needs to know about adapters: where to send, and which are gone. Implemented by `exchange-watch.ts`. */
-import type { Bus, Subject } from '@omnibus/bus';
+import type { Bus, PresenceWatch, Subject } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { CallCommand, ExchangeEvent, ExchangeId, ServerName, WorkerId } from '@omnibus/protocol';
+import type { BackendPresence, CallCommand, ExchangeEvent, ExchangeId, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Link, Ring } from '@omnibus/collections';
 import type { ExchangeRequest } from './exchange-request.ts';
@@ -55,6 +55,12 @@ export interface Adapters {
     except?: WorkerId,
     chosen?: WorkerId,
   ): CallTarget;
+  /** See `PresenceWatch.since`. */
+  since(ageMs: number): readonly WorkerId[] | undefined;
+  /** Workers that are there or may be. */
+  readonly expected: readonly WorkerId[];
+  /** Whether a worker is there. */
+  state(worker: WorkerId): ReturnType<PresenceWatch<BackendPresence>['state']>;
   /** Whether it is proven that a worker is gone. */
   isLost(worker: WorkerId): boolean;
   /** Cancels a given-up exchange at the worker that may still work on it, now and when that worker comes back. */
@@ -67,4 +73,6 @@ export interface ExchangeHost {
   readonly wheel: DeadlineWheel;
   readonly adapters: Adapters;
   readonly metrics: Pick<Metrics, 'dropped'>;
+  /** The name of this worker as the owner of calls that another one may continue; undefined in one process, where none can be gone alone. */
+  readonly owner?: WorkerId | undefined;
 }

@@ -2,6 +2,7 @@
 import { subjects } from '@omnibus/bus';
 import {
   anonymous,
+  exchangeOf,
   type ControlCommand,
   type ExchangeContext,
   type ExchangeOutcome,
@@ -52,6 +53,9 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
     cancelled?: () => void,
   ): void {
     const { server, params, subject, tool, isRepeatable, task } = to;
+    const { owner, nextExchangeId } = this.host;
+    // A tool may be called once only, so the next worker must be able to ask for the call.
+    const isKept = owner !== undefined && call.method === 'tools/call' && isRepeatable !== true;
     if (this.kept?.contacted.has(server) === false) this.kept.contact(server);
     new CarriedCall(
       this,
@@ -59,7 +63,7 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
       to,
       { settled, cancelled },
       {
-        exchange: this.host.nextExchangeId(),
+        exchange: isKept ? exchangeOf(call.stream.origin, call.id) : nextExchangeId(),
         server,
         method: call.method,
         params,
@@ -69,6 +73,7 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
         affinity: this.kept?.affinities.get(server),
         chosen: this.kept?.chosen,
         ...(isRepeatable === undefined ? {} : { isRepeatable }),
+        ...(isKept ? { isKept, continues: call.continues } : {}),
       },
     ).begin();
   }

@@ -1,6 +1,7 @@
 /** A client as the code that carries its requests to servers sees it: a session, or one request without a session. */
 import type { View } from '@omnibus/catalog';
 import type {
+  Begun,
   Caller,
   ClientInfo,
   ExchangeEvent,
@@ -15,14 +16,20 @@ import type {
   ProgressEvent,
   ServerName,
   SessionKey,
+  StreamId,
 } from '@omnibus/protocol';
 import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect/dialect.ts';
+import type { Continued } from './exchange-request.ts';
 import type { Permission } from './permission.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import type { CallScreen, Questioner } from './transform.ts';
 
 /** Sink for one request: messages, then at most one answer. */
 export interface CallStream {
+  /** Names the POST, or the request without a session, among all of the gateway; the same at every worker that serves it. */
+  readonly origin: StreamId | SessionKey;
+  /** Set if a worker that is gone may have begun the request. */
+  readonly begun: Begun | undefined;
   /** The W3C `traceparent` of the request, where tracing is on. */
   readonly trace: string | undefined;
   /** The tag under which the request is watched. */
@@ -96,6 +103,8 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly permission: Permission | undefined;
   /** Redacts and guards its messages; left out where nothing must be looked for in them. */
   readonly screen?: CallScreen | undefined;
+  /** Set for a call that another session worker has begun, or may have begun. */
+  readonly continues?: Continued;
   /** The tag under which it is watched since it waits for an approval; left out where it does not wait, or is not watched. */
   readonly tap?: string;
 }

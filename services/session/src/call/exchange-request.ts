@@ -44,6 +44,11 @@ export interface TimeLimits {
   readonly taskMs: number;
 }
 
+/** Where a call goes on that a session worker that is gone has begun; `at` is undefined if it is not known whether a server has it. */
+export interface Continued {
+  readonly at: WorkerId | undefined;
+}
+
 /** The target of a request, for messages: "tool" and its name, "resource" and its URI. */
 export type Topic = readonly [noun: string, name: string];
 
@@ -61,6 +66,10 @@ export interface ExchangeRequest {
   readonly chosen?: Map<ServerName, WorkerId> | undefined;
   /** Whether executing it twice has no further effect; follows from the method when left out. */
   readonly isRepeatable?: boolean;
+  /** Whether another session worker may continue it, so that backend workers remember it. */
+  readonly isKept?: boolean;
+  /** Set for a call that another session worker has begun, or may have begun. */
+  readonly continues?: Continued | undefined;
   /** Set for a notification, which the server does not answer. */
   readonly isNotification?: boolean;
 }

@@ -117,6 +117,14 @@ export class ExchangeWatch implements Adapters {
     this.#adapters = undefined;
   }
 
+  since(ageMs: number): readonly WorkerId[] | undefined {
+    return this.#workers.since(ageMs);
+  }
+
+  state(worker: WorkerId): ReturnType<Adapters['state']> {
+    return this.#workers.state(worker);
+  }
+
   /** Whether it is proven that a worker is gone. */
   isLost(worker: WorkerId): boolean {
     return this.#workers.state(worker) === 'lost';

@@ -75,7 +75,9 @@ export class Exchange extends Link implements SentExchange {
   begin(): this {
     if (this.isSettled) return this;
     this.#host.adapters.open.add(this); // E4
-    if (this.#request.context.taskPlace !== undefined && this.#isTaskLost) queueMicrotask(() => this.#endTask());
+    const { continues } = this.#request;
+    if (continues !== undefined) this.#attach(continues.at);
+    else if (this.#request.context.taskPlace !== undefined && this.#isTaskLost) queueMicrotask(() => this.#endTask());
     else this.#sendTo(this.#route());
     return this;
   }
@@ -123,6 +125,7 @@ export class Exchange extends Link implements SentExchange {
           context: { ...context, maxTimeMs: limits.maxMs + limits.humanMs },
           ...(isBound ? { isBound } : {}),
           ...(isNotification === true ? { isNotification } : {}),
+          ...this.#owner,
         },
         { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(worker, error) },
       );
@@ -130,6 +133,33 @@ export class Exchange extends Link implements SentExchange {
       // The bus is closing or cannot carry the message. It is reported asynchronously, as any failure is, after the caller has this exchange.
       queueMicrotask(() => this.#fail(error as BusError));
     }
+  }
+
+  /** Takes over a call that runs at a backend worker, or its answer. @param at undefined if it is not known whether a server has it. */
+  #attach(at: WorkerId | undefined): void {
+    const { exchange, server } = this.#request;
+    const { bus, owner } = this.#host;
+    if (at === undefined || owner === undefined) {
+      queueMicrotask(() => this.end(interrupted(server)));
+      return;
+    }
+    this.attempts += 1;
+    this.isConfirmed = true;
+    this.sentTo = at;
+    this.#pending?.close();
+    this.#pending = bus.request(
+      subjects.backendAttach(at),
+      { exchange, owner, ageMs: 0, takes: true },
+      {
+        reply: (event) => {
+          if (event.kind !== 'seen') this.#hear(event);
+          // It had waited there, and was given up before it was sent.
+          else if (event.state === 'never') this.#sendTo(this.#route());
+          else this.end(interrupted(server));
+        },
+        failed: () => this.end(interrupted(server)),
+      },
+    );
   }
 
   /** No adapter received the request, so it goes to another one. The state of the first is lost with it. */
@@ -201,13 +231,19 @@ export class Exchange extends Link implements SentExchange {
     } else this.end(interrupted(server));
   }
 
+  /** Names this worker as the owner, if another one may continue the exchange. */
+  get #owner(): { readonly owner?: WorkerId } {
+    const { owner } = this.#host;
+    return this.#request.isKept === true && owner !== undefined ? { owner } : {};
+  }
+
   get id(): ExchangeId {
     return this.#request.exchange;
   }
 
   /** Ends it without an outcome, and cancels it at the adapter that has it. */
   cancel(reason: string): void {
-    if (this.#settle()) this.#tell({ kind: 'cancel', exchange: this.id, reason });
+    if (this.#settle()) this.#tell({ kind: 'cancel', exchange: this.id, reason, ...this.#owner });
   }
 
   #tell(command: ControlCommand): void {
@@ -347,7 +383,7 @@ export class Exchange extends Link implements SentExchange {
     const { server } = this.#request;
     // An adapter may have it, and may not have sent it yet.
     if (error.kind !== 'no-responders' && error.kind !== 'closed')
-      this.#tell({ kind: 'cancel', exchange: this.id, reason: 'the call was given up' });
+      this.#tell({ kind: 'cancel', exchange: this.id, reason: 'the call was given up', ...this.#owner });
     this.end(
       gatewayFaultOf(error) ?? (error.kind === 'no-responders' ? unavailable(server) : interrupted(server, error.kind)),
     );
@@ -366,6 +402,7 @@ export class Exchange extends Link implements SentExchange {
       exchange,
       reason: 'the time limit has passed',
       ...(isOwn ? {} : { isTimeout: true }),
+      ...this.#owner,
     });
     this.end(timedOut(this.#request, isOwn ? 'own' : isMax ? 'max' : 'call', this.#doubt));
   }

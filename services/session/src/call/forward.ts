@@ -217,10 +217,10 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
   /** Asks these gates, and sends the call if all let it pass. */
   #pass(planned: Planned<Stream>, gates: readonly Gate[]): void {
     for (const gate of gates) if (gate.takes(planned, this)) return;
-    this.#carryAsPlanned(planned);
+    this.carry(planned);
   }
 
-  #carryAsPlanned({ call, plan }: Planned<Stream>): void {
+  carry({ call, plan }: Planned<Stream>): void {
     switch (plan.kind) {
       case 'send':
         this.carrier.carry(call, plan, (outcome) =>

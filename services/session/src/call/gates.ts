@@ -28,6 +28,8 @@ export interface GateRun<Stream extends CallStream> {
   readonly open: OpenRequests;
   /** Plans a call by the rules, lists and definitions as they are now. */
   again(call: ForwardedCall<Stream>): Planned<Stream>;
+  /** Sends the call, whatever gates come after this one. */
+  carry(planned: Planned<Stream>): void;
   /** Asks the gates after this one, and sends the call if all let it pass. */
   next(gate: Gate, planned: Planned<Stream>): void;
   /** Asks this gate and those after it, since the call is another one than before. */

@@ -18,6 +18,7 @@ import { listing } from './listing/feature.ts';
 import { reports } from './reports/feature.ts';
 import { resultSize } from './result-size/feature.ts';
 import { rules } from './rules/feature.ts';
+import { takeover } from './takeover/feature.ts';
 import { traces } from './traces/feature.ts';
 
 export interface FeatureOptions {
@@ -55,6 +56,8 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
   const guards = guardrails({ policy, guardrails: compiled });
   const [onceMore] = blocks?.gates ?? guards.gates ?? [];
   return [
+    // First, since a call that was begun has passed the gates before.
+    ...(bus.isShared ? [takeover({ bus, wheel, owner: of.worker })] : []),
     rules(parts, { policy, guardrails: compiled }),
     guards,
     ...(blocks === undefined ? [] : [blocks]),

@@ -19,6 +19,7 @@ import type { View } from '@omnibus/catalog';
 import { KeyedLink } from '@omnibus/collections';
 import {
   fault,
+  type Begun,
   type Caller,
   type ExchangeMethod,
   type GatewayFault,
@@ -121,6 +122,14 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   doubt(): Promise<GatewayFault> | undefined {
     const fault = doubtOf(this.#table.host.bus, this.#wantedAt);
     return fault === undefined ? undefined : Promise.resolve(fault);
+  }
+
+  get origin(): SessionKey {
+    return this.key;
+  }
+
+  get begun(): Begun | undefined {
+    return this.#begun.first.command.begun;
   }
 
   get trace(): string | undefined {

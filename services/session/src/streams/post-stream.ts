@@ -1,10 +1,12 @@
 /** The stream on which the messages for one HTTP POST of the client are sent. */
 import {
   errorText,
+  type Begun,
   toErrorObject,
   type GatewayFault,
   type JsonRpcId,
   type SessionCommand,
+  type StreamId,
   type WorkerId,
 } from '@omnibus/protocol';
 import { ResumableStream, type Asked, type Reply } from './resumable-stream.ts';
@@ -28,6 +30,14 @@ export class PostStream implements Asked {
     if (requests === 0) return;
     table.add(this.#stream);
     this.#stream.answers(this);
+  }
+
+  get origin(): StreamId {
+    return this.#command.stream;
+  }
+
+  get begun(): Begun | undefined {
+    return this.#command.begun;
   }
 
   /** The W3C `traceparent` of the request. */

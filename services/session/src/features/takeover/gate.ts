@@ -1,0 +1,132 @@
+/**
+ * Continues a call that a session worker which is gone may have begun. It asks every backend worker that may have been there since the call came: a running
+ * call goes on here, a kept answer is given, and a call that none of them has sent begins.
+ *
+ * Invariant T3: a call begins here only if every backend worker that existed since an edge accepted it has said `never`.
+ */
+import { askWorker, subjects, type AskOptions, type Bus } from '@omnibus/bus';
+import {
+  exchangeOf,
+  fault,
+  type AttachCommand,
+  type AttachReply,
+  type Begun,
+  type SeenState,
+  type WorkerId,
+} from '@omnibus/protocol';
+import type { Adapters } from '../../call/adapters.ts';
+import type { CallStream, ForwardedCall } from '../../call/client-port.ts';
+import type { Continued } from '../../call/exchange-request.ts';
+import type { Gate, GateRun } from '../../call/gates.ts';
+import { WaitingRequest } from '../../call/open-requests.ts';
+import type { Planned } from '../../call/planned-again.ts';
+
+export interface TakeoverOptions {
+  readonly owner: WorkerId;
+  readonly bus: Bus;
+  readonly clock: AskOptions['clock'];
+  /** The backend workers; undefined before the session worker has started. */
+  readonly backends: () => Pick<Adapters, 'since' | 'expected' | 'state'> | undefined;
+}
+
+/** What the answers of all backend workers say together; `at` is the worker that has the call. */
+export type Found = 'never' | 'cancelled' | Continued;
+
+export interface Asked {
+  readonly worker: WorkerId;
+  /** Undefined if the worker is gone, or did not answer. */
+  readonly state: SeenState | undefined;
+}
+
+/**
+ * Decides about a call (T3).
+ * @param asked the answers so far.
+ * @param isComplete whether these are the answers of every worker that may have the call.
+ * @returns undefined if the answers of further workers are needed.
+ */
+export function afterAsking(asked: readonly Asked[], isComplete: boolean): Found | undefined {
+  const holder = asked.find(({ state }) => state === 'running' || state === 'answered');
+  if (holder !== undefined) return { at: holder.worker };
+  if (!isComplete) return undefined;
+  if (asked.some(({ state }) => state === 'cancelled')) return 'cancelled';
+  return asked.every(({ state }) => state === 'never') ? 'never' : { at: undefined };
+}
+
+export function takeoverGate(options: TakeoverOptions): Gate {
+  const gate: Gate = {
+    takes({ call, plan }, run) {
+      const { begun } = call.stream;
+      if (begun === undefined || call.method !== 'tools/call' || plan.kind === 'refuse') return false;
+      if ('isRepeatable' in plan && plan.isRepeatable === true) return false;
+      goOn(gate, options, call, begun, run);
+      return true;
+    },
+  };
+  return gate;
+}
+
+function goOn<Stream extends CallStream>(
+  gate: Gate,
+  options: TakeoverOptions,
+  call: ForwardedCall<Stream>,
+  begun: Begun,
+  run: GateRun<Stream>,
+): void {
+  const { open, messages } = run;
+  const waiting = new WaitingRequest(
+    call,
+    () => call.stream.leaveUnanswered(),
+    (gatewayFault) => messages.answerFault(call.stream, call.id, gatewayFault),
+  );
+  open.add(waiting);
+  const { owner } = options;
+  const exchange = exchangeOf(call.stream.origin, call.id);
+  void ask(options, { exchange, owner, ageMs: begun.ageMs, takes: false }, begun.backends).then((found) =>
+    open.resume(waiting, () => {
+      if (found === 'cancelled') call.stream.leaveUnanswered();
+      else if (found === 'never') run.next(gate, run.again(call));
+      else run.carry(continued(run.again(call), found));
+    }),
+  );
+}
+
+/** A call that a server may have goes on where it is, though rules may refuse it by now: then its client is told that the outcome is unknown. */
+function continued<Stream extends CallStream>({ call, plan }: Planned<Stream>, found: Continued): Planned<Stream> {
+  return plan.kind === 'refuse'
+    ? { call, plan: { kind: 'refuse', fault: fault('gateway.interrupted') } }
+    : { call: { ...call, continues: found }, plan };
+}
+
+/**
+ * Asks the backend workers. Resolves as soon as one has the call, or when each has answered or is known to be gone.
+ * @param named the workers that may have the call, if the edge knows all of them. This worker may be younger than the call.
+ */
+function ask(
+  { bus, clock, backends }: TakeoverOptions,
+  command: AttachCommand,
+  named: readonly WorkerId[] | undefined,
+): Promise<Found> {
+  const watch = backends();
+  if (watch === undefined) return Promise.resolve({ at: undefined });
+  const all = named ?? watch.since(command.ageMs);
+  const workers = all ?? watch.expected;
+  const asking = { bus, clock, workers: watch };
+  return new Promise((resolve) => {
+    const asked: Asked[] = [];
+    const look = (isLast: boolean): void => {
+      // A worker that is gone, or that nobody knows of, may have had it.
+      const complete = all === undefined ? [...asked, { worker: command.owner, state: undefined }] : asked;
+      const found = afterAsking(isLast ? complete : asked, isLast);
+      if (found !== undefined) resolve(found);
+    };
+    if (workers.length === 0) look(true);
+    for (const worker of workers)
+      void askWorker<AttachCommand, AttachReply>(asking, worker, subjects.backendAttach(worker), command).then(
+        (reply) => {
+          const state = reply === 'silence' || reply?.kind !== 'seen' ? undefined : reply.state;
+          asked.push({ worker, state });
+          look(asked.length === workers.length);
+        },
+      );
+  });
+}

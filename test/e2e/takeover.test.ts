@@ -1,0 +1,144 @@
+/** Calls in flight outlive the session worker that carried them: the next worker continues them, gives their kept answers, or begins them. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Heard } from '@omnibus/bus/testing';
+import { EraServer } from '../matrix/era-server.ts';
+import type { RunningProcess } from '../support/processes.ts';
+import { ModernClient } from '../support/modern-client.ts';
+import { RawClient, type Message } from '../support/raw-client.ts';
+import { text, type Call, type Upstream } from '../support/upstream.ts';
+import { WorkersUnderTest } from '../support/workers-under-test.ts';
+
+let workers: WorkersUnderTest;
+let upstream: Upstream;
+let era: EraServer;
+
+beforeAll(async () => {
+  era = await EraServer.start('2025-11-25');
+  workers = await WorkersUnderTest.start({ era: { url: era.url } });
+  ({ upstream } = workers);
+  await workers.serves('era__form');
+});
+
+afterAll(async () => {
+  await workers[Symbol.asyncDispose]();
+  await era[Symbol.asyncDispose]();
+});
+
+/** Starts a second worker, after `hold` has begun requests at the first. @returns the first one. */
+async function besideAnother<Held>(hold: () => Promise<Held>): Promise<[RunningProcess, Held]> {
+  await workers.replace('SIGTERM');
+  const [first] = workers.holders();
+  const held = await hold();
+  await workers.gateway.startPart('session');
+  return [first as RunningProcess, held];
+}
+
+const clients = {
+  '2025-11-25': async () => {
+    const client = await RawClient.open(workers.gateway.url);
+    return { call: (name: string, args = {}) => client.callTool(name, args), close: () => client[Symbol.dispose]() };
+  },
+  '2026-07-28': () => {
+    const client = new ModernClient(workers.gateway.url);
+    return Promise.resolve({
+      call: (name: string, args = {}) => client.call(name, { arguments: args }),
+      close: () => client[Symbol.dispose](),
+    });
+  },
+};
+const contentOf = ({ last }: { readonly last: Message }): unknown => last.result?.['content'] ?? last.error;
+
+it.each(Object.keys(clients) as (keyof typeof clients)[])(
+  'a client of %s gets the answers of its calls when their session worker is killed, and no call is made twice',
+  async (revision) => {
+    const made = upstream.calls.values.length;
+    const [first, { client, slow }] = await besideAnother(async () => {
+      const client = await clients[revision]();
+      const slow = [1, 2, 3, 4, 5].map((number) => client.call('up__slow', { number }));
+      await upstream.calls.until(made + slow.length);
+      return { client, slow };
+    });
+    const answerThose = (isMeant: (number: unknown) => boolean): void => {
+      for (const call of upstream.calls.values.slice(made))
+        if (isMeant(call.args['number'])) call.answer(text(String(call.args['number'])));
+    };
+    first.kill('SIGKILL');
+    // Some are answered while no session worker owns them, and others later.
+    answerThose((number) => number === 1 || number === 2);
+    await Promise.all(slow.slice(0, 2));
+    answerThose((number) => number !== 1 && number !== 2);
+    const answered = await Promise.all(slow);
+    expect(answered.map(contentOf)).toEqual([1, 2, 3, 4, 5].map((number) => text(String(number))['content']));
+    expect(upstream.calls.values.length).toBe(made + slow.length);
+    client.close();
+  },
+);
+
+it.each(Object.keys(clients) as (keyof typeof clients)[])(
+  'calls of a client of %s that come while their worker dies are made once, and answered',
+  async (revision) => {
+    const [first, client] = await besideAnother(async () => {
+      const opened = await clients[revision]();
+      await opened.call('up__echo');
+      return opened;
+    });
+    const made = upstream.calls.values.length;
+    const before = Array.from({ length: 10 }, () => client.call('up__echo'));
+    first.kill('SIGKILL');
+    const after = Array.from({ length: 10 }, () => client.call('up__echo'));
+    const answered = await Promise.all([...before, ...after]);
+    expect(answered.map(contentOf)).toEqual(answered.map(() => text('echoed')['content']));
+    expect(upstream.calls.values.length).toBe(made + answered.length);
+    client.close();
+  },
+);
+
+it('a question that was open when the session worker died is asked again, and its answer reaches the server', async () => {
+  const heard = new Heard<Message>();
+  const questions = (): readonly Message[] => heard.values.filter(({ method }) => method === 'elicitation/create');
+  const [first, client] = await besideAnother(async () => {
+    const opened = new RawClient(workers.gateway.url);
+    const { session } = await opened.request('initialize', {
+      protocolVersion: '2025-11-25',
+      capabilities: { elicitation: { form: {} } },
+      clientInfo: { name: 'asked', version: '1' },
+    });
+    opened.session = session as string;
+    await opened.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    void opened
+      .stream(
+        { jsonrpc: '2.0', id: 'asks', method: 'tools/call', params: { name: 'era__form', arguments: { say: 'hello' } } },
+        (message) => Promise.resolve(heard.add(message)),
+      )
+      .catch(() => undefined);
+    await heard.untilSome(({ method }) => method === 'elicitation/create');
+    return opened;
+  });
+  first.kill('SIGKILL');
+  await heard.untilSome(() => questions().length > 1);
+  const again = questions()[1] as Message;
+  expect(again.params).toEqual(questions()[0]?.params);
+  await client.post({ jsonrpc: '2.0', id: again.id, result: { action: 'accept', content: { answer: 'still here' } } });
+  const answer = await heard.untilSome(({ id, method }) => id === 'asks' && method === undefined);
+  expect(JSON.stringify(answer)).toContain('still here');
+  client[Symbol.dispose]();
+});
+
+it('a worker that is frozen is replaced, its call is continued, and it may not end the call when it comes back', async () => {
+  const made = upstream.calls.values.length;
+  const [first, { client, slow }] = await besideAnother(async () => {
+    const opened = await RawClient.open(workers.gateway.url);
+    const waiting = opened.callTool('up__slow');
+    await upstream.calls.until(made + 1);
+    return { client: opened, slow: waiting };
+  });
+  first.kill('SIGSTOP');
+  // The client's next request waits until the session has another owner.
+  expect(await client.toolNames()).toContain('up__echo');
+  first.kill('SIGCONT');
+  expect(contentOf(await client.callTool('up__echo'))).toEqual(text('echoed')['content']);
+  (upstream.calls.values[made] as Call).answer(text('after the thaw'));
+  expect(contentOf(await slow)).toEqual(text('after the thaw')['content']);
+  expect(upstream.cancelled.values).toEqual([]);
+  client[Symbol.dispose]();
+});
