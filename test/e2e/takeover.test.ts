@@ -107,7 +107,12 @@ it('a question that was open when the session worker died is asked again, and it
     await opened.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
     void opened
       .stream(
-        { jsonrpc: '2.0', id: 'asks', method: 'tools/call', params: { name: 'era__form', arguments: { say: 'hello' } } },
+        {
+          jsonrpc: '2.0',
+          id: 'asks',
+          method: 'tools/call',
+          params: { name: 'era__form', arguments: { say: 'hello' } },
+        },
         (message) => Promise.resolve(heard.add(message)),
       )
       .catch(() => undefined);

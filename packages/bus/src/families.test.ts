@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { EndpointName, ServerName, SessionKey, StreamId, WorkerId } from '@omnibus/protocol';
-import { families, subjectTable } from './families.ts';
+import { families } from './families.ts';
+import { subjectTable } from './subject-table.ts';
 import { catalogBucket, sessionsBucket, streamJournal, subjects } from './subjects.ts';
 import type { Subject } from './subject.ts';
 import { samples } from './testing/samples.ts';

@@ -407,14 +407,3 @@ export type RequestOf<Name extends FamilyName> = PayloadOf<(typeof families)[Nam
 export type ReplyOf<Name extends FamilyName> = (typeof families)[Name] extends { readonly reply: infer Reply }
   ? PayloadOf<Reply>
   : never;
-
-/** The rows of `docs/reference/subjects.md`. */
-export const subjectTable = Object.entries<Family>(families).map(
-  ([name, { tokens, from, isOfOlderVersion = false, to, carries, answers }]) => ({
-    subject: [name, ...tokens.map((token) => `<${token}>`)].join('.'),
-    from: `${from.join(', ')}${isOfOlderVersion ? ' of an older version' : ''}`,
-    to,
-    carries,
-    answers,
-  }),
-);

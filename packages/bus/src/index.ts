@@ -20,7 +20,7 @@ export type {
 export { BusError, gatewayFaultOf, newIncident, openingAdvice } from './errors.ts';
 export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
-export { subjectTable } from './families.ts';
+export { subjectTable } from './subject-table.ts';
 export type { BusRole } from './families.ts';
 export { busRoles, inboxOf, natsUserNames, natsUsers, permissionsOf, setUpPermissions } from './nats/permissions.ts';
 export type { SetUpOptions, SetUpStep } from './nats/setup.ts';

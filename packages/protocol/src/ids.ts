@@ -2,7 +2,7 @@
  * Identifiers, and the only functions that make them. A raw string of a client or server never becomes one of these, so they can be used in subjects of
  * the bus.
  */
-import { parseJson } from './exact-numbers.ts';
+import { isRawNumber, parseJson } from './exact-numbers.ts';
 import { isJsonRpcId, type JsonRpcId } from './json-rpc.ts';
 import { hash, randomBytes } from 'node:crypto';
 
@@ -77,7 +77,7 @@ const shortToken = /^[A-Za-z0-9_-]{1,20}$/;
  * @param id of the request. `1` and `"1"` give different exchanges.
  */
 export function exchangeOf(origin: StreamId | SessionKey, id: JsonRpcId): ExchangeId {
-  const name = `${typeof id === 'string' ? 's' : 'n'}${String(id)}`;
+  const name = typeof id === 'string' ? `s${id}` : `n${isRawNumber(id) ? id.rawJSON : id}`;
   return `${shortToken.test(name) ? name : `h${hash('sha256', name, 'base64url').slice(0, 22)}`}-${origin}` as ExchangeId;
 }
 

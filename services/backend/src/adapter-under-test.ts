@@ -130,7 +130,8 @@ export class AdapterUnderTest implements AsyncDisposable {
       edges: { receiver: new TokenReceiver(), ask: () => Promise.reject(new Error('there is no edge')) },
     });
     this.adapter = new Adapter({
-      features: (parts) => serverFeatures({ tracing: undefined, credentials, signIns: undefined, repairs }, parts, undefined),
+      features: (parts) =>
+        serverFeatures({ tracing: undefined, credentials, signIns: undefined, repairs }, parts, undefined),
       server: this.#name,
       worker: this.#worker,
       config,

@@ -19,13 +19,20 @@ import {
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
   askerOf,
+  type CallCommand,
   type Presence,
   type SessionKey,
   type SessionRecord,
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import type { Call } from './call/call.ts';
+
+/** A call that waits for its place or connection. */
+export interface WaitingCall {
+  /** The session worker that made it, if another one may continue it. */
+  readonly owner: WorkerId | undefined;
+  readonly command: Pick<CallCommand, 'exchange' | 'context'>;
+}
 
 export interface SessionLeasesOptions {
   readonly bus: Bus;
@@ -84,7 +91,7 @@ export class SessionLeases {
    * Whether the session worker that made a call is still there. If it is gone or does not answer, the client gets an unknown outcome, and the call
    * must not be sent any more.
    */
-  async isWaitedFor({ owner, command: { exchange, context } }: Pick<Call, 'owner' | 'command'>): Promise<boolean> {
+  async isWaitedFor({ owner, command: { exchange, context } }: WaitingCall): Promise<boolean> {
     const worker = owner ?? askerOf(exchange);
     if (worker === undefined) return true;
     const { bus, wheel } = this.#options;

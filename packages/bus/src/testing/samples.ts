@@ -91,7 +91,10 @@ export const samples: Samples = {
   'backend-presence': { request: { ...sign, servers: [server] } },
   'backend-holds': holds,
   'backend-holds-at': holds,
-  'backend-attach': { request: { exchange, owner: worker, ageMs: 1.5, takes: false }, reply: { kind: 'seen', state: 'never' } },
+  'backend-attach': {
+    request: { exchange, owner: worker, ageMs: 1.5, takes: false },
+    reply: { kind: 'seen', state: 'never' },
+  },
   limits: { request: { kind: 'taken', worker, taken: [['rule x', 1]], running: [] } },
   'backend-control': { request: { kind: 'cancel', exchange, reason: 'enough' } },
   connect: { request: { kind: 'look', ticket: 'ticket' }, reply: { kind: 'gone' } },

@@ -1,7 +1,15 @@
 /** One call of a session to a server, from its arrival until its final event. */
 import { KeyedLink } from '@omnibus/collections';
 import type { Deadline, Place } from '@omnibus/lifecycle';
-import type { CallCommand, ExchangeEvent, ExchangeId, InputAnswer, SessionKey, ToolEntry, WorkerId } from '@omnibus/protocol';
+import type {
+  CallCommand,
+  ExchangeEvent,
+  ExchangeId,
+  InputAnswer,
+  SessionKey,
+  ToolEntry,
+  WorkerId,
+} from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import { rootsKey } from '../connection/questions.ts';
 import type { CallWords } from './call-words.ts';

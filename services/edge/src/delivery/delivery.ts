@@ -79,7 +79,15 @@ export class Delivery {
       backends: this.#backends,
       edge: bus.isShared ? this.self : undefined,
     });
-    this.stateless = new StatelessDelivery({ bus, wheel, log, drain, watcher, workers: this.#workers, backends: this.#backends });
+    this.stateless = new StatelessDelivery({
+      bus,
+      wheel,
+      log,
+      drain,
+      watcher,
+      workers: this.#workers,
+      backends: this.#backends,
+    });
     this.#heartbeat = new Heartbeat({
       bus,
       clock: wheel,

@@ -13,7 +13,7 @@ import type { SessionAddress } from './session-addresses.ts';
 export type Ownership = Exclude<AdoptReply, { outcome: 'busy' }> | { readonly outcome: 'nobody' };
 
 /** Milliseconds after which a takeover has failed. */
-export const searchMs = 10_000;
+const searchMs = 10_000;
 /** Milliseconds between two attempts while no worker can take the session. */
 export const retryMs = 200;
 /** Milliseconds that a worker has to answer. */

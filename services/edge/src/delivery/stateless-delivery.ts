@@ -40,12 +40,7 @@ class InFlightRequest extends Tracked {
   sentTo: WorkerId | undefined;
   attempts = 0;
 
-  constructor(
-    open: OpenTracked,
-    backends: Backends,
-    command: ModernCommand,
-    observer: ReplyObserver<StreamFrame>,
-  ) {
+  constructor(open: OpenTracked, backends: Backends, command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
     super(open, backends);
     this.command = command;
     this.observer = observer;

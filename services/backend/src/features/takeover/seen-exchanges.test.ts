@@ -47,7 +47,13 @@ function begin(principal = 'anyone'): Begun {
   const running = seen.begin(call, () => {
     asks += 1;
   });
-  return { exchange, call, heard, asks: () => asks, end: (outcome, isSent = true) => seen.end(running, outcome, isSent) };
+  return {
+    exchange,
+    call,
+    heard,
+    asks: () => asks,
+    end: (outcome, isSent = true) => seen.end(running, outcome, isSent),
+  };
 }
 
 const resultOf = (text: string): ExchangeOutcome => ({ kind: 'result', result: { text } });

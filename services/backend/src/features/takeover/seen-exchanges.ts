@@ -141,10 +141,7 @@ export class SeenExchanges {
   }
 
   /** Answers another session worker. @param reply gets the state, or with `takes` everything that follows of the call. */
-  attach(
-    { exchange, owner, ageMs, takes }: AttachCommand,
-    reply: (event: AttachReply) => void,
-  ): void {
+  attach({ exchange, owner, ageMs, takes }: AttachCommand, reply: (event: AttachReply) => void): void {
     const running = this.#running.get(exchange);
     const ended = running === undefined ? this.#find(exchange) : undefined;
     const state = running === undefined ? this.#stateOf(ended, ageMs) : 'running';
@@ -225,7 +222,8 @@ export class SeenExchanges {
 
   #clean(): void {
     const now = performance.now();
-    while (this.#first < this.#ended.length && now - (this.#ended[this.#first] as Ended).endedAt > markMs) this.#forget();
+    while (this.#first < this.#ended.length && now - (this.#ended[this.#first] as Ended).endedAt > markMs)
+      this.#forget();
     while (this.#firstKept < this.#ended.length && now - (this.#ended[this.#firstKept] as Ended).endedAt > keepMs)
       this.#dropAnswer();
     for (const [exchange, { until }] of this.#fences) {

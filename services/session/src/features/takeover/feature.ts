@@ -6,7 +6,11 @@ import type { Adapters } from '../../call/adapters.ts';
 import type { SessionFeature } from '../../feature.ts';
 import { takeoverGate } from './gate.ts';
 
-export function takeover(parts: { readonly bus: Bus; readonly wheel: DeadlineWheel; readonly owner: WorkerId }): SessionFeature {
+export function takeover(parts: {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly owner: WorkerId;
+}): SessionFeature {
   const { bus, wheel, owner } = parts;
   let adapters: Adapters | undefined;
   return {

@@ -57,7 +57,7 @@ export function takeoverGate(options: TakeoverOptions): Gate {
     takes({ call, plan }, run) {
       const { begun } = call.stream;
       if (begun === undefined || call.method !== 'tools/call' || plan.kind === 'refuse') return false;
-      if ('isRepeatable' in plan && plan.isRepeatable === true) return false;
+      if ('isRepeatable' in plan && plan.isRepeatable) return false;
       goOn(gate, options, call, begun, run);
       return true;
     },
