@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { SessionKey } from '@omnibus/protocol';
 import { AdapterUnderTest } from '../adapter-under-test.ts';
+import type { Call } from './call.ts';
 
 const session = 'session one' as unknown as SessionKey;
 const ended = { kind: 'fault', fault: { reason: 'gateway.interrupted' } };
@@ -19,7 +20,7 @@ describe.each([
   ['is made if its session worker is still there', true],
 ])('a call that waited a second %s', (_title, isThere) => {
   const asked: unknown[] = [];
-  const isWaitedFor = ({ params }: { readonly params: Readonly<Record<string, unknown>> }): Promise<boolean> => {
+  const isWaitedFor = ({ command: { params } }: Call): Promise<boolean> => {
     asked.push(params['name']);
     return Promise.resolve(isThere);
   };
