@@ -158,8 +158,7 @@ export class Views {
     if (present !== undefined) return present;
     const key = seenKey(declared, sight, isOwned);
     const whole = this.#whole(views, declared);
-    const seen = this.#seen.get(place) ?? new Map<string, Seen>();
-    const before = seen.get(key);
+    const before = this.#seen.get(place)?.get(key);
     const view =
       sight === undefined
         ? whole
@@ -171,17 +170,27 @@ export class Views {
           );
     if (views.shown.size >= maxSeenAtPlace) views.shown.clear();
     if (sight === undefined) views.shown.set(key, view);
+    this.#remember(place, views, key, { declared, sight, views: new Map([[whole, view]]) });
+    return view;
+  }
+
+  /** Remembers what clients have seen at a place, within bounds. @param now the view that they see now, by the whole one. */
+  #remember(place: Place, { parts, shown }: PlaceViews, key: string, now: Seen): void {
+    const seen = this.#seen.get(place) ?? new Map<string, Seen>();
+    const before = seen.get(key);
     if (this.#seen.size >= maxPlaces && !this.#seen.has(place)) this.#forget(this.#seen.keys().next().value as Place);
     this.#seen.set(place, seen);
-    if (before === undefined && sight !== undefined) this.#countSeen();
-    if (seen.size >= maxSeenAtPlace && before === undefined) {
-      seen.delete(seen.keys().next().value as string);
-      views.parts.clear();
-      views.shown.clear();
+    if (before !== undefined) {
+      for (const [whole, view] of now.views) before.views.set(whole, view);
+      return;
     }
-    if (before === undefined) seen.set(key, { declared, sight, views: new Map([[whole, view]]) });
-    else before.views.set(whole, view);
-    return view;
+    if (now.sight !== undefined) this.#countSeen();
+    if (seen.size >= maxSeenAtPlace) {
+      seen.delete(seen.keys().next().value as string);
+      parts.clear();
+      shown.clear();
+    }
+    seen.set(key, now);
   }
 
   /** Remembers the view of a caller with fewer rights. @param who a key of its client's declarations. */
