@@ -47,7 +47,7 @@ export function App() {
   }, [title]);
   const isApprover = overview.problem?.reason === 'forbidden';
   useEffect(() => {
-    // Whoever may not see the state of the gateway may still be one of those that approve calls.
+    // A user without access to the state of the gateway may still be an approver.
     if (isApprover && place.peek().view === 'overview') go(hrefOf('approvals'));
   }, [isApprover]);
   const View = Object.hasOwn(shown, view) ? shown[view] : undefined;

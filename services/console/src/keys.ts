@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { go, hrefOf, place } from './route.ts';
 
-/** The views, in three groups: what is there now, what is offered, and what is allowed. */
+/** The views, in three groups: present state, entries, and rights. */
 export const views = [
   { name: 'overview', group: 'Now', title: 'Overview', key: 'o', asks: 'Is all well?' },
   { name: 'servers', group: 'Now', title: 'Servers', key: 's', asks: 'Which one, in what state, and why?' },

@@ -33,7 +33,7 @@ export function clock(at: number): string {
 
 /**
  * Characters that can make a text look like another or hide a part of it: control characters except `\n` and `\t`, and format characters, such as
- * those that change the direction of text (UTS 39), and tags. Joiners of letters and emoji are kept.
+ * those that change the direction of text (UTS 39), and tags. Joiners of letters and emoji stay.
  */
 const deceptive = /(?![\n\t\u00AD\u200C\u200D])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 

@@ -16,7 +16,7 @@ export class ApiProblem extends Error {
   }
 }
 
-/** What a refused request says about signing in. */
+/** The sign-in metadata of a refused request. */
 export interface Challenge {
   /** Address of the metadata that name the issuer (RFC 9728). */
   readonly metadata: string;
@@ -32,7 +32,7 @@ export interface Granted {
 }
 
 const base = new URL('./api/v1/', document.baseURI);
-/** The API key or access token. It is kept in memory only: a cookie would be sent to every port of the host, and storage outlives the tab. */
+/** The API key or access token. It is in memory only: a cookie would be sent to every port of the host, and storage outlives the tab. */
 const token = signal<string | undefined>(undefined);
 /** Whether the page has a key or token; the refusal of a page without one says nothing that its user does not see. */
 export const isKnown = computed(() => token.value !== undefined);
@@ -59,7 +59,7 @@ export function signIn(given: string): void {
   needsSignIn.value = false;
 }
 
-/** Takes a token that the page has got by itself, and the next ones. */
+/** Takes a token that the page has obtained, and the next ones. */
 export function signInWith(granted: Granted): void {
   signIn(granted.token);
   ({ renew } = granted);
@@ -193,7 +193,7 @@ async function problemOf(response: Response): Promise<ApiProblem> {
       response.status,
       'failed',
       text.trim() === '' ? `The gateway answered ${response.status}.` : text.trim(),
-    ); // The body is no JSON of the API; it is shown as text.
+    ); // The body is no JSON of the API; the page shows it as text.
   }
 }
 

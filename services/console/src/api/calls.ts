@@ -13,9 +13,9 @@ export interface Watching {
   readonly problem: { readonly problem: string; readonly advice: string | undefined } | undefined;
 }
 
-/** Calls that are kept; beyond that the oldest are forgotten. */
+/** Bound on stored calls; the oldest are forgotten. */
 const maxCalls = 200;
-/** Events that are kept of one call. */
+/** Bound on stored events of one call. */
 const maxEvents = 300;
 /** Milliseconds between two updates of the page at least. */
 const drawMs = 250;

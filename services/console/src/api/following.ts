@@ -7,7 +7,7 @@ const returnMs = 2_000;
 export interface FollowingOptions {
   /** Path below `api/v1/`. */
   readonly path: string;
-  /** A stream begins: what was said before may be said again. */
+  /** A stream begins: earlier events may repeat. */
   readonly opened: () => void;
   readonly hear: (kind: string, data: unknown) => void;
   /** @param problem undefined when the stream just ended, or the tab is hidden. */

@@ -13,7 +13,7 @@ export interface Live<Answer> {
 }
 
 const everyMs = 2_000;
-/** Paths whose last answer is kept, so that a view is complete at once when the user comes back to it. */
+/** Paths with a cached last answer, so that a view is complete at once when the user comes back to it. */
 const maxKept = 50;
 const kept = new Map<string, Topic>();
 
@@ -95,7 +95,7 @@ export function lastOf<Answer>(path: string): Answer | undefined {
   return topicOf(path).state.value.value as Answer | undefined;
 }
 
-/** Requests everything that is shown again, after a change or when the tab becomes visible. */
+/** Requests all displayed data again, after a change or when the tab becomes visible. */
 export function refresh(): void {
   for (const topic of kept.values()) if (topic.isWatched) topic.ask();
 }

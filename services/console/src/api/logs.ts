@@ -1,4 +1,4 @@
-/** The lines that one server writes, read from a stream while they are shown. */
+/** The lines that one server writes, read from a stream while the page shows them. */
 import type { FollowedLogs, Line } from '@omnibus/admin-api';
 import { signal, type Signal } from '@preact/signals';
 import type { problemWords } from './ask.ts';
@@ -13,7 +13,7 @@ export interface FollowedLines {
   readonly problem: ReturnType<typeof problemWords> | undefined;
 }
 
-/** Lines that are kept; beyond that the oldest are forgotten. */
+/** Bound on stored lines; the oldest are forgotten. */
 const maxLines = 500;
 /** Milliseconds between two updates of the page at least. */
 const drawMs = 250;

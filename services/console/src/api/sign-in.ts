@@ -1,12 +1,12 @@
 /**
  * Signs the user of the page in as any MCP client does (MCP authorization 2025-11-25): the refused request names the metadata of the gateway, these the
- * issuer, where the page registers itself and sends its user. Tokens are kept in the memory of the tab. While the user is away, the tab's session storage
+ * issuer, where the page registers itself and sends its user. Tokens stay in the memory of the tab. While the user is away, the tab's session storage
  * holds what proves that it was this tab that began; it is removed when the user comes back.
  */
 
 import type { Challenge, Granted } from './ask.ts';
 
-/** What is needed for the token request. */
+/** Inputs of the token request. */
 interface Begun {
   readonly issuer: string;
   /** Whether the issuer says its name in each answer (RFC 9207). */
@@ -23,7 +23,7 @@ interface Begun {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** The name under which the tab's session storage has what was begun. */
+/** The name under which the tab's session storage has the started sign-in. */
 const place = 'omnibus-sign-in';
 
 /** Leaves the page for the issuer's. @throws {Error} in words for the user, when that is not possible. */
@@ -174,7 +174,7 @@ async function metadataOf(issuer: string): Promise<Members> {
   );
 }
 
-/** Somebody has answered that he does not do what was asked for. */
+/** The issuer has refused the request. */
 class Refused extends Error {}
 
 /** The members of the answer to a GET, or with `body` to a POST. @throws {Refused} for a status of 400 to 499. @throws {Error} in words for the user. */

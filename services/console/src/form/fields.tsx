@@ -69,7 +69,7 @@ function titleOf({ title }: Schema, name: string): string {
   return plain(typeof title === 'string' && title !== '' ? title : name).slice(0, 120);
 }
 
-/** What a user needs to know of a field besides its name. */
+/** The help for a field in addition to its name. */
 function helpOf(schema: Schema): string {
   const { description, default: byDefault } = schema;
   return [

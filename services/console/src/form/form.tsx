@@ -7,7 +7,7 @@ import { emptyOf, problemsOf, readJson, Unread, type FieldProblem } from './valu
 export interface Draft {
   readonly mode: 'form' | 'json';
   readonly value: unknown;
-  /** Text of the JSON editor. It is sent as it is, so that large numbers and the order of members are kept. */
+  /** Text of the JSON editor. It is sent unchanged, so that large numbers and the order of members stay. */
   readonly text: string;
 }
 

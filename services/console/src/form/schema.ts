@@ -1,4 +1,4 @@
-/** Reads JSON schemas for forms. Schemas come from servers: parts that are too deep, circular, huge or invalid are shown as a text field for JSON. */
+/** Reads JSON schemas for forms. Schemas come from servers: parts that are too deep, circular, huge or invalid become a text field for JSON. */
 
 export type Schema = Readonly<Record<string, unknown>>;
 

@@ -76,7 +76,7 @@ function missingIn(
   });
 }
 
-/** The initial value of a form: required objects, and nothing else. Defaults are shown as hints, and not sent. */
+/** The initial value of a form: required objects, and nothing else. Defaults appear as hints, and are not sent. */
 export function emptyOf(schema: Schema, root: Schema, depth = 0): unknown {
   const [way = schema] = waysOf(schema, root);
   if (shapeOf(way) !== 'object' || depth > 8) return undefined;

@@ -116,7 +116,7 @@ export function Copy({ text, label = 'copy' }: { readonly text: string; readonly
       await navigator.clipboard.writeText(text);
       setSaid('copied');
     } catch {
-      setSaid('not copied: the browser does not allow it here'); // Browsers allow it only over HTTPS or on localhost; the text is shown beside the button.
+      setSaid('not copied: the browser does not allow it here'); // Browsers allow it only over HTTPS or on localhost; the text is next to the button.
     }
   };
   return (

@@ -1,8 +1,8 @@
-/** Brings what was chosen in a long list into view. */
+/** Scrolls to the selection in a long list. */
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
-/** @returns the reference of an element that the page scrolls to where it begins below what is seen. */
+/** @returns the reference of an element that the page scrolls to if it begins below the visible part. */
 export function useBrought(): RefObject<HTMLElement | null> {
   const element = useRef<HTMLElement>(null);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Lines over time, drawn by uPlot. Loaded when the first chart is shown. */
+/** Lines over time, drawn by uPlot. Loaded with the first chart. */
 import UPlot from 'uplot';
 import { clock } from '../words.ts';
 
@@ -21,7 +21,7 @@ function timesOf(seconds: readonly number[]): string[] {
   return seconds.map((at) => clock(at * 1_000).slice(0, second - first < 60 ? 8 : 5));
 }
 
-/** Draws into an element, as wide as it is, again when its width or the colours of the page change. @param height in pixels. @param span seconds that are shown at most, up to the last point. */
+/** Draws into an element, as wide as it is, again when its width or the colours of the page change. @param height in pixels. @param span longest displayed time in seconds, up to the last point. */
 export function chart(host: HTMLElement, lines: readonly ChartLine[], height: number, span: number): DrawnChart {
   let data: [number[], ...(number | null)[][]] = [[], ...lines.map(() => [])];
   let plot: UPlot | undefined;
@@ -81,7 +81,7 @@ export function chart(host: HTMLElement, lines: readonly ChartLine[], height: nu
   };
 }
 
-/** Seconds that are shown at least, and room for a point at either end. */
+/** Shortest displayed time in seconds, and room for a point at either end. */
 const least = 120;
 const room = 5;
 

@@ -1,4 +1,4 @@
-/** A form whose fields are sent together, into the address of the page: for questions that cost something or are put on record. */
+/** A form that sends its fields together, into the address of the page: for questions with a cost or a record. */
 import type { ComponentChildren } from 'preact';
 import { place, setQuery } from '../route.ts';
 

@@ -1,4 +1,4 @@
-/** A view, or a part of one, whose code is loaded when it is opened. */
+/** A view, or a part of one, that loads its code when it opens. */
 import { signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import { Problem } from './basics.tsx';

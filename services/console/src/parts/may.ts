@@ -1,4 +1,4 @@
-/** What the user of the page may do. */
+/** The rights of the user of the page. */
 import type { Overview } from '@omnibus/admin-api';
 import { lastOf } from '../api/live.ts';
 

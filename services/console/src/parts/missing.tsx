@@ -1,4 +1,4 @@
-/** A warning that names the processes which did not answer, so that their part is missing in what is shown. */
+/** A warning that names the processes which did not answer, so that their part is missing in the view. */
 import type { Missing as List } from '@omnibus/admin-api';
 import { State } from './state.tsx';
 

@@ -1,11 +1,11 @@
-/** A button that only operators can use; others see what it would do. */
+/** A button that only operators can use; others see its effect. */
 import type { ComponentChildren } from 'preact';
 import { may } from './may.ts';
 
 interface OperatorButtonProps {
   readonly act: () => void;
   readonly isBusy?: boolean;
-  /** If its text does not say what it acts on. */
+  /** If its text does not name its object. */
   readonly label?: string;
   readonly children: ComponentChildren;
 }

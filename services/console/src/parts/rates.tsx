@@ -1,4 +1,4 @@
-/** Calls, failures and how long they took in the last half hour: as charts, whose code is loaded when they are shown, in a sentence, and as a table. */
+/** Calls, failures and how long they took in the last half hour: as charts, with code loaded on display, in a sentence, and as a table. */
 import type { RateHistory, RatePoint } from '@omnibus/admin-api';
 import { useEffect, useRef } from 'preact/hooks';
 import { useLive } from '../api/live.ts';
@@ -90,7 +90,7 @@ function Points({ points }: { readonly points: readonly RatePoint[] }) {
 
 interface ChartProps {
   readonly title: string;
-  /** What it shows, for those that do not see it. */
+  /** Its contents, for users that do not see it. */
   readonly label: string;
   readonly points: readonly RatePoint[];
   /** Name, colour and value of each line; null where there is none. */

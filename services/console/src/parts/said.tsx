@@ -7,7 +7,7 @@ const step = 20_000;
 
 interface SaidProps {
   readonly text: string;
-  /** Characters that are shown before the user asks for more. */
+  /** Bound on displayed characters before the user asks for more. */
   readonly max?: number;
   /** Shows line breaks and spaces as they are. */
   readonly isBlock?: boolean;

@@ -1,4 +1,4 @@
-/** A field whose words filter what is shown, kept in the address of the page. */
+/** A field with words that filter the view, stored in the address of the page. */
 import { place, setQuery } from '../route.ts';
 
 interface SearchFieldProps {

@@ -1,4 +1,4 @@
-/** Asks the user who he is: he signs in where the gateway says, or gives an API key or access token. */
+/** Authenticates the user: by a sign-in at the gateway's issuer, or by an API key or access token. */
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import { challenge, isKnown, problemWords, signIn, signInWith, type Challenge } from '../api/ask.ts';

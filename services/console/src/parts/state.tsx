@@ -35,7 +35,7 @@ const ofCall: Readonly<Record<string, readonly [Tone, string, string]>> = {
   timeout: ['bad', '◷', 'time limit'],
 };
 
-/** What a call without an outcome does. Lists and other requests that no server is asked for end without one. */
+/** The state of a call without an outcome. Lists and other requests without a server end without one. */
 const doing: Readonly<Record<NonNullable<Call['state']>, readonly [Tone, string, string]>> = {
   running: ['warn', '◐', 'running'],
   queued: ['warn', '◌', 'waits for a place'],
@@ -76,7 +76,7 @@ const modes = {
   off: ['off', '○', 'not compared'],
 } as const;
 
-/** What is done with changed definitions of a server. */
+/** The treatment of changed definitions of a server. */
 export function Mode({ mode }: Pick<ServerDefinitions, 'mode'>) {
   const [tone, shape, word] = modes[mode] ?? modes.off;
   return <State tone={tone} shape={shape} word={word} />;

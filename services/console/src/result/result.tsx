@@ -99,7 +99,7 @@ function Content({
 
 const maxBlocks = 100;
 
-/** One content block of a result. A block of an unknown type is shown as JSON. */
+/** One content block of a result. A block of an unknown type appears as JSON. */
 export function Block({ block }: { readonly block: unknown }) {
   if (!isObject(block)) return <Said text={asText(block)} max={2_000} isBlock />;
   const { type, text, data, mimeType, resource, uri, name, description, blob } = block;
@@ -127,7 +127,7 @@ export function Block({ block }: { readonly block: unknown }) {
   return <Said text={JSON.stringify(block, null, 2)} max={10_000} isBlock />;
 }
 
-/** A text block. If it is JSON with a list of flat objects, that is shown as a table too. */
+/** A text block. If it is JSON with a list of flat objects, a table shows that too. */
 function Text({ text }: { readonly text: string }) {
   const parsed = /^\s*[[{]/.test(text) && text.length < maxParsed ? parse(text) : undefined;
   const rows = parsed === undefined ? undefined : rowsOf(parsed);

@@ -1,7 +1,7 @@
-/** Finds values that can be shown as a table: lists of flat objects. */
+/** Finds values for a table: lists of flat objects. */
 
 export const maxRows = 100;
-/** Columns at most; a wider list is shown as JSON. */
+/** Columns at most; a wider list appears as JSON. */
 const maxColumns = 12;
 
 export type Row = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-/** As which client something is tried: its revision, and what servers may ask it. */
+/** The client of a try: its revision, and its capabilities for questions. */
 import { legacyRevisions, modernRevisions } from '@omnibus/protocol/revisions';
 
 const revisions: readonly string[] = [...legacyRevisions, ...modernRevisions];

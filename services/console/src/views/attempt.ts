@@ -35,7 +35,7 @@ export interface AttemptState {
     | undefined;
 }
 
-/** Log messages that are kept. */
+/** Bound on stored log messages. */
 const maxLogs = 200;
 /** Number of times that a broken stream is requested again. */
 const maxReturns = 5;

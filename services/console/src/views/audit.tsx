@@ -238,7 +238,7 @@ function Whole({ row, record, chain }: AuditRecord) {
   );
 }
 
-/** A record that was cut for its length is no JSON; it is shown as it is. */
+/** A record that was cut for its length is no JSON; it appears unchanged. */
 function pretty(record: string): string {
   try {
     return JSON.stringify(JSON.parse(record), null, 2);

@@ -145,7 +145,7 @@ function Pages({
   );
 }
 
-/** An entry whose address was opened, and that is on no page which is shown. */
+/** An entry of an opened address that is on no displayed page. */
 function Elsewhere({ name }: { readonly name: string }) {
   const found = useLive<Answer>(
     pathOf(new URLSearchParams({ q: name, endpoint: place.value.query.get('endpoint') ?? '' })),

@@ -8,10 +8,10 @@ export interface ChangedPart {
   readonly tail: string;
 }
 
-/** Characters of what is the same that are shown on each side of the change. */
+/** Characters of equal text on each side of the change. */
 const shownAround = 120;
 
-/** Compares by code points, and shortens what is the same. */
+/** Compares by code points, and shortens equal text. */
 export function changedPart(before: string, after: string): ChangedPart {
   const [one, other] = [Array.from(before), Array.from(after)];
   const least = Math.min(one.length, other.length);

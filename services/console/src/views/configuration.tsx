@@ -1,4 +1,4 @@
-/** The view "Configuration": the values in force, where each comes from, what the last change has changed, and changes that were refused. */
+/** The view "Configuration": the values in force, the source of each, the effects of the last change, and refused changes. */
 import type { ComponentChildren } from 'preact';
 import type { Configuration as Answer, ConfigDifference } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
@@ -11,7 +11,7 @@ import { State } from '../parts/state.tsx';
 import { place, setQuery } from '../route.ts';
 import { asText, count, numberWords } from '../words.ts';
 
-/** Rows that are shown at most; a filter finds the others. */
+/** Bound on displayed rows; a filter finds the others. */
 const maxRows = 300;
 
 export function Configuration() {
@@ -121,7 +121,7 @@ function Refused({ rejected, restart }: Answer) {
   );
 }
 
-/** What a change changes. @param children says when or whether, in front of the number of options. */
+/** The effects of a change. @param children says when or whether, in front of the number of options. */
 function Changes({
   label,
   difference: { options, more },

@@ -1,4 +1,4 @@
-/** Writes a server into the configuration, or takes it out, where the operator permits it. The difference is shown before it is written. */
+/** Writes a server into the configuration, or takes it out, where the operator permits it. The user sees the difference before the write. */
 import type { EntryChanged, ServerEntry } from '@omnibus/admin-api';
 import { useEffect, useState } from 'preact/hooks';
 import { get, post, problemWords } from '../api/ask.ts';
@@ -8,7 +8,7 @@ import { Said } from '../parts/said.tsx';
 
 interface EditProps {
   readonly name: string;
-  /** @param done what has been written, in words. */
+  /** @param done the written change, in words. */
   readonly close: (done?: string) => void;
 }
 

@@ -1,4 +1,4 @@
-/** The view "Keys": the API keys that callers have, whose they are, when they were used last, and their revocation. */
+/** The view "Keys": the API keys of callers, their owners and last uses, and their revocation. */
 import type { KeySeen, Keys as Answer } from '@omnibus/admin-api';
 import { useState } from 'preact/hooks';
 import { remove } from '../api/ask.ts';

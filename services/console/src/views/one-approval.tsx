@@ -21,7 +21,7 @@ export function OneApproval({ id, decided }: { readonly id: string; readonly dec
 }
 
 function Call({ call, at, decided }: { readonly call: Approval; readonly at: string; readonly decided: DecidedHere }) {
-  /** The call as it was shown first: a decision is about this one, whatever the gateway says of it later. */
+  /** The call as first shown: a decision is about this one, whatever its later state. */
   const [seen, see] = useState(call);
   const heading = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), []);

@@ -16,7 +16,7 @@ import { hrefOf } from '../route.ts';
 import { clock, count } from '../words.ts';
 import { ChangeServer } from './change-server.tsx';
 
-/** One server: what is wrong with it, what can be done, the processes connected to it, and its lines. */
+/** One server: its problems and fixes, the processes connected to it, and its lines. */
 export function OneServer({ name }: { readonly name: string }) {
   const page = useLive<ServerPage>(`servers/${encodeURIComponent(name)}?lines=false`);
   const [asking, setAsking] = useState<keyof typeof acts>();
@@ -113,7 +113,7 @@ function Acts({ server: { name, paused }, ask, say }: ActsProps) {
   );
 }
 
-/** What is wrong with a server, with the last words of its program where it does not serve. */
+/** The problems of a server, with the last words of its program where it does not serve. */
 export function reasonOf({ state, problem, lastWords }: ServerRow): string {
   if (problem === undefined || lastWords === undefined || state === 'up') return problem ?? lastWords ?? '';
   return problem.includes(lastWords) ? problem : `${problem}: ${lastWords}`;

@@ -31,9 +31,9 @@ export function OneServer({ name, say }: { readonly name: string; readonly say: 
 const keyOf = ({ kind, name, digest }: Deviation): string => `${kind} ${name} ${digest}`;
 
 function Server({ server, say }: { readonly server: ServerDefinitions; readonly say: Say }) {
-  /** What was shown first: an approval is of this, whatever the server says later. */
+  /** The first shown definitions: an approval is of these, whatever the server's later ones. */
   const [seen, see] = useState(server);
-  /** What was approved here, which the gateway may still name for a moment. */
+  /** Definitions approved here, which the gateway may still list for a moment. */
   const [approved, setApproved] = useState<ReadonlySet<string>>(new Set());
   const heading = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), []);
@@ -47,7 +47,7 @@ function Server({ server, say }: { readonly server: ServerDefinitions; readonly 
       `${chosen.length === 1 ? nameOf(chosen[0] as Deviation) : count(chosen.length, 'definition')} of ${server.server} ${chosen.length === 1 ? 'is' : 'are'} approved: clients are shown what the server says.`,
     );
     refresh();
-    // The button that had the focus goes away with what it approved.
+    // The focused button disappears with the approved definition.
     heading.current?.focus();
   };
   return (

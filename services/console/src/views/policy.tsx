@@ -106,7 +106,7 @@ function Outcome({ outcome, isRecorded }: { readonly outcome: PolicyDecision; re
   );
 }
 
-/** Who, and the address of the page that says so. */
+/** The caller, and the address of the page for it. */
 const whoHelp = 'group:eng, key:ci, user:ISSUER|SUBJECT, nobody';
 
 function Explain() {

@@ -12,7 +12,7 @@ import { asText, duration } from '../words.ts';
 import type { Attempt, AttemptState } from './attempt.ts';
 import { Asked } from './questions.tsx';
 
-/** What is tried: the tool, prompt or resource that the catalogue shows. */
+/** The tried target: the tool, prompt or resource that the catalogue shows. */
 type Tried = Pick<CatalogueEntry, 'server' | 'ownName'>;
 
 export function Running({ attempt, entry }: { readonly attempt: Attempt; readonly entry: Tried }) {
@@ -93,7 +93,7 @@ function Logs({ logs }: Pick<AttemptState, 'logs'>) {
   );
 }
 
-/** A call without an answer: an approver may have it. Users who may not see approvals see that it runs. */
+/** A call without an answer: an approver may have it. Users without access to approvals see a running call. */
 function OnItsWay({ entry, since }: { readonly entry: Tried; readonly since: number }) {
   const approvals = useLive<Approvals>('approvals');
   const waiting = approvals.value?.approvals.find((each) => isOf(each, entry, since));

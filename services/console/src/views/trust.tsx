@@ -1,4 +1,4 @@
-/** The view "Trust": servers whose definitions differ from the approved ones, and what is suspicious about their tools. */
+/** The view "Trust": servers whose definitions differ from the approved ones, and suspicious findings about their tools. */
 import type { Definitions, ServerDefinitions } from '@omnibus/admin-api';
 import { useState } from 'preact/hooks';
 import { useLive } from '../api/live.ts';
@@ -63,7 +63,7 @@ const columns: Columns<ServerDefinitions> = {
   Suspicious: suspicious,
 };
 
-/** Signs of a hidden intention, in what is approved and in what differs. */
+/** Signs of a hidden intention, in approved and in changed definitions. */
 function suspicious({ signs, deviations }: ServerDefinitions): number {
   return signs.length + deviations.reduce((sum, { risks }) => sum + risks.length, 0);
 }

@@ -83,7 +83,7 @@ export function stretchesOf(events: readonly TapEvent[]): {
 
 const order = ['edge', 'session', 'backend'] as const;
 
-/** Milliseconds by which the times of each process are moved. Clocks may differ by more than a call takes: a process whose first event lies before its cause is moved to it. */
+/** Milliseconds by which the times of each process are moved. Clocks may differ by more than a call takes: a process with a first event before its cause is moved to it. */
 function shiftsOf(events: readonly TapEvent[]): ReadonlyMap<string, number> {
   const shifts = new Map<string, number>();
   let cause: number | undefined;
