@@ -7,6 +7,7 @@ import {
   newRequestKey,
   newWorkerId,
   parseServerName,
+  type AttachCommand,
   type CallCommand,
   type ControlCommand,
   type ExchangeEvent,
@@ -17,9 +18,11 @@ import {
 } from '@omnibus/protocol';
 import { Metrics, createLogger } from '@omnibus/telemetry';
 import { Exchange } from './exchange.ts';
+import type { ExchangeRequest } from './exchange-request.ts';
 import { ExchangeWatch } from './exchange-watch.ts';
 
 const server = parseServerName('up');
+const owner = newWorkerId('session');
 const limits = { callMs: 1_000, maxMs: 5_000, humanMs: 3_000, taskMs: 9_000 };
 const question = (input: InputKey): ExchangeEvent => ({
   kind: 'input',
@@ -79,10 +82,11 @@ class LosingBus extends MemoryBus {
 async function begin(
   method: ExchangeMethod = 'tools/call',
   isRepeatable = false,
+  more: Pick<ExchangeRequest, 'isKept' | 'continues'> = {},
 ): Promise<{ readonly exchange: Exchange; readonly say: (event: ExchangeEvent) => Promise<void> }> {
   count += 1;
   const exchange = new Exchange(
-    { bus, wheel, adapters: watch, metrics },
+    { bus, wheel, adapters: watch, metrics, owner },
     {
       exchange: `exchange-${count}` as ExchangeId,
       server,
@@ -91,6 +95,7 @@ async function begin(
       subject: ['tool', 'act'],
       limits,
       isRepeatable,
+      ...more,
       context: {
         principal: anonymous,
         session: newRequestKey(),
@@ -295,6 +300,46 @@ describe('an exchange', () => {
     exchange.adapterLost();
     await pass(20_000);
     expect([reasons(), cancelled()]).toEqual([['gateway.interrupted'], [exchange.id]]);
+  });
+
+  it.each([
+    ['is given the answer that its backend worker kept', [{ kind: 'result', result: { kept: true } }], ['result']],
+    ['goes on with what runs there', [{ kind: 'alive' }, { kind: 'result', result: {} }], ['result']],
+    [
+      'has an unknown outcome if that worker has no answer',
+      [{ kind: 'seen', state: 'unknown' }],
+      ['gateway.interrupted'],
+    ],
+    ['is made again if that worker has not sent it', [{ kind: 'seen', state: 'never' }], []],
+  ] as const)('that another worker may continue, and whose adapter seems lost, %s', async (_title, replies, ends) => {
+    const at = newWorkerId('backend');
+    const asked: AttachCommand[] = [];
+    await bus.subscribe(subjects.backendAttach(at), (command, reply) => {
+      asked.push(command);
+      for (const each of replies) reply(each);
+    });
+    const { exchange } = await begin('tools/call', false, { isKept: true });
+    expect(calls[0]?.command.owner).toBe(owner);
+    exchange.sentTo = at;
+    exchange.adapterLost();
+    await pass(0);
+    expect(asked).toEqual([{ exchange: exchange.id, owner, ageMs: 0, takes: true }]);
+    expect(outcomes.map((each) => (each.kind === 'fault' ? each.fault.reason : each.kind))).toEqual(ends);
+    expect(calls.length).toBe(ends.length === 0 ? 2 : 1);
+    expect(cancelled()).toEqual([]);
+  });
+
+  it('that another worker may continue, and whose backend worker is gone, has an unknown outcome', async () => {
+    const { exchange } = await begin('tools/call', false, { isKept: true });
+    exchange.sentTo = newWorkerId('backend');
+    exchange.adapterLost();
+    await pass(0);
+    expect([reasons(), calls.length]).toEqual([['gateway.interrupted'], 1]);
+  });
+
+  it('that a server may have and no backend worker knows is not sent', async () => {
+    await begin('tools/call', false, { isKept: true, continues: { at: undefined } });
+    expect([reasons(), calls.length]).toEqual([['gateway.interrupted'], 0]);
   });
 
   it('gives an answer again to an adapter that had no word of it, until that one has said that it took it', async () => {

@@ -50,6 +50,8 @@ export class Exchange extends Link implements SentExchange {
   /** Unreadable output of the server, which may have been its answer. */
   #doubt: string | undefined;
   #pending: PendingRequest | undefined;
+  /** Whether it was taken over at a backend worker since it was last sent. */
+  #isAttached = false;
   /** Whether it has ended: nothing of it reaches the client any more. */
   isSettled = false;
   attempts = 0; // Number of times that it was sent.
@@ -113,6 +115,7 @@ export class Exchange extends Link implements SentExchange {
     if (worker !== undefined && context.taskPlace === undefined) chosen?.set(server, worker);
     this.attempts += 1;
     this.isConfirmed = false;
+    this.#isAttached = false;
     this.sentTo = worker;
     try {
       this.#pending = this.#host.bus.request(
@@ -146,6 +149,7 @@ export class Exchange extends Link implements SentExchange {
     this.attempts += 1;
     this.isConfirmed = true;
     this.sentTo = at;
+    this.#isAttached = true;
     this.#pending?.close();
     this.#pending = bus.request(
       subjects.backendAttach(at),
@@ -157,7 +161,7 @@ export class Exchange extends Link implements SentExchange {
           else if (event.state === 'never') this.#sendTo(this.#route());
           else this.end(interrupted(server));
         },
-        failed: () => this.end(interrupted(server)),
+        failed: () => this.adapterLost(),
       },
     );
   }
@@ -215,6 +219,11 @@ export class Exchange extends Link implements SentExchange {
   adapterLost(): void {
     if (this.isSettled) return;
     const { server } = this.#request;
+    // The adapter may have answered while the bus was gone, and its worker then has the answer.
+    if (this.#request.isKept === true && this.sentTo !== undefined && !this.#isAttached) {
+      this.#attach(this.sentTo);
+      return;
+    }
     this.#pending?.close();
     if (this.sentTo !== undefined) this.#host.adapters.stopAt(this.sentTo, { server, exchange: this.id });
     else if (!this.#isRepeatable) this.#tell({ kind: 'cancel', exchange: this.id, reason: 'the call was given up' });
