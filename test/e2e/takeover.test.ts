@@ -49,7 +49,7 @@ const clients = {
 const contentOf = ({ last }: { readonly last: Message }): unknown => last.result?.['content'] ?? last.error;
 
 it.each(Object.keys(clients) as (keyof typeof clients)[])(
-  'a client of %s gets the answers of its calls when their session worker is killed, and no call is made twice',
+  'a client of %s gets the answers of its calls when their session worker is killed, and the server gets each call once',
   async (revision) => {
     const made = upstream.calls.values.length;
     const [first, { client, slow }] = await besideAnother(async () => {
@@ -75,7 +75,7 @@ it.each(Object.keys(clients) as (keyof typeof clients)[])(
 );
 
 it.each(Object.keys(clients) as (keyof typeof clients)[])(
-  'calls of a client of %s that come while their worker dies are made once, and answered',
+  'calls of a client of %s that come while their worker dies reach the server once, and get answers',
   async (revision) => {
     const [first, client] = await besideAnother(async () => {
       const opened = await clients[revision]();
@@ -93,7 +93,7 @@ it.each(Object.keys(clients) as (keyof typeof clients)[])(
   },
 );
 
-it('a question that was open when the session worker died is asked again, and its answer reaches the server', async () => {
+it('a question that was open when the session worker died comes again, and its answer reaches the server', async () => {
   const heard = new Heard<Message>();
   const questions = (): readonly Message[] => heard.values.filter(({ method }) => method === 'elicitation/create');
   const [first, client] = await besideAnother(async () => {

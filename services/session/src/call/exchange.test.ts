@@ -303,7 +303,7 @@ describe('an exchange', () => {
   });
 
   it.each([
-    ['is given the answer that its backend worker kept', [{ kind: 'result', result: { kept: true } }], ['result']],
+    ['gets the answer that its backend worker kept', [{ kind: 'result', result: { kept: true } }], ['result']],
     ['goes on with what runs there', [{ kind: 'alive' }, { kind: 'result', result: {} }], ['result']],
     [
       'has an unknown outcome if that worker has no answer',
