@@ -32,5 +32,5 @@ export type { Client } from './clients/client.ts';
 export { ownerOf, readClientFile } from './clients/read.ts';
 export type { ClientFile } from './clients/read.ts';
 export { entriesAt, formatOf, removeEntry, setEntry } from './edit/entries.ts';
-export { editedEntry, hideSecrets, secretsIn, shownEntry } from './edit/shown-entry.ts';
+export { editedEntry, hideSecrets, secretsIn, shownEntry, writtenSecrets } from './edit/shown-entry.ts';
 export { ledgerSinkOf } from './ledger-sink.ts';

@@ -23,12 +23,15 @@ function unescape(text: string): string {
   }
 }
 
-/** The secrets in an address: name and password, and the values of its query that look like one. */
+/** The secrets in an address: name and password, and the values of its query that look like one; each as it is written, and decoded. */
 export function secretsOfUrl(text: string): string[] {
-  const { username, password, searchParams } = new URL(text);
-  const query = [...searchParams]
-    .filter(([name, value]) => secretName.test(name) || value.length >= 16)
-    .map(([, value]) => value);
-  // The values as they are written, and decoded.
+  const { username, password, search, searchParams } = new URL(text);
+  const written = search
+    .slice(1)
+    .split('&')
+    .filter((pair) => pair !== '');
+  const query = [...searchParams].flatMap(([name, value], at) =>
+    secretName.test(name) || value.length >= 16 ? [written[at]?.replace(/^[^=]*=?/, '') ?? value, value] : [],
+  );
   return [...query, ...[username, password].flatMap((part) => [part, unescape(part)])];
 }

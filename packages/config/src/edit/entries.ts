@@ -11,6 +11,7 @@ import {
   isSeq,
   parseDocument,
   stringify,
+  visit,
   type Document,
   type Pair,
   type YAMLMap,
@@ -110,6 +111,20 @@ function cut(text: string, format: EntryFormat, path: readonly string[], name: s
 export function entriesAt(text: string, format: EntryFormat, path: readonly string[]): unknown {
   const value = format === 'toml' ? tomlValue(text) : read(text, format).value;
   return path.reduce<unknown>((at, step) => (isRecord(at) ? at[step] : undefined), value);
+}
+
+/** The texts in a file, each with its value and as it is written there. @throws {Error} in words */
+export function scalarsOf(
+  text: string,
+  format: 'yaml' | 'json',
+): readonly { readonly value: string; readonly source: string }[] {
+  const found: { readonly value: string; readonly source: string }[] = [];
+  visit(read(text, format).document, {
+    Scalar(_key, { value, range }) {
+      if (typeof value === 'string' && range) found.push({ value, source: text.slice(range[0], range[1]) });
+    },
+  });
+  return found;
 }
 
 interface Read {

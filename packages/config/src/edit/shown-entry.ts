@@ -3,6 +3,7 @@ import { parse, stringify } from 'yaml';
 import { isSecretOption } from '../secret-options.ts';
 import { secretArguments, secretsOfUrl } from '../secret-words.ts';
 import { isMap } from '../values.ts';
+import { scalarsOf, type EntryFormat } from './entries.ts';
 
 /** Stands in place of a secret. */
 const hiddenSecret = '•••';
@@ -39,17 +40,53 @@ export function hideSecrets(text: string, secrets: ReadonlySet<string>): string 
     .reduce((left, secret) => left.replaceAll(secret, hiddenSecret), text);
 }
 
-/** The options of an entry as YAML. */
-export function shownEntry(entry: object, secrets: ReadonlySet<string>): string {
-  return hideSecrets(stringify(entry, { lineWidth: 0 }), secrets);
+/**
+ * The secrets of a file as its text writes them, where that differs from the secret: with escapes, or in several lines.
+ * @param text YAML or JSON.
+ */
+export function writtenSecrets(text: string, format: EntryFormat, secrets: ReadonlySet<string>): readonly string[] {
+  return format === 'toml'
+    ? []
+    : scalarsOf(text, format)
+        .filter(({ value, source }) => !source.includes(value) && hideSecrets(value, secrets) !== value)
+        .flatMap(({ source }) => source.split('\n').map((line) => line.trim()))
+        .filter((line) => line.length >= leastCharacters);
+}
+
+/** Where an entry stands in a configuration, or a value in it. */
+type Place = readonly (string | number)[];
+
+/** The options of an entry as YAML. @param server its name. */
+export function shownEntry(entry: object, server: string, secrets: ReadonlySet<string>): string {
+  return stringify(hiddenIn(entry, longOf(secrets), ['mcpServers', server]), { lineWidth: 0 });
+}
+
+/** A short secret may be a word of other options, and is hidden in its own alone. */
+function longOf(secrets: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set([...secrets].filter((secret) => secret.length >= leastOfWord));
+}
+
+/** The value with its texts hidden where they are secret. Names of options, numbers and switches stay. */
+function hiddenIn(value: unknown, secrets: ReadonlySet<string>, place: Place): unknown {
+  if (typeof value === 'string') return hideSecrets(value, new Set([...secrets, ...secretsIn(value, place)]));
+  if (Array.isArray(value)) {
+    const all = new Set([...secrets, ...secretsIn(value, place)]);
+    return value.map((item, at) => hiddenIn(item, all, [...place, at]));
+  }
+  return isMap(value)
+    ? Object.fromEntries(
+        Object.entries(value).map(([name, member]) => [name, hiddenIn(member, secrets, [...place, name])]),
+      )
+    : value;
 }
 
 /**
  * Reads an entry that a person has edited.
  * @param before the entry in the file, whose values stand for those that are hidden.
+ * @param server its name.
  * @throws {Error} in words, if it is no map of options, or a hidden value has no counterpart.
  */
-export function editedEntry(text: string, before: unknown, secrets: ReadonlySet<string>): object {
+export function editedEntry(text: string, before: unknown, server: string, secrets: ReadonlySet<string>): object {
   let value: unknown;
   try {
     value = parse(text);
@@ -57,32 +94,31 @@ export function editedEntry(text: string, before: unknown, secrets: ReadonlySet<
     throw new Error(`the options are no YAML: ${(error as Error).message.split('\n')[0]}`, { cause: error });
   }
   if (!isMap(value)) throw new Error('expected options, one on each line, such as "url: https://HOST/mcp"');
-  return restored(value, before, secrets, []) as object;
+  return restored(value, before, hiddenIn(before, longOf(secrets), ['mcpServers', server]), []) as object;
 }
 
-function restored(
-  value: unknown,
-  before: unknown,
-  secrets: ReadonlySet<string>,
-  path: readonly (string | number)[],
-): unknown {
+/** @param shown what was shown of the value before. */
+function restored(value: unknown, before: unknown, shown: unknown, path: Place): unknown {
   if (typeof value === 'string') {
     if (!value.includes(hiddenSecret)) return value;
-    if (typeof before === 'string' && hideSecrets(before, secrets) === value) return before;
+    if (typeof before === 'string' && shown === value) return before;
     throw new Error(
       `${path.join('.')}: ${hiddenSecret} stands for a secret that this option did not have; write it as \${NAME}, and set the variable`,
     );
   }
   if (Array.isArray(value))
-    return value.map((item, at) =>
-      restored(item, Array.isArray(before) ? before[at] : undefined, secrets, [...path, at]),
-    );
+    return value.map((item, at) => restored(item, memberOf(before, at), memberOf(shown, at), [...path, at]));
   return isMap(value)
     ? Object.fromEntries(
         Object.entries(value).map(([name, member]) => [
           name,
-          restored(member, isMap(before) ? before[name] : undefined, secrets, [...path, name]),
+          restored(member, memberOf(before, name), memberOf(shown, name), [...path, name]),
         ]),
       )
     : value;
+}
+
+function memberOf(value: unknown, step: string | number): unknown {
+  if (typeof step === 'number') return Array.isArray(value) ? value[step] : undefined;
+  return isMap(value) && Object.hasOwn(value, step) ? value[step] : undefined;
 }

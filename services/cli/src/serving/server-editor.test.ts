@@ -87,3 +87,34 @@ it('a file of a client, of a ConfigMap, or with mistakes is not written', () => 
   writeFileSync(file, 'mcpServer: {}\n');
   expect(() => editor().plan('a', 'url: https://a.example/mcp')).toThrow('has mistakes');
 });
+
+it.each([
+  ['quotes of YAML', "'Bearer it''s-verysecret'"],
+  ['escapes of YAML', '"Bearer \\x76erysecret \\u0076erysecret"'],
+  ['several lines', 'very secret\n        very sure secret'],
+  ['a text of lines', '|-\n        very secret\n        very sure secret'],
+])('the difference hides a secret that the file writes with %s', (_form, secret) => {
+  writeFileSync(
+    file,
+    `mcpServers:\n  a:\n    url: https://a.example/mcp\n    headers:\n      Authorization: ${secret}\n`,
+  );
+  const { difference } = editor().plan('a', (editor().read('a').entry ?? '').replace('a.example', 'b.example'));
+  expect(difference.join('\n')).toContain('https://b.example/mcp');
+  expect(difference.join('\n')).not.toMatch(/secret|very/);
+});
+
+it('the difference hides a secret that a file of JSON writes with escapes', () => {
+  file = join(folder, 'omnibus.json');
+  writeFileSync(
+    file,
+    String.raw`{ "mcpServers": { "a": { "url": "https://a.example/mcp", "headers": { "Authorization": "very\/\u0073ecret" } } } }`,
+  );
+  const { difference } = editor().plan('a', (editor().read('a').entry ?? '').replace('a.example', 'b.example'));
+  expect(difference.join('\n')).toContain('https://b.example/mcp');
+  expect(difference.join('\n')).not.toMatch(/ecret|very/);
+});
+
+it('warnings are about the server that is changed, and not about one whose name begins like its own', () => {
+  writeFileSync(file, `${text}  notes2: { url: "https://n.example/mcp?token=abcdefgh12345678" }\n`);
+  expect(editor().plan('notes', 'url: https://new.example/mcp').warnings).toEqual([]);
+});

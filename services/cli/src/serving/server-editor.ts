@@ -14,6 +14,7 @@ import {
   secretsIn,
   setEntry,
   shownEntry,
+  writtenSecrets,
 } from '@omnibus/config';
 import { isObject } from '@omnibus/protocol';
 import { changesOfNames, checkText } from '../commands/servers.ts';
@@ -34,7 +35,7 @@ export function serverEditor({ file, client, consent }: EditorOptions): ServerEd
     read(server) {
       const { text, digest, secrets } = opened(file, client);
       const entry = entryIn(file, text, server);
-      return { file, digest, ...(isObject(entry) ? { entry: shownEntry(entry, secrets) } : {}) };
+      return { file, digest, ...(isObject(entry) ? { entry: shownEntry(entry, server, secrets) } : {}) };
     },
     plan(server, entry) {
       const { text, digest, secrets: known } = opened(file, client);
@@ -43,7 +44,7 @@ export function serverEditor({ file, client, consent }: EditorOptions): ServerEd
       const after =
         entry === null
           ? removeEntry(text, formatOf(file, text), path, server)
-          : setEntry(text, formatOf(file, text), path, server, editedEntry(entry, before, known));
+          : setEntry(text, formatOf(file, text), path, server, editedEntry(entry, before, server, known));
       const loaded = checkText(file, after);
       const starts = startsOf(loaded);
       if (consent !== undefined && digestOfAll(starts) !== consent)
@@ -74,9 +75,13 @@ function planned({
   readonly starts: ReturnType<typeof startsOf>;
   readonly known: ReadonlySet<string>;
 }): PlannedEdit {
-  const secrets = new Set([...known, ...secretsIn(loaded.given)]);
+  const values = new Set([...known, ...secretsIn(loaded.given)]);
+  const written = [text, after].flatMap((each) => writtenSecrets(each, formatOf(file, each), values));
+  const secrets = new Set([...values, ...written]);
   const start = starts.find((each) => each.server === server);
-  const about = [...loaded.faults, ...loaded.notes].filter((each) => each.path.startsWith(`mcpServers.${server}`));
+  const about = [...loaded.faults, ...loaded.notes].filter((each) =>
+    `${each.path}.`.startsWith(`mcpServers.${server}.`),
+  );
   return {
     file,
     digest,
