@@ -36,6 +36,19 @@ export interface Started<T> {
   readonly stop?: () => void | Promise<void>;
 }
 
+/**
+ * Starts what a part offers. Its part has not started yet, and is not stopped: if the start fails, what it has begun stops here.
+ * @returns what the start returns. @throws the error of the start.
+ */
+export async function begun<T>(worker: { start(): Promise<T>; stop(): Promise<void> }): Promise<T> {
+  try {
+    return await worker.start();
+  } catch (error) {
+    await worker.stop();
+    throw error;
+  }
+}
+
 type Step = () => void | Promise<void>;
 
 /** One process: its options, its instruments, and the parts that have started. */

@@ -1,7 +1,7 @@
 /** The servers that this process connects to. */
 import type { Audit } from '@omnibus/audit';
 import type { Backend, BackendOptions } from '@omnibus/backend';
-import type { Part } from '../part.ts';
+import { begun, type Part } from '../part.ts';
 import { auditing } from './audit.ts';
 import { connectedBus } from './bus.ts';
 import { signInPages } from './sign-in-pages.ts';
@@ -37,13 +37,7 @@ export const servers: Part<Backend> = {
       log: host.log.child({ role: 'backend' }),
       definitionChanged: changesOnRecord(host.of(auditing)),
     });
-    try {
-      await backend.start();
-    } catch (error) {
-      // A part that has not started is not stopped, and programs of some servers may run.
-      await backend.stop();
-      throw error;
-    }
+    await begun(backend);
     let isSettled = false;
     void backend.settled().then(() => {
       isSettled = true;

@@ -1,7 +1,7 @@
 /** The edge: where clients connect over HTTP. It starts when all that answers them is there. */
 import type { Edge } from '@omnibus/edge';
 import { tlsFilesOf } from '@omnibus/identity';
-import type { Part } from '../part.ts';
+import { begun, type Part } from '../part.ts';
 import { auditing } from './audit.ts';
 import { callers } from './authenticator.ts';
 import { ownAuthorization, servesClients } from './authorization.ts';
@@ -42,7 +42,7 @@ export const edge: Part<Edge> = {
       site: openSites({ authorization, authenticator, bus, log, base: () => baseOf(host), isForOne }),
     });
     await host.of(tokenExchange).start(authenticator, clients.worker);
-    host.addresses.endpoint = await clients.start();
+    host.addresses.endpoint = await begun(clients);
     return {
       offers: clients,
       prepare: (changed) => () => clients.apply(changed),

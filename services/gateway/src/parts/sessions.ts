@@ -1,7 +1,7 @@
 /** The session worker of this process. */
 import type { SessionWorker } from '@omnibus/session';
 import { compileAccess, compileGuards } from '@omnibus/setup/rules';
-import type { Part } from '../part.ts';
+import { begun, type Part } from '../part.ts';
 import { auditing } from './audit.ts';
 import { connectedBus } from './bus.ts';
 import { failures } from './failures.ts';
@@ -31,7 +31,7 @@ export const sessions: Part<SessionWorker> = {
       guardrails: await compileGuards(config),
       log: host.log.child({ role: 'session' }),
     });
-    await worker.start();
+    await begun(worker);
     return {
       offers: worker,
       async prepare(changed) {
