@@ -45,7 +45,8 @@ export interface SessionFeature {
   readonly access?: AccessSource;
   /** One feature at most has them. */
   readonly ownTools?: OwnTools;
-  readonly resultGates?: readonly ResultGate[];
+  /** One feature at most has it. */
+  readonly resultGate?: ResultGate;
   readonly guests?: readonly GuestMaker[];
   /** Calls that wait for people. */
   readonly waiting?: number;
@@ -67,7 +68,7 @@ export class Features {
   /** The rules that are on; undefined if every caller may see and do everything. */
   readonly access: { on: AccessSource | undefined } = { on: undefined };
   readonly ownTools: OwnTools;
-  readonly resultGates: readonly ResultGate[];
+  readonly resultGate: ResultGate | undefined;
   readonly guests: readonly GuestMaker[];
   /** The transforms of features that are on. */
   readonly transforms: { on: readonly CallTransformer[] } = { on: [] };
@@ -76,7 +77,7 @@ export class Features {
     this.all = all;
     this.gates = new Gates(all.flatMap(({ gates = [] }) => gates));
     this.watchers = new Watchers([]);
-    this.resultGates = all.flatMap(({ resultGates = [] }) => resultGates);
+    this.resultGate = all.find(({ resultGate }) => resultGate !== undefined)?.resultGate;
     this.guests = all.flatMap(({ guests = [] }) => guests);
     this.barrier = all.find(({ barrier }) => barrier !== undefined)?.barrier ?? noBarrier;
     this.ownTools = all.find(({ ownTools }) => ownTools !== undefined)?.ownTools ?? noOwnTools;

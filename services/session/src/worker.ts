@@ -257,7 +257,7 @@ export class SessionWorker {
       barrier: features.barrier,
       ownTools: features.ownTools,
       access: features.access,
-      resultGates: features.resultGates,
+      resultGate: features.resultGate,
       sessionEnded: (key) => features.sessionEnded(key),
       adapters: this.#watch,
       owner: bus.isShared ? this.#worker : undefined,

@@ -6,17 +6,16 @@ import type { PendingReply } from './pending-reply.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
 /**
- * Serves a request about a task, unless a gate refuses it.
- * @property then.serve called with the request; gates hear its answer; at once if no gate must wait.
+ * Serves a request about a task, unless the gate refuses it.
+ * @property then.serve called with the request, whose answer the gate hears; at once if the gate need not wait.
  */
 export function fetchWithin(
-  { resultGates }: Pick<StatelessHost, 'resultGates'>,
+  { resultGate: gate }: Pick<StatelessHost, 'resultGate'>,
   waiter: PendingReply,
   method: ExtensionTaskMethod,
   task: TaskAddress,
   then: { readonly serve: (counted: PendingReply) => void; readonly refuse: (refused: GatewayFault) => void },
 ): void {
-  const [gate, ...others] = resultGates;
   const { server, tool = '' } = task;
   if (gate === undefined || method !== 'tasks/get' || tool === '') {
     then.serve(waiter);
@@ -24,8 +23,7 @@ export function fetchWithin(
   }
   const goOn = (found: CallFollower | GatewayFault | undefined): void => {
     if (found !== undefined && 'reason' in found) then.refuse(found);
-    else
-      fetchWithin({ resultGates: others }, found === undefined ? waiter : followed(found, waiter), method, task, then);
+    else then.serve(found === undefined ? waiter : followed(found, waiter));
   };
   const begun = gate.begin(waiter.command.caller, server, tool);
   if (begun instanceof Promise) void begun.then(goOn);

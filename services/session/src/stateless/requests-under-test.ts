@@ -141,7 +141,7 @@ export class RequestsUnderTest {
       transforms: { on: [] },
       barrier: noBarrier,
       ownTools: noOwnTools,
-      resultGates: [],
+      resultGate: undefined,
       watchers: new Watchers([]),
       timeLimits: () => ({ callMs: 10_000, maxMs: 20_000, humanMs: 10_000, taskMs: 20_000 }),
     };

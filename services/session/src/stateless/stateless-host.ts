@@ -18,7 +18,7 @@ export interface StatelessHost extends CallHost {
   readonly viewAlone: (caller: Caller, capabilities: JsonObject) => View | undefined;
   readonly placeOf: (caller: Caller) => Place;
   readonly offers: Offers;
-  readonly resultGates: readonly ResultGate[];
+  readonly resultGate: ResultGate | undefined;
   /** Called when a client makes a request at an endpoint that exists. */
   readonly used: (caller: Caller) => void;
 }

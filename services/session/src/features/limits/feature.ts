@@ -69,16 +69,14 @@ export async function openLimits(options: LimitsOptions): Promise<SessionFeature
     },
     gates: [limitGate(limits, onceMore)],
     watchers: [taskWatch(tasks, barrier)],
-    resultGates: [
-      {
-        begin: (caller, server, name) => {
-          const facts = Proofs.factsOf(caller, proofs);
-          return limits.isFor(facts)
-            ? limits.begin({ caller, facts, server, kind: 'tool', name, isFetch: true })
-            : undefined;
-        },
+    resultGate: {
+      begin: (caller, server, name) => {
+        const facts = Proofs.factsOf(caller, proofs);
+        return limits.isFor(facts)
+          ? limits.begin({ caller, facts, server, kind: 'tool', name, isFetch: true })
+          : undefined;
       },
-    ],
+    },
     apply,
     hear: (notice) => tasks.noticed(notice),
     sessionEnded: (key) => tasks.sessionEnded(key),
