@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SearchableTool } from './fields.ts';
 import { maxQueryLength, ToolIndex } from './tool-index.ts';
+import { termsOf } from './words.ts';
 
 const schema = (...names: string[]): object => ({
   type: 'object',
@@ -110,4 +111,9 @@ it('a schema that goes deep, or has very many parameters, is read up to a bound'
     { server: 'one', name: 'b', inputSchema: wide, description: 'x'.repeat(1_000_000) },
   ]);
   expect(index.bytes).toBeLessThan(1_000_000);
+});
+
+it('a text of capital letters alone, which a hostile server may send, is read in one pass', () => {
+  expect(termsOf('HTTPServer parseURLFor ABc')).toEqual(termsOf('HTTP Server parse URL For A Bc'));
+  expect(termsOf('A'.repeat(300_000))).toHaveLength(1);
 });

@@ -75,7 +75,8 @@ export function termsOf(text: string): string[] {
   const split = text
     .normalize('NFKC')
     .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
-    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
+    // One letter before the next word, and not all: a long run of capital letters would be read once for each of them.
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1 $2')
     .replaceAll(/([A-Za-z])(\d)/g, '$1 $2')
     .replaceAll(/(\d)([A-Za-z])/g, '$1 $2')
     .toLowerCase();
