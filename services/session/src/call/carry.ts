@@ -3,6 +3,7 @@ import { subjects } from '@omnibus/bus';
 import {
   anonymous,
   exchangeOf,
+  repeatableMethods,
   type ControlCommand,
   type ExchangeContext,
   type ExchangeOutcome,
@@ -54,8 +55,9 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
   ): void {
     const { server, params, subject, tool, isRepeatable, task } = to;
     const { owner, nextExchangeId } = this.host;
-    // A tool may be called once only, so the next worker must be able to ask for the call.
-    const isKept = owner !== undefined && call.method === 'tools/call' && isRepeatable !== true;
+    // The next worker must be able to ask for a request that may be made once only.
+    const origin =
+      owner === undefined || (isRepeatable ?? repeatableMethods.has(call.method)) ? undefined : call.stream.origin;
     if (this.kept?.contacted.has(server) === false) this.kept.contact(server);
     new CarriedCall(
       this,
@@ -63,7 +65,7 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
       to,
       { settled, cancelled },
       {
-        exchange: isKept ? exchangeOf(call.stream.origin, call.id) : nextExchangeId(),
+        exchange: origin === undefined ? nextExchangeId() : exchangeOf(origin, call.id),
         server,
         method: call.method,
         params,
@@ -73,7 +75,7 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
         affinity: this.kept?.affinities.get(server),
         chosen: this.kept?.chosen,
         ...(isRepeatable === undefined ? {} : { isRepeatable }),
-        ...(isKept ? { isKept, continues: call.continues } : {}),
+        ...(origin === undefined ? {} : { isKept: true, continues: call.continues }),
       },
     ).begin();
   }

@@ -26,8 +26,11 @@ import type { CallScreen, Questioner } from './transform.ts';
 
 /** Sink for one request: messages, then at most one answer. */
 export interface CallStream {
-  /** Names the POST, or the request without a session, among all of the gateway; the same at every worker that serves it. */
-  readonly origin: StreamId | SessionKey;
+  /**
+   * Names the POST, or the request without a session, among all of the gateway; the same at every worker that serves it. Undefined for a batch in which
+   * several requests have one id, since other workers cannot tell them apart.
+   */
+  readonly origin: StreamId | SessionKey | undefined;
   /** Set if a worker that is gone may have begun the request. */
   readonly begun: Begun | undefined;
   /** The W3C `traceparent` of the request, where tracing is on. */

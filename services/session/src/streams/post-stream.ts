@@ -1,10 +1,12 @@
 /** The stream on which the messages for one HTTP POST of the client are sent. */
 import {
   errorText,
-  type Begun,
+  idKey,
   toErrorObject,
+  type Begun,
   type GatewayFault,
   type JsonRpcId,
+  type PostedMessage,
   type SessionCommand,
   type StreamId,
   type WorkerId,
@@ -32,8 +34,8 @@ export class PostStream implements Asked {
     this.#stream.answers(this);
   }
 
-  get origin(): StreamId {
-    return this.#command.stream;
+  get origin(): StreamId | undefined {
+    return this.#command.kind === 'batch' && repeatsId(this.#command.messages) ? undefined : this.#command.stream;
   }
 
   get begun(): Begun | undefined {
@@ -91,4 +93,10 @@ export class PostStream implements Asked {
     this.#stream.end();
     this.#table.ended(this.#stream);
   }
+}
+
+/** Whether several requests of a batch have one id. */
+function repeatsId(messages: readonly PostedMessage[]): boolean {
+  const ids = messages.flatMap((each) => (each.kind === 'request' ? [idKey(each.message.id)] : []));
+  return new Set(ids).size < ids.length;
 }

@@ -11,7 +11,7 @@ describe('after backend workers were asked for a call', () => {
     ['one runs it, whatever others say or have not said yet', said('never', 'running'), false, { at: two }],
     ['one has the answer', said('answered', 'unknown'), false, { at: one }],
     ['none has it, and others have not answered', said('never'), false, undefined],
-    ['it was cancelled', said('never', 'cancelled'), true, 'cancelled'],
+    ['it was cancelled', said('never', 'cancelled'), true, { at: undefined }],
     ['none has sent it', said('never', 'never'), true, 'never'],
     ['one may have sent it', said('never', 'unknown'), true, { at: undefined }],
     ['one is gone or silent', said('never', undefined), true, { at: undefined }],

@@ -8,9 +8,11 @@ import { askWorker, subjects, type AskOptions, type Bus } from '@omnibus/bus';
 import {
   exchangeOf,
   fault,
+  repeatableMethods,
   type AttachCommand,
   type AttachReply,
   type Begun,
+  type ExchangeId,
   type SeenState,
   type WorkerId,
 } from '@omnibus/protocol';
@@ -30,7 +32,7 @@ export interface TakeoverOptions {
 }
 
 /** What the answers of all backend workers say together; `at` is the worker that has the call. */
-export type Found = 'never' | 'cancelled' | Continued;
+export type Found = 'never' | Continued;
 
 export interface Asked {
   readonly worker: WorkerId;
@@ -42,13 +44,13 @@ export interface Asked {
  * Decides about a call (T3).
  * @param asked the answers so far.
  * @param isComplete whether these are the answers of every worker that may have the call.
- * @returns undefined if the answers of further workers are needed.
+ * @returns undefined if the answers of further workers are needed. The outcome of a cancelled call is unknown: its old owner may have cancelled it. A client
+ * ignores the answer to a call that it has cancelled itself (2025-11-25 basic/utilities/cancellation).
  */
 export function afterAsking(asked: readonly Asked[], isComplete: boolean): Found | undefined {
   const holder = asked.find(({ state }) => state === 'running' || state === 'answered');
   if (holder !== undefined) return { at: holder.worker };
   if (!isComplete) return undefined;
-  if (asked.some(({ state }) => state === 'cancelled')) return 'cancelled';
   return asked.every(({ state }) => state === 'never') ? 'never' : { at: undefined };
 }
 
@@ -56,9 +58,11 @@ export function takeoverGate(options: TakeoverOptions): Gate {
   const gate: Gate = {
     takes({ call, plan }, run) {
       const { begun } = call.stream;
-      if (begun === undefined || call.method !== 'tools/call' || plan.kind === 'refuse') return false;
+      if (begun === undefined || repeatableMethods.has(call.method)) return false;
       if ('isRepeatable' in plan && plan.isRepeatable) return false;
-      goOn(gate, options, call, begun, run);
+      const { origin } = call.stream;
+      if (origin === undefined) run.carry(ofUnknownOutcome(call));
+      else goOn(gate, options, call, { exchange: exchangeOf(origin, call.id), begun }, run);
       return true;
     },
   };
@@ -69,7 +73,7 @@ function goOn<Stream extends CallStream>(
   gate: Gate,
   options: TakeoverOptions,
   call: ForwardedCall<Stream>,
-  begun: Begun,
+  { exchange, begun }: { readonly exchange: ExchangeId; readonly begun: Begun },
   run: GateRun<Stream>,
 ): void {
   const { open, messages } = run;
@@ -80,11 +84,9 @@ function goOn<Stream extends CallStream>(
   );
   open.add(waiting);
   const { owner } = options;
-  const exchange = exchangeOf(call.stream.origin, call.id);
   void ask(options, { exchange, owner, ageMs: begun.ageMs, takes: false }, begun.backends).then((found) =>
     open.resume(waiting, () => {
-      if (found === 'cancelled') call.stream.leaveUnanswered();
-      else if (found === 'never') run.next(gate, run.again(call));
+      if (found === 'never') run.next(gate, run.again(call));
       else run.carry(continued(run.again(call), found));
     }),
   );
@@ -92,9 +94,11 @@ function goOn<Stream extends CallStream>(
 
 /** A call that a server may have goes on where it is, though rules may refuse it by now: then its client is told that the outcome is unknown. */
 function continued<Stream extends CallStream>({ call, plan }: Planned<Stream>, found: Continued): Planned<Stream> {
-  return plan.kind === 'refuse'
-    ? { call, plan: { kind: 'refuse', fault: fault('gateway.interrupted') } }
-    : { call: { ...call, continues: found }, plan };
+  return plan.kind === 'refuse' ? ofUnknownOutcome(call) : { call: { ...call, continues: found }, plan };
+}
+
+function ofUnknownOutcome<Stream extends CallStream>(call: ForwardedCall<Stream>): Planned<Stream> {
+  return { call, plan: { kind: 'refuse', fault: fault('gateway.interrupted') } };
 }
 
 /**

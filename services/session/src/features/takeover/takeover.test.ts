@@ -1,0 +1,150 @@
+/** What a session worker does with requests that another one, which is gone, may have begun: a scripted backend worker answers for them. */
+import { MemoryBus, subjects } from '@omnibus/bus';
+import { firstReply } from '@omnibus/bus/testing';
+import {
+  anonymous,
+  newRequestKey,
+  newWorkerId,
+  noLists,
+  rootEndpoint,
+  sessionKey,
+  type JsonObject,
+  type JsonRpcId,
+  type PostedMessage,
+  type SeenState,
+  type StreamFrame,
+  type StreamId,
+} from '@omnibus/protocol';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { WorkerUnderTest } from '../../worker-under-test.ts';
+
+class SharedBus extends MemoryBus {
+  override readonly isShared = true;
+}
+
+const caller = { principal: anonymous, endpoint: rootEndpoint };
+const backend = newWorkerId('backend');
+let test: WorkerUnderTest;
+/** What the backend worker says of every exchange. */
+let state: SeenState;
+let asked: string[];
+
+beforeEach(async () => {
+  [state, asked] = ['never', []];
+  test = await WorkerUnderTest.start(['up'], {}, undefined, (onFault) => new SharedBus(onFault));
+  await test.bus.subscribe(subjects.backendAttach(backend), ({ exchange, takes }, reply) => {
+    asked.push(exchange);
+    reply(takes && state === 'answered' ? { kind: 'result', result: { content: [] } } : { kind: 'seen', state });
+  });
+  await test.put('up', { lists: { ...noLists, tools: [{ name: 'pay', inputSchema: { type: 'object' } }] } });
+});
+
+afterEach(() => test.stop());
+
+const begun = { ageMs: 100, backends: [backend] };
+
+function messageOf(frame: StreamFrame): unknown {
+  if (frame.kind === 'refused') return [1, frame.fault.reason];
+  if (frame.kind !== 'message') return frame.kind;
+  const { id, result, error } = JSON.parse(frame.text) as JsonObject;
+  return [id, result === undefined ? ((error as JsonObject)['data'] as JsonObject)['reason'] : 'result'];
+}
+
+/** Sends a request without a session that a worker which is gone may have begun. @returns what its client gets first. */
+function modern(method: string, params: JsonObject): Promise<unknown> {
+  const answer = new Promise<unknown>((resolve) => {
+    test.bus.request(
+      subjects.modern(undefined),
+      {
+        kind: 'request',
+        key: newRequestKey(),
+        caller,
+        request: { jsonrpc: '2.0', id: 1, method, params },
+        context: { capabilities: {}, logLevel: undefined },
+        parameterHeaders: undefined,
+        begun,
+      },
+      { reply: (frame) => resolve(frame.kind === 'elsewhere' ? frame.kind : messageOf(frame)), failed: resolve },
+    );
+  });
+  return test.turning(answer);
+}
+
+/** Sends calls in one POST of a session (2025-03-26), likewise. @returns all that its client gets, when the stream ends. */
+async function batch(...messages: readonly PostedMessage[]): Promise<unknown[]> {
+  const opened = await firstReply(test.bus, subjects.sessionOpen(undefined), {
+    kind: 'open',
+    caller,
+    request: {
+      jsonrpc: '2.0',
+      id: 'init',
+      method: 'initialize',
+      params: { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+    },
+  });
+  if (opened.kind !== 'opened') throw new Error(JSON.stringify(opened));
+  const command = { kind: 'batch', caller, stream: 'post-1' as StreamId, messages, begun } as const;
+  const got: unknown[] = [];
+  const ended = new Promise<unknown[]>((resolve) => {
+    test.bus.request(
+      subjects.session(opened.worker),
+      { key: sessionKey(opened.session), command },
+      {
+        reply: (frame) => {
+          got.push(messageOf(frame));
+          if (frame.kind !== 'message' || frame.last) resolve(got);
+        },
+        failed: (error) => resolve([error.kind]),
+      },
+    );
+  });
+  return test.turning(ended);
+}
+
+const call = (id: JsonRpcId): PostedMessage => ({
+  kind: 'request',
+  message: { jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'up__pay' } },
+});
+
+it.each(['tools/call', 'acme/pay'])('a request %s that a server may have got is not sent again', async (method) => {
+  state = 'unknown';
+  expect(await modern(method, { name: 'up__pay' })).toEqual([1, 'gateway.interrupted']);
+  expect([asked.length, test.reached]).toEqual([1, []]);
+});
+
+it.each(['tools/call', 'acme/pay'])('a request %s that no server has got is sent', async (method) => {
+  expect(await modern(method, { name: 'up__pay' })).toEqual([1, 'result']);
+  expect(test.reached).toEqual(['up']);
+});
+
+it('a call that a server may have got has an unknown outcome, if a rule refuses it by now; one that no server has got is refused', async () => {
+  const rules = [{ id: 'closed', who: 'everyone', deny: ['up/pay'] }];
+  await test.apply(['up'], { access: { rules } });
+  expect(await modern('tools/call', { name: 'up__pay' })).toEqual([1, 'tool.unknown']);
+  state = 'unknown';
+  expect(await modern('tools/call', { name: 'up__pay' })).toEqual([1, 'gateway.interrupted']);
+});
+
+it('a call that was cancelled at its server is answered, since its old owner may have cancelled it and not its client', async () => {
+  state = 'cancelled';
+  expect(await modern('tools/call', { name: 'up__pay' })).toEqual([1, 'gateway.interrupted']);
+  expect(test.reached).toEqual([]);
+});
+
+it('each call of a batch gets its own answer', async () => {
+  state = 'answered';
+  expect(await batch(call(1), call('1'))).toEqual([
+    [1, 'result'],
+    ['1', 'result'],
+  ]);
+  expect(new Set(asked).size).toBe(2);
+});
+
+it('calls of a batch with one id are no longer known apart, and none gets the answer of another', async () => {
+  state = 'answered';
+  expect(await batch(call(1), call(1), call(2))).toEqual([
+    [1, 'gateway.interrupted'],
+    [1, 'gateway.interrupted'],
+    [2, 'gateway.interrupted'],
+  ]);
+});
