@@ -80,6 +80,12 @@ function unfold(
         problem: `"*${unknown}" without quotes refers to a part of this file, and there is no "&${unknown}": put it in quotes`,
         of: `*${unknown}`,
       };
+    if (/^Merge sources/.test((error as Error).message))
+      return {
+        problem:
+          '"<<" puts the options of another map here, and what follows it is no map: write "<<: *NAME" with "&NAME" at a map',
+        of: '<<',
+      };
     if (error instanceof ReferenceError)
       return {
         problem: 'aliases ("*name") refer to aliases so often that the file would be too large: write the parts out',
@@ -127,9 +133,7 @@ function faultsOf(
     faults.push({
       line: Math.max(1, line),
       column: Math.max(1, col),
-      message:
-        words ??
-        `not ${isJson ? 'JSON' : 'YAML or JSON'}: ${structureWords(error) ?? `${error.message}${indentAdvice(error)}`}`,
+      message: words ?? `not ${isJson ? 'JSON' : 'YAML or JSON'}: ${structureWords(error)}`,
     });
   }
   return faults;
@@ -168,7 +172,7 @@ function wordsOf({ code, pos: [at] }: YAMLError | YAMLWarning, text: string, isJ
   }
 }
 
-/** Mistakes in the structure of a text, by the words of the parser. */
+/** Mistakes in the structure of a text, by the words of the parser; the first that fits is meant. */
 const structures: readonly (readonly [pattern: RegExp, words: string])[] = [
   [
     /^Implicit map keys need to be followed by map values/,
@@ -178,30 +182,64 @@ const structures: readonly (readonly [pattern: RegExp, words: string])[] = [
     /^Implicit keys need to be on a single line/,
     'this line and the next ones are read as one name: write the ":" at the end of the line that has options below it, and ": " between an option and its value',
   ],
-  [/^(Missing , between|Unexpected (double|single)-quoted-scalar at node end)/, 'a "," is missing in front of this'],
   [
-    /^Unexpected flow-(map|seq)-start at node end/,
+    /^Missing , or : between flow map/,
+    'a ":" between a name and its value, or a "," between two members, is missing in front of this',
+  ],
+  [/^(Missing , |Unexpected (double|single)-quoted-scalar at node end)/, 'a "," is missing in front of this'],
+  [
+    /^Unexpected flow-(map|seq)-start (at node end|token)/,
     'something begins here that does not belong to what is in front of it: a file has one map in braces, and a "," between its members',
+  ],
+  [/^Unexpected ,/, 'a "," stands here with nothing in front of it: remove it, or write what is missing'],
+  [/^Unexpected flow-map-end/, 'this "}" closes nothing: remove it, or write the "{" that it belongs to'],
+  [/^Unexpected flow-seq-end/, 'this "]" closes nothing: remove it, or write the "[" that it belongs to'],
+  [
+    /^All (mapping|sequence) items must start at the same column|^Sequence item without -/,
+    'the line is not indented as far as the others of its map or list: give it as many blanks in front as they have',
+  ],
+  [
+    /^Unexpected scalar at node end|^Unexpected (double|single)-quoted-scalar token/,
+    'this stands behind the end of a text, list or map: remove it, or put the whole text in one pair of quotes; inside single quotes a quote is written twice',
+  ],
+  [
+    /^(Block scalar header|Not a YAML token)/,
+    'behind "|" or ">" the text begins on the next line, with more blanks in front: write it there, or put a text that begins with this character in quotes',
+  ],
+  [
+    /^Missing directives-end/,
+    'a line that begins with "%" is an instruction to the reader of the file: remove the line, or put a name that begins with "%" in quotes',
+  ],
+  [/^Comments must be separated/, 'a comment needs a blank in front of its "#"'],
+  [
+    /^Block collections are not allowed/,
+    'inside braces and brackets lists and maps are written with them too: [x, y] in place of lines with "- ", {NAME: VALUE} in place of NAME: VALUE',
+  ],
+  [
+    /^Block collection cannot start/,
+    'the line has "---" in front of its option: write "---" on a line of its own, or remove it',
+  ],
+  [
+    /^The : indicator must be/,
+    'the name of an option has more than 1024 characters: is a ":" missing, or a text not closed?',
+  ],
+  [
+    /anchor|tag|alias/i,
+    'a text with "&", "*" or "!" in front of it is a reference or a type in YAML: put it in quotes',
   ],
 ];
 
-/** Open brackets and quotes at the end of the text or its part. */
-function structureWords({ code, message }: YAMLError | YAMLWarning): string | undefined {
+/** @returns words for a mistake in the structure, such as open brackets and quotes at the end of the text or its part. */
+function structureWords({ code, message }: YAMLError | YAMLWarning): string {
   const known = structures.find(([pattern]) => pattern.test(message))?.[1];
   if (known !== undefined) return known;
-  if (code !== 'MISSING_CHAR' && code !== 'BAD_INDENT') return undefined;
   const [, sign] = /end with an? ([}\]])/.exec(message) ?? [];
   if (sign !== undefined) return `a "${sign === '}' ? '{' : '['}" before this place is not closed: write its "${sign}"`;
   const [, quote] = /^Missing closing (["'])/.exec(message) ?? [];
-  return quote === undefined
-    ? undefined
-    : `a text that begins with ${quote} before this place has no ${quote} at its end`;
-}
-
-function indentAdvice({ code }: YAMLError | YAMLWarning): string {
-  return code === 'BAD_INDENT' || code === 'UNEXPECTED_TOKEN' || code === 'MULTILINE_IMPLICIT_KEY'
-    ? '; is the line indented as far as the others of its map, with a blank after its colon?'
-    : '';
+  if (quote !== undefined) return `a text that begins with ${quote} before this place has no ${quote} at its end`;
+  return code === 'RESOURCE_EXHAUSTION'
+    ? 'maps and lists are inside each other too deeply'
+    : 'this does not belong here; is the line indented as far as the others of its map, with a blank after its colon?';
 }
 
 function placeIn(document: Document.Parsed, lines: LineCounter, path: Path): Place {
@@ -218,15 +256,40 @@ function placeIn(document: Document.Parsed, lines: LineCounter, path: Path): Pla
   return { line: 1, column: 1 };
 }
 
+/** Mistakes in TOML, by the words of its parser; the first that fits is meant. */
+const tomlMistakes: readonly (readonly [pattern: RegExp, words: string])[] = [
+  [/redefine/, 'this name is there already: rename or remove one of the two'],
+  [
+    /unfinished (table|array)|comma or end of structure/,
+    'a "," is missing in front of this, or a "{" or "[" before it is not closed',
+  ],
+  [/control characters|unfinished string/, 'a text is not closed: write its quote at the end'],
+  [
+    /escape/,
+    'in double quotes a backslash begins an escape, and this is not a valid one: write \\\\ for each backslash, or put the text in single quotes',
+  ],
+  [
+    / key|key-value|end of table/,
+    'expected [NAME] or NAME = VALUE on a line; a name with other characters than letters, digits, "_" and "-" needs quotes',
+  ],
+  [/nested/, 'lists and tables are inside each other too deeply'],
+];
+
+/** @returns what is wrong and how to mend it, in the words of this gateway. */
+export function tomlWords(error: TomlError): string {
+  return (
+    tomlMistakes.find(([pattern]) => pattern.test(error.message.split('\n', 1)[0] ?? ''))?.[1] ??
+    'expected a value: a text in quotes, a number, true, false, a list in [] or a table in {}'
+  );
+}
+
 function readToml(text: string): ReadDocument | Unreadable {
   try {
     return { format: 'toml', value: parseToml(text), placeOf: (path) => placeInToml(text, path) };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     return {
-      faults: [
-        { line: error.line, column: error.column, message: `not TOML: ${error.message.split('\n', 1)[0] ?? ''}` },
-      ],
+      faults: [{ line: error.line, column: error.column, message: `not TOML: ${tomlWords(error)}` }],
     };
   }
 }

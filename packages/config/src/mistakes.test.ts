@@ -186,7 +186,7 @@ it.each<readonly [string, string, readonly string[]]>([
     'a line that is indented otherwise',
     'mcpServers:\n  a:\n    url: http://x/mcp\n   headers:\n',
     [
-      'f.yaml:4:1: not YAML or JSON: All mapping items must start at the same column; is the line indented as far as the others of its map, with a blank after its colon?',
+      'f.yaml:4:1: not YAML or JSON: the line is not indented as far as the others of its map or list: give it as many blanks in front as they have',
     ],
   ],
   [

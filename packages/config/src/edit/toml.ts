@@ -1,6 +1,7 @@
 /** Tables of a TOML file, put in and taken out as text: its parser forgets comments. */
 import { isDeepStrictEqual } from 'node:util';
-import { parse, stringify } from 'smol-toml';
+import { parse, stringify, TomlError } from 'smol-toml';
+import { tomlWords } from '../document.ts';
 import { isMap } from '../values.ts';
 
 /** @throws {Error} in words */
@@ -8,7 +9,9 @@ export function tomlValue(text: string): Readonly<Record<string, unknown>> {
   try {
     return parse(text);
   } catch (error) {
-    throw new Error(`it is not TOML: ${(error as Error).message.split('\n', 1)[0] ?? ''}`, { cause: error });
+    throw new Error(`it is not TOML: ${error instanceof TomlError ? tomlWords(error) : String(error)}`, {
+      cause: error,
+    });
   }
 }
 
