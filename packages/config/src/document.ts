@@ -80,7 +80,7 @@ function unfold(
         problem: `"*${unknown}" without quotes refers to a part of this file, and there is no "&${unknown}": put it in quotes`,
         of: `*${unknown}`,
       };
-    if (/^Merge sources/.test((error as Error).message))
+    if ((error as Error).message.startsWith('Merge sources'))
       return {
         problem:
           '"<<" puts the options of another map here, and what follows it is no map: write "<<: *NAME" with "&NAME" at a map',
