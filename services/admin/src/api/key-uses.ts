@@ -11,8 +11,10 @@ export function keyUseQuestions(authenticator: ApiOptions['authenticator']): Rea
 }
 
 /** Milliseconds since 1970, by the ids of keys. A process that does not answer is left out. */
-export async function keyUsesOf({ assembly }: Pick<AllProcesses, 'assembly'>): Promise<ReadonlyMap<string, number>> {
-  const { said } = await assembly.ask('key-uses', {}, usesSaid);
+export async function keyUsesOf(all: Pick<AllProcesses, 'assembly' | 'bus'>): Promise<ReadonlyMap<string, number>> {
+  // Without a bus no process can be asked; the keys are in a file, and are listed without their uses.
+  if (all.bus === undefined) return new Map();
+  const { said } = await all.assembly.ask('key-uses', {}, usesSaid);
   const latest = new Map<string, number>();
   for (const { body } of said)
     for (const [id, at] of Object.entries(body.uses)) latest.set(id, Math.max(at, latest.get(id) ?? 0));

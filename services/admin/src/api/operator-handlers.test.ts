@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Audit, AuditEvent } from '@omnibus/audit';
 import { loadConfig } from '@omnibus/config';
@@ -62,4 +65,35 @@ it('who has tried to recover the port without the key has done nothing, is count
     ...Array.from({ length: 20 }, () => 'admin.recovery denied'),
     'admin.recovery ok',
   ]);
+});
+
+it('a gateway without a file of API keys is told apart from one with a file that cannot be read', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'omnibus-keys-'));
+  try {
+    writeFileSync(join(folder, 'keys.yaml'), 'keys: [');
+    const asked = async (text: string): Promise<unknown> => {
+      const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
+      if (!('config' in loaded)) expect.fail('the configuration is wrong');
+      const { config } = loaded;
+      const { keys } = operatorHandlers({
+        config: () => config,
+        baseFolder: folder,
+        keyUses: () => Promise.resolve(new Map()),
+      } as unknown as Parameters<typeof operatorHandlers>[0]);
+      return keys({
+        request: { socket: new Socket(), headers: {} } as IncomingMessage,
+        response: {} as ServerResponse,
+        given: '',
+        query: {},
+        body: undefined,
+      }).catch((error: unknown) => error);
+    };
+    expect(await asked('{}')).toMatchObject({
+      reason: 'conflict',
+      message: expect.stringContaining('names no file') as string,
+    });
+    expect(await asked('auth: { keys: { file: keys.yaml } }')).toMatchObject({ reason: 'invalid' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

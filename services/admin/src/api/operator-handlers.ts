@@ -150,9 +150,9 @@ function keyed(recovery: Recovery | undefined): Recovery {
   );
 }
 
-/** @throws {Error} */
+/** @throws {ApiProblem} */
 function fileOf(file: string | undefined, baseFolder: string, problem: string): string {
-  if (file === undefined) throw new Error(problem);
+  if (file === undefined) throw new ApiProblem('conflict', problem);
   return resolve(baseFolder, file);
 }
 

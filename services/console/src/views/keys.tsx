@@ -45,7 +45,7 @@ function All() {
       </p>
       <SearchField label="Subject, group or note" placeholder="a part of it" isAlone />
       <p role="status">{said}</p>
-      {problem !== undefined && (problem.reason === 'invalid' ? <None /> : <Problem {...problem} />)}
+      {problem !== undefined && (problem.reason === 'conflict' ? <None /> : <Problem {...problem} />)}
       {value === undefined && problem === undefined && <p class="waiting">asking…</p>}
       {value !== undefined && <Found {...value} choose={setChosen} />}
       {chosen !== undefined && (
