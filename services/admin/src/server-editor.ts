@@ -8,7 +8,7 @@ export interface PlannedEdit {
   /** Changed lines, without secrets. */
   readonly difference: readonly string[];
   readonly warnings: readonly string[];
-  /** The program that the server then starts on this machine; undefined if it starts none, or is removed. */
+  /** The program that the server then starts on this machine, also if it is disabled; undefined if it starts none, or is removed. */
   readonly starts: string | undefined;
   /** @throws {Error} in words, if the file has changed since or cannot be written. */
   readonly write: () => void;

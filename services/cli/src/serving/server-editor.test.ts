@@ -118,3 +118,9 @@ it('warnings are about the server that is changed, and not about one whose name 
   writeFileSync(file, `${text}  notes2: { url: "https://n.example/mcp?token=abcdefgh12345678" }\n`);
   expect(editor().plan('notes', 'url: https://new.example/mcp').warnings).toEqual([]);
 });
+
+it('a program of a server that is disabled is named too, since only one word keeps it from being started', () => {
+  const { starts } = editor().plan('shell', 'command: node\nargs: [server.js]\ndisabled: true');
+  expect(starts).toBe('node server.js');
+  expect(editor(digestOfAll([])).plan('shell', 'command: node\ndisabled: true').starts).toBe('node');
+});

@@ -20,7 +20,7 @@ import { isObject } from '@omnibus/protocol';
 import { changesOfNames, checkText } from '../commands/servers.ts';
 import { changedLines, readText, replaceFile } from '../output/write-file.ts';
 import { agreeToAdded } from '../starts/consent.ts';
-import { digestOfAll, startsOf } from '../starts/starts.ts';
+import { digestOfAll, startsOf, type Start } from '../starts/starts.ts';
 
 interface EditorOptions {
   readonly file: string;
@@ -78,7 +78,7 @@ function planned({
   const values = new Set([...known, ...secretsIn(loaded.given)]);
   const written = [text, after].flatMap((each) => writtenSecrets(each, formatOf(file, each), values));
   const secrets = new Set([...values, ...written]);
-  const start = starts.find((each) => each.server === server);
+  const start = startOf(loaded, server);
   const about = [...loaded.faults, ...loaded.notes].filter((each) =>
     `${each.path}.`.startsWith(`mcpServers.${server}.`),
   );
@@ -97,6 +97,13 @@ function planned({
       agreeToAdded(file, starts, [server]);
     },
   };
+}
+
+/** What a server starts, also where it is disabled: an operator that enables it later may not look at its program again. */
+function startOf({ config, given }: ReturnType<typeof checkText>, server: string): Start | undefined {
+  const settings = config.mcpServers[server];
+  if (settings === undefined) return undefined;
+  return startsOf({ config: { ...config, mcpServers: { [server]: { ...settings, disabled: false } } }, given })[0];
 }
 
 function entryIn(file: string, text: string, server: string): unknown {
