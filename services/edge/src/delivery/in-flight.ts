@@ -2,9 +2,13 @@ import type { PendingRequest, PresenceWatch, ReplyObserver } from '@omnibus/bus'
 import { Link, Ring } from '@omnibus/collections';
 import type { Drain } from '@omnibus/lifecycle';
 import {
+  idKey,
+  isJsonRpcId,
+  parseJson,
   repeatableMethods,
   type BackendPresence,
   type Begun,
+  type JsonObject,
   type JsonRpcRequest,
   type PostedMessage,
   type SessionCommand,
@@ -92,6 +96,8 @@ export class InFlight extends Tracked {
   misses = 0;
   /** Sequence number of the last message that was received; undefined before the first. */
   heardUpTo: number | undefined;
+  /** The ids in answers of a batch, as `idKey` gives them; undefined before the first. */
+  #answered: Set<ReturnType<typeof idKey>> | undefined;
 
   constructor(
     { open, backends }: { readonly open: OpenTracked; readonly backends: Backends },
@@ -103,6 +109,14 @@ export class InFlight extends Tracked {
     this.address = address;
     this.command = command;
     this.observer = observer;
+  }
+
+  /** Notes a message that the client receives. */
+  heard({ text, isAnswer, sequence }: Extract<StreamFrame, { kind: 'message' }>): void {
+    this.heardUpTo = sequence;
+    if (!isAnswer || this.command.kind !== 'batch') return;
+    const { id } = parseJson(text) as JsonObject;
+    if (isJsonRpcId(id)) (this.#answered ??= new Set()).add(idKey(id));
   }
 
   /** The client's requests in it. */
@@ -134,17 +148,32 @@ export class InFlight extends Tracked {
         if (heardUpTo === undefined) return command;
         return { ...command, after: { stream: command.after?.stream ?? command.stream, sequence } };
       case 'post':
-      case 'batch':
-        return {
-          ...command,
-          ...(heardUpTo === undefined ? {} : { sentUpTo: heardUpTo }),
-          ...this.begun,
-        };
+        return { ...command, ...this.#sentAndBegun };
+      case 'batch': {
+        const { messages, refusals = [] } = command;
+        const waiting = refusals.slice(heardUpTo ?? 0); // They are its first answers.
+        return { ...command, messages: this.#unanswered(messages), refusals: waiting, ...this.#sentAndBegun };
+      }
       case 'detach':
       case 'delete':
       case 'probe':
         return command;
     }
+  }
+
+  get #sentAndBegun(): Pick<Extract<SessionCommand, { kind: 'post' }>, 'sentUpTo' | 'begun'> {
+    const { heardUpTo, begun } = this;
+    return heardUpTo === undefined ? begun : { sentUpTo: heardUpTo, ...begun };
+  }
+
+  /** Leaves out requests with answers. If several requests have one id, all of them stay: so the next worker knows that it cannot tell them apart. */
+  #unanswered(messages: readonly PostedMessage[]): readonly PostedMessage[] {
+    const counts = Map.groupBy(this.requests, ({ id }) => idKey(id));
+    return messages.filter((posted) => {
+      if (posted.kind !== 'request') return true;
+      const key = idKey(posted.message.id);
+      return this.#answered?.has(key) !== true || counts.get(key)?.length !== 1;
+    });
   }
 
   /** Whether executing it twice has no further effect. */

@@ -131,6 +131,38 @@ it('commands whose worker was killed go to the next owner as soon as its signs s
   expect([call.told, list.told, delivery.waiting]).toEqual([['message'], ['message'], 0]);
 });
 
+it('the next owner of a batch gets the requests in it that have no answer yet, and those that share an id', async () => {
+  const [owner, next] = [await started(), await started()];
+  const batch = (...ids: number[]): Extract<SessionCommand, { kind: 'batch' }> => ({
+    kind: 'batch',
+    caller,
+    stream: nextStream(),
+    refusals: ['{"jsonrpc":"2.0","id":null,"error":{}}'],
+    messages: ids.map((id) => ({ kind: 'request', message: { jsonrpc: '2.0', id, method: 'tools/call', params: {} } })),
+  });
+  const answers = ['{"jsonrpc":"2.0","id":null,"error":{}}', '{"jsonrpc":"2.0","id":2,"result":{}}'];
+  for (const command of [batch(1, 2, 3), batch(1, 2, 1)]) {
+    await ask(of(owner), command);
+    for (const [index, text] of answers.entries())
+      owner.replies.at(-1)?.({ kind: 'message', text, isAnswer: true, sequence: index + 1, last: false });
+  }
+  test.kill(owner);
+  await pass(3_500);
+  const heard = next.heard.map((command) =>
+    command.kind === 'batch'
+      ? [
+          command.messages.map(({ message }) => ('id' in message ? message.id : undefined)),
+          command.refusals?.length,
+          command.sentUpTo,
+        ]
+      : command.kind,
+  );
+  expect(heard).toEqual([
+    [[1, 3], 0, 2],
+    [[1, 1], 0, 2],
+  ]);
+});
+
 it('a worker that pauses and comes back still has what it was sent, and nobody else is asked', async () => {
   const [owner, other] = [await started(), await started()];
   const call = await ask(of(owner), post('tools/call'));

@@ -260,7 +260,7 @@ export class SessionDelivery {
           return;
         }
         inFlight.misses = 0;
-        if (frame.kind === 'message') inFlight.heardUpTo = frame.sequence;
+        if (frame.kind === 'message') inFlight.heard(frame);
         else if (frame.kind === 'attached') inFlight.heardUpTo ??= 0;
         inFlight.observer.reply(frame);
       },
