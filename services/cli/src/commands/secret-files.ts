@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isObject, type JsonObject } from '@omnibus/protocol';
+import { readText } from '../output/write-file.ts';
 
 /** A file to write. */
 export interface Secret {
@@ -53,4 +54,9 @@ function secretFile(file: string, name: string, given: string, text: string, sec
 export function writeSecret({ file, text }: Secret): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(file, `${text}\n`, { mode: 0o600 });
+}
+
+/** Whether the file has this secret already. @throws {Error} in words, if it cannot be read. */
+export function isWritten({ file, text }: Secret): boolean {
+  return readText(file) === `${text}\n`;
 }

@@ -78,3 +78,15 @@ it('a secret that is given goes into a file that only its owner can read, and a 
   expect(said).toMatch(/a secret goes into .*one-Authorization, readable by you only; to take it from the environment/);
   expect(said).not.toContain('Bearer abc');
 });
+
+it('a server that is added again with another secret gets it, although the configuration stays as it is', async () => {
+  const secret = join(folder, 'new.secrets', 'one-Authorization');
+  const text = await added(['https://example.com/mcp'], { header: ['Authorization: Bearer first'] });
+  expect(await added(['https://example.com/mcp'], { header: ['Authorization: Bearer second'] })).toBe(text);
+  expect(readFileSync(secret, 'utf8')).toBe('Bearer second\n');
+  expect(said).toContain('omnibus reload');
+  said = '';
+  await added(['https://example.com/mcp'], { header: ['Authorization: Bearer second'] });
+  expect(said).toContain('has that already');
+  expect(said).not.toContain('a secret goes into');
+});

@@ -21,7 +21,7 @@ import { changedLines, readText, replaceFile } from '../output/write-file.ts';
 import { agreeToAdded } from '../starts/consent.ts';
 import { startsOf } from '../starts/starts.ts';
 import type { Starting } from '../gateway.ts';
-import { hideSecrets, writeSecret, type Secret } from './secret-files.ts';
+import { hideSecrets, isWritten, writeSecret, type Secret } from './secret-files.ts';
 import { findConfigFile } from './settings.ts';
 
 export interface FileOptions extends InputOptions {
@@ -69,11 +69,11 @@ export function addServer(name: string, words: readonly string[], options: AddSe
     const starts = startsOf(checkText(file, after));
     for (const risk of starts.find(({ server }) => server === name)?.risks ?? []) notice(`warning: ${name}: ${risk}`);
     if (options.try !== false) await tryServer({ name, file, text: after, secrets }, options);
-    if (options.print !== true)
-      for (const secret of secrets)
-        notice(
-          `a secret goes into ${secret.file}, readable by you only; to take it from the environment, give it as '\${NAME}'`,
-        );
+    const news = options.print === true ? [] : attempt(file, () => secrets.filter((secret) => !isWritten(secret)));
+    for (const secret of news)
+      notice(
+        `a secret goes into ${secret.file}, readable by you only; to take it from the environment, give it as '\${NAME}'`,
+      );
     return write(
       {
         file,
@@ -82,8 +82,9 @@ export function addServer(name: string, words: readonly string[], options: AddSe
         about: { server: name },
         // Secrets are written before the configuration, so that a gateway that follows it finds them.
         first: () => {
-          for (const secret of secrets) writeSecret(secret);
+          for (const secret of news) writeSecret(secret);
         },
+        isFirstNeeded: news.length > 0,
         last: () => agreeToAdded(file, starts, [name]),
       },
       options,
@@ -126,12 +127,17 @@ interface Change {
   readonly about: object;
   /** Runs before the file is written. */
   readonly first?: () => void;
+  /** Whether `first` changes something where the file stays as it is. */
+  readonly isFirstNeeded?: boolean;
   /** Done afterwards. */
   readonly last?: () => void;
 }
 
 /** Shows the changed lines, asks for confirmation on a terminal, and writes the file. @throws {CommandProblem} */
-export async function write({ file, before, after, about, first, last }: Change, options: FileOptions): Promise<Exit> {
+export async function write(
+  { file, before, after, about, first, isFirstNeeded = false, last }: Change,
+  options: FileOptions,
+): Promise<Exit> {
   const lines = changedLines(before, after);
   if (options.print === true) {
     if (options.json === true) answerJson({ ...about, file, text: after });
@@ -147,13 +153,15 @@ export async function write({ file, before, after, about, first, last }: Change,
     first?.();
     attempt(file, () => replaceFile(file, before, after, 0o600));
     last?.();
-  }
-  if (options.json === true) answerJson({ ...about, file, isChanged: lines.length > 0 });
+  } else if (isFirstNeeded) first?.();
+  if (options.json === true) answerJson({ ...about, file, isChanged: lines.length > 0 || isFirstNeeded });
   else
     answer(
       lines.length > 0
         ? `${file} is changed; a running gateway follows the change\n`
-        : `${file} has that already, and was not changed\n`,
+        : isFirstNeeded
+          ? `${file} names that already; "omnibus reload" makes a running gateway read the secret\n`
+          : `${file} has that already, and was not changed\n`,
     );
   return 'done';
 }
