@@ -166,17 +166,21 @@ export async function write(
   return 'done';
 }
 
+/** For a check of a configuration: secrets in files and in the secret store are not read, and are empty. */
+export const withoutSecrets = { env: process.env, readFile: () => '', secret: () => ({ text: '' }) };
+
 /** What becomes of the names of tools that clients know already; undefined where they stay. */
 export function changesOfNames(file: string, before: string, after: string): string | undefined {
-  const [old, now] = [before, after].map((text) =>
-    loadConfig({ file, text, env: process.env, readFile: () => '' }),
-  ) as [LoadResult, LoadResult];
+  const [old, now] = [before, after].map((text) => loadConfig({ file, text, ...withoutSecrets })) as [
+    LoadResult,
+    LoadResult,
+  ];
   return 'problems' in old || 'problems' in now ? undefined : nameChanges(old.config, now.config);
 }
 
 /** Checks that the gateway would accept the changed configuration, before it is written. @throws {CommandProblem} */
 export function checkText(file: string, text: string): LoadedConfig {
-  const loaded = loadConfig({ file, text, env: process.env, readFile: () => '' });
+  const loaded = loadConfig({ file, text, ...withoutSecrets });
   if ('problems' in loaded)
     throw new CommandProblem(
       'config',

@@ -124,3 +124,20 @@ it('a program of a server that is disabled is named too, since only one word kee
   expect(starts).toBe('node server.js');
   expect(editor(digestOfAll([])).plan('shell', 'command: node\ndisabled: true').starts).toBe('node');
 });
+
+it('a secret that is in a file or in a store is not called missing', () => {
+  const entry = (secret: string): string =>
+    `url: https://a.example/mcp\ncredentials: { kind: client, issuer: "https://i.example", clientId: a, clientSecret: "${secret}" }`;
+  expect(editor().plan('a', entry('\${file:secret}')).warnings).toEqual([]);
+  expect(editor().plan('a', entry('\${vault:secret/team#token}')).warnings).toEqual([]);
+  expect(editor().plan('a', entry('\${NOT_SET_ANYWHERE}')).warnings).toEqual([
+    expect.stringContaining('the environment variable NOT_SET_ANYWHERE is not set'),
+  ]);
+});
+
+it('a file with a secret of the secret store elsewhere is no file with mistakes', () => {
+  const tracing = 'tracing: { endpoint: "http://127.0.0.1:4318", headers: { a: "${vault:secret/team#token}" } }\n';
+  const vault = 'secrets: { vault: { address: "https://v.example", token: abcd } }\n';
+  writeFileSync(file, `${tracing}${vault}${text}`);
+  expect(editor().plan('new', 'url: https://new.example/mcp').difference).toHaveLength(2);
+});

@@ -17,7 +17,7 @@ import {
   writtenSecrets,
 } from '@omnibus/config';
 import { isObject } from '@omnibus/protocol';
-import { changesOfNames, checkText } from '../commands/servers.ts';
+import { changesOfNames, checkText, withoutSecrets } from '../commands/servers.ts';
 import { changedLines, readText, replaceFile } from '../output/write-file.ts';
 import { agreeToAdded } from '../starts/consent.ts';
 import { digestOfAll, startsOf, type Start } from '../starts/starts.ts';
@@ -79,9 +79,8 @@ function planned({
   const written = [text, after].flatMap((each) => writtenSecrets(each, formatOf(file, each), values));
   const secrets = new Set([...values, ...written]);
   const start = startOf(loaded, server);
-  const about = [...loaded.faults, ...loaded.notes].filter((each) =>
-    `${each.path}.`.startsWith(`mcpServers.${server}.`),
-  );
+  const faults = loaded.faults.filter(({ path: place }) => !isUnread(loaded.given, place));
+  const about = [...faults, ...loaded.notes].filter((each) => `${each.path}.`.startsWith(`mcpServers.${server}.`));
   return {
     file,
     digest,
@@ -97,6 +96,12 @@ function planned({
       agreeToAdded(file, starts, [server]);
     },
   };
+}
+
+/** Whether an option is a secret that the check did not read. @param place its path, such as `mcpServers.a.credentials.clientSecret`. */
+function isUnread(given: unknown, place: string): boolean {
+  const value = place.split('.').reduce<unknown>((at, step) => (isObject(at) ? at[step] : undefined), given);
+  return typeof value === 'string' && /\$\{(file|vault):/.test(value);
 }
 
 /** What a server starts, also where it is disabled: an operator that enables it later may not look at its program again. */
@@ -134,7 +139,7 @@ function opened(file: string, client: string | undefined): Opened {
       throw new Error(`${each} is read-only for the gateway; change the file where it is written`, { cause: error });
     }
   const text = readText(file);
-  const loaded = loadConfig({ file, text, env: process.env, readFile: () => '' });
+  const loaded = loadConfig({ file, text, ...withoutSecrets });
   if ('problems' in loaded)
     throw new Error(
       `${file} has mistakes, which have to be corrected there first:\n${loaded.problems.map(formatProblem).join('\n')}`,
