@@ -104,6 +104,11 @@ export class PresenceWatch<S extends Sign> {
     return [...this.#workers.values()].map(({ sign }) => sign);
   }
 
+  /** The latest sign of a worker that is alive, or is silent since less than a minute; undefined for others. */
+  signOf(worker: WorkerId): S | undefined {
+    return (this.#workers.get(worker) ?? this.#missing.get(worker))?.sign;
+  }
+
   /** Workers that are alive; empty where no signs are watched. */
   get alive(): readonly WorkerId[] {
     return this.#alive;

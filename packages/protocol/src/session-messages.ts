@@ -269,6 +269,8 @@ export interface Presence {
   readonly isLeaving: boolean;
   /** Number of times that it has lost the bus and reconnected. */
   readonly reconnects: number;
+  /** Whether it continues calls of other session workers, and they its calls; left out before 0.3.0. */
+  readonly continues?: boolean;
 }
 
 /** An edge's sign of life, every `presenceMs`. */

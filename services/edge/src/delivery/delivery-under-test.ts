@@ -10,6 +10,8 @@ export abstract class TestedWorker {
   readonly worker: WorkerId = newWorkerId('session');
   reconnects = 0;
   isPaused = false;
+  /** Whether its version continues calls of others. */
+  continues = true;
   subscriptions: readonly Subscription[] = [];
 
   /** Subscribes to its commands. */
@@ -77,8 +79,8 @@ export class DeliveryUnderTest<Worker extends TestedWorker> {
     return worker;
   }
 
-  beat({ worker, isPaused, reconnects }: Worker, isLeaving = false): void {
-    if (!isPaused) this.bus.publish(subjects.presence, { worker, isLeaving, reconnects });
+  beat({ worker, isPaused, reconnects, continues }: Worker, isLeaving = false): void {
+    if (!isPaused) this.bus.publish(subjects.presence, { worker, isLeaving, reconnects, continues });
   }
 
   kill(worker: Worker): void {

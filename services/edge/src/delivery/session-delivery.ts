@@ -26,7 +26,7 @@ import {
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
-import { InFlight, OpenCommands, type Backends } from './in-flight.ts';
+import { continuesCalls, InFlight, OpenCommands, type Backends } from './in-flight.ts';
 import { OwnerSearch, retryMs } from './owner-search.ts';
 import { Probing } from './probing.ts';
 import type { SessionAddress } from './session-addresses.ts';
@@ -161,6 +161,8 @@ export class SessionDelivery {
     // A worker without signs of life is asked, too: if it is gone, NATS says so at once.
     if (owner === undefined || (this.#workers.isWatching && this.#workers.state(owner) === 'lost')) {
       this.#search(inFlight);
+    } else if (!this.#mayGoOn(inFlight, owner)) {
+      this.#giveUp(inFlight, 'gateway.unavailable');
     } else {
       inFlight.attempts += 1;
       inFlight.sentTo = owner;
@@ -276,6 +278,7 @@ export class SessionDelivery {
   }
 
   #refuse(inFlight: InFlight, reason: 'session.unknown' | 'gateway.unavailable' | 'gateway.interrupted'): void {
+    inFlight.pending?.close();
     if (this.#open.remove(inFlight)) inFlight.observer.reply({ kind: 'refused', fault: fault(reason) });
   }
 
@@ -293,7 +296,13 @@ export class SessionDelivery {
   #lost(inFlight: InFlight): void {
     if (!this.#open.has(inFlight) || inFlight.pending === undefined) return; // No worker has it.
     inFlight.mayHaveBegun ||= !inFlight.isRepeatable;
-    this.#again(inFlight);
+    if (this.#mayGoOn(inFlight, inFlight.sentTo)) this.#again(inFlight);
+    else this.#giveUp(inFlight, 'gateway.unavailable');
+  }
+
+  /** Whether a call that may have been begun can go on: a worker of an older version cannot ask for it, and cannot be asked for it. */
+  #mayGoOn({ mayHaveBegun }: InFlight, worker: WorkerId | undefined): boolean {
+    return !mayHaveBegun || worker === undefined || continuesCalls(this.#workers, worker);
   }
 
   /** No worker can take it. If it may have been begun, its outcome is unknown (W2). */

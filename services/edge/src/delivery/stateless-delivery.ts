@@ -26,7 +26,7 @@ import {
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
-import { OpenCommands, Tracked, type Backends, type OpenTracked } from './in-flight.ts';
+import { continuesCalls, OpenCommands, Tracked, type Backends, type OpenTracked } from './in-flight.ts';
 import { retryMs } from './owner-search.ts';
 
 class InFlightRequest extends Tracked {
@@ -123,9 +123,16 @@ export class StatelessDelivery {
   #send(inFlight: InFlightRequest): void {
     const { bus, workers } = this.#options;
     inFlight.attempts += 1;
+    if (inFlight.mayHaveBegun)
+      for (const { worker } of workers.signs) if (!continuesCalls(workers, worker)) inFlight.without.add(worker);
     const worker = inFlight.holder ?? (workers.isWatching ? this.#choose(inFlight.without) : undefined);
     inFlight.sentTo = worker;
     const { command, mayHaveBegun } = inFlight;
+    // NATS may choose a worker of an older version.
+    if (mayHaveBegun && worker === undefined && !workers.alive.every((each) => continuesCalls(workers, each))) {
+      this.#giveUp(inFlight);
+      return;
+    }
     const sent = mayHaveBegun ? { ...command, ...inFlight.begun } : command;
     inFlight.pending = bus.request(subjects.modern(worker), sent, {
       reply: (frame) => this.#hear(inFlight, worker, frame),
@@ -217,7 +224,7 @@ export class StatelessDelivery {
   #lost(inFlight: InFlightRequest): void {
     if (!this.#open.has(inFlight)) return;
     const {
-      command: { key, caller, request, trace },
+      command: { key },
       sentTo,
     } = inFlight;
     // Should it only not have been reached, it need not go on.
@@ -234,12 +241,23 @@ export class StatelessDelivery {
       return;
     }
     // A call that waits for its client is held by its worker alone, and NATS may have chosen a worker that is not known here.
-    if (inFlight.holder === undefined && sentTo !== undefined && inFlight.attempts < maxAttempts) {
+    if (
+      inFlight.holder === undefined &&
+      sentTo !== undefined &&
+      inFlight.attempts < maxAttempts &&
+      continuesCalls(this.#options.workers, sentTo)
+    ) {
       inFlight.mayHaveBegun = true;
       this.#again(inFlight);
       return;
     }
-    this.#refuse(inFlight, 'gateway.interrupted'); // W2
+    this.#giveUp(inFlight);
+  }
+
+  /** Its outcome is unknown (W2). */
+  #giveUp(inFlight: InFlightRequest): void {
+    const { caller, request, trace } = inFlight.command;
+    this.#refuse(inFlight, 'gateway.interrupted');
     this.#options.watcher?.lost?.(caller, [request], { trace });
   }
 

@@ -67,7 +67,7 @@ export class Ownership<Host extends SessionHost> {
       bus,
       clock: wheel,
       subject: subjects.presence,
-      sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects }),
+      sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects, continues: true }),
       returned: () => void this.sessions.verify(),
     });
     this.host = options.makeHost({
