@@ -128,9 +128,9 @@ it('a program of a server that is disabled is named too, since only one word kee
 it('a secret that is in a file or in a store is not called missing', () => {
   const entry = (secret: string): string =>
     `url: https://a.example/mcp\ncredentials: { kind: client, issuer: "https://i.example", clientId: a, clientSecret: "${secret}" }`;
-  expect(editor().plan('a', entry('\${file:secret}')).warnings).toEqual([]);
-  expect(editor().plan('a', entry('\${vault:secret/team#token}')).warnings).toEqual([]);
-  expect(editor().plan('a', entry('\${NOT_SET_ANYWHERE}')).warnings).toEqual([
+  expect(editor().plan('a', entry('${file:secret}')).warnings).toEqual([]);
+  expect(editor().plan('a', entry('${vault:secret/team#token}')).warnings).toEqual([]);
+  expect(editor().plan('a', entry('${NOT_SET_ANYWHERE}')).warnings).toEqual([
     expect.stringContaining('the environment variable NOT_SET_ANYWHERE is not set'),
   ]);
 });
