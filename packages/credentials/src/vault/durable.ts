@@ -16,8 +16,13 @@ export function writeDurably(path: string, text: string, flag: 'w' | 'wx' = 'w')
 /** Gives a file its name, in the place of another one, and waits until the disk has the folder's new entry. */
 export function renameDurably(from: string, to: string): void {
   renameSync(from, to);
+  syncFolder(dirname(to));
+}
+
+/** Waits until the disk has the entries of a folder. */
+export function syncFolder(path: string): void {
   try {
-    const folder = openSync(dirname(to), 'r');
+    const folder = openSync(path, 'r');
     try {
       fsyncSync(folder);
     } finally {

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { renameDurably, writeDurably } from './durable.ts';
+import { renameDurably, syncFolder, writeDurably } from './durable.ts';
 import { FileLock } from './file-lock.ts';
 import { parseVaultKeys, type KeyRing, type VaultKeys } from './key-ring.ts';
 import type { Resealed, Vault } from './vault.ts';
@@ -50,6 +50,7 @@ export class OwnKeys {
       const written = this.#write({ lines: [newLine('own')], account: undefined });
       try {
         linkSync(written, this.#path);
+        syncFolder(dirname(this.#path));
       } catch (error) {
         // Another gateway has made a key at the same time; that one is used.
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

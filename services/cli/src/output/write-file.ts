@@ -9,12 +9,12 @@ import {
   openSync,
   readFileSync,
   realpathSync,
-  renameSync,
   rmSync,
   statSync,
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { renameDurably } from '@omnibus/credentials/durable';
 
 /** Bound on backups of one file. */
 const keptCopies = 5;
@@ -54,7 +54,7 @@ export function replaceFile(file: string, before: string, text: string, mode: nu
       closeSync(handle);
     }
     if (!isNew) chmodSync(written, statSync(target).mode & 0o777);
-    renameSync(written, target);
+    renameDurably(written, target);
     if (readFileSync(target, 'utf8') !== text) throw new Error('what was written is not what is there now');
     return copy;
   } catch (error) {

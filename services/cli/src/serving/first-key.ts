@@ -1,6 +1,7 @@
 /** The first API key of a new installation: made once, and shown once. */
-import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { syncFolder, writeDurably } from '@omnibus/credentials/durable';
 import { formatKeys, newKey } from '@omnibus/identity';
 
 /**
@@ -21,8 +22,9 @@ export function makeFirstKey(file: string): string | undefined {
   const written = `${file}.${record.id}`;
   try {
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(written, formatKeys([record]), { mode: 0o600 });
+    writeDurably(written, formatKeys([record]));
     linkSync(written, file);
+    syncFolder(dirname(file));
     return key;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined;
