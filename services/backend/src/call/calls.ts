@@ -185,7 +185,6 @@ export class Calls implements CallRun, AttemptPort {
   }
 
   again(call: Call): void {
-    call.tool = this.#options.catalog.toolOf(call.command);
     this.resume(call, () => (call.place === undefined ? this.#enter(call) : this.#run(call)));
   }
 
@@ -222,7 +221,8 @@ export class Calls implements CallRun, AttemptPort {
 
   /** Continues a call that has waited. If its session worker is gone, its client gets an unknown outcome: then the call is not made any more. */
   resume(call: Call, go: () => void): void {
-    const { server, isWaitedFor } = this.#options;
+    const { server, isWaitedFor, catalog } = this.#options;
+    call.tool = catalog.toolOf(call.command);
     if (isWaitedFor === undefined || performance.now() - call.wantedAt < presenceMs) {
       go();
       return;
@@ -342,7 +342,9 @@ export class Calls implements CallRun, AttemptPort {
   /** The server has given its final answer. */
   answered(attempt: Attempt, given: ExchangeOutcome, requestId: number): void {
     const { call, connection } = attempt;
-    const { questions, pool } = this.#options;
+    const { questions, pool, catalog } = this.#options;
+    // The server's list may have come after the call.
+    call.tool ??= catalog.toolOf(call.command);
     if (!call.isCommon) {
       call.end(); // A2
       pool.learn(connection, given);
