@@ -427,6 +427,9 @@ it('doctor asks the gateway that runs where there is no configuration, and names
   const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: address, mcpServers: {} }));
   const beside = await inPipe(['doctor', '-c', file]);
   expect(beside.stdout).toMatch(/! admin: .* is in use\n.*\n✓ gateway: version/);
+  const own = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: {} }));
+  const another = await inPipe(['doctor', '-c', own, '--admin', `http://${address}`]);
+  expect(another.stdout).toMatch(/✓ admin: 127\.0\.0\.1:0 is free\n✓ gateway: version/);
 });
 
 /** What doctor says of a NATS that works: on a loaded machine it answers late, which is a warning. */

@@ -73,7 +73,9 @@ async function examineRunning(options: DoctorOptions, found: (finding: Finding) 
 }
 
 async function examineFile(options: DoctorOptions, found: (finding: Finding) => void): Promise<void> {
-  const { config, file, baseFolder } = await needSettings(options.config, options, { connects: true });
+  // The option names a gateway that runs, and no address for one to listen at.
+  const { admin: asked, ...others } = options;
+  const { config, file, baseFolder } = await needSettings(options.config, others, { connects: true });
   found({
     about: 'configuration',
     state: 'good',
@@ -84,8 +86,9 @@ async function examineFile(options: DoctorOptions, found: (finding: Finding) => 
   const { role = 'all' } = options;
   const addresses = await addressFindings(config, role);
   for (const finding of addresses) found(finding);
-  if (addresses.some(({ about, state }) => about === 'admin' && state === 'warning'))
-    for (const finding of await tellingGatewayFindings({ ...options, admin: askedAt(config, baseFolder) }))
+  const isInUse = addresses.some(({ about, state }) => about === 'admin' && state === 'warning');
+  if (asked !== undefined || isInUse)
+    for (const finding of await tellingGatewayFindings({ ...options, admin: asked ?? askedAt(config, baseFolder) }))
       found(finding);
   for (const finding of [
     ...exposureFindings(config),
@@ -174,7 +177,7 @@ async function addressFindings({ listen, admin }: Config, role: Role): Promise<F
               about: option,
               state: 'warning',
               text: `${address} is in use`,
-              advice: `A gateway may be running already. If something else uses the address, choose another one with --${option}.`,
+              advice: `A gateway may be running already. If something else uses the address, choose another one: "${option}" in the configuration.`,
             }
           : {
               about: option,
