@@ -41,7 +41,8 @@ class Worker extends TestedWorker {
         if (this.isPaused) return;
         if (command.kind === 'probe') {
           this.probes += 1;
-          const held = new Set(this.heard.flatMap((each) => ('stream' in each ? [each.stream] : [])));
+          // A worker keeps a stream for what it has to answer only.
+          const held = new Set(this.heard.flatMap((each) => ('stream' in each && isAsking(each) ? [each.stream] : [])));
           reply({ kind: 'probed', missing: command.streams.filter((stream) => !held.has(stream)) });
           return;
         }
@@ -88,6 +89,10 @@ async function ask(address: SessionAddress, command: SessionCommand): Promise<As
   });
   await vi.advanceTimersByTimeAsync(0);
   return { told, address, close: () => pending.close() };
+}
+
+function isAsking(command: SessionCommand): boolean {
+  return command.kind !== 'post' || command.message.kind === 'request';
 }
 
 const post = (method: string): SessionCommand => ({
@@ -243,6 +248,21 @@ it('a request that waits is asked after, so that a killed worker is replaced bef
   delivery.look();
   await pass(300);
   expect(next.heard).toHaveLength(1);
+});
+
+it("a client's answer to a question is sent once, however long its worker looks for the call that asks", async () => {
+  const owner = await started();
+  const message = { kind: 'response', message: { jsonrpc: '2.0', id: 'q', result: {} } } as const;
+  const said = await ask(of(owner), { kind: 'post', caller, stream: nextStream(), message });
+  for (let seconds = 0; seconds < 3; seconds += 1) {
+    await pass(1_000);
+    delivery.look();
+  }
+  await pass(1_000);
+  for (const reply of owner.replies) reply({ kind: 'accepted' });
+  await pass(0);
+  said.close();
+  expect([owner.heard.length, said.told]).toEqual([1, ['accepted']]);
 });
 
 it('a call to a worker that does not hold its session is made once, by the one that does', async () => {

@@ -84,8 +84,10 @@ export class SessionDelivery {
   /** Asks after requests that have waited for a while. */
   look(): void {
     const now = performance.now();
-    const asked = this.#open.toArray().filter(({ command: { kind } }) => kind === 'post' || kind === 'batch');
-    this.#probing.lookAfter(asked.filter((inFlight) => inFlight.isDue(now)));
+    // A worker knows the streams of requests only: a client's answer to a question has none.
+    this.#probing.lookAfter(
+      this.#open.toArray().filter((inFlight) => inFlight.isDue(now) && inFlight.requests.length > 0),
+    );
   }
 
   /** Number of open commands. */
