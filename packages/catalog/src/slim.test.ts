@@ -93,3 +93,25 @@ it('a schema that goes very deep is slimmed as far as the bound', () => {
   for (let depth = 0; depth < 1_000; depth += 1) deep = { properties: { a: deep } };
   expect(() => schemaOf(deep)).not.toThrow();
 });
+
+it.each([
+  ['draft-04', { minimum: 0, exclusiveMinimum: true }],
+  ['draft-07', { $ref: '#/definitions/a', minLength: 3 }],
+  ['draft-07', { type: 'array', minContains: 2 }],
+  ['draft-07', { type: 'object', dependentRequired: { a: ['b'] } }],
+])('$schema of %s stays where %j means something else without it', (dialect, n) => {
+  const $schema = `http://json-schema.org/${dialect}/schema#`;
+  const inputSchema = { $schema, type: 'object', properties: { n } };
+  expect(slimTool({ name: 'x', inputSchema })).toEqual({ name: 'x', inputSchema });
+});
+
+it('$schema goes where a reference has words for people alone beside it', () => {
+  const rest = { type: 'object', properties: { n: { $ref: '#/definitions/a', description: 'A number.' } } };
+  const $schema = 'http://json-schema.org/draft-07/schema#';
+  expect(slimTool({ name: 'x', inputSchema: { $schema, ...rest } })).toEqual({ name: 'x', inputSchema: rest });
+  const of2020 = { $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object', minContains: 2 };
+  expect(slimTool({ name: 'x', inputSchema: of2020 })).toEqual({
+    name: 'x',
+    inputSchema: { type: 'object', minContains: 2 },
+  });
+});

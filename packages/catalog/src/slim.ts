@@ -28,6 +28,18 @@ const schemas: ReadonlySet<string> = new Set(
 const ofDialect: ReadonlySet<string> = new Set(
   'additionalItems dependencies $recursiveRef $recursiveAnchor $id id $vocabulary'.split(' '),
 );
+/** Keywords that older dialects do not have, and so do not check. */
+const ofNewDialects: ReadonlySet<string> = new Set(
+  'prefixItems unevaluatedItems unevaluatedProperties dependentSchemas dependentRequired minContains maxContains $anchor $dynamicRef $dynamicAnchor'.split(
+    ' ',
+  ),
+);
+/** What a reference may have beside it: older dialects ignore everything there, and these check nothing. */
+const annotations: ReadonlySet<string> = new Set(
+  '$ref title description $comment default examples deprecated readOnly writeOnly'.split(' '),
+);
+/** The dialect of a schema without `$schema` (2025-11-25 basic, JSON Schema Usage). */
+const usualDialect = /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
 
 /**
  * @param tool as clients see it.
@@ -76,7 +88,7 @@ class Slimmer {
   root(schema: unknown, name: unknown): unknown {
     if (!isObject(schema)) return schema;
     const { $schema, ...rest } = schema;
-    const mayGo = $schema !== undefined && this.#by.has('schema') && !isBoundToDialect(rest, 0);
+    const mayGo = $schema !== undefined && this.#by.has('schema') && !isBoundToDialect(rest, 0, isOlder($schema));
     return this.#schema(mayGo ? rest : schema, name, 0);
   }
 
@@ -104,14 +116,28 @@ class Slimmer {
   }
 }
 
-/** Whether a schema, or a part of it, has another meaning in the usual dialect. */
-function isBoundToDialect(schema: unknown, depth: number): boolean {
-  if (Array.isArray(schema)) return schema.some((each) => isBoundToDialect(each, depth + 1));
+const isOlder = (dialect: unknown): boolean => typeof dialect !== 'string' || !usualDialect.test(dialect);
+
+/**
+ * Whether a schema, or a part of it, has another meaning in the usual dialect.
+ * @param fromOlder whether it is of another one.
+ */
+function isBoundToDialect(schema: unknown, depth: number, fromOlder: boolean): boolean {
+  if (Array.isArray(schema)) return schema.some((each) => isBoundToDialect(each, depth + 1, fromOlder));
   if (!isObject(schema)) return false;
-  if (depth > maxDepth) return true;
+  if (depth > maxDepth || (fromOlder && isReadOtherwise(schema))) return true;
   return Object.entries(schema).some(
     ([key, value]) =>
-      ofDialect.has(key) || (key === 'items' && Array.isArray(value)) || isBoundToDialect(value, depth + 1),
+      ofDialect.has(key) || (key === 'items' && Array.isArray(value)) || isBoundToDialect(value, depth + 1, fromOlder),
+  );
+}
+
+/** Whether an older dialect reads this part in another way: a reference hides what is beside it, and bounds of draft-04 have switches. */
+function isReadOtherwise(schema: JsonObject): boolean {
+  const keys = Object.keys(schema);
+  return (
+    (typeof schema['$ref'] === 'string' && keys.some((key) => !annotations.has(key))) ||
+    keys.some((key) => ofNewDialects.has(key) || (key.startsWith('exclusiveM') && typeof schema[key] === 'boolean'))
   );
 }
 
