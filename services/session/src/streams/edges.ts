@@ -24,6 +24,8 @@ export interface EdgesOptions {
 
 /** Time between two checks for edges that are gone. */
 const sweepMs = 1_000;
+/** Time between two walks over all streams while every edge is there. */
+const quietMs = 10_000;
 /** Time between two rounds of questions to edges about their streams, even without a known loss. */
 const askEveryMs = 5 * 60_000;
 /** Streams in one such question. */
@@ -34,6 +36,8 @@ export class Edges {
   readonly #watch: PresenceWatch<EdgePresence>;
   #sweep: Deadline | undefined;
   #askedAt = performance.now();
+  /** When all streams were last found at edges that are there; undefined if one may be elsewhere. */
+  #quietSince: number | undefined;
 
   constructor(options: EdgesOptions) {
     this.#options = options;
@@ -43,8 +47,13 @@ export class Edges {
       clock: wheel,
       subject: subjects.edgePresence,
       joined: () => undefined,
-      gone: () => undefined,
-      disturbed: () => this.#ask(),
+      gone: () => {
+        this.#quietSince = undefined;
+      },
+      disturbed: () => {
+        this.#quietSince = undefined;
+        this.#ask();
+      },
     });
   }
 
@@ -68,20 +77,25 @@ export class Edges {
   readonly isThere = (edge: WorkerId): boolean => this.#watch.state(edge) === 'alive';
 
   #sweepLater(): void {
-    const { wheel, sessions } = this.#options;
-    this.#sweep = wheel.schedule(sweepMs, () => {
-      const states = new Map<WorkerId, boolean>();
-      const isGone = (edge: WorkerId): boolean => {
-        const known = states.get(edge) ?? this.#watch.state(edge) === 'lost';
-        states.set(edge, known);
-        return known;
-      };
-      let detached = 0;
-      for (const session of sessions()) detached += session.streams.detachFrom(isGone);
-      this.#tell(detached);
-      if (performance.now() - this.#askedAt > askEveryMs) this.#ask();
+    this.#sweep = this.#options.wheel.schedule(sweepMs, () => {
+      const now = performance.now();
+      if (this.#quietSince === undefined || now - this.#quietSince >= quietMs) this.#detachLost(now);
+      if (now - this.#askedAt > askEveryMs) this.#ask();
       this.#sweepLater();
     });
+  }
+
+  #detachLost(now: number): void {
+    const states = new Map<WorkerId, ReturnType<PresenceWatch<EdgePresence>['state']>>();
+    const isGone = (edge: WorkerId): boolean => {
+      const state = states.get(edge) ?? this.#watch.state(edge);
+      states.set(edge, state);
+      return state === 'lost';
+    };
+    let detached = 0;
+    for (const session of this.#options.sessions()) detached += session.streams.detachFrom(isGone);
+    this.#tell(detached);
+    this.#quietSince = [...states.values()].every((state) => state === 'alive') ? now : undefined;
   }
 
   /** Asks each edge that is there which of its streams it still reads. For an edge that does not answer, its signs of life decide. */
