@@ -12,6 +12,7 @@ function configOf(options: object): Config {
 
 function open(options: object, starts?: string) {
   const done: string[] = [];
+  const denied: string[] = [];
   const handlers = entryHandlers({
     config: () => configOf(options),
     history: { source: { loaded: undefined, overrides: {}, discovered: new Set(['found']) } },
@@ -28,12 +29,13 @@ function open(options: object, starts?: string) {
     },
     reload: () => Promise.resolve({ problems: [], later: [] }),
     note: (_request, act, { server, change }) => void done.push(`${act} ${String(server)} ${String(change)}`),
+    denied: (_request, act, { server, problem }) => void denied.push(`${act} ${String(server)} ${String(problem)}`),
   });
   const change = (given: string, digest?: string, entry: string | null = 'url: https://a.example') => {
     const body = { entry, ...(digest === undefined ? {} : { digest }) };
     return handlers.changeEntry({ request: {} as IncomingMessage, given, body } as ApiRequest<'changeEntry'>);
   };
-  return { change, done };
+  return { change, done, denied };
 }
 
 it('a change is shown first, and written and recorded only with the digest of what was shown', async () => {
@@ -67,4 +69,13 @@ it.each([
 it('a program is started where that is permitted', async () => {
   const { change } = open({ console: { edit: 'programs' } }, 'npx x');
   expect(await change('a', 'now')).toMatchObject({ isWritten: true, starts: 'npx x' });
+});
+
+it('a change that the options of the operator refuse is on record, with the reason', async () => {
+  const { change, denied } = open({ console: { edit: 'addresses' } }, 'npx x');
+  await expect(change('a')).rejects.toMatchObject({ reason: 'mode' });
+  expect(denied).toEqual([expect.stringMatching(/^servers\.change a a would start a program/)]);
+  const none = open({});
+  await expect(none.change('a')).rejects.toMatchObject({ reason: 'mode' });
+  expect(none.denied).toEqual([expect.stringContaining('console.edit is "no"')]);
 });
