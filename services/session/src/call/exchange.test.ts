@@ -311,6 +311,14 @@ describe('an exchange', () => {
       ['gateway.interrupted'],
     ],
     ['is made again if that worker has not sent it', [{ kind: 'seen', state: 'never' }], []],
+    [
+      'no longer listens to that worker when it is made again',
+      [
+        { kind: 'seen', state: 'never' },
+        { kind: 'result', result: {} },
+      ],
+      [],
+    ],
   ] as const)('that another worker may continue, and whose adapter seems lost, %s', async (_title, replies, ends) => {
     const at = newWorkerId('backend');
     const asked: AttachCommand[] = [];

@@ -157,9 +157,12 @@ export class Exchange extends Link implements SentExchange {
       {
         reply: (event) => {
           if (event.kind !== 'seen') this.#hear(event);
-          // It had waited there, and was given up before it was sent.
-          else if (event.state === 'never') this.#sendTo(this.#route());
-          else this.end(interrupted(server));
+          else if (event.state !== 'never') this.end(interrupted(server));
+          else {
+            // It had waited there, and was given up before it was sent.
+            this.#pending?.close();
+            this.#sendTo(this.#route());
+          }
         },
         failed: () => this.adapterLost(),
       },
