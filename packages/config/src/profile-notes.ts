@@ -1,4 +1,4 @@
-/** Finds globs of profiles that can select nothing, as far as the configuration alone shows. */
+/** Finds globs of profiles and of lists that can select nothing, as far as the configuration alone shows. */
 import { distance } from 'fastest-levenshtein';
 import type { Path } from './problem.ts';
 import type { Config } from './schema.ts';
@@ -7,23 +7,40 @@ import type { Config } from './schema.ts';
 export function profileNotes(config: Config, note: (path: Path, message: string) => void): void {
   if (config.discovery.kubernetes.enabled) return;
   const servers = Object.keys(config.mcpServers);
-  for (const [name, { tools = [] }] of Object.entries(config.profiles)) {
-    for (const [index, glob] of tools.entries()) {
+  const globs = (path: Path, all: readonly string[]): void => {
+    for (const [index, glob] of all.entries()) {
       const problem = globProblem(glob.replace(/^!/, ''), servers);
-      if (problem !== undefined) note(['profiles', name, 'tools', index], problem);
+      if (problem !== undefined) note([...path, index], problem);
     }
+  };
+  const ofListing = (path: Path, { show, descriptions }: Config['listing']): void => {
+    globs([...path, 'show'], show);
+    for (const key of Object.keys(descriptions)) {
+      const problem = key.includes('/')
+        ? serverProblem(key, servers)
+        : `${JSON.stringify(key)} matches nothing: the name of a tool is \`server/tool\``;
+      if (problem !== undefined) note([...path, 'descriptions', key], problem);
+    }
+  };
+  ofListing(['listing'], config.listing);
+  for (const [name, { tools = [], listing }] of Object.entries(config.profiles)) {
+    globs(['profiles', name, 'tools'], tools);
+    if (listing !== undefined) ofListing(['profiles', name, 'listing'], listing);
   }
+}
+
+/** @param key begins with a server and `/`. */
+function serverProblem(key: string, servers: readonly string[]): string | undefined {
+  const server = key.split('/', 1)[0] as string;
+  if (servers.includes(server)) return undefined;
+  const near = servers.find((each) => distance(each, server) <= Math.max(1, server.length / 3));
+  return `${JSON.stringify(key)} matches nothing: there is no server "${server}" under mcpServers${near === undefined ? '' : `; did you mean "${near}"?`}`;
 }
 
 function globProblem(glob: string, servers: readonly string[]): string | undefined {
   if (/\[[^\]]*$/.test(glob)) return `${JSON.stringify(glob)} matches nothing: its "[" is not closed`;
   const literal = /^[^*?[{\\]*/.exec(glob)?.[0] ?? '';
-  if (literal.includes('/')) {
-    const server = literal.split('/', 1)[0] as string;
-    if (servers.includes(server)) return undefined;
-    const near = servers.find((each) => distance(each, server) <= Math.max(1, server.length / 3));
-    return `${JSON.stringify(glob)} matches nothing: there is no server "${server}" under mcpServers${near === undefined ? '' : `; did you mean "${near}"?`}`;
-  }
+  if (literal.includes('/')) return serverProblem(glob, servers);
   if (servers.some((server) => server.startsWith(literal)) && literal !== glob) return undefined;
   const [, sign = ''] = /^[\w-]+?(__|[.:])/.exec(glob) ?? [];
   const named = servers.find((server) => sign !== '' && glob.startsWith(`${server}${sign}`));
