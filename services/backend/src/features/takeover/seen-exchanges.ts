@@ -37,8 +37,13 @@ type Bounds = Pick<Limits, 'maxKeptAnswerBytes' | 'maxKeptAnswerBytesPerCaller'>
 
 /** Milliseconds for which an answer is kept. A session worker that is frozen counts as gone after half of that. */
 export const keepMs = 10_000;
-/** Milliseconds for which the end of a call is remembered, and for which a fence stands. */
+/** Milliseconds for which the end of a call is remembered. */
 export const markMs = 60_000;
+/**
+ * Milliseconds for which a fence stands. A session worker that is frozen may send the call when it runs again. By its defaults, NATS holds the connection of
+ * such a worker, and the commands for it, for up to six minutes.
+ */
+const fenceMs = 600_000;
 /** Bounds on remembered calls and on fences. */
 const maxMarks = 50_000;
 const maxFences = 10_000;
@@ -178,7 +183,7 @@ export class SeenExchanges {
 
   #fence(exchange: ExchangeId, owner: WorkerId): void {
     this.#fences.delete(exchange);
-    this.#fences.set(exchange, { owner, until: performance.now() + markMs });
+    this.#fences.set(exchange, { owner, until: performance.now() + fenceMs });
     if (this.#fences.size > maxFences) this.#fences.delete(this.#fences.keys().next().value as ExchangeId);
     this.#sweep ??= this.#wheel.schedule(keepMs, () => this.#clean());
   }
