@@ -55,10 +55,7 @@ export class Delivery {
         this.sessions.gone(workers);
         this.stateless.lookAfter(({ sentTo }) => sentTo === undefined || workers.has(sentTo));
       },
-      disturbed: () => {
-        this.sessions.disturbed();
-        this.stateless.lookAfter();
-      },
+      disturbed: () => this.#lookAtAll(),
     });
     const nothing = (): void => undefined;
     this.#backends = new PresenceWatch({
@@ -93,7 +90,14 @@ export class Delivery {
       clock: wheel,
       subject: subjects.edgePresence,
       sign: (isLeaving) => ({ worker: this.self, isLeaving, reconnects: bus.reconnects }),
+      // Workers may have detached the streams that are read here.
+      returned: () => this.#lookAtAll(),
     });
+  }
+
+  #lookAtAll(): void {
+    this.sessions.disturbed();
+    this.stateless.lookAfter();
   }
 
   async start(): Promise<void> {
