@@ -167,7 +167,7 @@ export class Bulkhead {
     if (this.#isAdmitting) return;
     this.#isAdmitting = true;
     try {
-      while (this.#waiting > 0) {
+      while (this.#waiting > 0 && this.#running.size < this.#options.concurrency) {
         const line = this.#turns.find(this.#mayStart);
         const place = line?.waiting.first;
         const start = place?.start;
