@@ -120,6 +120,18 @@ export const long = [
     sources: ['deploy/', 'docs/tutorials/'],
   },
   {
+    files: ['test/cost/garbage.', 'test/cost/in-flight.'],
+    only: true,
+    because: 'tens of thousands of calls are counted',
+    sources: [
+      'packages/collections/',
+      'packages/lifecycle/',
+      'services/session/src/',
+      'services/edge/src/',
+      'services/backend/src/',
+    ],
+  },
+  {
     files: ['test/nats/'],
     only: true,
     because: 'two clusters of NATS, and backups of a whole installation',

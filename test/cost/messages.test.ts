@@ -1,0 +1,97 @@
+/** What one call sends over NATS. Another party hears every message, so nothing here depends on the load of the machine. */
+import { subjects } from '@omnibus/bus';
+import { Outsider } from '@omnibus/bus/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startUpstream, type Measured } from '../bench/subjects.ts';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { ModernClient } from '../support/modern-client.ts';
+import { RawClient, type Answer } from '../support/raw-client.ts';
+
+/** A message on the bus: its subject, without the names of processes and calls and without whether it is for one of several workers; the bytes of its payload. */
+type Sent = readonly [subject: string, bytes: number];
+type Caller = (text: string) => Promise<Answer>;
+
+/** Processes send these with calls and without. */
+const signsOfLife = new Set(
+  [subjects.presence, subjects.edgePresence, subjects.backendPresence].map(({ name }) => name),
+);
+/** Processes ask NATS time and again whether its stores are there. */
+const isAboutStores = (subject: string, payload: string): boolean =>
+  subject.startsWith('$JS.') || payload.includes('"type":"io.nats.jetstream.');
+
+let upstream: Measured;
+let gateway: GatewayUnderTest;
+let outsider: Outsider;
+let legacy: RawClient;
+let modern: ModernClient;
+
+beforeAll(async () => {
+  upstream = await startUpstream(1);
+  gateway = await startGateway('nats', { mcpServers: { up: { url: `${upstream.url}/0` } } });
+  outsider = await Outsider.connect(gateway.bus as string);
+  legacy = await RawClient.open(gateway.url);
+  modern = new ModernClient(gateway.url, {});
+  await legacy.untilTools((names) => names.includes('tool-0'));
+});
+
+afterAll(async () => {
+  modern[Symbol.dispose]();
+  legacy[Symbol.dispose]();
+  await outsider[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+});
+
+/** The messages of calls of the tool that answers with its text, one call after the other. */
+async function messagesOf(call: Caller, text: string, calls: number): Promise<readonly Sent[]> {
+  const sent: Sent[] = [];
+  const stop = outsider.subscribe('>', (subject, payload) => {
+    if (signsOfLife.has(subject) || isAboutStores(subject, payload)) return;
+    sent.push([
+      /^omnibus\.v1\.((?:inbox\.)?[a-z]+(?:-(?!at\b)[a-z]+)*)/.exec(subject)?.[1] ?? subject,
+      Buffer.byteLength(payload),
+    ]);
+  });
+  await outsider.flush();
+  for (let made = 0; made < calls; made += 1)
+    expect((await call(text)).last.result).toMatchObject({ content: [{ text }] });
+  await outsider.flush();
+  stop();
+  return sent;
+}
+
+describe.each([
+  { revision: '2025-11-25', call: (text) => legacy.callTool('tool-0', { text }), command: 'session', overhead: 1_000 },
+  {
+    revision: '2026-07-28',
+    call: (text) => modern.call('tool-0', { arguments: { text } }),
+    command: 'modern',
+    overhead: 1_300,
+  },
+] satisfies readonly { revision: string; call: Caller; command: string; overhead: number }[])(
+  'a call of a client of $revision',
+  ({ call, command, overhead }) => {
+    const bytesOf = async (text: string, calls: number): Promise<number> =>
+      (await messagesOf(call, text, calls)).reduce((sum, [, bytes]) => sum + bytes, 0) / calls;
+
+    it('is four messages: to the session worker, to the adapter, and both answers', async () => {
+      // The first call of a client may look for a worker.
+      await call('first');
+      const calls = 20;
+      const sent = await messagesOf(call, 'hello', calls);
+      const one = [command, 'backend', 'inbox.session', 'inbox.edge'];
+      expect(sent.map(([subject]) => subject)).toEqual(Array.from({ length: calls }, () => one).flat());
+    });
+
+    it(`takes at most ${overhead} bytes beside its arguments and its result, each of which crosses the bus twice`, async () => {
+      const text = 'x'.repeat(20_000);
+      expect(await bytesOf(text, 5)).toBeLessThanOrEqual(4 * text.length + overhead);
+    });
+
+    it('escapes its result once more on the way to the edge, and nothing else', async () => {
+      const quotes = '"'.repeat(20_000);
+      const written = JSON.stringify(quotes).length;
+      expect(await bytesOf(quotes, 5)).toBeLessThanOrEqual(5 * written + overhead);
+    });
+  },
+);
