@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { digestOfAll } from '../starts/starts.ts';
 import { serverEditor } from './server-editor.ts';
 
@@ -19,7 +19,10 @@ beforeEach(() => {
   file = join(folder, 'omnibus.yaml');
   writeFileSync(file, text);
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
 const editor = (consent?: string) => serverEditor({ file, client: undefined, consent });
 
 it('a server is added: the difference is shown, and written only when that is asked for', () => {
@@ -140,4 +143,14 @@ it('a file with a secret of the secret store elsewhere is no file with mistakes'
   const vault = 'secrets: { vault: { address: "https://v.example", token: abcd } }\n';
   writeFileSync(file, `${tracing}${vault}${text}`);
   expect(editor().plan('new', 'url: https://new.example/mcp').difference).toHaveLength(2);
+});
+
+it('a refusal repeats no value of a variable, since the page would show the environment of the gateway', () => {
+  vi.stubEnv('OF_THE_GATEWAY', 'of "the" gateway');
+  const refused = (): unknown => editor().plan('new', 'url: "${OF_THE_GATEWAY}"');
+  expect(refused).toThrow('mcpServers.new.url: expected an http://');
+  expect(refused).not.toThrow('of \\"the');
+  writeFileSync(file, `timeouts: { call: "\${OF_THE_GATEWAY}" }\n${text}`);
+  expect(() => editor().read('notes')).toThrow('timeouts.call: expected a duration');
+  expect(() => editor().read('notes')).not.toThrow('of \\"the');
 });

@@ -45,7 +45,7 @@ export function serverEditor({ file, client, consent }: EditorOptions): ServerEd
         entry === null
           ? removeEntry(text, formatOf(file, text), path, server)
           : setEntry(text, formatOf(file, text), path, server, editedEntry(entry, before, server, known));
-      const loaded = checkText(file, after);
+      const loaded = withoutVariables(after, () => checkText(file, after));
       const starts = startsOf(loaded);
       if (consent !== undefined && digestOfAll(starts) !== consent)
         throw new Error('the gateway would then start something else than --consent allows');
@@ -98,6 +98,23 @@ function planned({
   };
 }
 
+/** @throws {Error} that repeats no value of a variable to which the text refers. */
+function withoutVariables<Result>(text: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw new Error(hideVariables(text, (error as Error).message), { cause: error });
+  }
+}
+
+function hideVariables(text: string, message: string): string {
+  const forms = [...text.matchAll(/\$\{(?:env:)?(\w+)/g)].flatMap(([, name = '']) => {
+    const { [name]: value = '' } = process.env;
+    return value.length < 4 ? [] : [value, JSON.stringify(value).slice(1, -1)];
+  });
+  return hideSecrets(message, new Set(forms));
+}
+
 /** Whether an option is a secret that the check did not read. @param place its path, such as `mcpServers.a.credentials.clientSecret`. */
 function isUnread(given: unknown, place: string): boolean {
   const value = place.split('.').reduce<unknown>((at, step) => (isObject(at) ? at[step] : undefined), given);
@@ -142,7 +159,10 @@ function opened(file: string, client: string | undefined): Opened {
   const loaded = loadConfig({ file, text, ...withoutSecrets });
   if ('problems' in loaded)
     throw new Error(
-      `${file} has mistakes, which have to be corrected there first:\n${loaded.problems.map(formatProblem).join('\n')}`,
+      hideVariables(
+        text,
+        `${file} has mistakes, which have to be corrected there first:\n${loaded.problems.map(formatProblem).join('\n')}`,
+      ),
     );
   return {
     text,
