@@ -2,14 +2,14 @@
  * The tasks behind `npm start`, `npm test`, `npm run check` and others. Plain JavaScript for Node 20 and later without dependencies: it installs the
  * dependencies, among them Node 24, and runs everything else with that. `npm start` takes Node 24 only where the Node of the machine is too old.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startDockerEngine } from './docker-engine.mjs';
 import { isInstalled, packagesIn } from './installed.mjs';
-import { whenOrphaned } from './orphaned.mjs';
+import { runInteractive as runProgram } from './interactive.mjs';
 import { changedSince, long, longOf } from './lanes.mjs';
 import { repeatedly } from './flaky.mjs';
 import { writeTimes } from './where.mjs';
@@ -431,13 +431,6 @@ function run(command, args) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-/** Runs a program until it ends by itself: Ctrl-C reaches it directly, other signals are forwarded. */
 function runInteractive(command, args) {
-  const child = spawn(command, args, { cwd: root, env, stdio: 'inherit' });
-  process.on('SIGINT', () => undefined);
-  process.on('SIGTERM', () => child.kill('SIGTERM'));
-  if (env.npm_lifecycle_event !== undefined) whenOrphaned(() => child.kill('SIGTERM'));
-  return new Promise((resolve) => {
-    child.on('exit', (code, signal) => resolve(signal === null ? code : 1));
-  });
+  return runProgram(command, args, { cwd: root, env });
 }
