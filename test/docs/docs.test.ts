@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { Script } from 'node:vm';
 import { expect, it } from 'vitest';
 import { root } from '../support/processes.ts';
 import { processExample, sections } from './config-examples.ts';
@@ -121,4 +122,20 @@ it.each(documents)('every source file that %s names is there', async (document) 
   const present = files.map((file) => `/${file}`).flatMap((file) => [file, file.replace('/src/', '/')]);
   const named = [...text.matchAll(/`([\w./-]+\.(?:ts|mjs|py|go|rs))`/g)].map(([, path]) => path as string);
   expect(named.filter((path) => !present.some((file) => file.endsWith(`/${path}`)))).toEqual([]);
+});
+
+/** The image has Node and the gateway, and neither a shell nor another program. */
+it('every command that a document runs in a container of the gateway is a program of Node that can be parsed', () => {
+  const texts = [...documents, ...pages('docs', { recursive: true }), 'deploy/docker/compose.yaml'].map((file) =>
+    readFileSync(join(root, file), 'utf8').replaceAll('\n# ', ' '),
+  );
+  const commands = texts.flatMap((text) => [
+    ...text.matchAll(/(?:kubectl [^`\n]*?exec [^`\n]*?-- |(?:compose|docker) exec (?:-\S+ )*\S+ )([^`\n]+)/g),
+  ]);
+  expect(commands.length).toBeGreaterThanOrEqual(4);
+  for (const [command, run = ''] of commands) {
+    expect(run, command).toMatch(/^node (-e "[^"]+"|\/app\/bin\/omnibus\.js )/);
+    const [, script] = /^node -e "([^"]+)"/.exec(run) ?? [];
+    if (script !== undefined) expect(() => new Script(script), command).not.toThrow();
+  }
 });
