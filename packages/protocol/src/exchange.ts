@@ -96,6 +96,8 @@ export interface AttachCommand {
   readonly owner: WorkerId;
   /** Milliseconds since an edge accepted the request. */
   readonly ageMs: number;
+  /** See `Begun`. An owner with a lower number than that of an earlier question is not the owner any more. */
+  readonly turn: number;
   readonly takes: boolean;
 }
 

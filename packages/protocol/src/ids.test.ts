@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { idSequence, newWorkerId, requestOf, requestStream } from './ids.ts';
+import { parseJson } from './exact-numbers.ts';
+import { exchangeOf, idSequence, isToken, newWorkerId, requestOf, requestStream } from './ids.ts';
+import type { JsonRpcId } from './json-rpc.ts';
 import type { StreamId } from './ids.ts';
 
 const nextId = idSequence<StreamId>(newWorkerId('edge'));
@@ -17,4 +19,15 @@ it('a request whose id is long is not named, and a stream that names none is not
   // The last part of an id without a request may have the form of an encoded request.
   for (const id of ['edge-abc-r31', 'edge-abc-31', 'edge-R31-r31', 'edge-abc-R3', 'edge-abc-R7b'])
     expect(requestOf(id as StreamId)).toBeUndefined();
+});
+
+it('the id of an exchange is a token that follows from the request, whatever its id and however long its stream', () => {
+  const raw = (parseJson('[9007199254740993]') as [JsonRpcId])[0];
+  const ids = [1, -1, '1', 'n1', '../../etc/passwd', 'x'.repeat(500), raw, '9007199254740993', 'ä'];
+  for (const stream of [nextId(), requestStream(nextId(), '1'), 'edge-'.padEnd(64, 'x') as StreamId]) {
+    const made = ids.map((id) => exchangeOf(stream, id));
+    expect(made.every(isToken)).toBe(true);
+    expect(new Set(made).size).toBe(ids.length);
+    expect(ids.map((id) => exchangeOf(stream, id))).toEqual(made);
+  }
 });

@@ -69,7 +69,8 @@ export function idSequence<Id extends ExchangeId | StreamId | QuestionId>(worker
   };
 }
 
-const shortToken = /^[A-Za-z0-9_-]{1,20}$/;
+/** The part of a stream's id that names its request. */
+const namedRequest = /-R(?:[0-9a-f]{2})+$/;
 
 /**
  * The id of the exchange of a client's request. It follows from what every worker that serves the request knows, so that another worker can ask for it.
@@ -78,7 +79,9 @@ const shortToken = /^[A-Za-z0-9_-]{1,20}$/;
  */
 export function exchangeOf(origin: StreamId | SessionKey, id: JsonRpcId): ExchangeId {
   const name = typeof id === 'string' ? `s${id}` : `n${isRawNumber(id) ? id.rawJSON : id}`;
-  return `${shortToken.test(name) ? name : `h${hash('sha256', name, 'base64url').slice(0, 22)}`}-${origin}` as ExchangeId;
+  // What counts up stands at the end, where tables of calls look (`KeyedRing`).
+  const whole = `${name}-${origin.replace(namedRequest, '')}`;
+  return (isToken(whole) ? whole : hash('sha256', whole, 'base64url')) as ExchangeId;
 }
 
 /**

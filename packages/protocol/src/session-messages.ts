@@ -62,6 +62,8 @@ export interface EventPosition {
 export interface Begun {
   /** Milliseconds since the edge accepted them. */
   readonly ageMs: number;
+  /** How many workers may have had them before: of two that ask for the same call, the one with the greater number is the owner. */
+  readonly turn: number;
   /** Backend workers that may have been there since, all of which still are; left out if one is gone, or if the edge may not know all. */
   readonly backends?: readonly WorkerId[] | undefined;
 }

@@ -108,7 +108,7 @@ const events = {
 };
 export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', events);
 export const attachCommand = shape<AttachCommand>(
-  fields<AttachCommand>({ exchange: token, owner: token, ageMs: number, takes: flag }),
+  fields<AttachCommand>({ exchange: token, owner: token, ageMs: number, turn: count, takes: flag }),
 );
 export const attachReply = variants<AttachReply, 'kind'>('kind', {
   ...events,

@@ -58,8 +58,8 @@ export class Tracked extends Link implements PendingRequest {
   pending: PendingRequest | undefined;
   /** Time (`performance.now()`) at which the edge accepted it. */
   readonly acceptedAt = performance.now();
-  /** Whether a worker that is gone may have begun it: the next one asks the backend workers for its calls. */
-  mayHaveBegun = false;
+  /** How many workers that are gone may have begun it: after the first, the next one asks the backend workers for its calls. */
+  turn = 0;
   readonly #backends: Backends;
   #lookAt = this.acceptedAt + firstLookMs;
   readonly #open: OpenTracked;
@@ -79,9 +79,9 @@ export class Tracked extends Link implements PendingRequest {
 
   /** What the next worker has to know; empty unless a worker that is gone may have begun it. */
   get begun(): { readonly begun?: Begun } {
-    if (!this.mayHaveBegun) return {};
+    if (this.turn === 0) return {};
     const ageMs = performance.now() - this.acceptedAt;
-    return { begun: { ageMs, backends: this.#backends.since(ageMs) } };
+    return { begun: { ageMs, turn: this.turn, backends: this.#backends.since(ageMs) } };
   }
 
   close(): void {

@@ -297,19 +297,19 @@ export class SessionDelivery {
   /** The worker that had it is gone. */
   #lost(inFlight: InFlight): void {
     if (!this.#open.has(inFlight) || inFlight.pending === undefined) return; // No worker has it.
-    inFlight.mayHaveBegun ||= !inFlight.isRepeatable;
+    if (!inFlight.isRepeatable) inFlight.turn += 1;
     if (this.#mayGoOn(inFlight, inFlight.sentTo)) this.#again(inFlight);
     else this.#giveUp(inFlight, 'gateway.unavailable');
   }
 
   /** Whether a call that may have been begun can go on: a worker of an older version cannot ask for it, and cannot be asked for it. */
-  #mayGoOn({ mayHaveBegun }: InFlight, worker: WorkerId | undefined): boolean {
-    return !mayHaveBegun || worker === undefined || continuesCalls(this.#workers, worker);
+  #mayGoOn({ turn }: InFlight, worker: WorkerId | undefined): boolean {
+    return turn === 0 || worker === undefined || continuesCalls(this.#workers, worker);
   }
 
   /** No worker can take it. If it may have been begun, its outcome is unknown (W2). */
   #giveUp(inFlight: InFlight, reason: 'session.unknown' | 'gateway.unavailable'): void {
-    if (!inFlight.mayHaveBegun) {
+    if (inFlight.turn === 0) {
       this.#refuse(inFlight, reason);
       return;
     }

@@ -128,7 +128,10 @@ it('a call whose worker was killed goes to another one as soon as its signs stay
   test.kill(at);
   await pass(3_500);
   const next = test.workers.find((worker) => worker !== at && worker.requests.has(key));
-  expect([reasons(frames), next?.begun]).toEqual([[], [{ ageMs: expect.any(Number) as number, backends: [backend] }]]);
+  expect([reasons(frames), next?.begun]).toEqual([
+    [],
+    [{ ageMs: expect.any(Number) as number, turn: 1, backends: [backend] }],
+  ]);
 });
 
 it.each(['it', 'another'])(

@@ -123,17 +123,17 @@ export class StatelessDelivery {
   #send(inFlight: InFlightRequest): void {
     const { bus, workers } = this.#options;
     inFlight.attempts += 1;
-    if (inFlight.mayHaveBegun)
+    if (inFlight.turn > 0)
       for (const { worker } of workers.signs) if (!continuesCalls(workers, worker)) inFlight.without.add(worker);
     const worker = inFlight.holder ?? (workers.isWatching ? this.#choose(inFlight.without) : undefined);
     inFlight.sentTo = worker;
-    const { command, mayHaveBegun } = inFlight;
+    const { command, turn } = inFlight;
     // NATS may choose a worker of an older version.
-    if (mayHaveBegun && worker === undefined && !workers.alive.every((each) => continuesCalls(workers, each))) {
+    if (turn > 0 && worker === undefined && !workers.alive.every((each) => continuesCalls(workers, each))) {
       this.#giveUp(inFlight);
       return;
     }
-    const sent = mayHaveBegun ? { ...command, ...inFlight.begun } : command;
+    const sent = turn > 0 ? { ...command, ...inFlight.begun } : command;
     inFlight.pending = bus.request(subjects.modern(worker), sent, {
       reply: (frame) => this.#hear(inFlight, worker, frame),
       failed: (error) => {
@@ -247,7 +247,7 @@ export class StatelessDelivery {
       inFlight.attempts < maxAttempts &&
       continuesCalls(this.#options.workers, sentTo)
     ) {
-      inFlight.mayHaveBegun = true;
+      inFlight.turn += 1;
       this.#again(inFlight);
       return;
     }

@@ -47,6 +47,8 @@ export interface TimeLimits {
 /** Where a call goes on that a session worker that is gone has begun; `at` is undefined if it is not known whether a server has it. */
 export interface Continued {
   readonly at: WorkerId | undefined;
+  /** See `Begun`. */
+  readonly turn: number;
 }
 
 /** The target of a request, for messages: "tool" and its name, "resource" and its URI. */

@@ -331,7 +331,7 @@ describe('an exchange', () => {
     exchange.sentTo = at;
     exchange.adapterLost();
     await pass(0);
-    expect(asked).toEqual([{ exchange: exchange.id, owner, ageMs: 0, takes: true }]);
+    expect(asked).toEqual([{ exchange: exchange.id, owner, ageMs: 0, turn: 0, takes: true }]);
     expect(outcomes.map((each) => (each.kind === 'fault' ? each.fault.reason : each.kind))).toEqual(ends);
     expect(calls.length).toBe(ends.length === 0 ? 2 : 1);
     expect(cancelled()).toEqual([]);
@@ -346,7 +346,7 @@ describe('an exchange', () => {
   });
 
   it('that a server may have and no backend worker knows is not sent', async () => {
-    await begin('tools/call', false, { isKept: true, continues: { at: undefined } });
+    await begin('tools/call', false, { isKept: true, continues: { at: undefined, turn: 1 } });
     expect([reasons(), calls.length]).toEqual([['gateway.interrupted'], 0]);
   });
 

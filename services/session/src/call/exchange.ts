@@ -153,7 +153,7 @@ export class Exchange extends Link implements SentExchange {
     this.#pending?.close();
     this.#pending = bus.request(
       subjects.backendAttach(at),
-      { exchange, owner, ageMs: 0, takes: true },
+      { exchange, owner, ageMs: 0, turn: this.#request.continues?.turn ?? 0, takes: true },
       {
         reply: (event) => {
           if (event.kind !== 'seen') this.#hear(event);

@@ -58,9 +58,9 @@ function begin(principal = 'anyone'): Begun {
 
 const resultOf = (text: string): ExchangeOutcome => ({ kind: 'result', result: { text } });
 
-function attach(exchange: ExchangeId, { owner = second, takes = false, ageMs = 0 } = {}): AttachReply[] {
+function attach(exchange: ExchangeId, { owner = second, takes = false, ageMs = 0, turn = 1 } = {}): AttachReply[] {
   const replies: AttachReply[] = [];
-  seen.attach({ exchange, owner, takes, ageMs }, (reply) => void replies.push(reply));
+  seen.attach({ exchange, owner, takes, ageMs, turn }, (reply) => void replies.push(reply));
   return replies;
 }
 const stateOf = (...asked: Parameters<typeof attach>): unknown =>
@@ -73,6 +73,8 @@ it('a running call gets another owner, which hears what follows and is asked ope
   expect([call.owner, asks()]).toEqual([second, 1]);
   call.reply({ kind: 'alive' });
   expect([replies, heard]).toEqual([[{ kind: 'alive' }], []]);
+  attach(exchange, { owner: third, turn: 2, takes: true });
+  expect([attach(exchange, { takes: true }), call.owner]).toEqual([[{ kind: 'seen', state: 'unknown' }], third]);
 });
 
 it('an answer is kept for ten seconds, given as often as it is asked for, and then is only known to have been', async () => {
@@ -100,7 +102,10 @@ it('a call that was not sent to its server, and one that never came, may begin e
   const isFenced = (owner = first): boolean => seen.isFenced({ exchange: other, owner });
   expect([isFenced(), isFenced(second), seen.isFenced({ exchange, owner: first })]).toEqual([true, false, true]);
   // A third owner takes the place of the second.
-  expect(stateOf(other, { owner: third })).toEqual(['never']);
+  expect(stateOf(other, { owner: third, turn: 2 })).toEqual(['never']);
+  expect([isFenced(second), isFenced(third)]).toEqual([true, false]);
+  // The second one asks late: it is not the owner any more.
+  expect(stateOf(other)).toEqual(['unknown']);
   expect([isFenced(second), isFenced(third)]).toEqual([true, false]);
 });
 

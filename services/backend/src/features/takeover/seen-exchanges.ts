@@ -8,9 +8,10 @@
  * Invariants
  *  T1  A worker says `never` only if it has sent no request of that exchange to a server, and afterwards begins it for the asker only (fence).
  *  T2  It says `unknown` of calls that are older than a mark that it may have dropped.
+ *  T4  A former owner that asks late changes nothing.
  */
 import { KeyedLink, KeyedRing } from '@omnibus/collections';
-import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type {
   AttachCommand,
   AttachReply,
@@ -62,16 +63,20 @@ interface Ended {
 
 interface Fence {
   readonly owner: WorkerId;
+  readonly turn: number;
   readonly until: number;
 }
 
 class Running extends KeyedLink {
   readonly call: TakenCall;
   readonly askAgain: () => void;
+  /** The number of its owner (`Begun`). */
+  turn: number;
 
-  constructor(call: TakenCall, askAgain: () => void) {
+  constructor(call: TakenCall, turn: number, askAgain: () => void) {
     super();
     this.call = call;
+    this.turn = turn;
     this.askAgain = askAgain;
   }
 
@@ -81,7 +86,8 @@ class Running extends KeyedLink {
 }
 
 export class SeenExchanges {
-  readonly #wheel: DeadlineWheel;
+  readonly #wheel: Pick<DeadlineWheel, 'schedule'>;
+  readonly #clock: { now(): number };
   readonly #bounds: Bounds;
   readonly #running = new KeyedRing<Running>();
   /** Calls that have ended, the oldest first; from `#first` on. */
@@ -92,13 +98,15 @@ export class SeenExchanges {
   readonly #fences = new Map<ExchangeId, Fence>();
   readonly #bytesOf = new Map<Principal, number>();
   #bytes = 0;
-  /** Time (`performance.now()`) up to which ended calls may be forgotten. */
+  /** Time of the clock up to which ended calls may be forgotten. */
   #forgottenUpTo = -Infinity;
-  #sweep: Deadline | undefined;
+  #sweep: ReturnType<DeadlineWheel['schedule']> | undefined;
 
-  constructor(wheel: DeadlineWheel, bounds: Bounds) {
+  /** @param clock monotonic milliseconds. */
+  constructor(wheel: Pick<DeadlineWheel, 'schedule'>, bounds: Bounds, clock: { now(): number } = performance) {
     this.#wheel = wheel;
     this.#bounds = bounds;
+    this.#clock = clock;
   }
 
   /** Bytes of the answers that are kept, as estimated. */
@@ -109,12 +117,13 @@ export class SeenExchanges {
   /** Whether a call may not begin, since another session worker has asked for it (T1). */
   isFenced({ exchange, owner }: Pick<CallCommand, 'exchange' | 'owner'>): boolean {
     const fence = this.#fences.size === 0 ? undefined : this.#fences.get(exchange);
-    return fence !== undefined && fence.owner !== owner && performance.now() < fence.until;
+    return fence !== undefined && fence.owner !== owner && this.#clock.now() < fence.until;
   }
 
   /** A call begins. @param askAgain sends its open questions again. @returns a handle for its end. */
   begin(call: TakenCall, askAgain: () => void): Running {
-    const running = new Running(call, askAgain);
+    const turn = this.#fences.size === 0 ? 0 : (this.#fences.get(call.command.exchange)?.turn ?? 0);
+    const running = new Running(call, turn, askAgain);
     this.#running.add(running);
     return running;
   }
@@ -130,7 +139,7 @@ export class SeenExchanges {
     const { exchange, context } = running.call.command;
     const { principal } = context;
     const bytes = outcome === undefined ? 0 : this.#roomFor(principal, outcome);
-    const endedAt = performance.now();
+    const endedAt = this.#clock.now();
     const isKept = bytes > 0;
     this.#ended.push({
       exchange,
@@ -146,17 +155,23 @@ export class SeenExchanges {
   }
 
   /** Answers another session worker. @param reply gets the state, or with `takes` everything that follows of the call. */
-  attach({ exchange, owner, ageMs, takes }: AttachCommand, reply: (event: AttachReply) => void): void {
+  attach({ exchange, owner, ageMs, turn, takes }: AttachCommand, reply: (event: AttachReply) => void): void {
     const running = this.#running.get(exchange);
+    // A question of a former owner that was late (T4).
+    if ((running?.turn ?? this.#fences.get(exchange)?.turn ?? 0) > turn) {
+      reply({ kind: 'seen', state: 'unknown' });
+      return;
+    }
     const ended = running === undefined ? this.#find(exchange) : undefined;
     const state = running === undefined ? this.#stateOf(ended, ageMs) : 'running';
-    if (state === 'never') this.#fence(exchange, owner);
+    if (state === 'never') this.#fence(exchange, { owner, turn, until: this.#clock.now() + fenceMs });
     if (!takes || (running === undefined && ended?.outcome === undefined)) {
       reply({ kind: 'seen', state });
     } else if (running === undefined) {
       reply(ended?.outcome as ExchangeOutcome);
     } else {
       running.call.owner = owner;
+      running.turn = turn;
       running.call.reply = reply;
       running.askAgain();
     }
@@ -169,7 +184,7 @@ export class SeenExchanges {
   #stateOf(ended: Ended | undefined, ageMs: number): SeenState {
     if (ended?.isCancelled === true) return 'cancelled';
     if (ended !== undefined) return ended.outcome === undefined ? 'unknown' : 'answered';
-    return performance.now() - ageMs > this.#forgottenUpTo ? 'never' : 'unknown'; // T2
+    return this.#clock.now() - ageMs > this.#forgottenUpTo ? 'never' : 'unknown'; // T2
   }
 
   /** Rare, so it looks at every call from the newest on. */
@@ -181,9 +196,9 @@ export class SeenExchanges {
     return undefined;
   }
 
-  #fence(exchange: ExchangeId, owner: WorkerId): void {
+  #fence(exchange: ExchangeId, fence: Fence): void {
     this.#fences.delete(exchange);
-    this.#fences.set(exchange, { owner, until: performance.now() + fenceMs });
+    this.#fences.set(exchange, fence);
     if (this.#fences.size > maxFences) this.#fences.delete(this.#fences.keys().next().value as ExchangeId);
     this.#sweep ??= this.#wheel.schedule(keepMs, () => this.#clean());
   }
@@ -226,7 +241,7 @@ export class SeenExchanges {
   }
 
   #clean(): void {
-    const now = performance.now();
+    const now = this.#clock.now();
     while (this.#first < this.#ended.length && now - (this.#ended[this.#first] as Ended).endedAt > markMs)
       this.#forget();
     while (this.#firstKept < this.#ended.length && now - (this.#ended[this.#firstKept] as Ended).endedAt > keepMs)

@@ -4,7 +4,15 @@
  *
  * Invariant T3: a call begins here only if every backend worker that existed since an edge accepted it has said `never`.
  */
-import { askWorker, subjects, type AskOptions, type Bus } from '@omnibus/bus';
+import {
+  afterAsking,
+  askWorker,
+  subjects,
+  type AskedBackend,
+  type AskOptions,
+  type Bus,
+  type Found,
+} from '@omnibus/bus';
 import {
   exchangeOf,
   fault,
@@ -13,7 +21,6 @@ import {
   type AttachReply,
   type Begun,
   type ExchangeId,
-  type SeenState,
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Adapters } from '../../call/adapters.ts';
@@ -29,29 +36,6 @@ export interface TakeoverOptions {
   readonly clock: AskOptions['clock'];
   /** The backend workers; undefined before the session worker has started. */
   readonly backends: () => Pick<Adapters, 'since' | 'expected' | 'state'> | undefined;
-}
-
-/** What the answers of all backend workers say together; `at` is the worker that has the call. */
-export type Found = 'never' | Continued;
-
-export interface Asked {
-  readonly worker: WorkerId;
-  /** Undefined if the worker is gone, or did not answer. */
-  readonly state: SeenState | undefined;
-}
-
-/**
- * Decides about a call (T3).
- * @param asked the answers so far.
- * @param isComplete whether these are the answers of every worker that may have the call.
- * @returns undefined if the answers of further workers are needed. The outcome of a cancelled call is unknown: its old owner may have cancelled it. A client
- * ignores the answer to a call that it has cancelled itself (2025-11-25 basic/utilities/cancellation).
- */
-export function afterAsking(asked: readonly Asked[], isComplete: boolean): Found | undefined {
-  const holder = asked.find(({ state }) => state === 'running' || state === 'answered');
-  if (holder !== undefined) return { at: holder.worker };
-  if (!isComplete) return undefined;
-  return asked.every(({ state }) => state === 'never') ? 'never' : { at: undefined };
 }
 
 export function takeoverGate(options: TakeoverOptions): Gate {
@@ -84,11 +68,12 @@ function goOn<Stream extends CallStream>(
   );
   open.add(waiting);
   const { owner } = options;
-  void ask(options, { exchange, owner, ageMs: begun.ageMs, takes: false }, begun.backends).then((found) =>
-    open.resume(waiting, () => {
-      if (found === 'never') run.next(gate, run.again(call));
-      else run.carry(continued(run.again(call), found));
-    }),
+  void ask(options, { exchange, owner, ageMs: begun.ageMs, turn: begun.turn, takes: false }, begun.backends).then(
+    (found) =>
+      open.resume(waiting, () => {
+        if (found === 'never') run.next(gate, run.again(call));
+        else run.carry(continued(run.again(call), { at: found.at, turn: begun.turn }));
+      }),
   );
 }
 
@@ -116,7 +101,7 @@ function ask(
   const workers = all ?? watch.expected;
   const asking = { bus, clock, workers: watch };
   return new Promise((resolve) => {
-    const asked: Asked[] = [];
+    const asked: AskedBackend[] = [];
     const look = (isLast: boolean): void => {
       // A worker that is gone, or that nobody knows of, may have had it.
       const complete = all === undefined ? [...asked, { worker: command.owner, state: undefined }] : asked;

@@ -41,7 +41,7 @@ beforeEach(async () => {
 
 afterEach(() => test.stop());
 
-const begun = { ageMs: 100, backends: [backend] };
+const begun = { ageMs: 100, turn: 1, backends: [backend] };
 
 function messageOf(frame: StreamFrame): unknown {
   if (frame.kind === 'refused') return [1, frame.fault.reason];

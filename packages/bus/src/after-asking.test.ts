@@ -1,9 +1,9 @@
 import { newWorkerId, type SeenState } from '@omnibus/protocol';
 import { describe, expect, it } from 'vitest';
-import { afterAsking, type Asked } from './gate.ts';
+import { afterAsking, type AskedBackend } from './after-asking.ts';
 
 const [one, two] = [newWorkerId('backend'), newWorkerId('backend')];
-const said = (...states: (SeenState | undefined)[]): Asked[] =>
+const said = (...states: (SeenState | undefined)[]): AskedBackend[] =>
   states.map((state, index) => ({ worker: index === 0 ? one : two, state }));
 
 describe('after backend workers were asked for a call', () => {
