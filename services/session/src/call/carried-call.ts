@@ -130,6 +130,10 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
         .then((fault) => (fault === undefined ? this.#exchange.begin() : this.#exchange.end(fault)));
   }
 
+  override giveAway(): void {
+    this.#exchange.isGivenAway = true;
+  }
+
   /** The client cancels it, or no client waits for it any more. */
   cancel(reason: string): void {
     this.#stop(reason, 'cancelled');

@@ -54,6 +54,8 @@ export class Exchange extends Link implements SentExchange {
   #isAttached = false;
   /** Whether it has ended: nothing of it reaches the client any more. */
   isSettled = false;
+  /** Whether another worker owns it now, which continues it if it is kept. */
+  isGivenAway = false;
   attempts = 0; // Number of times that it was sent.
   /** The worker of its adapter; undefined while only NATS knows which one it chose. */
   sentTo: WorkerId | undefined;
@@ -255,7 +257,8 @@ export class Exchange extends Link implements SentExchange {
 
   /** Ends it without an outcome, and cancels it at the adapter that has it. */
   cancel(reason: string): void {
-    if (this.#settle()) this.#tell({ kind: 'cancel', exchange: this.id, reason, ...this.#owner });
+    if (this.#settle() && !(this.isGivenAway && this.#request.isKept === true))
+      this.#tell({ kind: 'cancel', exchange: this.id, reason, ...this.#owner });
   }
 
   #tell(command: ControlCommand): void {

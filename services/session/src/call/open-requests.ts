@@ -35,6 +35,11 @@ export abstract class OpenRequest extends Link {
 
   /** Answers it with a fault of the gateway. */
   abstract fail(gatewayFault: GatewayFault): void;
+
+  /** Another worker owns it now: its end here must not end it there. */
+  giveAway(): void {
+    // Only a request that a server has can go on elsewhere.
+  }
 }
 
 /** A request that waits for something before it is sent. */
@@ -132,6 +137,11 @@ export class OpenRequests extends Ring<OpenRequest> {
       request.fail(problem);
     }
     this.lookIdle();
+  }
+
+  /** Another worker owns the client now. */
+  giveAway(): void {
+    for (const request of this.toArray()) request.giveAway();
   }
 
   failAll(gatewayFault: GatewayFault): void {

@@ -227,7 +227,7 @@ export class Sessions {
     this.#options.log.warn({ session: key }, 'a session was taken over by another worker');
     this.#options.metrics.sessionsLost.inc();
     this.held.remove(held.session);
-    held.session.abandon();
+    held.session.giveAway();
   }
 
   /** Ends an unused or idle session to make room. @returns false when all are in use. */

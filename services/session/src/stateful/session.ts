@@ -342,6 +342,12 @@ export class Session {
     this.abandon();
   }
 
+  /** Another worker has taken the session over, and continues its calls. */
+  giveAway(): void {
+    this.#parts.forwarding.open.giveAway();
+    this.abandon();
+  }
+
   /** Ends the session here because another worker holds it by now. */
   abandon(): void {
     for (const guest of this.#parts.guests) guest.close();

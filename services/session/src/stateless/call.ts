@@ -320,10 +320,11 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   }
 
   /** A request was closed by its client. @returns false when it does not belong to this call. */
-  closed(key: SessionKey, reason: string): boolean {
+  closed(key: SessionKey, reason: string, isGivenAway: boolean): boolean {
     const index = this.#waiters.findIndex(({ command }) => command.key === key);
     if (index === -1) return false;
     this.#waiters.splice(index, 1);
+    if (isGivenAway) this.#forwarding.open.giveAway();
     if (this.#waiters.length === 0 && this.#phase !== 'parked') this.#forwarding.cancelAll(reason); // M3
     return true;
   }

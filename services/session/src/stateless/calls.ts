@@ -79,10 +79,10 @@ export class StatelessCalls implements CallTable {
   }
 
   /** A client has disconnected. @returns false when its request waited for none of these calls. */
-  closed(key: SessionKey, reason: string): boolean {
+  closed(key: SessionKey, reason: string, isGivenAway: boolean): boolean {
     const call = this.#callOf(key);
     this.#joined.delete(key);
-    return call?.closed(key, reason) === true;
+    return call?.closed(key, reason, isGivenAway) === true;
   }
 
   /** Applies changed blocks. */

@@ -197,7 +197,8 @@ export class StatelessRequests {
     if (
       this.#waiting.delete(key) ||
       this.#listeners.close(key) ||
-      this.#calls.closed(key, reason) ||
+      // With a worker's name, the edge has given the request to another one, which continues the call.
+      this.#calls.closed(key, reason, worker !== undefined) ||
       this.#tasks.closed(key, reason) ||
       worker !== undefined
     )

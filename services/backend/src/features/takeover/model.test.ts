@@ -28,7 +28,8 @@ type Mutant =
   | 'workers that are gone'
   | 'marks'
   | 'unsent calls only'
-  | 'turn';
+  | 'turn'
+  | 'calls that are given away';
 
 const exchange = exchangeOf(newRequestKey(), 1);
 const backendNames = ['P', 'Q'] as const;
@@ -148,6 +149,8 @@ class World {
       if (this.faults < maxFaults && state === 'up' && phase !== 'none' && name !== 'C')
         actions.push(`kill ${name}`, `freeze ${name}`);
       if (state === 'frozen') actions.push(`thaw ${name}`);
+      if (state === 'up' && phase === 'waiting' && this.current !== name && this.#isTakenFrom(name))
+        actions.push(`expire ${name}`);
     }
     for (const at of backendNames) {
       const { isDead, running } = this.backends[at];
@@ -169,6 +172,13 @@ class World {
     if (!this.isForgetful && this.faults < maxFaults && (this.backends.P.log + this.backends.Q.log).includes('finish'))
       actions.push('forget');
     return actions;
+  }
+
+  #isTakenFrom(name: OwnerName): boolean {
+    return backendNames.some((at) => {
+      const { running } = this.backends[at];
+      return running !== undefined && running.call.owner !== (name as string);
+    });
   }
 
   get #isOpen(): boolean {
@@ -198,7 +208,11 @@ class World {
         return;
       case 'thaw':
         this.owners[name].state = 'up';
-        if (this.current !== name) this.#abandon(name);
+        if (this.current !== name) this.#abandon(name, true);
+        return;
+      case 'expire':
+        // Its time limit has passed while it was slow, and it has not heard that another worker owns the call.
+        this.#abandon(name, false);
         return;
       case 'suspect':
         this.faults += 1;
@@ -210,7 +224,7 @@ class World {
       case 'client':
         this.faults += 1;
         this.isCancelled = true;
-        this.#abandon(this.current);
+        this.#abandon(this.current, false);
         return;
       case 'forget':
         // Answers become marks, and then are forgotten.
@@ -268,10 +282,10 @@ class World {
     this.letters.push({ from, to, kind, pending: this.owners[from].pending });
   }
 
-  /** A worker gives its calls up: it cancels what it sent. */
-  #abandon(name: OwnerName): void {
+  /** A worker gives its calls up. @param isTaken another worker continues them: then it does not cancel them. */
+  #abandon(name: OwnerName, isTaken: boolean): void {
     const owner = this.owners[name];
-    if (owner.phase === 'waiting')
+    if (owner.phase === 'waiting' && (!isTaken || this.#mutant === 'calls that are given away'))
       for (const at of backendNames) this.letters.push({ from: name, to: at, kind: 'cancel' });
     // A call that it has not sent may still be on its way out of it.
     if (owner.phase !== 'idle') owner.phase = 'over';
@@ -444,6 +458,7 @@ it('no order of deliveries and faults makes a call twice, answers it twice, or l
 it.each<[Mutant, RegExp]>([
   ['fence', /I1/],
   ['owner of a cancellation', /I5|waits/],
+  ['calls that are given away', /I5/],
   ['every backend worker', /I1/],
   ['unsent calls only', /I1/],
 ])('without the guard "%s" the search finds a counter-example', findsCounterExample);
