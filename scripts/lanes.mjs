@@ -17,6 +17,12 @@ export const long = [
     sources: ['packages/bus/', 'packages/lifecycle/', 'services/session/', 'services/edge/', 'services/backend/'],
   },
   {
+    files: ['services/backend/src/features/takeover/model.'],
+    only: false,
+    because: 'two faults are tried in every place, instead of one',
+    sources: ['services/backend/src/features/takeover/', 'packages/bus/src/after-asking.ts'],
+  },
+  {
     files: ['test/chaos/soak.'],
     only: true,
     because: 'memory is compared over minutes',
