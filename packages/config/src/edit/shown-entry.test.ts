@@ -64,9 +64,9 @@ it('a short secret that is also a word of other options is hidden in its own pla
   expect(shown).toBe(
     'url: https://host.example/mcp\ntype: http\nheaders:\n  X-Kind: •••\n  mail: •••\n  X-Count: •••\n  X-On: •••\ntimeout: 30000\nreadOnly: true\n',
   );
-  expect(editedEntry(shown.replace('host.', 'other.'), server, 'c', hidden)).toEqual({
+  expect(editedEntry(shown.replace('/mcp', '/other'), server, 'c', hidden)).toEqual({
     ...server,
-    url: 'https://other.example/mcp',
+    url: 'https://host.example/other',
   });
 });
 
@@ -75,4 +75,14 @@ it('a secret in an address is hidden as it is written there, with its escapes', 
   expect(shownEntry(server, 'd', secretsIn({ mcpServers: { d: server } }))).toBe(
     'url: https://host.example/mcp?team=a&token=•••\n',
   );
+});
+
+it('a hidden secret goes to no other host: whoever changes the address writes it again', () => {
+  const before = { url: 'https://host.example/mcp', headers: { Authorization: 'Bearer s3cret-s3cret' } };
+  const secrets = secretsIn({ mcpServers: { one: before } });
+  const shown = shownEntry(before, 'one', secrets);
+  const edit = (from: string, to: string): object => editedEntry(shown.replace(from, to), before, 'one', secrets);
+  expect(edit('/mcp', '/other')).toMatchObject({ url: 'https://host.example/other', headers: before.headers });
+  expect(() => edit('host.example', 'thief.example')).toThrow(/https:\/\/thief.example would get them/);
+  expect(editedEntry('url: https://thief.example', before, 'one', secrets)).toEqual({ url: 'https://thief.example' });
 });

@@ -84,7 +84,7 @@ function hiddenIn(value: unknown, secrets: ReadonlySet<string>, place: Place): u
  * Reads an entry that a person has edited.
  * @param before the entry in the file, whose values stand for those that are hidden.
  * @param server its name.
- * @throws {Error} in words, if it is no map of options, or a hidden value has no counterpart.
+ * @throws {Error} in words, if it is no map of options, a hidden value has no counterpart, or hidden values would go to another host.
  */
 export function editedEntry(text: string, before: unknown, server: string, secrets: ReadonlySet<string>): object {
   let value: unknown;
@@ -94,7 +94,19 @@ export function editedEntry(text: string, before: unknown, server: string, secre
     throw new Error(`the options are no YAML: ${(error as Error).message.split('\n')[0]}`, { cause: error });
   }
   if (!isMap(value)) throw new Error('expected options, one on each line, such as "url: https://HOST/mcp"');
-  return restored(value, before, hiddenIn(before, longOf(secrets), ['mcpServers', server]), []) as object;
+  const entry = restored(value, before, hiddenIn(before, longOf(secrets), ['mcpServers', server]), []) as object;
+  const [from, to] = [originOf(before), originOf(entry)];
+  if (from !== to && to !== undefined && text.includes(hiddenSecret))
+    throw new Error(
+      `url: the secrets that are shown as ${hiddenSecret} were for ${from ?? 'a program'}, and ${to} would get them; write them again, as \${NAME} for example`,
+    );
+  return entry;
+}
+
+/** The host that gets the secrets of an entry; undefined for a program. */
+function originOf(entry: unknown): string | undefined {
+  const url = isMap(entry) ? entry['url'] : undefined;
+  return typeof url === 'string' && URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
 /** @param shown what was shown of the value before. */

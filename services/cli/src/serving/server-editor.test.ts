@@ -41,12 +41,12 @@ it('a server is added: the difference is shown, and written only when that is as
 it('a server is changed with its secrets hidden on the way, and the rest of the file stays', () => {
   const { entry = '' } = editor().read('notes');
   expect(entry).toContain('•••');
-  const plan = editor().plan('notes', entry.replace('notes.example', 'other.example'));
+  const plan = editor().plan('notes', entry.replace('notes.example', 'notes.example/other'));
   expect(plan.difference.join('\n')).not.toContain('verysecret');
   plan.write();
   const written = readFileSync(file, 'utf8');
   expect(written).toContain('Authorization: Bearer verysecret');
-  expect(written).toContain('https://other.example/mcp');
+  expect(written).toContain('https://notes.example/other/mcp');
   expect(written).toContain('# of the team');
 });
 
@@ -101,8 +101,8 @@ it.each([
     file,
     `mcpServers:\n  a:\n    url: https://a.example/mcp\n    headers:\n      Authorization: ${secret}\n`,
   );
-  const { difference } = editor().plan('a', (editor().read('a').entry ?? '').replace('a.example', 'b.example'));
-  expect(difference.join('\n')).toContain('https://b.example/mcp');
+  const { difference } = editor().plan('a', (editor().read('a').entry ?? '').replace('a.example', 'a.example/b'));
+  expect(difference.join('\n')).toContain('https://a.example/b/mcp');
   expect(difference.join('\n')).not.toMatch(/secret|very/);
 });
 
@@ -112,8 +112,8 @@ it('the difference hides a secret that a file of JSON writes with escapes', () =
     file,
     String.raw`{ "mcpServers": { "a": { "url": "https://a.example/mcp", "headers": { "Authorization": "very\/\u0073ecret" } } } }`,
   );
-  const { difference } = editor().plan('a', (editor().read('a').entry ?? '').replace('a.example', 'b.example'));
-  expect(difference.join('\n')).toContain('https://b.example/mcp');
+  const { difference } = editor().plan('a', (editor().read('a').entry ?? '').replace('a.example', 'a.example/b'));
+  expect(difference.join('\n')).toContain('https://a.example/b/mcp');
   expect(difference.join('\n')).not.toMatch(/ecret|very/);
 });
 
