@@ -154,6 +154,19 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     expect(await page.getByText('The gateway answers again').count()).toBe(0);
   });
 
+  it('when the gateway hangs, the page says how old its figures are, and once it goes on, that they are new', async () => {
+    await open();
+    await page.getByRole('banner').getByText('updated now').waitFor();
+    running.kill('SIGSTOP');
+    try {
+      const aged = page.getByRole('banner').getByText(/not updated for \d+ s/);
+      await aged.waitFor({ timeout: 20_000 });
+    } finally {
+      running.kill('SIGCONT');
+    }
+    await page.getByRole('banner').getByText('updated now').waitFor();
+  });
+
   it('every view says that another program answers, and claims nothing of rights that are not known', async () => {
     for (const [answer, words] of [
       [
