@@ -145,10 +145,13 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByRole('button', { name: 'Remove…' }).click();
     await page.getByText(/-.*"fresh"/).waitFor();
     expect(await seen.findings()).toEqual([]);
+    expect(seen.complaints).toEqual([]);
     await page.getByRole('button', { name: 'Remove it' }).click();
     await expect.poll(servers).toEqual({ old: 'up' });
     const { complaints, strangers } = seen;
     await seen.close();
-    expect({ complaints, strangers }).toEqual({ complaints: [], strangers: [] });
+    // The page of the server may ask for it once more while the gateway takes it out.
+    expect(complaints.filter((complaint) => !complaint.includes('404 (Not Found)'))).toEqual([]);
+    expect(strangers).toEqual([]);
   });
 });

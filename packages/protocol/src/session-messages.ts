@@ -64,8 +64,10 @@ export interface Begun {
   readonly ageMs: number;
   /** How many workers may have had them before: of two that ask for the same call, the one with the greater number is the owner. */
   readonly turn: number;
-  /** Backend workers that may have been there since, all of which still are; left out if one is gone, or if the edge may not know all. */
-  readonly backends?: readonly WorkerId[] | undefined;
+  /** Backend workers that the edge knows of. */
+  readonly backends: readonly WorkerId[];
+  /** Whether these are all that may have been there since; false if one of them is gone, or if the edge may not know all. */
+  readonly areAll: boolean;
 }
 
 /**

@@ -115,7 +115,7 @@ export const openReply = closed(
   }),
 );
 
-const begun = optional(fields<Begun>({ ageMs: number, turn: count, backends: optional(list(token)) }));
+const begun = optional(fields<Begun>({ ageMs: number, turn: count, backends: list(token), areAll: flag }));
 
 const sessionCommand = variants<SessionCommand, 'kind'>('kind', {
   post: {

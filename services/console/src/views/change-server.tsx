@@ -11,9 +11,9 @@ const RemoveServer = later(async () => (await import('./edit-server.tsx')).Remov
 export function ChangeServer({ name, done }: { readonly name: string; readonly done: (said?: string) => void }) {
   const [asking, setAsking] = useState<'edit' | 'remove'>();
   const close = (said?: string): void => {
+    if (asking === 'remove' && said !== undefined) go(hrefOf('servers'));
     setAsking(undefined);
     done(said);
-    if (asking === 'remove' && said !== undefined) go(hrefOf('servers'));
   };
   return (
     <details>

@@ -92,12 +92,13 @@ function Change({ name, entry, close }: EditProps & { readonly entry: string | n
     setWriting(true);
     try {
       const { file, problems } = await post<EntryChanged>(pathOf(name), { entry, digest: change?.digest });
-      refresh();
       close(
         problems.length === 0
           ? `${file} is changed, and the gateway follows it.`
           : `${file} is changed, and the gateway goes on as before: ${problems.join('; ')}`,
       );
+      // Only now: the page of a server that is gone is left by then.
+      refresh();
     } catch (error) {
       setProblem(problemWords(error));
       setChange(undefined);

@@ -40,7 +40,7 @@ export const firstLookMs = 500;
 const longestLookMs = 4_000;
 
 /** The backend workers, as `PresenceWatch` knows them. */
-export type Backends = Pick<PresenceWatch<BackendPresence>, 'since'>;
+export type Backends = Pick<PresenceWatch<BackendPresence>, 'since' | 'expected'>;
 
 /** Whether a worker continues calls, and others its calls. A worker of an older version does not; one without signs is taken for a worker of this version. */
 export function continuesCalls(workers: Pick<PresenceWatch<Presence>, 'signOf'>, worker: WorkerId): boolean {
@@ -81,7 +81,8 @@ export class Tracked extends Link implements PendingRequest {
   get begun(): { readonly begun?: Begun } {
     if (this.turn === 0) return {};
     const ageMs = performance.now() - this.acceptedAt;
-    return { begun: { ageMs, turn: this.turn, backends: this.#backends.since(ageMs) } };
+    const all = this.#backends.since(ageMs);
+    return { begun: { ageMs, turn: this.turn, backends: all ?? this.#backends.expected, areAll: all !== undefined } };
   }
 
   close(): void {

@@ -63,7 +63,11 @@ beforeEach(async () => {
     (signs) => delivery.gone(new Set(signs.map(({ worker }) => worker))),
     () => delivery.disturbed(),
   );
-  delivery = new SessionDelivery({ ...test.options, edge: newWorkerId('edge'), backends: { since: () => [backend] } });
+  delivery = new SessionDelivery({
+    ...test.options,
+    edge: newWorkerId('edge'),
+    backends: { since: () => [backend], expected: [] },
+  });
 });
 
 afterEach(() => test.stop());
@@ -129,7 +133,7 @@ it('commands whose worker was killed go to the next owner as soon as its signs s
   await pass(3_500);
   expect([call.told, next.heard.length, list.address.owner]).toEqual([[], 2, next.worker]);
   expect(next.heard.map((command) => ('begun' in command ? command.begun : undefined))).toEqual([
-    { ageMs: expect.any(Number) as number, turn: 1, backends: [backend] },
+    { ageMs: expect.any(Number) as number, turn: 1, backends: [backend], areAll: true },
     undefined,
   ]);
   await answer(next, 2);

@@ -51,7 +51,7 @@ beforeEach(async () => {
       delivery.lookAfter(({ sentTo }) => sentTo === undefined || signs.some(({ worker }) => worker === sentTo)),
     () => delivery.lookAfter(),
   );
-  delivery = new StatelessDelivery({ ...test.options, backends: { since: () => [backend] } });
+  delivery = new StatelessDelivery({ ...test.options, backends: { since: () => [backend], expected: [] } });
   await test.bus.subscribe(subjects.modernControl, (control) => void closed.push(control));
 });
 
@@ -130,7 +130,7 @@ it('a call whose worker was killed goes to another one as soon as its signs stay
   const next = test.workers.find((worker) => worker !== at && worker.requests.has(key));
   expect([reasons(frames), next?.begun]).toEqual([
     [],
-    [{ ageMs: expect.any(Number) as number, turn: 1, backends: [backend] }],
+    [{ ageMs: expect.any(Number) as number, turn: 1, backends: [backend], areAll: true }],
   ]);
 });
 

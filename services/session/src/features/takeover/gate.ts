@@ -68,12 +68,11 @@ function goOn<Stream extends CallStream>(
   );
   open.add(waiting);
   const { owner } = options;
-  void ask(options, { exchange, owner, ageMs: begun.ageMs, turn: begun.turn, takes: false }, begun.backends).then(
-    (found) =>
-      open.resume(waiting, () => {
-        if (found === 'never') run.next(gate, run.again(call));
-        else run.carry(continued(run.again(call), { at: found.at, turn: begun.turn }));
-      }),
+  void ask(options, { exchange, owner, ageMs: begun.ageMs, turn: begun.turn, takes: false }, begun).then((found) =>
+    open.resume(waiting, () => {
+      if (found === 'never') run.next(gate, run.again(call));
+      else run.carry(continued(run.again(call), { at: found.at, turn: begun.turn }));
+    }),
   );
 }
 
@@ -88,17 +87,14 @@ function ofUnknownOutcome<Stream extends CallStream>(call: ForwardedCall<Stream>
 
 /**
  * Asks the backend workers. Resolves as soon as one has the call, or when each has answered or is known to be gone.
- * @param named the workers that may have the call, if the edge knows all of them. This worker may be younger than the call.
+ * @param begun what the edge knows of it. This worker may be younger than the call.
  */
-function ask(
-  { bus, clock, backends }: TakeoverOptions,
-  command: AttachCommand,
-  named: readonly WorkerId[] | undefined,
-): Promise<Found> {
+function ask({ bus, clock, backends }: TakeoverOptions, command: AttachCommand, begun: Begun): Promise<Found> {
   const watch = backends();
   if (watch === undefined) return Promise.resolve({ at: undefined });
-  const all = named ?? watch.since(command.ageMs);
-  const workers = all ?? watch.expected;
+  const all = begun.areAll ? begun.backends : watch.since(command.ageMs);
+  // One that has the call says so, whether or not all are known. This worker may be too young to know any.
+  const workers = [...new Set([...begun.backends, ...(all ?? watch.expected)])];
   const asking = { bus, clock, workers: watch };
   return new Promise((resolve) => {
     const asked: AskedBackend[] = [];

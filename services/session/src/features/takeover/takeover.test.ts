@@ -8,6 +8,7 @@ import {
   noLists,
   rootEndpoint,
   sessionKey,
+  type Begun,
   type JsonObject,
   type JsonRpcId,
   type PostedMessage,
@@ -41,7 +42,7 @@ beforeEach(async () => {
 
 afterEach(() => test.stop());
 
-const begun = { ageMs: 100, turn: 1, backends: [backend] };
+const begun = { ageMs: 100, turn: 1, backends: [backend], areAll: true };
 
 function messageOf(frame: StreamFrame): unknown {
   if (frame.kind === 'refused') return [1, frame.fault.reason];
@@ -51,7 +52,7 @@ function messageOf(frame: StreamFrame): unknown {
 }
 
 /** Sends a request without a session that a worker which is gone may have begun. @returns what its client gets first. */
-function modern(method: string, params: JsonObject): Promise<unknown> {
+function modern(method: string, params: JsonObject, known: Begun = begun): Promise<unknown> {
   const answer = new Promise<unknown>((resolve) => {
     test.bus.request(
       subjects.modern(undefined),
@@ -62,7 +63,7 @@ function modern(method: string, params: JsonObject): Promise<unknown> {
         request: { jsonrpc: '2.0', id: 1, method, params },
         context: { capabilities: {}, logLevel: undefined },
         parameterHeaders: undefined,
-        begun,
+        begun: known,
       },
       { reply: (frame) => resolve(frame.kind === 'elsewhere' ? frame.kind : messageOf(frame)), failed: resolve },
     );
@@ -148,3 +149,15 @@ it('calls of a batch with one id are no longer known apart, and none gets the an
     [2, 'gateway.interrupted'],
   ]);
 });
+
+it.each([
+  ['runs', 'answered', [1, 'result'], []],
+  ['does not run', 'never', [1, 'gateway.interrupted'], []],
+] as const)(
+  'a call that %s at the one backend worker that a young edge knows ends as far as that is known',
+  async (_title, found, answer, reached) => {
+    state = found;
+    expect(await modern('tools/call', { name: 'up__pay' }, { ...begun, areAll: false })).toEqual(answer);
+    expect(test.reached).toEqual(reached);
+  },
+);
