@@ -129,7 +129,7 @@ it('a question that was open when the session worker died comes again, and its a
   client[Symbol.dispose]();
 });
 
-it('a worker that is frozen is replaced, its call is continued, and it may not end the call when it comes back', async () => {
+it('a worker that is frozen is replaced, and the next one continues its call and answers it', async () => {
   const made = upstream.calls.values.length;
   const [first, { client, slow }] = await besideAnother(async () => {
     const opened = await RawClient.open(workers.gateway.url);
@@ -140,10 +140,11 @@ it('a worker that is frozen is replaced, its call is continued, and it may not e
   first.kill('SIGSTOP');
   // The client's next request waits until the session has another owner.
   expect(await client.toolNames()).toContain('up__echo');
+  (upstream.calls.values[made] as Call).answer(text('meanwhile'));
+  expect(contentOf(await slow)).toEqual(text('meanwhile')['content']);
   first.kill('SIGCONT');
   expect(contentOf(await client.callTool('up__echo'))).toEqual(text('echoed')['content']);
-  (upstream.calls.values[made] as Call).answer(text('after the thaw'));
-  expect(contentOf(await slow)).toEqual(text('after the thaw')['content']);
+  expect(upstream.calls.values.length).toBe(made + 2);
   expect(upstream.cancelled.values).toEqual([]);
   client[Symbol.dispose]();
 });

@@ -214,6 +214,22 @@ it('a worker that is silent for good loses its commands to the next owner within
   expect(call.told).toEqual(['message']);
 });
 
+it('when a session gets another owner, what a lost worker still has goes there, too, and its late answers are not heard', async () => {
+  const [owner, next] = [await started(), await started()];
+  const call = await ask(of(owner), post('tools/call'));
+  owner.isPaused = true;
+  await pass(4_500);
+  // Nothing has asked after the call meanwhile; a later command finds the next owner.
+  const list = await ask(call.address, post('tools/list'));
+  await pass(100);
+  expect(next.heard).toHaveLength(2);
+  owner.replies.at(-1)?.({ kind: 'refused', fault: { reason: 'gateway.interrupted', message: 'given up' } });
+  await pass(0);
+  expect(call.told).toEqual([]);
+  await answer(next, 2);
+  expect([call.told, list.told]).toEqual([['message'], ['message']]);
+});
+
 it('a call whose worker is lost for good and that no other worker takes over is answered "outcome unknown"', async () => {
   const owner = await started();
   const call = await ask(of(owner), post('tools/call'));

@@ -192,12 +192,25 @@ export class SessionDelivery {
     void this.#owners.find(inFlight.address).then((found) => {
       if (!this.#open.has(inFlight) || inFlight.pending !== undefined) return;
       if (found.outcome === 'held') {
-        inFlight.address.owner = found.worker;
+        this.#moved(inFlight.address, found.worker);
         this.#sendAgain(inFlight);
       } else {
         this.#giveUp(inFlight, found.outcome === 'unknown' ? 'session.unknown' : 'gateway.unavailable');
       }
     });
+  }
+
+  /**
+   * Another worker owns the session. Commands at one that counts as lost go there too: if that worker runs again, it gives them up, and its answers are not heard
+   * any more. A worker that leaves in order finishes its own.
+   */
+  #moved(address: SessionAddress, owner: WorkerId): void {
+    const { key, owner: before } = address;
+    address.owner = owner;
+    if (before === undefined || before === owner || !this.#workers.isWatching) return;
+    if (this.#workers.state(before) !== 'lost') return;
+    for (const other of this.#open.toArray())
+      if (other.address.key === key && other.sentTo === before) this.#lost(other);
   }
 
   /** The worker does not hold the session: withdraws the command there and searches the owner. */
