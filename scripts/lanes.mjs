@@ -19,7 +19,7 @@ export const long = [
   {
     files: ['services/backend/src/features/takeover/model.'],
     only: false,
-    because: 'two faults are tried in every place, instead of one',
+    because: 'two faults are tried instead of one',
     sources: ['services/backend/src/features/takeover/', 'packages/bus/src/after-asking.ts'],
   },
   {

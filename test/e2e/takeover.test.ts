@@ -129,7 +129,7 @@ it('a question that was open when the session worker died comes again, and its a
   client[Symbol.dispose]();
 });
 
-it('a worker that is frozen is replaced, and the next one continues its call and answers it', async () => {
+it('a worker that is frozen is replaced, the next one answers its call, and it ends none when it runs again', async () => {
   const made = upstream.calls.values.length;
   const [first, { client, slow }] = await besideAnother(async () => {
     const opened = await RawClient.open(workers.gateway.url);
@@ -142,9 +142,14 @@ it('a worker that is frozen is replaced, and the next one continues its call and
   expect(await client.toolNames()).toContain('up__echo');
   (upstream.calls.values[made] as Call).answer(text('meanwhile'));
   expect(contentOf(await slow)).toEqual(text('meanwhile')['content']);
+  // It runs again, and neither takes the session back nor ends a call of the next owner.
+  const again = client.callTool('up__slow');
+  await upstream.calls.until(made + 2);
+  first.kill('SIGCONT');
   expect(contentOf(await client.callTool('up__echo'))).toEqual(text('echoed')['content']);
-  expect(upstream.calls.values.length).toBe(made + 2);
+  (upstream.calls.values[made + 1] as Call).answer(text('after the thaw'));
+  expect(contentOf(await again)).toEqual(text('after the thaw')['content']);
+  expect(upstream.calls.values.length).toBe(made + 3);
   expect(upstream.cancelled.values).toEqual([]);
   client[Symbol.dispose]();
-  await workers.gateway.lose(first);
 });

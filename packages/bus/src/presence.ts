@@ -54,8 +54,8 @@ export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S>
   readonly gone: (signs: readonly S[], how: 'left' | 'lost') => void;
   /** Called repeatedly while silent workers are remembered, since messages to them were lost. */
   readonly missing?: (signs: readonly S[]) => void;
-  /** Called when this process or a worker has reconnected to the bus: messages on their way may be lost. */
-  readonly disturbed: () => void;
+  /** Called when messages may be lost: from and to a worker that was away or has reconnected, or without one, since this process has reconnected to the bus. */
+  readonly disturbed: (worker?: WorkerId) => void;
 }
 
 export class PresenceWatch<S extends Sign> {
@@ -247,7 +247,8 @@ export class PresenceWatch<S extends Sign> {
     if (sign.isLeaving) this.#leftAt = now;
     if (sign.isLeaving && isKnown) this.#options.gone([sign], 'left');
     else if (!sign.isLeaving && !isKnown) this.#options.joined(sign);
-    if (wasMissing || (before !== undefined && before.sign.reconnects !== sign.reconnects)) this.#options.disturbed();
+    if (wasMissing || (before !== undefined && before.sign.reconnects !== sign.reconnects))
+      this.#options.disturbed(sign.worker);
   }
 
   #setAlive(): void {

@@ -77,7 +77,7 @@ it('a secret in an address is hidden as it is written there, with its escapes', 
   );
 });
 
-it('a hidden secret goes to no other host: whoever changes the address writes it again', () => {
+it('a hidden secret goes to no other host: a person who changes the address must write it again', () => {
   const before = { url: 'https://host.example/mcp', headers: { Authorization: 'Bearer s3cret-s3cret' } };
   const secrets = secretsIn({ mcpServers: { one: before } });
   const shown = shownEntry(before, 'one', secrets);

@@ -25,7 +25,7 @@ export class DeliveryUnderTest<Worker extends TestedWorker> {
   readonly #watch: PresenceWatch<Presence>;
   readonly #drain = new Drain(this.wheel);
 
-  private constructor(gone: (signs: readonly Presence[]) => void, disturbed: () => void) {
+  private constructor(gone: (signs: readonly Presence[]) => void, disturbed: (worker?: WorkerId) => void) {
     this.#watch = new PresenceWatch<Presence>({
       bus: this.bus,
       clock: this.wheel,
@@ -39,7 +39,7 @@ export class DeliveryUnderTest<Worker extends TestedWorker> {
   /** From now on time passes only when the test says so. @param gone and `disturbed` as `Delivery` hears of workers. */
   static async start<Worker extends TestedWorker>(
     gone: (signs: readonly Presence[]) => void,
-    disturbed: () => void,
+    disturbed: (worker?: WorkerId) => void,
   ): Promise<DeliveryUnderTest<Worker>> {
     vi.useFakeTimers();
     const test = new DeliveryUnderTest<Worker>(gone, disturbed);

@@ -55,7 +55,7 @@ export class Delivery {
         this.sessions.gone(workers);
         this.stateless.lookAfter(({ sentTo }) => sentTo === undefined || workers.has(sentTo));
       },
-      disturbed: () => this.#lookAtAll(),
+      disturbed: (worker) => this.#lookAfter(worker),
     });
     const nothing = (): void => undefined;
     this.#backends = new PresenceWatch({
@@ -91,13 +91,14 @@ export class Delivery {
       subject: subjects.edgePresence,
       sign: (isLeaving) => ({ worker: this.self, isLeaving, reconnects: bus.reconnects }),
       // Workers may have detached the streams that are read here.
-      returned: () => this.#lookAtAll(),
+      returned: () => this.#lookAfter(undefined),
     });
   }
 
-  #lookAtAll(): void {
-    this.sessions.disturbed();
-    this.stateless.lookAfter();
+  /** @param worker whose messages may be lost; undefined: those of all. */
+  #lookAfter(worker: WorkerId | undefined): void {
+    this.sessions.disturbed(worker);
+    this.stateless.lookAfter(({ sentTo }) => worker === undefined || sentTo === undefined || sentTo === worker);
   }
 
   async start(): Promise<void> {

@@ -61,7 +61,7 @@ class Worker extends TestedWorker {
 beforeEach(async () => {
   test = await DeliveryUnderTest.start<Worker>(
     (signs) => delivery.gone(new Set(signs.map(({ worker }) => worker))),
-    () => delivery.disturbed(),
+    (worker) => delivery.disturbed(worker),
   );
   delivery = new SessionDelivery({
     ...test.options,
@@ -228,6 +228,31 @@ it('when a session gets another owner, what a lost worker still has goes there, 
   expect(call.told).toEqual([]);
   await answer(next, 2);
   expect([call.told, list.told]).toEqual([['message'], ['message']]);
+});
+
+it('a worker that comes back disturbs no command at another worker, whose answer may be on its way', async () => {
+  const [owner, other] = [await started(), await started()];
+  other.isPaused = true;
+  await pass(3_000);
+  const call = await ask(of(owner), post('tools/call'));
+  other.isPaused = false;
+  await pass(1_000);
+  expect([owner.probes, owner.heard.map(({ kind }) => kind), other.heard]).toEqual([0, ['post'], []]);
+  await answer(owner);
+  expect(call.told).toEqual(['message']);
+});
+
+it('a worker that has lost a command and holds its session gets the command again, and no other worker takes the session', async () => {
+  const [owner, other] = [await started(), await started()];
+  const call = await ask(of(owner), post('tools/call'));
+  owner.heard.length = 0; // It says that it does not have the command.
+  await pass(600);
+  delivery.look();
+  await pass(100);
+  expect([call.address.owner, other.heard]).toEqual([owner.worker, []]);
+  expect(owner.heard).toEqual([expect.objectContaining({ kind: 'post', begun: expect.anything() as unknown })]);
+  await answer(owner);
+  expect(call.told).toEqual(['message']);
 });
 
 it('a call whose worker is lost for good and that no other worker takes over is answered "outcome unknown"', async () => {

@@ -139,11 +139,12 @@ export class SessionDelivery {
     this.#probing.lookAfter(this.#open.toArray().filter(({ sentTo }) => sentTo !== undefined && workers.has(sentTo)));
   }
 
-  /** The bus connection of this process or of a worker was lost and is back: messages may be lost. */
-  disturbed(): void {
+  /** Messages may be lost: of a worker that was away, or without one, of this process. @param worker at others, answers may be on their way. */
+  disturbed(worker?: WorkerId): void {
     if (this.#bus.reconnects !== this.#reconnects) this.#reconnectedAt = performance.now();
     this.#reconnects = this.#bus.reconnects;
-    this.#probing.lookAfter(this.#open.toArray(), true);
+    const open = this.#open.toArray();
+    this.#probing.lookAfter(worker === undefined ? open : open.filter(({ sentTo }) => sentTo === worker), true);
   }
 
   #tellDetached(
@@ -213,14 +214,17 @@ export class SessionDelivery {
       if (other.address.key === key && other.sentTo === before) this.#lost(other);
   }
 
-  /** The worker does not hold the session: withdraws the command there and searches the owner. */
-  #again(inFlight: InFlight): void {
+  /**
+   * The worker does not have the command: withdraws it there, and sends it to the owner of the session.
+   * @param mayHold whether that worker may still be the owner; otherwise the owner is searched.
+   */
+  #again(inFlight: InFlight, mayHold = false): void {
     if (inFlight.pending === undefined) return; // It is being sent already.
     inFlight.pending.close();
     inFlight.pending = undefined;
     inFlight.misses += 1;
     if (inFlight.misses >= maxMisses) this.#giveUp(inFlight, 'gateway.unavailable');
-    else if (inFlight.address.owner === inFlight.sentTo) this.#search(inFlight);
+    else if (inFlight.address.owner === inFlight.sentTo && !mayHold) this.#search(inFlight);
     else this.#sendAgain(inFlight);
   }
 
@@ -307,12 +311,18 @@ export class SessionDelivery {
     this.#wheel.schedule(retryMs, () => this.#sendAgain(inFlight));
   }
 
-  /** The worker that had it is gone. */
+  /** The worker that had it is gone, or has lost it. */
   #lost(inFlight: InFlight): void {
     if (!this.#open.has(inFlight) || inFlight.pending === undefined) return; // No worker has it.
     if (!inFlight.isRepeatable) inFlight.turn += 1;
-    if (this.#mayGoOn(inFlight, inFlight.sentTo)) this.#again(inFlight);
+    const { sentTo } = inFlight;
+    // A worker that is there may own the session, and no other one may take it.
+    if (this.#mayGoOn(inFlight, sentTo)) this.#again(inFlight, sentTo !== undefined && this.#isThere(sentTo));
     else this.#giveUp(inFlight, 'gateway.unavailable');
+  }
+
+  #isThere(worker: WorkerId): boolean {
+    return !this.#workers.isWatching || this.#workers.state(worker) === 'alive';
   }
 
   /** Whether a call that may have been begun can go on: a worker of an older version cannot ask for it, and cannot be asked for it. */
