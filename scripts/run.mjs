@@ -3,7 +3,7 @@
  * dependencies, among them Node 24, and runs everything else with that. `npm start` takes Node 24 only where the Node of the machine is too old.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, readSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +12,7 @@ import { isInstalled, packagesIn } from './installed.mjs';
 import { runInteractive as runProgram } from './interactive.mjs';
 import { changedSince, long, longOf } from './lanes.mjs';
 import { repeatedly } from './flaky.mjs';
+import { installed, provide } from './programs.mjs';
 import { writeTimes } from './where.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -380,49 +381,6 @@ function provideTestPrograms() {
   // Without these, keychains are stand-ins in unit tests alone.
   if (!installed('secret-tool', 'libsecret-tools') || !installed('gnome-keyring-daemon', 'gnome-keyring'))
     console.error('omnibus: no Secret Service; what the gateway keeps in the keychain of a desktop is left out');
-}
-
-/** Requires a program on the PATH, or installs its Debian package where that is permitted; otherwise the run ends. */
-function provide(program, debianPackage) {
-  if (installed(program, debianPackage)) return;
-  console.error(
-    `omnibus: the tests need ${program}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ${debianPackage}; CONTRIBUTING.md has more), then run this again.`,
-  );
-  process.exit(1);
-}
-
-/** @returns whether the program exists, after an attempt to install it where the user is root and agrees. */
-function installed(program, debianPackage) {
-  if (exists(program)) return true;
-  if (exists('apt-get') && process.getuid?.() === 0 && mayInstall(program, debianPackage)) {
-    const quiet = {
-      cwd: root,
-      env: { ...env, DEBIAN_FRONTEND: 'noninteractive' },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    };
-    spawnSync('apt-get', ['update', '-q'], quiet);
-    spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', debianPackage], quiet);
-  }
-  return exists(program);
-}
-
-/** Asks at a terminal. Elsewhere, as in CI, it says what is installed as root, and that OMNIBUS_INSTALL=no forbids it. */
-function mayInstall(program, debianPackage) {
-  if (process.env.OMNIBUS_INSTALL === 'no') return false;
-  if (process.stdin.isTTY && process.env.CI === undefined) {
-    process.stderr.write(`omnibus: ${program} is missing. Install the Debian package ${debianPackage} as root? [y/N] `);
-    const answer = Buffer.alloc(64);
-    return /^y/i.test(answer.toString('utf8', 0, readSync(0, answer)));
-  }
-  console.error(
-    `omnibus: ${program} is missing; installing the Debian package ${debianPackage} as root (OMNIBUS_INSTALL=no forbids that)`,
-  );
-  return true;
-}
-
-/** Whether a program of that name can be started. Its exit status says nothing: `secret-tool`, for example, has no `--version` and ends with 2. */
-function exists(program) {
-  return spawnSync(program, ['--version'], { env, stdio: 'ignore' }).error === undefined;
 }
 
 function run(command, args) {

@@ -14,8 +14,8 @@ import {
   type WorkerId,
   type WorkerOfRole,
 } from '@omnibus/protocol';
-import type { UpstreamState } from '@omnibus/telemetry';
 import type { ApiOptions } from './options.ts';
+import { stateOf } from './server-state.ts';
 import { redactedConfig } from './shown-config.ts';
 
 interface ProcessDeskOptions extends Pick<
@@ -200,17 +200,6 @@ function shownRepair({ repair, count, firstAt, lastAt, example }: RepairRow): Js
 }
 
 /** A server that is tried again is down until it is up, so that it does not change its state with each attempt. */
-function stateOf(
-  state: UpstreamState | undefined,
-  status: 'up' | 'down',
-  problem: string | undefined,
-): 'up' | 'down' | 'connecting' | 'asleep' {
-  if (state === 'asleep') return 'asleep';
-  const hasFailed = status === 'down' && problem !== undefined && problem !== 'it is still connecting';
-  if ((state === 'connecting' || state === 'idle') && !hasFailed) return 'connecting';
-  return (state === 'ready' || state === 'sign_in') && status === 'up' ? 'up' : 'down';
-}
-
 function textOf(value: string | number | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
