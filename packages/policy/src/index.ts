@@ -9,7 +9,6 @@ export { rightsToOnly } from './only.ts';
 export { Redaction } from './redaction/redaction.ts';
 export { compileGuardrails, Guardrails } from './guardrails/guardrails.ts';
 export type { SchemaProblem } from './guardrails/guardrails.ts';
-export { redactionBy } from './guardrails/guardrail.ts';
 export type { Guardrail, OutsideCheck } from './guardrails/guardrail.ts';
 export type { GuardrailSettings, Stage, WebhookSettings } from './guardrails/settings.ts';
 export { selectorsOf } from './rule.ts';

@@ -1,7 +1,7 @@
 /** One guardrail, compiled: its own check or its external service, and the action on a message. */
 import { selectorProblem } from '@omnibus/protocol';
 import type { RuleProblem } from '../settings.ts';
-import { Redaction, compileRedaction, type RedactTerms } from '../redaction/redaction.ts';
+import { Redaction, compileRedaction } from '../redaction/redaction.ts';
 import { hiddenReplace } from './hidden.ts';
 import { hasMarker } from './markers.ts';
 import {
@@ -32,7 +32,7 @@ export interface OutsideCheck {
 export type Check =
   | { readonly kind: 'size'; readonly most: SizeSettings }
   /** A text counts as found when the redaction changes it. */
-  | { readonly kind: 'text'; readonly terms: RedactTerms }
+  | { readonly kind: 'text'; readonly redaction: Redaction }
   | OutsideCheck;
 
 export interface Guardrail {
@@ -158,7 +158,7 @@ function checkOf(kind: Kind, settings: GuardrailSettings): Check {
   } = settings;
   const text = (replace: (given: string) => string): Check => ({
     kind: 'text',
-    terms: { rule: id, replaces: [replace], paths: [], unreadable: 'withhold', binaries: 'pass' },
+    redaction: new Redaction([{ rule: id, replaces: [replace], paths: [], unreadable: 'withhold', binaries: 'pass' }]),
   });
   const outside = (asked: Asked): Check => ({
     kind: 'outside',
@@ -174,7 +174,10 @@ function checkOf(kind: Kind, settings: GuardrailSettings): Check {
         throw new Error('expected `arguments`, `result` or `text`: how many characters they may have');
       return { kind, most: size };
     case 'patterns':
-      return { kind: 'text', terms: compileRedaction(id, { patterns: [patterns].flat(), paths: [], unreadable }) };
+      return {
+        kind: 'text',
+        redaction: new Redaction([compileRedaction(id, { patterns: [patterns].flat(), paths: [], unreadable })]),
+      };
     case 'hidden': {
       const replace = hiddenReplace(hidden);
       return text((given) => replace(given, ''));
@@ -195,9 +198,4 @@ function checkOf(kind: Kind, settings: GuardrailSettings): Check {
       return outside({ kind, server: tool.slice(0, at), tool: tool.slice(at + 1) });
     }
   }
-}
-
-/** A redaction for one message; it counts the characters that it has searched. */
-export function redactionBy({ terms }: Extract<Check, { readonly kind: 'text' }>): Redaction {
-  return new Redaction([terms]);
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@omnibus/protocol';
 import { describe, expect, it } from 'vitest';
-import { redactionBy, type Guardrail } from './guardrail.ts';
+import type { Guardrail } from './guardrail.ts';
 import { compileGuardrails } from './guardrails.ts';
 import { hasMarker } from './markers.ts';
 import type { GuardrailSettings } from './settings.ts';
@@ -26,7 +26,7 @@ async function compiled(...given: readonly Partial<GuardrailSettings>[]): Promis
 async function made(text: string, given: Partial<GuardrailSettings>): Promise<string> {
   const [guardrail] = await compiled(given);
   if (guardrail?.check.kind !== 'text') throw new Error('it looks at no texts');
-  return redactionBy(guardrail.check).said(text);
+  return guardrail.check.redaction.said(text);
 }
 
 describe('hidden characters', () => {
@@ -172,8 +172,7 @@ it(
       { markers: true },
     );
     for (const text of texts) {
-      for (const { check } of all)
-        if (check.kind === 'text') expect(redactionBy(check).said(text)).toBeTypeOf('string');
+      for (const { check } of all) if (check.kind === 'text') expect(check.redaction.said(text)).toBeTypeOf('string');
     }
   },
 );

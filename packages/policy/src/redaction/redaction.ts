@@ -51,7 +51,7 @@ function stepsOf(pointer: string): readonly string[] {
 
 class TooLong extends Error {}
 
-/** What all rules together redact that apply to one call. */
+/** What some rules together redact. Each message has the bound on searched characters to itself. */
 export class Redaction {
   readonly #terms: readonly RedactTerms[];
   readonly #withholds: boolean;
@@ -77,62 +77,64 @@ export class Redaction {
 
   /** Redacts a result of any method. Parts that do not change stay the same objects. */
   result(result: JsonObject): JsonObject {
-    return this.#within(
-      () =>
-        mapMembers(result, (value, key) => {
-          if (ofProtocol.has(key)) return value;
-          switch (key) {
-            case 'structuredContent':
-              return this.#value(this.#atPaths(value));
-            case 'content':
-              return Array.isArray(value) ? mapItems(value, (block) => this.#block(block)) : this.#block(value);
-            case 'contents':
-              return Array.isArray(value) ? mapItems(value, (entry) => this.#contents(entry)) : this.#value(value);
-            case 'messages':
-              return Array.isArray(value)
-                ? mapItems(value, (message) =>
-                    isObject(message)
-                      ? mapMembers(message, (member, name) =>
-                          name === 'content' ? this.#blocks(member) : ofBlocks.has(name) ? member : this.#value(member),
-                        )
-                      : this.#value(message),
-                  )
-                : this.#value(value);
-            case 'task':
-              return isObject(value)
-                ? mapMembers(value, (member, name) => (ofProtocol.has(name) ? member : this.#value(member)))
-                : value;
-            // The result of a task, as the extension of tasks carries it.
-            case 'result':
-              return isObject(value) ? this.result(value) : this.#value(value);
-            default:
-              return this.#value(value);
-          }
-        }),
-      () => withheld(result),
-      result,
-    );
+    const before = this.#left;
+    try {
+      return mapMembers(result, (value, key) => this.#member(value, key));
+    } catch (error) {
+      return this.#isWithheld(error) ? withheld(result) : result;
+    } finally {
+      this.#left = before;
+    }
   }
 
   /** Redacts any other message: an error, progress, a log message, a question. Paths apply to results only. */
   said<Said>(value: Said): Said {
-    return this.#within(
-      () => this.#value(value) as Said,
-      () => (typeof value === 'string' ? withheldMark : {}) as Said,
-      value,
-    );
-  }
-
-  #within<Made>(make: () => Made, withheld: () => Made, asItIs: Made): Made {
     const before = this.#left;
     try {
-      return make();
+      return this.#value(value) as Said;
     } catch (error) {
-      if (!(error instanceof TooLong)) throw error;
-      return this.#withholds ? withheld() : asItIs;
+      if (!this.#isWithheld(error)) return value;
+      return (typeof value === 'string' ? withheldMark : {}) as Said;
     } finally {
       this.#left = before;
     }
+  }
+
+  /** @returns whether a message with which the search has ended is withheld. @throws an error that does not say that it is too long. */
+  #isWithheld(error: unknown): boolean {
+    if (!(error instanceof TooLong)) throw error;
+    return this.#withholds;
+  }
+
+  #member(value: unknown, key: string): unknown {
+    if (ofProtocol.has(key)) return value;
+    switch (key) {
+      case 'structuredContent':
+        return this.#value(this.#atPaths(value));
+      case 'content':
+        return this.#blocks(value);
+      case 'contents':
+        return Array.isArray(value) ? mapItems(value, (entry) => this.#contents(entry)) : this.#value(value);
+      case 'messages':
+        return Array.isArray(value) ? mapItems(value, (message) => this.#message(message)) : this.#value(value);
+      case 'task':
+        return isObject(value)
+          ? mapMembers(value, (member, name) => (ofProtocol.has(name) ? member : this.#value(member)))
+          : value;
+      // The result of a task, as the extension of tasks carries it.
+      case 'result':
+        return isObject(value) ? this.result(value) : this.#value(value);
+      default:
+        return this.#value(value);
+    }
+  }
+
+  /** A message of a prompt (2025-11-25 server/prompts, PromptMessage). */
+  #message(message: unknown): unknown {
+    if (!isObject(message)) return this.#value(message);
+    return mapMembers(message, (member, name) =>
+      name === 'content' ? this.#blocks(member) : ofBlocks.has(name) ? member : this.#value(member),
+    );
   }
 
   #blocks(content: unknown): unknown {
@@ -206,23 +208,30 @@ export class Redaction {
       return said === written ? value : said;
     }
     if (Array.isArray(value)) return mapItems(value, (item) => this.#value(item));
-    return isObject(value)
-      ? mapMembers(
-          value,
-          (member) => this.#value(member),
-          (name) => this.#text(name),
-        )
-      : value;
+    return isObject(value) ? this.#object(value) : value;
+  }
+
+  /** Redacts members and their names; if two get the same name, a number is added to the second. */
+  #object(value: JsonObject): JsonObject {
+    let isChanged = false;
+    const made = new Map<string, unknown>();
+    for (const [name, member] of Object.entries(value)) {
+      const mapped = this.#value(member);
+      let called = this.#text(name);
+      for (let count = 2; called !== name && (made.has(called) || Object.hasOwn(value, called)); count += 1)
+        called = `${redactedMark} ${count}`;
+      isChanged ||= mapped !== member || called !== name;
+      made.set(called, mapped);
+    }
+    return isChanged ? Object.fromEntries(made) : value;
   }
 
   #text(text: string): string {
-    this.#count(text.length);
-    return this.#replaces.reduce((said, replace) => replace(said, redactedMark), text);
-  }
-
-  #count(length: number): void {
-    this.#left -= length;
+    this.#left -= text.length;
     if (this.#left < 0) throw new TooLong();
+    let said = text;
+    for (const replace of this.#replaces) said = replace(said, redactedMark);
+    return said;
   }
 }
 
@@ -270,21 +279,7 @@ function mapItems(items: readonly unknown[], map: (item: unknown, index: number)
   return mapped.every((item, index) => item === items[index]) ? items : mapped;
 }
 
-/** Maps members and their names; if two get the same name, a number is added to the second. */
-function mapMembers(
-  value: JsonObject,
-  map: (member: unknown, name: string) => unknown,
-  nameOf?: (name: string) => string,
-): JsonObject {
-  let isChanged = false;
-  const made = new Map<string, unknown>();
-  for (const [name, member] of Object.entries(value)) {
-    const mapped = map(member, name);
-    let called = nameOf?.(name) ?? name;
-    for (let count = 2; called !== name && (made.has(called) || Object.hasOwn(value, called)); count += 1)
-      called = `${redactedMark} ${count}`;
-    isChanged ||= mapped !== member || called !== name;
-    made.set(called, mapped);
-  }
-  return isChanged ? Object.fromEntries(made) : value;
+function mapMembers(value: JsonObject, map: (member: unknown, name: string) => unknown): JsonObject {
+  const made = Object.entries(value).map(([name, member]) => [name, map(member, name)] as const);
+  return made.some(([name, mapped]) => mapped !== value[name]) ? Object.fromEntries(made) : value;
 }

@@ -1,7 +1,7 @@
 /** Tries access rules without a gateway: test cases with expected outcomes, an explanation of one decision, and the difference between two configurations. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { redactionBy, type Guardrail } from '@omnibus/policy';
+import type { Guardrail } from '@omnibus/policy';
 import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -156,7 +156,7 @@ function said(text: string, guardrails: readonly Guardrail[]): string {
   let made = text;
   for (const { check, action, stages, isRecorded } of guardrails) {
     if (check.kind === 'outside' || !stages.has('results') || isRecorded) continue;
-    const changed = check.kind === 'text' ? redactionBy(check).said(made) : made;
+    const changed = check.kind === 'text' ? check.redaction.said(made) : made;
     const isFound = check.kind === 'size' ? made.length > (check.most.text ?? Infinity) : changed !== made;
     if (isFound && action === 'deny') return 'denied';
     if (action === 'change') made = changed;

@@ -1,5 +1,5 @@
 /** Built-in checks of messages: sizes and texts. */
-import { redactionBy, type Guardrail } from '@omnibus/policy';
+import type { Guardrail } from '@omnibus/policy';
 import { isObject, isRawNumber, type JsonObject } from '@omnibus/protocol';
 import type { ScreenedMessage, Verdict } from './message.ts';
 
@@ -20,7 +20,7 @@ export function builtInVerdict(
 ): Verdict {
   if (check.kind === 'size')
     return isTooLarge(check.most, { stage, phase }, payload, isResult) ? found(action, label) : { kind: 'allow' };
-  const redaction = redactionBy(check);
+  const { redaction } = check;
   if (stage !== 'requests' || phase === 'response') {
     const changed = isResult ? redaction.result(payload) : redaction.said(payload);
     return changed === payload
@@ -29,10 +29,11 @@ export function builtInVerdict(
         ? { kind: 'change', payload: changed }
         : found(action, label);
   }
-  const changed = Object.entries(payload).flatMap(([name, value]) => {
+  const changed: (readonly [name: string, said: unknown])[] = [];
+  for (const [name, value] of Object.entries(payload)) {
     const said = ofProtocol.has(name) ? value : redaction.said(value);
-    return said === value ? [] : [[name, said] as const];
-  });
+    if (said !== value) changed.push([name, said]);
+  }
   if (changed.length === 0) return { kind: 'allow' };
   if (action !== 'change') return found(action, label);
   return changed.some(([name]) => naming.has(name))

@@ -2,7 +2,7 @@
  * Guardrails on entries of a server's lists, and its instructions. They apply to its catalogue record, once for each change of it, so they concern
  * all callers. A denied entry is in no list; a tool or prompt keeps its name, so that names depend on no guardrail.
  */
-import { redactionBy, type Guardrail, type Guardrails, type Target } from '@omnibus/policy';
+import type { Guardrail, Guardrails, Target } from '@omnibus/policy';
 import {
   isObject,
   listKinds,
@@ -120,7 +120,7 @@ function guardedEntry(
   const labels: Label[] = [];
   for (const { id, check, action, label, isRecorded } of guardrails) {
     if (check.kind !== 'text') continue; // Sizes and others outside do not look at lists (`policy/guardrails`).
-    const said = redactionBy(check).said(made);
+    const said = check.redaction.said(made);
     if (said === made) continue;
     const isDenied = action === 'deny' || (action === 'change' && !changesProseOnly(made, said));
     tell({
