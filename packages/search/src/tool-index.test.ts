@@ -117,3 +117,24 @@ it('a text of capital letters alone, which a hostile server may send, is read in
   expect(termsOf('HTTPServer parseURLFor ABc')).toEqual(termsOf('HTTP Server parse URL For A Bc'));
   expect(termsOf('A'.repeat(300_000))).toHaveLength(1);
 });
+
+it('made in steps it answers as one made at once, and lets other work run meanwhile', async () => {
+  const many = Array.from({ length: 300 }, (_none, at) => ({
+    ...(tools[at % tools.length] as SearchableTool),
+    server: `server${at % 7}`,
+  }));
+  let turns = 0;
+  let isMade = false;
+  const turn = (): void => {
+    turns += 1;
+    if (!isMade) setImmediate(turn);
+  };
+  turn();
+  const index = await ToolIndex.inSteps(many);
+  isMade = true;
+  expect(turns).toBeGreaterThan(10);
+  const atOnce = new ToolIndex(many);
+  expect(index.bytes).toBe(atOnce.bytes);
+  for (const query of ['open an issue', 'write text', 'pull requests of a repository'])
+    expect(index.search(query, 50)).toEqual(atOnce.search(query, 50));
+});

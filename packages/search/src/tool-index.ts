@@ -3,6 +3,7 @@
  * with pairs of neighbouring terms, words that mean the same, the tool's server and the sentences of the question. Every figure of it comes from the tools
  * that are in the index, so a tool that is not in it has no influence on an answer.
  */
+import { setImmediate } from 'node:timers/promises';
 import { fieldCount, textsOf, type SearchableTool } from './fields.ts';
 import { alikeOf, clausesOf, termsOf } from './words.ts';
 
@@ -60,7 +61,8 @@ export class ToolIndex {
   readonly #serverOf: Uint32Array;
   readonly #serverSizes: readonly number[];
 
-  constructor(tools: readonly SearchableTool[]) {
+  /** Makes it at once, which takes about 50 ms for 2,000 tools. */
+  constructor(tools: readonly SearchableTool[], postings = atOnce(postingsOf(tools))) {
     this.size = tools.length;
     const servers = new Map<string, number>();
     const sizes: number[] = [];
@@ -71,10 +73,20 @@ export class ToolIndex {
       return number;
     });
     this.#serverSizes = sizes;
-    this.#postings = postingsOf(tools.map((tool) => textsOf(tool).map((text) => termsOf(text))));
+    this.#postings = postings;
     let bytes = 0;
     for (const [term, posting] of this.#postings) bytes += 300 + 2 * term.length + 8 * posting.tools.length;
     this.bytes = bytes;
+  }
+
+  /** Makes it in steps, between which other work of the process runs. */
+  static async inSteps(tools: readonly SearchableTool[]): Promise<ToolIndex> {
+    const steps = postingsOf(tools);
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return new ToolIndex(tools, step.value);
+      await setImmediate();
+    }
   }
 
   /**
@@ -185,25 +197,24 @@ function wantedOf(text: string): ReadonlyMap<string, number> {
 /** No term has a space. */
 const pairOf = (one: string, other: string): string => `${one} ${other}`;
 
-/** @param documents the terms of each field of each tool. */
-function postingsOf(documents: readonly (readonly (readonly string[])[])[]): ReadonlyMap<string, Posting> {
+type Postings = ReadonlyMap<string, Posting>;
+
+/** Tools, or terms divided by 40, of which a step takes care. */
+const perStep = 25;
+
+/** The tools of each term. It stops after each step. */
+function* postingsOf(tools: readonly SearchableTool[]): Generator<void, Postings> {
+  const documents: (readonly (readonly string[])[])[] = [];
+  for (const tool of tools) {
+    documents.push(textsOf(tool).map((text) => termsOf(text)));
+    if (documents.length % perStep === 0) yield;
+  }
   const averages = Array.from({ length: fieldCount }, (_none, field) =>
     Math.max(documents.reduce((sum, fields) => sum + (fields[field]?.length ?? 0), 0) / documents.length, 1),
   );
   const postings = new Map<string, { readonly tools: number[]; readonly weights: number[] }>();
-  documents.forEach((fields, tool) => {
-    const all = new Map<string, number>();
-    fields.forEach((terms, field) => {
-      const b = byLength[field] as number;
-      const weight = (weights[field] as number) / (1 - b + (b * terms.length) / (averages[field] as number));
-      terms.forEach((term, at) => {
-        all.set(term, (all.get(term) ?? 0) + weight);
-        if (field > 1 || at === 0) return;
-        const pair = pairOf(terms[at - 1] as string, term);
-        all.set(pair, (all.get(pair) ?? 0) + weight);
-      });
-    });
-    for (const [term, weight] of all) {
+  for (const [tool, fields] of documents.entries()) {
+    for (const [term, weight] of weightsOf(fields, averages)) {
       const posting = postings.get(term);
       if (posting === undefined) postings.set(term, { tools: [tool], weights: [weight] });
       else {
@@ -211,13 +222,36 @@ function postingsOf(documents: readonly (readonly (readonly string[])[])[]): Rea
         posting.weights.push(weight);
       }
     }
+    if (tool % perStep === perStep - 1) yield;
+  }
+  const made = new Map<string, Posting>();
+  for (const [term, posting] of postings) {
+    made.set(term, { tools: Uint32Array.from(posting.tools), weights: Float32Array.from(posting.weights) });
+    if (made.size % (40 * perStep) === 0) yield;
+  }
+  return made;
+}
+
+function atOnce(steps: Generator<void, Postings>): Postings {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+/** The weight of each term of a tool. @param averages lengths of the fields over all tools. */
+function weightsOf(fields: readonly (readonly string[])[], averages: readonly number[]): ReadonlyMap<string, number> {
+  const all = new Map<string, number>();
+  fields.forEach((terms, field) => {
+    const b = byLength[field] as number;
+    const weight = (weights[field] as number) / (1 - b + (b * terms.length) / (averages[field] as number));
+    terms.forEach((term, at) => {
+      all.set(term, (all.get(term) ?? 0) + weight);
+      if (field > 1 || at === 0) return;
+      const pair = pairOf(terms[at - 1] as string, term);
+      all.set(pair, (all.get(pair) ?? 0) + weight);
+    });
   });
-  return new Map(
-    [...postings].map(([term, posting]) => [
-      term,
-      { tools: Uint32Array.from(posting.tools), weights: Float32Array.from(posting.weights) },
-    ]),
-  );
+  return all;
 }
 
 /** The best of the wanted tools. Of two with the same score, the one that comes first in the list. */

@@ -9,7 +9,12 @@ import type { JsonObject } from '@omnibus/protocol';
  */
 export type Meant =
   | { readonly kind: 'call'; readonly params: JsonObject }
-  | { readonly kind: 'answer'; readonly result: () => JsonObject };
+  | {
+      readonly kind: 'answer';
+      /** Asked before `result`. @returns undefined if the answer can be made now; otherwise the request is served again once it resolves. */
+      readonly ready: () => Promise<void> | undefined;
+      readonly result: () => JsonObject;
+    };
 
 export interface OwnTools {
   /** @returns undefined where a server's tool is called. @param takesAnyOutput whether the client is shown outputs that are no objects as they are; otherwise they are inside one. */

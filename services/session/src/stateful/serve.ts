@@ -80,6 +80,11 @@ export class Serving {
     }
     // The answer has the contents of a list, so it waits for the same.
     if (this.#isHeld(request, stream, { ownMs: ownLimitOf(params) })) return;
+    const ready = meant.ready();
+    if (ready !== undefined) {
+      this.#holdUntil(request, stream, ready);
+      return;
+    }
     const { host, client } = this.#parts;
     const text = JSON.stringify(meant.result());
     stream.answer(resultText(id, text));
@@ -144,14 +149,19 @@ export class Serving {
   }
 
   #isHeld(request: JsonRpcRequest, stream: PostStream, how: Pick<OfferRequest, 'isNamed' | 'ownMs'>): boolean {
-    const { offerWait, sight, forwarding, host } = this.#parts;
-    const settling = offerWait.begin(how);
+    const settling = this.#parts.offerWait.begin(how);
     if (settling === undefined) return false;
+    this.#holdUntil(request, stream, settling);
+    return true;
+  }
+
+  /** Serves a request again once something is known. */
+  #holdUntil(request: JsonRpcRequest, stream: PostStream, settling: Promise<void>): void {
+    const { sight, forwarding, host } = this.#parts;
     const { asking } = sight;
     if (forwarding.size >= host.limits.maxInFlightPerSession) this.#refuse(stream, request, 'session.busy');
     else
       forwarding.hold({ id: request.id, stream }, settling, () => sight.as(asking, () => this.serve(request, stream)));
-    return true;
   }
 
   #hasRoomFor(uri: unknown): boolean {

@@ -276,6 +276,11 @@ export class StatelessRequests {
     }
     // The answer has the contents of a list, so it waits for the same.
     if (this.#receiveLater(waiter, { ownMs: ownLimitOf(command.request.params) })) return;
+    const ready = meant.ready();
+    if (ready !== undefined) {
+      this.#receiveAfter(waiter, ready);
+      return;
+    }
     const text = JSON.stringify(modernResult('tools/call', meant.result()));
     answer(waiter, `"result":${text}`);
     this.#host.watchers.listed(requesterOf(waiter), requestedIn(waiter), text.length);
@@ -351,10 +356,15 @@ export class StatelessRequests {
       caller: { ...modernDialect.asker(principal, key), ...whoOf(this.#host.factsOf(caller)), capabilities },
     });
     if (settling === undefined) return false;
-    const full = this.#places.take(caller);
-    if (full === undefined) this.#wait(waiter, settling);
-    else this.#deny(waiter, full);
+    this.#receiveAfter(waiter, settling);
     return true;
+  }
+
+  /** Receives a request again when something is known, if its caller has a place for it. */
+  #receiveAfter(waiter: PendingReply, until: Promise<void>): void {
+    const full = this.#places.take(waiter.command.caller);
+    if (full === undefined) this.#wait(waiter, until);
+    else this.#deny(waiter, full);
   }
 
   /** Receives a request again when something is known, unless its client has disconnected, or its edge may have given it up. */

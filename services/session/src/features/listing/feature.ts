@@ -23,9 +23,13 @@ function meant(indexes: Indexes, view: View, params: JsonObject, takesAnyOutput:
   const given = isObject(params['arguments']) ? params['arguments'] : {};
   switch (params['name']) {
     case finderNames.find:
-      return { kind: 'answer', result: () => foundTools(indexes, view, given) };
+      return { kind: 'answer', ready: () => indexes.ready(view), result: () => foundTools(indexes, view, given) };
     case finderNames.describe:
-      return { kind: 'answer', result: () => describedTools(indexes, view, given, takesAnyOutput) };
+      return {
+        kind: 'answer',
+        ready: () => indexes.ready(view),
+        result: () => describedTools(indexes, view, given, takesAnyOutput),
+      };
     case finderNames.call:
       return inner(params, given);
     default:
@@ -35,7 +39,7 @@ function meant(indexes: Indexes, view: View, params: JsonObject, takesAnyOutput:
 
 /** The call that `call_tool` stands for. */
 function inner(params: JsonObject, { name, arguments: passed = {} }: JsonObject): Meant {
-  const wrong = (text: string): Meant => ({ kind: 'answer', result: () => mistake(text) });
+  const wrong = (text: string): Meant => ({ kind: 'answer', ready: () => undefined, result: () => mistake(text) });
   if (typeof name !== 'string')
     return wrong(`${finderNames.call} needs "name": a name that ${finderNames.find} found.`);
   if (finders.names.has(name)) return wrong(`Call ${name} itself, not with ${finderNames.call}.`);

@@ -13,7 +13,7 @@ const definition: EndpointDefinition = {
   pageSize: 100,
 };
 
-const viewOf = (name: string): View =>
+const viewOf = (name: string, more: readonly string[] = []): View =>
   new View(
     definition,
     new Map([
@@ -25,7 +25,10 @@ const viewOf = (name: string): View =>
           revision: latestModernRevision,
           capabilities: { tools: {} },
           announcements: noAnnouncements,
-          lists: { ...noLists, tools: [{ name, inputSchema: { type: 'object' } }] },
+          lists: {
+            ...noLists,
+            tools: [name, ...more].map((each) => ({ name: each, inputSchema: { type: 'object' } })),
+          },
         },
       ],
     ]),
@@ -39,7 +42,7 @@ it('the index of a view is made once', () => {
 });
 
 it('indexes that were used least recently are dropped at the bound on bytes, and never the one that is asked for', () => {
-  const [one, two, three] = ['read', 'seek', 'copy'].map(viewOf) as [View, View, View];
+  const [one, two, three] = ['read', 'seek', 'copy'].map((name) => viewOf(name)) as [View, View, View];
   const each = new Indexes().of(one).index.bytes;
   const indexes = new Indexes(2 * each);
   const [first, second] = [indexes.of(one), indexes.of(two)];
@@ -51,4 +54,22 @@ it('indexes that were used least recently are dropped at the bound on bytes, and
   expect(new Indexes(0).of(one).tools).toHaveLength(1);
   indexes.clear();
   expect(indexes.bytes).toBe(0);
+});
+
+it('the index of many tools is made once, in steps, and that of few at the first question', async () => {
+  const indexes = new Indexes();
+  expect(indexes.ready(viewOf('read'))).toBeUndefined();
+  const view = viewOf(
+    'read',
+    Array.from({ length: 500 }, (_none, at) => `tool${at}`),
+  );
+  const made = indexes.ready(view);
+  expect(indexes.ready(view)).toBe(made);
+  expect(indexes.bytes).toBe(0);
+  await made;
+  expect(indexes.ready(view)).toBeUndefined();
+  const { bytes } = indexes;
+  expect(bytes).toBeGreaterThan(0);
+  expect(indexes.of(view).tools).toHaveLength(501);
+  expect(indexes.bytes).toBe(bytes);
 });

@@ -12,6 +12,8 @@ export interface IndexedTools {
 
 /** Bound on the bytes of all cached indexes; the least recently used one is built again at its next search. */
 const maxBytes = 64 * 1024 * 1024;
+/** An index of so many tools takes a few milliseconds. */
+const fewTools = 100;
 
 interface Kept {
   readonly view: WeakRef<View>;
@@ -21,6 +23,8 @@ interface Kept {
 export class Indexes {
   /** An index goes with its view. */
   #byView = new WeakMap<View, IndexedTools>();
+  /** The indexes that are being made. */
+  readonly #making = new WeakMap<View, Promise<void>>();
   /** Cached indexes, the least recently used first. */
   readonly #kept = new Map<IndexedTools, Kept>();
   readonly #maxBytes: number;
@@ -35,8 +39,32 @@ export class Indexes {
     return this.#bytes;
   }
 
+  /**
+   * Makes the index of a view in steps, so that other calls are served meanwhile.
+   * @returns undefined if it is there already, or its view has so few tools that `of` makes it at once.
+   */
+  ready(view: View): Promise<void> | undefined {
+    const making = this.#making.get(view);
+    if (making !== undefined || this.#byView.has(view)) return making;
+    const tools = view.everyTool();
+    if (tools.length <= fewTools) return undefined;
+    const made = ToolIndex.inSteps(searchableIn(view, tools)).then((index) => {
+      this.#making.delete(view);
+      this.#keep(view, { tools, index });
+    });
+    this.#making.set(view, made);
+    return made;
+  }
+
   of(view: View): IndexedTools {
-    const indexed = this.#byView.get(view) ?? indexOf(view);
+    const known = this.#byView.get(view);
+    if (known !== undefined) return this.#keep(view, known);
+    const tools = view.everyTool();
+    return this.#keep(view, { tools, index: new ToolIndex(searchableIn(view, tools)) });
+  }
+
+  /** Makes an index the one that was used last. */
+  #keep(view: View, indexed: IndexedTools): IndexedTools {
     const { bytes } = indexed.index;
     const isKept = this.#kept.delete(indexed);
     this.#kept.set(indexed, { view: new WeakRef(view), bytes });
@@ -67,9 +95,8 @@ export class Indexes {
   }
 }
 
-function indexOf(view: View): IndexedTools {
-  const tools = view.everyTool();
-  return { tools, index: new ToolIndex(tools.map((tool) => searchable(tool, view.record(tool.server)?.instructions))) };
+function searchableIn(view: View, tools: readonly OfferedTool[]): readonly SearchableTool[] {
+  return tools.map((tool) => searchable(tool, view.record(tool.server)?.instructions));
 }
 
 function searchable({ server, original, entry }: OfferedTool, about: string | undefined): SearchableTool {
