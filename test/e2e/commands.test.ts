@@ -447,6 +447,14 @@ describe('files', () => {
         omnibus: { type: 'http', url: gateway.url, headers: { 'Omnibus-Listing': 'search' }, alwaysLoad: true },
       },
     });
+    const listing = async (value: string): Promise<{ status: number | null; stdout: string; stderr: string }> =>
+      pipe('connect', 'cursor', '--search', '-H', `omnibus-listing: ${value}`, '--print');
+    expect((await listing('search')).stdout.match(/omnibus-listing/gi)).toHaveLength(1);
+    const contradiction = await listing('full');
+    expect([contradiction.status, contradiction.stderr]).toEqual([
+      64,
+      expect.stringContaining('--search contradicts the header "Omnibus-Listing: full"'),
+    ]);
     expect((await pipe('connect', 'nobody', '--yes')).status).toBe(5);
     await writeFile(file, '{ "mcpServers": [');
     expect((await pipe('connect', 'cursor', '--yes')).status).toBe(78);

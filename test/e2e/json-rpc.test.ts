@@ -150,12 +150,14 @@ describe('the JSON-RPC envelope', () => {
 
   it('refuses foreign hosts and origins, and serves pages of this machine', async () => {
     const { port } = new URL(gateway.url);
+    let allowed: unknown;
     const status = (headers: Record<string, string>): Promise<number | undefined> =>
       new Promise((resolve, reject) => {
         const request = httpRequest(
           { host: '127.0.0.1', port, path: '/mcp', method: 'OPTIONS', headers },
           (response) => {
             response.resume();
+            allowed = response.headers['access-control-allow-headers'];
             resolve(response.statusCode);
           },
         );
@@ -165,6 +167,7 @@ describe('the JSON-RPC envelope', () => {
     expect(await status({ origin: 'https://evil.example.com' })).toBe(403);
     expect(await status({ origin: 'null' })).toBe(403);
     expect(await status({ host: `localhost:${port}`, origin: 'http://localhost:5173' })).toBe(204);
+    expect(String(allowed).split(', ')).toEqual(expect.arrayContaining(['omnibus-listing', 'omnibus-timeout-ms']));
   });
 
   describe('batches', () => {

@@ -13,7 +13,7 @@ import {
   type Client,
   type ClientFile,
 } from '@omnibus/config';
-import { isObject, isToken } from '@omnibus/protocol';
+import { isObject, isToken, listingHeader } from '@omnibus/protocol';
 import { gatewayUrl } from '../client/gateway-url.ts';
 import { headerProblem, headersOf } from '../client/header-lines.ts';
 import { type Exit, CommandProblem } from '@omnibus/client';
@@ -51,7 +51,8 @@ export function connect(id: string, options: ConnectOptions): Promise<void> {
     const problem = headerProblem(options.header ?? []);
     if (problem !== undefined) throw new CommandProblem('usage', problem);
     const isShort = options.search === true;
-    const headers = { ...headersOf(options.header ?? []), ...(isShort ? { 'Omnibus-Listing': 'search' } : {}) };
+    const given = headersOf(options.header ?? []);
+    const headers = isShort ? withSearch(given) : given;
     const entry = client.entry?.({
       url,
       headers,
@@ -110,6 +111,17 @@ export function disconnect(id: string, options: ConnectOptions): Promise<void> {
       return left;
     });
   });
+}
+
+/** Headers that ask for a short list, which they name once: names of headers are alike in any case (RFC 9110, 5.1). */
+function withSearch(given: Readonly<Record<string, string>>): Record<string, string> {
+  const others = Object.entries(given).filter(([name]) => name.toLowerCase() !== listingHeader);
+  const said = Object.entries(given).find(([name]) => name.toLowerCase() === listingHeader)?.[1];
+  if (said !== undefined && said.toLowerCase() !== 'search')
+    throw new CommandProblem('usage', `--search contradicts the header "Omnibus-Listing: ${said}"`, {
+      advice: 'Leave out one of them.',
+    });
+  return { ...Object.fromEntries(others), 'Omnibus-Listing': 'search' };
 }
 
 /** Prints the MCP clients that are known, with the file of each. */

@@ -105,6 +105,33 @@ describe.each(revisions)('a client of %s at an endpoint with `listing: search`',
     expect(await find(client, 'message', { server: 'mail' })).toBe('mail__send() [destructive]: Sends a message.');
   });
 
+  it('finds a tool of which a parameter has a very long name, which is cut', async () => {
+    const worker = await started();
+    const properties = { [`a\u0007${'x'.repeat(90_000)}`]: { type: 'string' } };
+    await worker.put('mail', {
+      ...mail,
+      lists: { ...noLists, tools: [{ name: 'send', inputSchema: { type: 'object', properties } }] },
+    });
+    expect(await find(await worker.open(revision), 'send', { limit: 1 })).toBe(`mail__send(a ${'x'.repeat(38)}…)`);
+  });
+
+  it('finds and reads tools among 500, of which the index is made in steps', async () => {
+    const worker = await started();
+    const tools = Array.from({ length: 500 }, (_none, at) => ({
+      name: `work_${at}`,
+      description: `Does the work ${at}.`,
+      inputSchema: { type: 'object' },
+    }));
+    await worker.put('mail', { ...mail, lists: { ...noLists, tools } });
+    const client = await worker.open(revision);
+    const [found, described] = await Promise.all([
+      find(client, 'work 321', { limit: 1 }),
+      said(client, finderNames.describe, { names: ['mail__work_7'] }),
+    ]);
+    expect(found).toBe('mail__work_321(): Does the work 321.');
+    expect(described).toContain('Does the work 7.');
+  });
+
   it('reads the definitions of tools that it found', async () => {
     const client = await (await started()).open(revision);
     const [definition, unknown] = (

@@ -10,6 +10,8 @@ const maxNames = 20;
 const maxNameLength = 256;
 const maxDescription = 160;
 const maxParameters = 12;
+/** Characters; servers choose the names of parameters. */
+const maxParameterName = 40;
 const maxServers = 40;
 /** Characters of definitions in one answer; a longer one is for a model with a larger window. */
 const maxDescribed = 200_000;
@@ -67,7 +69,7 @@ function lineOf(view: View, tool: OfferedTool): string {
   const names = parametersOf(inputSchema);
   const parameters = names
     .slice(0, maxParameters)
-    .map((name) => (required.includes(name) ? `${name}*` : name))
+    .map((name) => `${printable(name, maxParameterName)}${required.includes(name) ? '*' : ''}`)
     .concat(names.length > maxParameters ? ['…'] : []);
   const hints = isObject(annotations) ? annotations : {};
   const notes = [
