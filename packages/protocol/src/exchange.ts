@@ -85,6 +85,8 @@ export interface CallCommand {
   readonly isNotification?: boolean;
   /** The session worker that made the call, if another one may continue it: the backend worker then remembers the call, and keeps its answer for a while. */
   readonly owner?: WorkerId;
+  /** How often the owner has sent it, counted from 1; left out for 1. */
+  readonly sending?: number;
 }
 
 /**
@@ -99,6 +101,8 @@ export interface AttachCommand {
   /** See `Begun`. An owner with a lower number than that of an earlier question is not the owner any more. */
   readonly turn: number;
   readonly takes: boolean;
+  /** How often the same owner has sent the call before. After `never`, the backend worker refuses these messages, which may still arrive. */
+  readonly sendings?: number;
 }
 
 /**
@@ -126,9 +130,21 @@ export type ControlCommand =
       readonly worker?: WorkerId;
       readonly owner?: WorkerId;
     }
-  /** The client's answer to an `input`. */
-  | { readonly kind: 'answer'; readonly asker: Asker; readonly input: InputKey; readonly answer: InputAnswer }
-  | { readonly kind: 'input-progress'; readonly asker: Asker; readonly input: InputKey; readonly params: JsonObject }
+  /** The client's answer to an `input`. `owner`: as for `cancel`. */
+  | {
+      readonly kind: 'answer';
+      readonly asker: Asker;
+      readonly input: InputKey;
+      readonly answer: InputAnswer;
+      readonly owner?: WorkerId;
+    }
+  | {
+      readonly kind: 'input-progress';
+      readonly asker: Asker;
+      readonly input: InputKey;
+      readonly params: JsonObject;
+      readonly owner?: WorkerId;
+    }
   | { readonly kind: 'roots-changed'; readonly session: SessionKey }
   | { readonly kind: 'log-level'; readonly session: SessionKey; readonly level: LogLevel }
   /** One adapter has received the session's `resources/unsubscribe`; the subscription may be at another one. */

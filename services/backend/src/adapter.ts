@@ -339,11 +339,13 @@ export class Adapter {
           this.calls.cancel(command.exchange, command.reason, command.isTimeout === true, command.owner);
         return;
       case 'answer':
+        if (this.calls.isAnothers(command.asker, command.owner)) return;
         this.#questions.answer(command.asker, command.input, command.answer);
         this.calls.inputAnswered(command.asker as ExchangeId, command.input);
         return;
       case 'input-progress':
-        this.#questions.passProgress(command.asker, command.input, command.params);
+        if (!this.calls.isAnothers(command.asker, command.owner))
+          this.#questions.passProgress(command.asker, command.input, command.params);
         return;
       case 'roots-changed':
         for (const connection of this.#pool.of(command.session)) connection.notify('notifications/roots/list_changed');

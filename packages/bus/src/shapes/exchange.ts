@@ -84,6 +84,7 @@ export const callCommand = variants<CallCommand, 'kind'>('kind', {
     isBound: optional(flag),
     isNotification: optional(flag),
     owner: optional(token),
+    sending: optional(count),
   },
 });
 
@@ -108,7 +109,14 @@ const events = {
 };
 export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', events);
 export const attachCommand = shape<AttachCommand>(
-  fields<AttachCommand>({ exchange: token, owner: token, ageMs: number, turn: count, takes: flag }),
+  fields<AttachCommand>({
+    exchange: token,
+    owner: token,
+    ageMs: number,
+    turn: count,
+    takes: flag,
+    sendings: optional(count),
+  }),
 );
 export const attachReply = variants<AttachReply, 'kind'>('kind', {
   ...events,
@@ -127,8 +135,8 @@ export const controlCommand = variants<ControlCommand, 'kind'>('kind', {
     worker: optional(token),
     owner: optional(token),
   },
-  answer: { asker: token, input: count, answer },
-  'input-progress': { asker: token, input: count, params: object },
+  answer: { asker: token, input: count, answer, owner: optional(token) },
+  'input-progress': { asker: token, input: count, params: object, owner: optional(token) },
   'roots-changed': { session: token },
   'log-level': { session: token, level: logLevel },
   unsubscribed: { session: token, uri: text },

@@ -14,6 +14,7 @@ import {
   isComplete,
   outcomeUrlProblem,
   presenceMs,
+  type Asker,
   type CallCommand,
   type ExchangeEvent,
   type ExchangeId,
@@ -166,10 +167,19 @@ export class Calls implements CallRun, AttemptPort {
     call?.reply({ kind: 'input-answered', input });
   }
 
+  /** Whether a call has another owner than this sender by now. @param owner undefined for a sender whose commands always count. */
+  isAnothers(exchange: Asker, owner: WorkerId | undefined): boolean {
+    return owner !== undefined && this.#isAnothers(this.#calls.get(exchange as ExchangeId), owner);
+  }
+
+  #isAnothers(call: Call | undefined, owner: WorkerId | undefined): boolean {
+    return call !== undefined && owner !== undefined && call.owner !== owner;
+  }
+
   /** @param owner the session worker that cancels it. A call that another one has taken over goes on; undefined: nothing else may decide about it. */
   cancel(exchange: ExchangeId, reason: string, isTimeout: boolean, owner?: WorkerId): void {
     const call = this.#calls.get(exchange);
-    if (call === undefined || (owner !== undefined && call.owner !== owner)) return;
+    if (call === undefined || this.#isAnothers(call, owner)) return;
     const { running } = call;
     // The connection comes first: a question that another call takes over must move there before this call is forgotten.
     running?.cancel(reason, isTimeout);

@@ -331,7 +331,8 @@ describe('an exchange', () => {
     exchange.sentTo = at;
     exchange.adapterLost();
     await pass(0);
-    expect(asked).toEqual([{ exchange: exchange.id, owner, ageMs: 0, turn: 0, takes: true }]);
+    expect(asked).toEqual([{ exchange: exchange.id, owner, ageMs: 0, turn: 0, takes: true, sendings: 2 }]);
+    expect(calls.map(({ command: { sending } }) => sending)).toEqual(ends.length === 0 ? [undefined, 3] : [undefined]);
     expect(outcomes.map((each) => (each.kind === 'fault' ? each.fault.reason : each.kind))).toEqual(ends);
     expect(calls.length).toBe(ends.length === 0 ? 2 : 1);
     expect(cancelled()).toEqual([]);

@@ -131,6 +131,7 @@ export class Exchange extends Link implements SentExchange {
           ...(isBound ? { isBound } : {}),
           ...(isNotification === true ? { isNotification } : {}),
           ...this.#owner,
+          ...(this.attempts === 1 ? {} : { sending: this.attempts }),
         },
         { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(worker, error) },
       );
@@ -155,7 +156,14 @@ export class Exchange extends Link implements SentExchange {
     this.#pending?.close();
     this.#pending = bus.request(
       subjects.backendAttach(at),
-      { exchange, owner, ageMs: 0, turn: this.#request.continues?.turn ?? 0, takes: true },
+      {
+        exchange,
+        owner,
+        ageMs: 0,
+        turn: this.#request.continues?.turn ?? 0,
+        takes: true,
+        sendings: this.attempts,
+      },
       {
         reply: (event) => {
           if (event.kind !== 'seen') this.#hear(event);
@@ -289,12 +297,12 @@ export class Exchange extends Link implements SentExchange {
   }
 
   #passAnswer(input: InputKey, answer: InputAnswer): void {
-    this.#tell({ kind: 'answer', asker: this.id, input, answer });
+    this.#tell({ kind: 'answer', asker: this.id, input, answer, ...this.#owner });
   }
 
   passInputProgress(input: InputKey, params: JsonObject): void {
     if (!this.isSettled && this.#questions?.has(input) === true)
-      this.#tell({ kind: 'input-progress', asker: this.id, input, params });
+      this.#tell({ kind: 'input-progress', asker: this.id, input, params, ...this.#owner });
   }
 
   #ask(event: Extract<ExchangeEvent, { kind: 'input' }>): void {

@@ -109,6 +109,14 @@ it('a call that was not sent to its server, and one that never came, may begin e
   expect([isFenced(second), isFenced(third)]).toEqual([true, false]);
 });
 
+it('a call that its owner sends again, since it never came, does not begin by the first message, which may still arrive', () => {
+  const exchange = exchangeOf(newRequestKey(), 1);
+  seen.attach({ exchange, owner: first, ageMs: 0, turn: 0, takes: true, sendings: 2 }, () => undefined);
+  const isFenced = (sending?: number): boolean =>
+    seen.isFenced({ exchange, owner: first, ...(sending === undefined ? {} : { sending }) });
+  expect([isFenced(), isFenced(2), isFenced(3)]).toEqual([true, true, false]);
+});
+
 it('a fence stands for as long as NATS may hold messages for a worker that is frozen', async () => {
   const exchange = exchangeOf(newRequestKey(), 1);
   stateOf(exchange);

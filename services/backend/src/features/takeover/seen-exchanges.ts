@@ -6,7 +6,7 @@
  *                         +------cancel--> cancelled -----------------------------markMs--> (forgotten)
  *
  * Invariants
- *  T1  A worker says `never` only if it has sent no request of that exchange to a server, and afterwards begins it for the asker only (fence).
+ *  T1  A worker says `never` only if it has sent no request of that exchange to a server, and afterwards begins it for the asker only, and by a message that is sent later (fence).
  *  T2  It says `unknown` of calls that are older than a mark that it may have dropped.
  *  T4  A former owner that asks late changes nothing.
  */
@@ -64,6 +64,8 @@ interface Ended {
 interface Fence {
   readonly owner: WorkerId;
   readonly turn: number;
+  /** Messages of the owner that may still arrive: it sends the call again. */
+  readonly sendings: number;
   readonly until: number;
 }
 
@@ -114,10 +116,11 @@ export class SeenExchanges {
     return this.#bytes;
   }
 
-  /** Whether a call may not begin, since another session worker has asked for it (T1). */
-  isFenced({ exchange, owner }: Pick<CallCommand, 'exchange' | 'owner'>): boolean {
+  /** Whether a call may not begin, since another session worker has asked for it, or the same one after this message (T1). */
+  isFenced({ exchange, owner, sending = 1 }: Pick<CallCommand, 'exchange' | 'owner' | 'sending'>): boolean {
     const fence = this.#fences.size === 0 ? undefined : this.#fences.get(exchange);
-    return fence !== undefined && fence.owner !== owner && this.#clock.now() < fence.until;
+    if (fence === undefined || this.#clock.now() >= fence.until) return false;
+    return fence.owner !== owner || sending <= fence.sendings;
   }
 
   /** A call begins. @param askAgain sends its open questions again. @returns a handle for its end. */
@@ -155,7 +158,10 @@ export class SeenExchanges {
   }
 
   /** Answers another session worker. @param reply gets the state, or with `takes` everything that follows of the call. */
-  attach({ exchange, owner, ageMs, turn, takes }: AttachCommand, reply: (event: AttachReply) => void): void {
+  attach(
+    { exchange, owner, ageMs, turn, takes, sendings = 0 }: AttachCommand,
+    reply: (event: AttachReply) => void,
+  ): void {
     const running = this.#running.get(exchange);
     // A question of a former owner that was late (T4).
     if ((running?.turn ?? this.#fences.get(exchange)?.turn ?? 0) > turn) {
@@ -164,7 +170,7 @@ export class SeenExchanges {
     }
     const ended = running === undefined ? this.#find(exchange) : undefined;
     const state = running === undefined ? this.#stateOf(ended, ageMs) : 'running';
-    if (state === 'never') this.#fence(exchange, { owner, turn, until: this.#clock.now() + fenceMs });
+    if (state === 'never') this.#fence(exchange, { owner, turn, sendings, until: this.#clock.now() + fenceMs });
     if (!takes || (running === undefined && ended?.outcome === undefined)) {
       reply({ kind: 'seen', state });
     } else if (running === undefined) {

@@ -21,6 +21,7 @@ import {
   type AttachReply,
   type Begun,
   type ExchangeId,
+  type ServerName,
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Adapters } from '../../call/adapters.ts';
@@ -46,28 +47,48 @@ export function takeoverGate(options: TakeoverOptions): Gate {
       if ('isRepeatable' in plan && plan.isRepeatable) return false;
       const { origin } = call.stream;
       if (origin === undefined) run.carry(ofUnknownOutcome(call));
-      else goOn(gate, options, call, { exchange: exchangeOf(origin, call.id), begun }, run);
+      else {
+        const server = 'server' in plan ? plan.server : undefined;
+        goOn(gate, options, call, { exchange: exchangeOf(origin, call.id), begun, server }, run);
+      }
       return true;
     },
   };
   return gate;
 }
 
+/** A request of which a server may work on the call already: a client's cancellation has to reach that server. */
+class AskedRequest extends WaitingRequest {
+  #isGivenAway = false;
+
+  constructor(call: ForwardedCall<CallStream>, stop: (reason: string) => void, fail: WaitingRequest['fail']) {
+    super(call, (reason) => (this.#isGivenAway ? call.stream.leaveUnanswered() : stop(reason)), fail);
+  }
+
+  override giveAway(): void {
+    this.#isGivenAway = true;
+  }
+}
+
 function goOn<Stream extends CallStream>(
   gate: Gate,
   options: TakeoverOptions,
   call: ForwardedCall<Stream>,
-  { exchange, begun }: { readonly exchange: ExchangeId; readonly begun: Begun },
+  asked: { readonly exchange: ExchangeId; readonly begun: Begun; readonly server: ServerName | undefined },
   run: GateRun<Stream>,
 ): void {
+  const { exchange, begun, server } = asked;
   const { open, messages } = run;
-  const waiting = new WaitingRequest(
+  const { owner, bus } = options;
+  const waiting = new AskedRequest(
     call,
-    () => call.stream.leaveUnanswered(),
+    (reason) => {
+      if (server !== undefined) bus.publish(subjects.backendControl(server), { kind: 'cancel', exchange, reason });
+      call.stream.leaveUnanswered();
+    },
     (gatewayFault) => messages.answerFault(call.stream, call.id, gatewayFault),
   );
   open.add(waiting);
-  const { owner } = options;
   void ask(options, { exchange, owner, ageMs: begun.ageMs, turn: begun.turn, takes: false }, begun).then((found) =>
     open.resume(waiting, () => {
       if (found === 'never') run.next(gate, run.again(call));

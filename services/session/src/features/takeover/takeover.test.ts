@@ -29,13 +29,17 @@ let test: WorkerUnderTest;
 /** What the backend worker says of every exchange. */
 let state: SeenState;
 let asked: string[];
+/** Called when the backend worker is asked; it answers when that has resolved. */
+let meanwhile: () => Promise<void>;
 
 beforeEach(async () => {
-  [state, asked] = ['never', []];
+  [state, asked, meanwhile] = ['never', [], () => Promise.resolve()];
   test = await WorkerUnderTest.start(['up'], {}, undefined, (onFault) => new SharedBus(onFault));
   await test.bus.subscribe(subjects.backendAttach(backend), ({ exchange, takes }, reply) => {
     asked.push(exchange);
-    reply(takes && state === 'answered' ? { kind: 'result', result: { content: [] } } : { kind: 'seen', state });
+    void meanwhile().then(() =>
+      reply(takes && state === 'answered' ? { kind: 'result', result: { content: [] } } : { kind: 'seen', state }),
+    );
   });
   await test.put('up', { lists: { ...noLists, tools: [{ name: 'pay', inputSchema: { type: 'object' } }] } });
 });
@@ -161,3 +165,37 @@ it.each([
     expect(test.reached).toEqual(reached);
   },
 );
+
+it('a client that cancels a call while its server is searched ends it there', async () => {
+  state = 'running';
+  const isAsked = Promise.withResolvers<void>();
+  meanwhile = () => {
+    isAsked.resolve();
+    return Promise.withResolvers<void>().promise;
+  };
+  const key = newRequestKey();
+  const request = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'up__pay' },
+  } as const;
+  test.bus.request(
+    subjects.modern(undefined),
+    {
+      kind: 'request',
+      key,
+      caller,
+      request,
+      context: { capabilities: {}, logLevel: undefined },
+      parameterHeaders: undefined,
+      begun,
+    },
+    { reply: () => expect.fail('a cancelled call gets no answer'), failed: ({ kind }) => expect.fail(kind) },
+  );
+  await isAsked.promise;
+  test.bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'enough' });
+  const cancelled = await test.controls.untilSome(({ kind }) => kind === 'cancel');
+  expect(cancelled).toMatchObject({ kind: 'cancel', exchange: asked[0] });
+  expect(test.reached).toEqual([]);
+});
