@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Heard } from '@omnibus/bus/testing';
 import { EraServer } from '../matrix/era-server.ts';
-import type { RunningProcess } from '../support/processes.ts';
+import { end, type RunningProcess } from '../support/processes.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, type Call, type Upstream } from '../support/upstream.ts';
@@ -151,5 +151,26 @@ it('a worker that is frozen is replaced, the next one answers its call, and it e
   expect(contentOf(await again)).toEqual(text('after the thaw')['content']);
   expect(upstream.calls.values.length).toBe(made + 3);
   expect(upstream.cancelled.values).toEqual([]);
+  client[Symbol.dispose]();
+});
+
+it('a call at a backend worker that stops goes on there when its session worker is killed', async () => {
+  const made = upstream.calls.values.length;
+  const { backend } = workers.gateway;
+  const [first, { client, slow }] = await besideAnother(async () => {
+    const opened = await RawClient.open(workers.gateway.url);
+    const waiting = opened.callTool('up__slow');
+    await upstream.calls.until(made + 1);
+    return { client: opened, slow: waiting };
+  });
+  const next = await workers.gateway.startPart('backend');
+  const stopped = end(backend, 'SIGTERM');
+  await backend.line(/"stopping"/);
+  first.kill('SIGKILL');
+  expect(await client.toolNames()).toContain('up__echo');
+  (upstream.calls.values[made] as Call).answer(text('while it stops'));
+  expect(contentOf(await slow)).toEqual(text('while it stops')['content']);
+  await stopped;
+  expect(next.child.exitCode).toBeNull();
   client[Symbol.dispose]();
 });

@@ -80,6 +80,7 @@ export class Backend {
     this.#features = options.features.ofProcess({
       agents: this.#means.agents,
       adapterOf: (server) => this.#served.get(server)?.adapter,
+      sessionWorkers: () => [...this.#leases.workers, ...this.#leases.vanished],
     });
     this.#heart = new Heartbeat<BackendPresence>({
       bus: options.bus,

@@ -35,7 +35,7 @@ export class Backend extends Spine {
       ...options,
       features: {
         ofProcess: (parts) => [
-          ...(seen === undefined ? [] : [attaching(seen, bus)]),
+          ...(seen === undefined ? [] : [attaching({ ...parts, seen, bus, wheel })]),
           new Accounts({ ...options, ...parts }),
           definitions,
         ],

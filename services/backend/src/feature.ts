@@ -50,6 +50,8 @@ export interface ServerMeans extends Partial<Pick<FeatureOptions, 'credentials' 
 /** What the features of one process use of it. */
 export interface ProcessParts {
   readonly agents: Agents;
+  /** Session workers that are there, or have vanished. */
+  readonly sessionWorkers: () => readonly WorkerId[];
   /** Hears that the stored credentials of a user for a server have changed, and that a user must confirm a sign-in with a code; undefined for a server that is not served here. */
   readonly adapterOf: (server: string) =>
     | {

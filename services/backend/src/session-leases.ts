@@ -87,6 +87,11 @@ export class SessionLeases {
     return this.#workers.expected;
   }
 
+  /** Session workers that are gone without having said that they leave. */
+  get vanished(): readonly WorkerId[] {
+    return this.#workers.vanished;
+  }
+
   /**
    * Whether the session worker that made a call is still there. If it is gone or does not answer, the client gets an unknown outcome, and the call
    * must not be sent any more.

@@ -54,6 +54,9 @@ const maxAnswerBytes = 1_024 * 1_024;
 interface Ended {
   readonly exchange: ExchangeId;
   readonly principal: Principal;
+  readonly owner: WorkerId | undefined;
+  /** Whether a later owner has taken the answer. */
+  isTaken: boolean;
   readonly endedAt: number;
   /** The answer; undefined if it is not kept, or not any more. */
   outcome: ExchangeOutcome | undefined;
@@ -98,6 +101,8 @@ export class SeenExchanges {
   /** Index of the oldest call in `#ended` whose answer may be kept. */
   #firstKept = 0;
   readonly #fences = new Map<ExchangeId, Fence>();
+  /** What waits until no answer for an owner is kept that may still be taken. */
+  readonly #owed = new Map<WorkerId, PromiseWithResolvers<void>>();
   readonly #bytesOf = new Map<Principal, number>();
   #bytes = 0;
   /** Time of the clock up to which ended calls may be forgotten. */
@@ -147,6 +152,8 @@ export class SeenExchanges {
     this.#ended.push({
       exchange,
       principal,
+      owner: running.call.owner,
+      isTaken: false,
       endedAt,
       outcome: isKept ? outcome : undefined,
       bytes,
@@ -175,11 +182,34 @@ export class SeenExchanges {
       reply({ kind: 'seen', state });
     } else if (running === undefined) {
       reply(ended?.outcome as ExchangeOutcome);
+      if (ended !== undefined) ended.isTaken = true;
+      this.#lookOwed();
     } else {
       running.call.owner = owner;
       running.turn = turn;
       running.call.reply = reply;
       running.askAgain();
+    }
+  }
+
+  /** The owners of kept answers that no later owner has taken, each with a promise that resolves when there is no such answer left. */
+  get owed(): ReadonlyMap<WorkerId, { readonly promise: Promise<void> }> {
+    for (const { owner } of this.#untaken()) if (!this.#owed.has(owner)) this.#owed.set(owner, Promise.withResolvers());
+    return this.#owed;
+  }
+
+  *#untaken(): Generator<{ readonly owner: WorkerId }> {
+    for (const { owner, outcome, isTaken } of this.#ended.slice(this.#firstKept))
+      if (owner !== undefined && outcome !== undefined && !isTaken) yield { owner };
+  }
+
+  #lookOwed(): void {
+    if (this.#owed.size === 0) return;
+    const owners = new Set([...this.#untaken()].map(({ owner }) => owner));
+    for (const [owner, { resolve }] of this.#owed) {
+      if (owners.has(owner)) continue;
+      this.#owed.delete(owner);
+      resolve();
     }
   }
 
@@ -252,6 +282,7 @@ export class SeenExchanges {
       this.#forget();
     while (this.#firstKept < this.#ended.length && now - (this.#ended[this.#firstKept] as Ended).endedAt > keepMs)
       this.#dropAnswer();
+    this.#lookOwed();
     for (const [exchange, { until }] of this.#fences) {
       if (until > now) break;
       this.#fences.delete(exchange);
