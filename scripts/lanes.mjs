@@ -23,6 +23,12 @@ export const long = [
     sources: ['services/backend/src/features/takeover/', 'packages/bus/src/after-asking.ts'],
   },
   {
+    files: ['test/e2e/mistakes.'],
+    only: false,
+    because: 'each mistake of the table goes through four commands',
+    sources: ['packages/config/', 'services/cli/'],
+  },
+  {
     files: ['test/chaos/soak.'],
     only: true,
     because: 'memory is compared over minutes',

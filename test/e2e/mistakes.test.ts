@@ -2,7 +2,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { loadConfig } from '@omnibus/config';
+import { mistakes } from '@omnibus/config/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { isLongLane } from '../support/lane.ts';
+import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { inPipe } from '../support/terminal.ts';
 
 it.each([
@@ -46,7 +50,7 @@ it.each([
       ['check', file],
       ['doctor', '--config', file],
       ['serve', '--config', file],
-      ...(name === 'omnibus.yaml' ? [] : [['import', file, '--config', join(folder, 'new.yaml')]]),
+      ['import', file, '--config', join(folder, 'new.yaml')],
     ];
     const ends = await Promise.all(commands.map((words) => inPipe(words, { cwd: folder })));
     for (const [at, { status, stdout, stderr }] of ends.entries()) {
@@ -57,3 +61,42 @@ it.each([
     }
   },
 );
+
+/** A pattern that fits a text alone. */
+const literally = (words: string): RegExp => new RegExp(words.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'));
+
+describe.runIf(isLongLane)('each mistake of the table', () => {
+  it.each(mistakes.filter(([, , lines]) => lines.length > 0))(
+    '%s: check, doctor, import and serve say what, where and the right form',
+    async (_what, text, lines) => {
+      const folder = await mkdtemp(join(tmpdir(), 'omnibus-mistake-'));
+      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      const file = join(folder, 'f.yaml');
+      await writeFile(file, text);
+      const isUnusable = 'problems' in loadConfig({ file, text, env: process.env, readFile: () => '' });
+      const said = async (...words: readonly string[]): Promise<string> => {
+        const { stdout, stderr } = await inPipe(words, { cwd: folder });
+        return `${stdout}${stderr}`;
+      };
+      const answers = {
+        check: await said('check', file),
+        doctor: await said('doctor', '--config', file),
+        ...(isUnusable
+          ? {
+              import: await said('import', file, '--config', join(folder, 'new.yaml')),
+              serve: await said('serve', '--config', file),
+            }
+          : {}),
+      };
+      for (const [command, answer] of Object.entries(answers))
+        for (const line of lines) expect(answer, command).toContain(line);
+      if (isUnusable) return;
+      // A file that can be used is served, and the log has each remark.
+      await using serve = startProcess('node', [
+        omnibusProgram,
+        ...['serve', '--config', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'],
+      ]);
+      for (const line of lines) await serve.line(literally(JSON.stringify(line).slice(1, -1)));
+    },
+  );
+});

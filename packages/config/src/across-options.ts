@@ -161,7 +161,10 @@ function* renameMistakes({ rename }: Profile): Iterable<Mistake> {
     if (other !== undefined)
       yield [['rename', key], `${other} has this new name already, and two tools of one name cannot be told apart`];
     else if (!/^[A-Za-z0-9_.-]{1,128}$/.test(to))
-      yield [['rename', key], 'expected 1 to 128 characters of letters, digits, "_", "-" and "."'];
+      yield [
+        ['rename', key],
+        `expected 1 to 128 characters of letters, digits, "_", "-" and ".", for example ${JSON.stringify(to.replaceAll(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 128) || 'a_name')}`,
+      ];
   }
 }
 

@@ -13,6 +13,24 @@ export function enabledServers(config: Config): ReadonlyMap<string, ServerConfig
   return new Map(Object.entries(config.mcpServers).filter(([, server]) => !server.disabled));
 }
 
+/**
+ * Why a configuration has nothing to connect to, in words; undefined if it has.
+ * @returns the problem, and what to do.
+ */
+export function noServers(config: Config): { readonly problem: string; readonly advice: string } | undefined {
+  if (enabledServers(config).size > 0) return undefined;
+  const names = Object.keys(config.mcpServers);
+  return names.length === 0
+    ? {
+        problem: 'there are no servers',
+        advice: 'name some under mcpServers, or run "omnibus import" or "omnibus add"',
+      }
+    : {
+        problem: `${names.length === 1 ? 'the only server' : 'each server'} is disabled: ${names.join(', ')}`,
+        advice: 'remove "disabled: true" of those to use',
+      };
+}
+
 export function diffServers(before: Config, after: Config): ServerChanges {
   const old = enabledServers(before);
   const now = enabledServers(after);

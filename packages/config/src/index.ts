@@ -24,7 +24,7 @@ export { parseVaultReference } from './vault-reference.ts';
 export type { VaultReference } from './vault-reference.ts';
 export type { Resolved } from './references.ts';
 export { watchConfigFile } from './watch.ts';
-export { diffServers, enabledServers, restartOptions } from './diff.ts';
+export { diffServers, enabledServers, noServers, restartOptions } from './diff.ts';
 export { hasEndpoint, hasTenants, isForTenant, serversFor } from './tenants.ts';
 export type { ServerChanges } from './diff.ts';
 export { clientById, clients } from './clients/table.ts';

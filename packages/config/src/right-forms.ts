@@ -72,6 +72,10 @@ const forms: readonly (readonly [place: string, form: Form])[] = [
   ],
   ['profiles.*', list((got) => `write { servers: ${JSON.stringify(got)} }`)],
   ['profiles.*', text((got) => `write { servers: ${JSON.stringify([got])} }`)],
+  [
+    'profiles.*.pin.*',
+    (got) => (isMap(got) ? undefined : `write the arguments that are fixed, by name: { NAME: ${JSON.stringify(got)} }`),
+  ],
   ['auth.keys', text((got) => `write { file: ${/^[\w./-]+\.(ya?ml|json)$/.test(got) ? got : 'keys.yaml'} }`)],
   ['tracing', flag('write { endpoint: "http://127.0.0.1:4318" }, or leave it out')],
   ['audit', flag('write where records go (docs/how-to/audit.md), or leave it out')],

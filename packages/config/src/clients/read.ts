@@ -2,7 +2,8 @@
 import { readDocument, type ReadDocument } from '../document.ts';
 import { durationProblem } from '../duration.ts';
 import { loadConfig } from '../load.ts';
-import { formatPath, type Path } from '../problem.ts';
+import { nearestOf } from '../nearest.ts';
+import { formatPath, formatProblem, type Path } from '../problem.ts';
 import { configSchema } from '../checked-schema.ts';
 import { isMap, type Values } from '../values.ts';
 import { adopt } from './adopt.ts';
@@ -43,12 +44,7 @@ export function readClientFile(file: string, text: string, into?: string): Clien
   const owner = ownerOf(file, text);
   if ('problems' in owner) throw new Error(owner.problems.join('\n'));
   const { client, read } = owner;
-  if (client === undefined)
-    throw new Error(
-      isMap(read.value) && Object.keys(read.value).some((option) => isOwn(option))
-        ? 'it is not the file of a known client; a configuration of Omnibus needs no import'
-        : 'it is not the file of a known program: write its servers under `mcpServers`, each with `command` or `url`',
-    );
+  if (client === undefined) throw new Error(notAClients(file, text, read));
   if (client.instead !== undefined)
     throw new Error(`this is a file of ${client.name}, which cannot be taken over: ${client.instead}`);
   const { hasServers, value, notes, losses, unusable, origin } = adopt(client, file, read.value, {
@@ -86,6 +82,26 @@ export function readClientFile(file: string, text: string, into?: string): Clien
       text: words,
     })),
   };
+}
+
+/** Why a file cannot be imported that no known program has. A configuration of Omnibus is answered with its mistakes, since it may be a client's that is mistyped. */
+function notAClients(file: string, text: string, read: ReadDocument): string {
+  const { value } = read;
+  const loaded = loadConfig({ file, text, env: {}, readFile: () => '' });
+  const mistakes = 'problems' in loaded ? (loaded.mistakes ?? loaded.problems) : [];
+  if (value !== null && value !== undefined && !isMap(value)) return mistakes.map(formatProblem).join('\n');
+  const keys = isMap(value) ? Object.keys(value) : [];
+  if (keys.some((option) => isOwn(option))) {
+    const words = 'a configuration of Omnibus needs no import';
+    return mistakes.length === 0
+      ? `it is not the file of a known client; ${words}: omnibus serve --config ${file}`
+      : `it is not the file of a known client; ${words}, and this one has mistakes:\n${mistakes.map(formatProblem).join('\n')}`;
+  }
+  const mistyped = keys.find((key) => nearestOf(key, ['mcpServers']) !== undefined);
+  if (mistyped === undefined)
+    return 'it is not the file of a known program: write its servers under `mcpServers`, each with `command` or `url`';
+  const { line, column } = read.placeOf([mistyped]);
+  return `${file}:${line}:${column}: ${mistyped}: unknown option; did you mean "mcpServers"?`;
 }
 
 /** The options of an entry that Omnibus has too. Undefined for a server that is built into the client and runs nowhere else. */

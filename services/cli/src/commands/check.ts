@@ -1,4 +1,4 @@
-import { accountOf, enabledServers, formatProblem, type Config, type ConfigProblem } from '@omnibus/config';
+import { accountOf, enabledServers, formatProblem, noServers, type Config, type ConfigProblem } from '@omnibus/config';
 import { counted } from '../output/counted.ts';
 import { answer, answerJson, runCommand } from '../output/outcome.ts';
 import { CommandProblem, type Exit } from '@omnibus/client';
@@ -113,14 +113,12 @@ function startWarnings(
 }
 
 function warningsOf({ config, baseFolder, problemAt }: Settings, starts: readonly Start[]): Partial<ConfigProblem>[] {
-  const [exposure, sharing] = [exposureWarning(config), sharingWarning(config)];
+  const [exposure, sharing, nothing] = [exposureWarning(config), sharingWarning(config), noServers(config)];
   return [
     ...(exposure === undefined ? [] : [problemAt(['listen'], exposure)]),
     ...[...(sharing === undefined ? [] : [sharing]), ...accessWarnings(config)].map((message) => ({ message })),
     ...identityWarnings(config).map(({ path, message }) => problemAt(path, message)),
-    ...(enabledServers(config).size === 0
-      ? [{ message: 'there are no servers: name some under mcpServers, or run "omnibus import" or "omnibus add"' }]
-      : []),
+    ...(nothing === undefined ? [] : [{ message: `${nothing.problem}: ${nothing.advice}` }]),
     ...missingPrograms(config, baseFolder).map(({ server, problem }) =>
       problemAt(['mcpServers', server, 'command'], problem),
     ),

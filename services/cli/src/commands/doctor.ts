@@ -7,7 +7,7 @@ import { counted } from '../output/counted.ts';
 import { CommandProblem, type Exit } from '@omnibus/client';
 import { once } from 'node:events';
 import type { NatsExamination } from '@omnibus/bus';
-import { enabledServers, type Config, type Role } from '@omnibus/config';
+import { enabledServers, formatProblem, type Config, type Role } from '@omnibus/config';
 import { printable } from '@omnibus/protocol';
 import { exposureProblem, exposureWarning } from '../findings/exposure.ts';
 import { adminTlsFilesOf, tlsFilesOf, tlsFilesProblem } from '@omnibus/identity';
@@ -75,12 +75,13 @@ async function examineRunning(options: DoctorOptions, found: (finding: Finding) 
 async function examineFile(options: DoctorOptions, found: (finding: Finding) => void): Promise<void> {
   // The option names a gateway that runs, and no address for one to listen at.
   const { admin: asked, ...others } = options;
-  const { config, file, baseFolder } = await needSettings(options.config, others, { connects: true });
+  const { config, file, baseFolder, notes } = await needSettings(options.config, others, { connects: true });
   found({
     about: 'configuration',
     state: 'good',
     text: `${file} is good: ${counted(enabledServers(config).size, 'server')}, ${counted(Object.keys(config.profiles).length, 'profile')}`,
   });
+  for (const note of notes) found({ about: 'configuration', state: 'warning', text: formatProblem(note) });
   // bin/omnibus.js refuses a Node that is too old before this runs.
   found({ about: 'Node', state: 'good', text: process.versions.node });
   const { role = 'all' } = options;

@@ -1,6 +1,6 @@
 /** The findings of `omnibus doctor` about each server: it starts a gateway with only the servers, and checks their state. */
 import { readChallenge } from '@omnibus/credentials';
-import { accountOf, enabledServers, type Config, type ServerConfig } from '@omnibus/config';
+import { accountOf, noServers, type Config, type ServerConfig } from '@omnibus/config';
 import type { ServerLoad } from '@omnibus/backend';
 import { printable, repairs, unfitWords, type CatalogRecord } from '@omnibus/protocol';
 import type { StartGateway } from '../gateway.ts';
@@ -10,9 +10,15 @@ import type { Finding } from './finding.ts';
 import { tryServers } from './try-servers.ts';
 
 export async function serverFindings(config: Config, baseFolder: string, start: StartGateway): Promise<Finding[]> {
-  if (enabledServers(config).size === 0)
+  const nothing = noServers(config);
+  if (nothing !== undefined)
     return [
-      { about: 'servers', state: 'warning', text: 'no servers are configured', advice: 'Add some under mcpServers.' },
+      {
+        about: 'servers',
+        state: 'warning',
+        text: nothing.problem,
+        advice: `To connect to servers, ${nothing.advice}.`,
+      },
     ];
   const gateway = await tryServers(config, baseFolder, start);
   const loads = gateway.servers?.loads ?? [];
