@@ -8,7 +8,7 @@ export type { Circumstances } from './conditions.ts';
 export { rightsToOnly } from './only.ts';
 export { Redaction } from './redaction/redaction.ts';
 export { compileGuardrails, Guardrails } from './guardrails/guardrails.ts';
-export type { SchemaProblem } from './guardrails/guardrails.ts';
+export type { GuardrailsOf, SchemaProblem } from './guardrails/guardrails.ts';
 export type { Guardrail, OutsideCheck } from './guardrails/guardrail.ts';
 export type { GuardrailSettings, Stage, WebhookSettings } from './guardrails/settings.ts';
 export { selectorsOf } from './rule.ts';

@@ -40,6 +40,8 @@ interface Known {
   readonly halves: readonly Matched[];
   /** The decision, where it depends on no circumstances. */
   fixed: Decision | undefined;
+  /** The ids of guardrails, where they depend on no circumstances. */
+  readonly guards: readonly string[] | undefined;
 }
 
 /** Bound on cached matching rules of tools and prompts for one set of rights: more than callers use again and again. */
@@ -96,9 +98,8 @@ export class Rights {
 
   /** The ids of guardrails that look at messages about a thing. */
   guards(target: Target, circumstances: Circumstances): readonly string[] {
-    return this.#matched(target).flatMap(({ guards }) =>
-      guards.filter(({ condition }) => condition?.(circumstances) !== 'no').map(({ id }) => id),
-    );
+    const { halves, guards } = this.#find(target);
+    return guards ?? guardsOf(halves, ({ condition }) => condition?.(circumstances) !== 'no');
   }
 
   /** The decision about a target, if it is cached and depends on no circumstances. */
@@ -165,10 +166,13 @@ export class Rights {
     if (cached !== undefined) return cached;
     const { kind, server, name, annotations } = target;
     const key = `${server}/${name}`;
+    const halves = this.#halves.map((rules) => match(rules, target, key));
+    const isGuardedAlways = halves.every(({ guards }) => guards.every(({ condition }) => condition === undefined));
     const found: Known = {
       annotations,
-      halves: this.#halves.map((rules) => match(rules, target, key)),
+      halves,
       fixed: undefined,
+      guards: isGuardedAlways ? guardsOf(halves, () => true) : undefined,
     };
     if (kind !== 'tool' && kind !== 'prompt') return found;
     const cache = this.#known[kind];
@@ -219,6 +223,10 @@ function match(rules: readonly Rule[], target: Target, key: string): Matched {
     ).push(rule);
   }
   return { hiddenBy: denies.find(({ condition }) => condition === undefined), denies, asks, redacts, guards, allows };
+}
+
+function guardsOf(halves: readonly Matched[], applies: (rule: Rule) => boolean): readonly string[] {
+  return halves.flatMap(({ guards }) => guards.filter(applies).map(({ id }) => id));
 }
 
 function redactionOf(halves: readonly Matched[], circumstances: Circumstances): Redaction | undefined {

@@ -29,7 +29,7 @@ export interface OutsideCheck {
   readonly config: Readonly<Record<string, unknown>> | undefined;
 }
 
-export type Check =
+type Check =
   | { readonly kind: 'size'; readonly most: SizeSettings }
   /** A text counts as found when the redaction changes it. */
   | { readonly kind: 'text'; readonly redaction: Redaction }

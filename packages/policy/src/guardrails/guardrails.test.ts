@@ -211,14 +211,14 @@ it('whom and what they are about is decided as by rules, in the order of the fil
   if ('problems' in result) throw new Error(JSON.stringify(result.problems));
   const facts = { groups: ['a'], actors: [], scopes: [], issuer: 'i', subject: 's' } as never;
   const about = (who: WhoFacts, name: string, args: JsonObject, isUnknown = false): readonly string[] =>
-    result.guardrails
-      .about(
+    (
+      result.guardrails.about(
         who,
         { kind: 'tool', server: 'crm', name },
         { facts: who, kind: 'tool', server: 'crm', name, method: 'tools/call', args, now: 0, address: undefined },
         isUnknown,
-      )
-      .map(({ id }) => id);
+      )?.all ?? []
+    ).map(({ id }) => id);
   expect(about(facts, 'find', { n: 7 })).toEqual(['z', 'a']);
   expect(about(facts, 'find', { n: 1 })).toEqual(['z']);
   expect(about(facts, 'find', { n: 'x' })).toEqual(['z', 'a']);

@@ -15,6 +15,14 @@ import type { GuardrailSettings, Stage } from './settings.ts';
 /** Checks a value against a schema. @returns the problem; undefined when the value is valid. */
 export type SchemaProblem = (schema: JsonObject, value: unknown) => string | undefined;
 
+/** The guardrails for messages about one target, in the order of the file, and those of each stage. */
+export interface GuardrailsOf {
+  readonly all: readonly Guardrail[];
+  readonly at: Readonly<Record<Stage, readonly Guardrail[]>>;
+  /** Whether an external service is asked about some message. */
+  readonly hasOutside: boolean;
+}
+
 export class Guardrails {
   /** A digest of their callers and targets, the same in every process. */
   readonly version: string;
@@ -22,8 +30,8 @@ export class Guardrails {
   /** Checks changed results against the output schemas of their tools. */
   readonly schemaProblem: SchemaProblem;
   readonly #policy: Policy;
-  readonly #byId: ReadonlyMap<string, Guardrail>;
-  readonly #order: ReadonlyMap<string, number>;
+  /** By the ids that rights give: the same list of ids for each message about a target, unless conditions narrow it. */
+  readonly #known = new WeakMap<readonly string[], GuardrailsOf>();
   readonly #ofAnybody: Rights;
 
   constructor(all: readonly Guardrail[], policy: Policy, schemaProblem: SchemaProblem) {
@@ -31,21 +39,28 @@ export class Guardrails {
     this.all = all;
     this.schemaProblem = schemaProblem;
     this.#policy = policy;
-    this.#byId = new Map(all.map((each) => [each.id, each]));
-    this.#order = new Map(all.map(({ id }, index) => [id, index]));
     this.#ofAnybody = new Rights('anybody', [policy.rules], 'allow');
   }
 
   /**
-   * The guardrails for messages about a target, in the order of the file. @param isUnknown whether nothing is known of the caller yet; then guardrails
-   * for any callers count.
+   * The guardrails for messages about a target. @param isUnknown whether nothing is known of the caller yet; then guardrails for any callers count.
+   * @returns undefined if there are none.
    */
-  about(facts: WhoFacts, target: Target, circumstances: Circumstances, isUnknown = false): readonly Guardrail[] {
+  about(facts: WhoFacts, target: Target, circumstances: Circumstances, isUnknown = false): GuardrailsOf | undefined {
     const ids = (isUnknown ? this.#ofAnybody : this.#policy.rightsOf(facts)).guards(target, circumstances);
-    if (ids.length === 0) return [];
-    return ids
-      .map((id) => this.#byId.get(id) as Guardrail)
-      .toSorted((one, other) => (this.#order.get(one.id) ?? 0) - (this.#order.get(other.id) ?? 0));
+    return ids.length === 0 ? undefined : (this.#known.get(ids) ?? this.#made(ids));
+  }
+
+  #made(ids: readonly string[]): GuardrailsOf {
+    const all = this.all.filter(({ id }) => ids.includes(id));
+    const at = (stage: Stage): readonly Guardrail[] => all.filter((each) => each.stages.has(stage));
+    const made: GuardrailsOf = {
+      all,
+      at: { requests: at('requests'), results: at('results'), questions: at('questions'), lists: at('lists') },
+      hasOutside: all.some(({ check }) => check.kind === 'outside'),
+    };
+    this.#known.set(ids, made);
+    return made;
   }
 
   /** Whether some guardrail checks a stage. */

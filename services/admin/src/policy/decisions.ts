@@ -106,7 +106,7 @@ export function decide(
     rule,
     because,
     redacted: redaction?.rule,
-    guardrails: effect === 'deny' ? [] : (guardrails?.about(facts, target, around) ?? []),
+    guardrails: effect === 'deny' ? [] : (guardrails?.about(facts, target, around)?.all ?? []),
   };
 }
 

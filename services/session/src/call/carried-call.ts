@@ -62,7 +62,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   readonly #transform: CallTransform;
   readonly #watched: WatchedCall[] = [];
   readonly #exchange: Exchange;
-  readonly #asker: Questioner;
+  #asker: Questioner | undefined;
   /** Left out if no watcher wants answers. */
   readonly answered: ((input: InputKey, answer: InputAnswer) => void) | undefined;
   /** When it was sent, in milliseconds by `performance.now()`. */
@@ -95,14 +95,16 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     const since = this.#since;
     let { trace } = call.stream;
     let tap: string | undefined;
+    let wantsAnswers = false;
     for (const watcher of host.watchers.all) {
       const watched = watcher.sent?.({ client: port, call, to, since, trace, sender: parts });
       if (watched === undefined) continue;
       this.#watched.push(watched);
       trace = watched.trace ?? trace;
       tap = watched.tap ?? tap;
+      wantsAnswers ||= 'answered' in watched;
     }
-    if (this.#watched.some((watched) => 'answered' in watched))
+    if (wantsAnswers)
       this.answered = (input, answer) => {
         for (const watched of this.#watched) watched.answered?.(input, answer);
       };
@@ -110,7 +112,12 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     if (tap !== undefined) request.context.tap = tap;
     this.#tag = tap;
     this.#exchange = new Exchange(host, request, this);
-    this.#asker = this.#transform === unchanged ? this.#exchange : this.#transform.asker(this.#exchange);
+  }
+
+  /** Receives the client's answers; made with the first question. */
+  get #questioner(): Questioner {
+    this.#asker ??= this.#transform.asker(this.#exchange);
+    return this.#asker;
   }
 
   /** Sends it, at once unless a watcher holds it. */
@@ -150,7 +157,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     this.#isOver = true;
     this.#told(outcome, undefined);
     this.#exchange.cancel(reason);
-    if (this.#hasAsked) this.#parts.port.askerEnded(this.#asker, reason);
+    if (this.#hasAsked) this.#parts.port.askerEnded(this.#questioner, reason);
     for (const follower of this.#call.followers ?? []) follower.cancelled();
     this.#ending.cancelled?.();
   }
@@ -193,7 +200,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
       event,
       (shown) => {
         if (!this.#isOver)
-          port.ask(this.#asker, this.#call, server, {
+          port.ask(this.#questioner, this.#call, server, {
             ...shown,
             params: messages.question(server, shown.params, this.#about),
           });
@@ -204,7 +211,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
 
   inputWithdrawn(input: InputKey, reason: string): void {
     for (const watched of this.#watched) watched.withdrawn?.(input);
-    this.#transform.after(() => this.#parts.port.inputWithdrawn(this.#asker, input, reason));
+    this.#transform.after(() => this.#parts.port.inputWithdrawn(this.#questioner, input, reason));
   }
 
   affinity(worker: WorkerId | undefined): void {
@@ -230,7 +237,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   #end(outcome: ExchangeOutcome): void {
     const { host, port, kept, messages, open } = this.#parts;
     const { server, params } = this.#to;
-    if (this.#hasAsked) port.askerEnded(this.#asker, 'the call has ended');
+    if (this.#hasAsked) port.askerEnded(this.#questioner, 'the call has ended');
     open.remove(this);
     if (kept !== undefined && typeof params['uri'] === 'string')
       kept.noteSubscription(this.#call.method, server, params['uri'], outcome, this.#exchange.sentTo);

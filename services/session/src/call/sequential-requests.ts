@@ -11,7 +11,7 @@ import {
 } from '@omnibus/protocol';
 import type { TaskIds } from '../public-ids/task-ids.ts';
 import type { Wanted } from './permission.ts';
-import type { CallScreen } from './transform.ts';
+import type { CallScreen, Screened } from './transform.ts';
 import type { CallHost } from './call-host.ts';
 import type { Carrier } from './carry.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
@@ -120,13 +120,16 @@ export class SequentialRequests<Stream extends CallStream> {
     to: Destination,
     settled: (outcome: ExchangeOutcome) => void,
   ): void {
-    if (screen?.looksAt('requests') !== true) this.#carrier.carry(call, to, settled);
-    else
-      screenFirst(this.#carrier.open, call, screen, to.params, (made) =>
-        'fault' in made
-          ? settled({ kind: 'fault', fault: made.fault })
-          : this.#carrier.carry(call, { ...to, params: made.payload }, settled),
-      );
+    if (screen?.looksAt('requests') !== true) {
+      this.#carrier.carry(call, to, settled);
+      return;
+    }
+    const go = (made: Screened): void =>
+      'fault' in made
+        ? settled({ kind: 'fault', fault: made.fault })
+        : this.#carrier.carry(call, { ...to, params: made.payload }, settled);
+    const made = screenFirst(this.#carrier.open, call, screen, to.params, go);
+    if (made !== undefined) go(made);
   }
 
   /** A task of a list, redacted as the rules require for its caller. */

@@ -77,7 +77,7 @@ export class RecordedCall implements WatchedCall {
     event.responseBytes = characters;
     conclude(event, of);
     if (of !== 'cancelled' && of.kind === 'result' && options.audit.wantsResults) event.result = of.result;
-    if (screen !== undefined && screen.notes.length > 0) event.more = { ...event.more, guardrails: screen.notes };
+    if (screen !== undefined && screen.notes.length > 0) event.more = { ...event.more, guardrails: [...screen.notes] };
     options.audit.record(event);
   }
 }

@@ -197,7 +197,7 @@ export class CallRecords implements CallWatcher {
 /** The decisions of guardrails about the messages of a request. */
 function noted(screen: CallScreen | undefined): { readonly more?: AuditEvent['more'] } {
   const notes = screen?.notes ?? [];
-  return notes.length === 0 ? {} : { more: { guardrails: notes } };
+  return notes.length === 0 ? {} : { more: { guardrails: [...notes] } };
 }
 
 /** Digests of definitions, by their object in the catalogue, which stays the same until the definition changes. */

@@ -9,11 +9,12 @@ const naming: ReadonlySet<string> = new Set(['uri', 'ref']);
 const ofProtocol: ReadonlySet<string> = new Set(['name', 'taskId', 'cursor', 'requestState', 'task', 'level']);
 
 type SizeCheck = Extract<Guardrail['check'], { readonly kind: 'size' }>;
-type BuiltIn = Guardrail & { readonly check: Exclude<Guardrail['check'], { readonly kind: 'outside' }> };
+type BuiltIn = Exclude<Guardrail['check'], { readonly kind: 'outside' }>;
 
 /** @param isResult whether the payload is the result of a method; any other message has no parts that are treated differently. */
 export function builtInVerdict(
-  { check, action, label }: BuiltIn,
+  { action, label }: Guardrail,
+  check: BuiltIn,
   { stage, phase }: ScreenedMessage,
   payload: JsonObject,
   isResult: boolean,

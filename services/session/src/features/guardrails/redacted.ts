@@ -2,8 +2,7 @@
 import type { Redaction } from '@omnibus/policy';
 import type { ExchangeOutcome } from '@omnibus/protocol';
 
-export function redactedOutcome(outcome: ExchangeOutcome, redaction: Redaction | undefined): ExchangeOutcome {
-  if (redaction === undefined) return outcome;
+export function redactedOutcome(outcome: ExchangeOutcome, redaction: Redaction): ExchangeOutcome {
   switch (outcome.kind) {
     case 'result':
       return { ...outcome, result: redaction.result(outcome.result) };

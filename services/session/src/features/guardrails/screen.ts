@@ -4,7 +4,7 @@
  *
  * Without an external check, callbacks run at once, and nothing is deferred. Else messages keep their order (`in-order.ts`).
  */
-import type { Guardrail, Redaction, SchemaProblem, Stage } from '@omnibus/policy';
+import type { Guardrail, GuardrailsOf, Redaction, SchemaProblem, Stage } from '@omnibus/policy';
 import {
   fault,
   isObject,
@@ -36,60 +36,73 @@ export interface GuardrailNote {
   readonly action: 'denied' | 'changed' | 'labelled' | 'failed' | 'recorded';
 }
 
-export interface ScreenOptions {
-  readonly redaction: Redaction | undefined;
-  readonly guardrails: readonly Guardrail[];
-  readonly wanted: Wanted;
-  readonly caller: OutsideCaller;
+/** The caller's access, for the screens that it makes. */
+export interface ScreenOwner {
   /** Undefined without external checks. */
   readonly outside: Outside | undefined;
   readonly schemaProblem: SchemaProblem;
+  /** The caller, for an external service. */
+  outsideCaller(wanted: Wanted): OutsideCaller;
   /** Logs and counts. @param problem why a check failed. */
-  readonly tell: (note: GuardrailNote, problem?: string) => void;
+  tell(note: GuardrailNote, problem: string | undefined, wanted: Wanted): void;
 }
 
 type Then<Made> = (made: Made) => void;
 type Input = Extract<ExchangeEvent, { kind: 'input' }>;
 
+/** For a call whose messages are only redacted. */
+const noGuardrails: GuardrailsOf = {
+  all: [],
+  at: { requests: [], results: [], questions: [], lists: [] },
+  hasOutside: false,
+};
+
 /** Bound on notes of one request: a call may send any number of messages. */
 const maxNotes = 50;
 
 export class Screen implements CallScreen {
-  readonly #options: ScreenOptions;
+  readonly #redaction: Redaction | undefined;
+  readonly #guardrails: GuardrailsOf;
+  readonly #wanted: Wanted;
+  readonly #owner: ScreenOwner;
   readonly #order: InOrder | undefined;
-  readonly #notes = new Set<string>();
-  /** Methods of open questions, by which their answers are looked at. */
-  readonly #asked = new Map<InputKey, string>();
-
-  constructor(options: ScreenOptions) {
-    this.#options = options;
-    this.#order = options.guardrails.some(({ check }) => check.kind === 'outside') ? new InOrder() : undefined;
-  }
-
   /** What became of the messages, for the record: `guardrail stage action`. */
-  get notes(): readonly string[] {
-    return [...this.#notes];
+  readonly notes: string[] = [];
+  /** Methods of open questions, by which their answers are looked at. */
+  #asked: Map<InputKey, string> | undefined;
+
+  constructor(
+    redaction: Redaction | undefined,
+    guardrails: GuardrailsOf | undefined,
+    wanted: Wanted,
+    owner: ScreenOwner,
+  ) {
+    this.#redaction = redaction;
+    this.#guardrails = guardrails ?? noGuardrails;
+    this.#wanted = wanted;
+    this.#owner = owner;
+    this.#order = this.#guardrails.hasOutside ? new InOrder() : undefined;
   }
 
   /** Takes over the notes of the request's earlier screen. */
   goesOnFrom(before: CallScreen | undefined): void {
-    for (const note of before?.notes ?? []) this.#notes.add(note);
+    for (const note of before?.notes ?? []) if (!this.notes.includes(note)) this.notes.push(note);
   }
 
   /** Whether it may remove parts of messages, so that they must not appear elsewhere. */
   get takesOut(): boolean {
-    return this.#options.redaction !== undefined || this.#options.guardrails.some(({ action }) => action !== 'label');
+    return this.#redaction !== undefined || this.#guardrails.all.some(({ action }) => action !== 'label');
   }
 
   looksAt(stage: Stage): boolean {
-    return this.#options.guardrails.some(({ stages }) => stages.has(stage));
+    return this.#guardrails.at[stage].length > 0;
   }
 
   // --- messages of clients -----------------------------------------------------------------------------------------------------
 
   /** @param params with the server's own names. */
   request(params: JsonObject, then: Then<Screened<JsonObject>>): void {
-    this.#screen({ stage: 'requests', event: this.#options.wanted.method, phase: 'request' }, params, false, then);
+    this.#screen({ stage: 'requests', event: this.#wanted.method, phase: 'request' }, params, false, then);
   }
 
   /** A client's answer to a question of the server, or the error in its place. */
@@ -107,8 +120,8 @@ export class Screen implements CallScreen {
     return {
       id: waits.id,
       answerInput: (input, answer) => {
-        const method = this.#asked.get(input) ?? 'elicitation/create';
-        this.#asked.delete(input);
+        const method = this.#asked?.get(input) ?? 'elicitation/create';
+        this.#asked?.delete(input);
         this.answer(method, answer, (made) => waits.answerInput(input, made));
       },
       passInputProgress: (input, params) => waits.passInputProgress(input, params),
@@ -118,7 +131,7 @@ export class Screen implements CallScreen {
   // --- messages of servers ------------------------------------------------------------------------------------------------------
 
   outcome(given: ExchangeOutcome, then: Then<ExchangeOutcome>): void {
-    const outcome = redactedOutcome(given, this.#options.redaction);
+    const outcome = this.#redaction === undefined ? given : redactedOutcome(given, this.#redaction);
     if (!this.looksAt('results') && !this.looksAt('questions')) {
       then(outcome);
       return;
@@ -135,8 +148,7 @@ export class Screen implements CallScreen {
 
   /** Says something that comes before the answer; nothing where it is denied. */
   said<Said extends JsonObject | undefined>(event: string, given: Said, then: Then<Said>): void {
-    const { redaction } = this.#options;
-    const said = given === undefined || redaction === undefined ? given : redaction.said(given);
+    const said = given === undefined || this.#redaction === undefined ? given : this.#redaction.said(given);
     if (said === undefined || !this.looksAt('results')) {
       then(said);
       return;
@@ -175,9 +187,8 @@ export class Screen implements CallScreen {
 
   /** @param refuse answers the server in the client's place. */
   question(event: Input, then: Then<Input>, refuse: Then<InputAnswer>): void {
-    if (this.looksAt('requests')) this.#asked.set(event.input, event.method);
-    const { redaction } = this.#options;
-    const params = redaction === undefined ? event.params : redaction.said(event.params);
+    if (this.looksAt('requests')) (this.#asked ??= new Map()).set(event.input, event.method);
+    const params = this.#redaction === undefined ? event.params : this.#redaction.said(event.params);
     if (!this.looksAt('questions')) {
       then({ ...event, params });
       return;
@@ -207,13 +218,11 @@ export class Screen implements CallScreen {
 
   /** A fault is the gateway's own, and may repeat the server's answer. It gets no external check, and its reason stays. */
   #fault({ reason, message, data }: GatewayFault): GatewayFault {
-    const own = this.#options.guardrails.filter(
-      ({ check, stages }) => check.kind !== 'outside' && stages.has('results'),
-    );
+    const own = this.#guardrails.at.results.filter(({ check }) => check.kind !== 'outside');
     let cleaned: GatewayFault = fault(reason, message, data);
     this.#step(
       own,
-      { stage: 'results', event: this.#options.wanted.method, phase: 'response' },
+      { stage: 'results', event: this.#wanted.method, phase: 'response' },
       false,
       { payload: { message, ...(data === undefined ? {} : { data }) }, labels: [] },
       (made) => {
@@ -230,7 +239,7 @@ export class Screen implements CallScreen {
   }
 
   #error({ code, message, data }: JsonRpcErrorObject, then: Then<Screened<JsonRpcErrorObject>>): void {
-    this.#words(this.#options.wanted.method, { message, ...(data === undefined ? {} : { data }) }, (made) => {
+    this.#words(this.#wanted.method, { message, ...(data === undefined ? {} : { data }) }, (made) => {
       if ('fault' in made) {
         then(made);
         return;
@@ -247,7 +256,7 @@ export class Screen implements CallScreen {
 
   #result(outcome: Extract<ExchangeOutcome, { kind: 'result' }>, then: Then<ExchangeOutcome>): void {
     const { inputRequests, ...result } = outcome.result;
-    const { wanted, schemaProblem } = this.#options;
+    const wanted = this.#wanted;
     this.#screen({ stage: 'results', event: wanted.method, phase: 'response' }, result, true, (made) => {
       if ('fault' in made) {
         then({ kind: 'fault', fault: made.fault });
@@ -259,10 +268,10 @@ export class Screen implements CallScreen {
           ? 'its text and its structured content differ'
           : made.payload === result
             ? undefined
-            : promiseProblem(whole, wanted.entry, schemaProblem);
+            : promiseProblem(whole, wanted.entry, this.#owner.schemaProblem);
       if (whole === undefined || problem !== undefined) {
         this.#note(
-          { guardrail: [...this.#notes].at(-1)?.split(' ')[0] ?? 'unknown', stage: 'results', action: 'failed' },
+          { guardrail: this.notes.at(-1)?.split(' ')[0] ?? 'unknown', stage: 'results', action: 'failed' },
           `the changed result is not what the tool promises: ${problem ?? ''}`,
         );
         then({
@@ -321,8 +330,7 @@ export class Screen implements CallScreen {
   }
 
   #screen(message: ScreenedMessage, payload: JsonObject, isResult: boolean, then: Then<Screened<JsonObject>>): void {
-    const guardrails = this.#options.guardrails.filter(({ stages }) => stages.has(message.stage));
-    this.#step(guardrails, message, isResult, { payload, labels: [] }, then);
+    this.#step(this.#guardrails.at[message.stage], message, isResult, { payload, labels: [] }, then);
   }
 
   #step(
@@ -342,17 +350,15 @@ export class Screen implements CallScreen {
           if ('fault' in next) then(next);
           else this.#step(guardrails.slice(index + 1), message, isResult, next, then);
         };
-        if (this.#options.outside === undefined) hear({ kind: 'failed', problem: 'nobody can be asked here' });
-        else
-          this.#options.outside.ask({ id: guardrail.id, check, message, payload, caller: this.#options.caller }, hear);
+        const { outside } = this.#owner;
+        const caller = this.#owner.outsideCaller(this.#wanted);
+        if (outside === undefined) hear({ kind: 'failed', problem: 'nobody can be asked here' });
+        else outside.ask({ id: guardrail.id, check, message, payload, caller }, hear);
         return;
       }
-      const next = this.#take(
-        guardrail,
-        message,
-        made,
-        builtInVerdict({ ...guardrail, check }, message, made.payload, isResult),
-      );
+      const verdict = builtInVerdict(guardrail, check, message, made.payload, isResult);
+      if (verdict.kind === 'allow') continue;
+      const next = this.#take(guardrail, message, made, verdict);
       if ('fault' in next) {
         then(next);
         return;
@@ -405,7 +411,8 @@ export class Screen implements CallScreen {
 
   #note(note: GuardrailNote, problem?: string): void {
     const { guardrail, stage, action } = note;
-    if (this.#notes.size < maxNotes) this.#notes.add(`${guardrail} ${stage} ${action}`);
-    this.#options.tell(note, problem);
+    const noted = `${guardrail} ${stage} ${action}`;
+    if (this.notes.length < maxNotes && !this.notes.includes(noted)) this.notes.push(noted);
+    this.#owner.tell(note, problem, this.#wanted);
   }
 }

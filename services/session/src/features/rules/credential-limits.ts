@@ -5,10 +5,11 @@
 import type { Sight } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import { rightsToOnly, WantedScopes, type Rights } from '@omnibus/policy';
-import type { EndpointName, Facts } from '@omnibus/protocol';
+import type { EndpointName, Facts, JsonObject } from '@omnibus/protocol';
 import type { Access } from '../../call/access.ts';
-import { deciding } from './permission.ts';
 import type { Decided, Wanted } from '../../call/permission.ts';
+import type { CallScreen } from '../../call/transform.ts';
+import { DecidingAccess } from './permission.ts';
 
 /** Bound on kept `Rights` of keys: one for each set of patterns in use. */
 const maxRights = 1_000;
@@ -40,35 +41,8 @@ export class CredentialLimits {
   ): Access | undefined {
     const only = this.#rightsOf(facts);
     if (only === undefined && (this.#scopes.isEmpty || facts.isUnscoped === true)) return ruled;
-    return deciding({
-      sight: only === undefined ? ruled?.sight : this.#sightOf(only, ruled?.sight),
-      decide: (wanted) => {
-        const { kind, server, name } = wanted;
-        if (only?.sees({ kind, server, name }) === false) {
-          refused(wanted);
-          return { permission: { effect: 'deny', isVisible: false, isRecorded: false } };
-        }
-        const decided: Decided = ruled?.decide(wanted) ?? {
-          permission: { effect: 'allow', isVisible: true, isRecorded: false },
-        };
-        const { permission } = decided;
-        if (permission.effect === 'deny' && !permission.isRecorded) return decided;
-        const missingScopes = this.#scopes.missing(facts, endpoint, { kind, server, name });
-        return missingScopes === undefined
-          ? decided
-          : {
-              permission: {
-                effect: 'deny',
-                isVisible: true,
-                isRecorded: false,
-                policy: permission.policy,
-                missingScopes,
-              },
-            };
-      },
-      screen: (wanted, isRedacted) => ruled?.screen(wanted, isRedacted),
-      redacted: (wanted, part) => ruled?.redacted(wanted, part) ?? part,
-    });
+    const sight = only === undefined ? ruled?.sight : this.#sightOf(only, ruled?.sight);
+    return new NarrowedAccess(ruled, only, sight, (wanted) => this.#scopes.missing(facts, endpoint, wanted), refused);
   }
 
   /** Undefined for a credential without such a restriction. */
@@ -99,5 +73,55 @@ export class CredentialLimits {
     };
     this.#sights.set(only, ofKey.set(key, sight));
     return sight;
+  }
+}
+
+/** An access within the limits of a credential. */
+class NarrowedAccess extends DecidingAccess {
+  readonly sight: Sight | undefined;
+  readonly #ruled: Access | undefined;
+  readonly #only: Rights | undefined;
+  readonly #missing: (wanted: Wanted) => readonly string[] | undefined;
+  readonly #refused: (wanted: Wanted) => void;
+
+  /** @param only the tools of an API key. @param missing the scopes that a token needs for a request, if it lacks one. */
+  constructor(
+    ruled: Access | undefined,
+    only: Rights | undefined,
+    sight: Sight | undefined,
+    missing: (wanted: Wanted) => readonly string[] | undefined,
+    refused: (wanted: Wanted) => void,
+  ) {
+    super();
+    this.sight = sight;
+    this.#ruled = ruled;
+    this.#only = only;
+    this.#missing = missing;
+    this.#refused = refused;
+  }
+
+  decide(wanted: Wanted): Decided {
+    const { kind, server, name } = wanted;
+    if (this.#only?.sees({ kind, server, name }) === false) {
+      this.#refused(wanted);
+      return { permission: { effect: 'deny', isVisible: false, isRecorded: false } };
+    }
+    const decided: Decided = this.#ruled?.decide(wanted) ?? {
+      permission: { effect: 'allow', isVisible: true, isRecorded: false },
+    };
+    const { permission } = decided;
+    if (permission.effect === 'deny' && !permission.isRecorded) return decided;
+    const missingScopes = this.#missing(wanted);
+    if (missingScopes === undefined) return decided;
+    const { policy } = permission;
+    return { permission: { effect: 'deny', isVisible: true, isRecorded: false, policy, missingScopes } };
+  }
+
+  screen(wanted: Wanted, isRedacted?: boolean): CallScreen | undefined {
+    return this.#ruled?.screen(wanted, isRedacted);
+  }
+
+  redacted(wanted: Wanted, part: JsonObject): JsonObject {
+    return this.#ruled?.redacted(wanted, part) ?? part;
   }
 }

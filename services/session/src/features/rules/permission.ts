@@ -3,7 +3,7 @@
  * Something that the caller may not see is refused in the same words as something that does not exist; a refusal of something visible names the rule.
  */
 import { fault, methodRow, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
-import type { View } from '@omnibus/catalog';
+import type { Sight, View } from '@omnibus/catalog';
 import type { Decided, Permission, Wanted } from '../../call/permission.ts';
 import { withoutScopes, type Access, type AskedRequest, type TaskPermission } from '../../call/access.ts';
 import type { CallScreen } from '../../call/transform.ts';
@@ -12,48 +12,54 @@ import type { Destination, Plan } from '../../call/plan.ts';
 import { unknownEntry, unknownResource } from '../../call/routes/unknown-entry.ts';
 
 /** An access with what follows from its decisions. */
-export function deciding(by: Omit<Access, 'permitted' | 'ofTask'>): Access {
-  const access: Access = {
-    ...by,
-    permitted: (plan, request, given) => permitted(plan, request, given, access),
-    ofTask: (task, request) => taskPermission(task, request, access),
-  };
-  return access;
-}
+export abstract class DecidingAccess implements Access {
+  abstract readonly sight: Sight | undefined;
+  abstract decide(wanted: Wanted): Decided;
+  abstract screen(wanted: Wanted, isRedacted?: boolean): CallScreen | undefined;
+  abstract redacted(wanted: Wanted, part: JsonObject): JsonObject;
 
-/** The plan with the decision of the rules, or a refusal in its place. @param given parameters as the client sent them. */
-function permitted(plan: Plan, { method, view }: AskedRequest, given: JsonObject, access: Access): Plan {
-  switch (plan.kind) {
-    case 'list':
-      return plan;
-    case 'refuse': {
-      // The name is unknown to this caller. If something of that name is hidden from it by a rule, the record says so.
-      const hidden = hiddenBy(method, view, given);
-      return hidden === undefined ? plan : { ...plan, permission: access.decide(hidden).permission };
+  permitted(plan: Plan, { method, view }: AskedRequest, given: JsonObject): Plan {
+    switch (plan.kind) {
+      case 'list':
+        return plan;
+      case 'refuse': {
+        // The name is unknown to this caller. If something of that name is hidden from it by a rule, the record says so.
+        const hidden = hiddenBy(method, view, given);
+        return hidden === undefined ? plan : { ...plan, permission: this.decide(hidden).permission };
+      }
+      case 'search':
+        return searchPlan(plan, method, view, this);
+      case 'send':
+      case 'start-task':
+      case 'await-task': {
+        const wanted = wantedBy(plan, method, view, given);
+        if (wanted === undefined)
+          return 'task' in plan && plan.task !== undefined
+            ? { ...plan, ...screeningTask(plan.task, method, this) }
+            : plan;
+        const decided = this.decide(wanted);
+        const { permission } = decided;
+        if (permission.effect !== 'deny' || permission.isRecorded) return { ...plan, ...decided };
+        return {
+          kind: 'refuse',
+          fault: permission.isVisible
+            ? deniedBy(permission)
+            : isAboutTask(plan)
+              ? fault('task.unknown')
+              : unknown(wanted, view, given),
+          permission,
+        };
+      }
     }
-    case 'search':
-      return searchPlan(plan, method, view, access);
-    case 'send':
-    case 'start-task':
-    case 'await-task': {
-      const wanted = wantedBy(plan, method, view, given);
-      if (wanted === undefined)
-        return 'task' in plan && plan.task !== undefined
-          ? { ...plan, ...screeningTask(plan.task, method, access) }
-          : plan;
-      const decided = access.decide(wanted);
-      const { permission } = decided;
-      if (permission.effect !== 'deny' || permission.isRecorded) return { ...plan, ...decided };
-      return {
-        kind: 'refuse',
-        fault: permission.isVisible
-          ? deniedBy(permission)
-          : isAboutTask(plan)
-            ? fault('task.unknown')
-            : unknown(wanted, view, given),
-        permission,
-      };
-    }
+  }
+
+  ofTask(task: TaskAddress, { method, view }: AskedRequest): TaskPermission {
+    const wanted = wantedOfTask(task, method, view);
+    if (wanted === undefined) return screeningTask(task, method, this);
+    const decided = this.decide(wanted);
+    const { permission } = decided;
+    if (permission.effect !== 'deny' || permission.isRecorded) return decided;
+    return { permission, refusal: permission.isVisible ? deniedBy(permission) : fault('task.unknown') };
   }
 }
 
@@ -96,16 +102,6 @@ function wantedOfTask({ server, tool }: TaskAddress, method: string, view: View)
   return tool === ''
     ? { kind: 'server', server, name: method, method, isBegun: true }
     : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
-}
-
-/** Decides about a request concerning a task without a plan. */
-function taskPermission(task: TaskAddress, { method, view }: AskedRequest, access: Access): TaskPermission {
-  const wanted = wantedOfTask(task, method, view);
-  if (wanted === undefined) return screeningTask(task, method, access);
-  const decided = access.decide(wanted);
-  const { permission } = decided;
-  if (permission.effect !== 'deny' || permission.isRecorded) return decided;
-  return { permission, refusal: permission.isVisible ? deniedBy(permission) : fault('task.unknown') };
 }
 
 /** The screen by any rule or guardrail for the server, for a task id without a tool. */

@@ -1,0 +1,150 @@
+/** The rights of one caller by the access rules, and the screens by rules and guardrails for its messages. */
+import type { Sight } from '@omnibus/catalog';
+import type {
+  Circumstances,
+  Decision,
+  Guardrails,
+  Policy,
+  Redaction,
+  Rights,
+  SchemaProblem,
+  Target,
+} from '@omnibus/policy';
+import { anonymous, type Caller, type Facts, type JsonObject } from '@omnibus/protocol';
+import { shareOf } from '../../call/client-of.ts';
+import type { Decided, Permission, Wanted } from '../../call/permission.ts';
+import type { Outside, OutsideCaller } from '../guardrails/outside.ts';
+import { Screen, type GuardrailNote, type ScreenOwner } from '../guardrails/screen.ts';
+import type { DecisionLog } from './decision-log.ts';
+import { DecidingAccess } from './permission.ts';
+
+/** One state of the rules. */
+export interface Rules {
+  /** Undefined if all callers may do everything. */
+  readonly policy: Policy | undefined;
+  readonly guardrails: Guardrails | undefined;
+  readonly isRecording: boolean;
+  /** Servers with trusted tool annotations (`hints: believe`). */
+  readonly believed: ReadonlySet<string>;
+  /** What follows from decisions that depend on no circumstances and redact nothing. */
+  readonly permissions: WeakMap<Decision, Decided>;
+  readonly log: DecisionLog;
+  /** Asks external services about messages; undefined if there are none. */
+  readonly outside: Outside | undefined;
+  /** Name of this state of the rules; equal in every process that has the same rules. */
+  readonly name: string;
+}
+
+const unruled: Permission = { effect: 'allow', isVisible: true, isRecorded: false };
+const noProblem = (): undefined => undefined;
+
+export class RuledAccess extends DecidingAccess implements ScreenOwner {
+  readonly sight: Sight | undefined;
+  readonly #rules: Rules;
+  /** Undefined if all callers may do everything. */
+  readonly #rights: Rights | undefined;
+  readonly #caller: Caller;
+  readonly #facts: Facts | undefined;
+
+  constructor(
+    rules: Rules,
+    rights: Rights | undefined,
+    sight: Sight | undefined,
+    caller: Caller,
+    facts: Facts | undefined,
+  ) {
+    super();
+    this.sight = sight;
+    this.#rules = rules;
+    this.#rights = rights;
+    this.#caller = caller;
+    this.#facts = facts;
+  }
+
+  decide(wanted: Wanted): Decided {
+    const { policy, isRecording, believed, permissions, guardrails } = this.#rules;
+    const rights = this.#rights;
+    const target = targetOf(wanted, believed);
+    if (rights === undefined) return { permission: unruled, screen: this.#screen(wanted, target, undefined) };
+    const fixed = rights.fixed(target);
+    const known = fixed === undefined ? undefined : permissions.get(fixed);
+    if (known !== undefined)
+      return guardrails === undefined
+        ? known
+        : { permission: known.permission, screen: this.#screen(wanted, target, undefined) };
+    const decision = fixed ?? rights.decide(target, this.#circumstancesOf(wanted));
+    const { effect, rule, because, terms, isVisible, redaction } = decision;
+    if (effect === 'deny' || (effect === 'ask' && isRecording))
+      this.#rules.log.refused(decision, isRecording, wanted, this.#caller);
+    if (isRecording && redaction !== undefined)
+      this.#rules.log.refused({ ...decision, rule: redaction.rule }, true, wanted, this.#caller);
+    const isRefused = effect === 'deny' && !isRecording;
+    const decided: Decided = {
+      permission: { effect, rule, because, terms, isVisible, isRecorded: isRecording, policy: policy?.version },
+      screen: isRefused ? undefined : this.#screen(wanted, target, isRecording ? undefined : redaction),
+    };
+    if (effect === 'allow' && redaction === undefined && decision === rights.fixed(target))
+      permissions.set(decision, { permission: decided.permission, screen: undefined });
+    return decided;
+  }
+
+  screen(wanted: Wanted, isRedacted = true): Screen | undefined {
+    return this.#screen(
+      wanted,
+      targetOf(wanted, this.#rules.believed),
+      isRedacted ? this.#redaction(wanted) : undefined,
+    );
+  }
+
+  redacted(wanted: Wanted, part: JsonObject): JsonObject {
+    return this.#redaction(wanted)?.result(part) ?? part;
+  }
+
+  #redaction(wanted: Wanted): Redaction | undefined {
+    const { isRecording, believed } = this.#rules;
+    return isRecording ? undefined : this.#rights?.redaction(targetOf(wanted, believed), this.#circumstancesOf(wanted));
+  }
+
+  #screen(wanted: Wanted, target: Target, redaction: Redaction | undefined): Screen | undefined {
+    const { guardrails } = this.#rules;
+    // A known caller of an adopted session, without a request to this worker yet: its facts are not here.
+    const isUnknown = this.#facts === undefined && this.#caller.principal !== anonymous;
+    const about = guardrails?.about(this.#facts, target, this.#circumstancesOf(wanted), isUnknown);
+    return redaction === undefined && about === undefined ? undefined : new Screen(redaction, about, wanted, this);
+  }
+
+  #circumstancesOf({ kind, server, name, method, args, isBegun }: Wanted): Circumstances {
+    const { address } = this.#caller;
+    return { facts: this.#facts, kind, server, name, method, args, now: Date.now(), address, isBegun };
+  }
+
+  // --- for its screens ---------------------------------------------------------------------------------------------------------------
+
+  get outside(): Outside | undefined {
+    return this.#rules.outside;
+  }
+
+  get schemaProblem(): SchemaProblem {
+    return this.#rules.guardrails?.schemaProblem ?? noProblem;
+  }
+
+  outsideCaller(about: Wanted): OutsideCaller {
+    const { principal } = this.#caller;
+    return { principal, owner: shareOf(this.#caller, this.#facts), isKnown: principal !== anonymous, about };
+  }
+
+  tell(note: GuardrailNote, problem: string | undefined, wanted: Wanted): void {
+    this.#rules.log.guarded(note, problem, wanted, this.#caller);
+  }
+}
+
+/** The target of a request, with the annotations of a tool if its server is trusted to know them. */
+export function targetOf(
+  wanted: Pick<Wanted, 'kind' | 'server' | 'name' | 'entry'>,
+  believed: ReadonlySet<string>,
+): Target {
+  const { kind, server, name, entry } = wanted;
+  return kind === 'tool' && believed.has(server)
+    ? { kind, server, name, annotations: entry?.['annotations'] ?? null }
+    : wanted;
+}
