@@ -250,7 +250,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
 
   /** Tells watchers how it has ended. */
   #told(outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void {
-    for (const watched of this.#watched) watched.ended(outcome, characters);
+    for (const watched of this.#watched) watched.ended?.(outcome, characters);
     if (outcome === 'cancelled' || (outcome.kind === 'result' && outcome.result['isError'] !== true)) return;
     const ended: EndedCall = { client: this.#parts.port, call: this.#call, to: this.#to, since: this.#since };
     for (const watcher of this.#parts.host.watchers.all) watcher.failed?.(ended, outcome, this.#tag);

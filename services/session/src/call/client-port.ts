@@ -99,7 +99,7 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly view: View;
   readonly progressToken: JsonRpcId | undefined;
   /** They hear how the call ends; left out where there are none. A gate adds its own. */
-  readonly followers?: readonly CallFollower[];
+  followers?: readonly CallFollower[];
   /** The time limit that the client itself has set; undefined where it has set none. */
   readonly own: OwnLimit | undefined;
   /** The decision of the access rules; undefined where there are none. */

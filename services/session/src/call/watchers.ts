@@ -91,7 +91,7 @@ export interface WatchedQuestions {
   withdrawn?(input: InputKey): void;
 }
 
-/** One call as one watcher sees it. Members that a watcher leaves out are not called. `ended` is called exactly once. */
+/** One call as one watcher sees it. Members that a watcher leaves out are not called; `ended` is called exactly once. */
 export interface WatchedCall extends WatchedQuestions {
   /** The W3C `traceparent` that the server and later watchers get instead of the client's. */
   readonly trace?: string | undefined;
@@ -105,7 +105,7 @@ export interface WatchedCall extends WatchedQuestions {
   /** Its server has answered, and its client is answered next. */
   answering?(outcome: ExchangeOutcome): void;
   /** @param characters length of the answer to the client as JSON; undefined for a call that ends without an answer of its server. */
-  ended(outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void;
+  ended?(outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void;
 }
 
 /** A gate's report of its decision. */

@@ -161,7 +161,7 @@ function requestOf<Stream extends CallStream>(
     call,
     (reason) => {
       waiting.withdraw(reason);
-      for (const watched of held) watched.ended('cancelled', undefined);
+      for (const watched of held) watched.ended?.('cancelled', undefined);
       call.stream.leaveUnanswered();
     },
     (gatewayFault) => {

@@ -41,7 +41,7 @@ export function openApprovals(
   const approvals = new Approvals({ ...options, board });
   metrics.beforeScrape(() => metrics.waitingApprovals.set(approvals.size));
   const desk = clients === true && roles !== undefined ? new ApproverDesk({ board, roles, log, metrics }) : undefined;
-  let isOn = policy !== undefined;
+  let isOn = hasAsking(policy);
   return {
     name: 'approvals',
     get isOn() {
@@ -54,8 +54,12 @@ export function openApprovals(
     guests: desk === undefined ? [] : [(session) => new ApproverForms({ ...session, desk })],
     start: () => desk?.start(),
     apply: (_config, compiled) => {
-      isOn = compiled.policy !== undefined;
+      isOn = hasAsking(compiled.policy);
     },
     stop: () => board.stop(),
   };
+}
+
+function hasAsking(policy: Policy | undefined): boolean {
+  return policy?.rules.some(({ effect }) => effect === 'ask') === true;
 }

@@ -1,5 +1,5 @@
 /** Applies limits to a call after its server is found and before it is sent. It also counts usage. */
-import type { ExchangeOutcome, Facts, GatewayFault } from '@omnibus/protocol';
+import type { ExchangeOutcome, GatewayFault } from '@omnibus/protocol';
 import type { CallFollower } from '../../call/client-port.ts';
 import type { Charge } from './charge.ts';
 import { wasExecuted, type Limiter } from './limiter.ts';
@@ -70,11 +70,6 @@ export class CallGate {
 
   constructor(options: CallGateOptions) {
     this.#options = options;
-  }
-
-  /** Whether a call must pass the gate: one of an unknown caller need not, when nothing is limited. */
-  isFor(facts: Facts | undefined): boolean {
-    return facts !== undefined || this.#options.limiter.hasRules;
   }
 
   /** @returns undefined where there is nothing to note; a promise only where a part of a quota must be leased first. It never rejects. */

@@ -72,9 +72,7 @@ export async function openLimits(options: LimitsOptions): Promise<SessionFeature
     resultGate: {
       begin: (caller, server, name) => {
         const facts = Proofs.factsOf(caller, proofs);
-        return limits.isFor(facts)
-          ? limits.begin({ caller, facts, server, kind: 'tool', name, isFetch: true })
-          : undefined;
+        return limits.begin({ caller, facts, server, kind: 'tool', name, isFetch: true });
       },
     },
     apply,

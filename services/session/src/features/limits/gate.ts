@@ -12,25 +12,24 @@ import type { LimitedRequest } from './rules.ts';
 export function limitGate(limits: CallGate, onceMore: Gate | undefined): Gate {
   const gate: Gate = {
     takes(planned, run) {
-      if (!limits.isFor(run.port.facts)) return false;
       const { call, plan } = planned;
       const request = limitedRequestOf(call.method, plan, run.port);
       const accounting = request === undefined ? undefined : limits.begin(request);
       if (accounting === undefined) return false;
+      if (!(accounting instanceof Promise) && !('reason' in accounting)) {
+        follow(call, accounting);
+        return false;
+      }
       if (accounting instanceof Promise) waitForLease({ gate, onceMore }, planned, run, accounting, request);
-      else if ('reason' in accounting) run.messages.deny(call, accounting);
-      else run.next(gate, { call: followedBy(accounting, call), plan });
+      else run.messages.deny(call, accounting);
       return true;
     },
   };
   return gate;
 }
 
-function followedBy<Stream extends CallStream>(
-  accounting: CallAccounting,
-  call: ForwardedCall<Stream>,
-): ForwardedCall<Stream> {
-  return { ...call, followers: call.followers === undefined ? [accounting] : [...call.followers, accounting] };
+function follow(call: ForwardedCall<CallStream>, accounting: CallAccounting): void {
+  call.followers = call.followers === undefined ? [accounting] : [...call.followers, accounting];
 }
 
 interface Way {
@@ -75,8 +74,10 @@ function whenGranted<Stream extends CallStream>(
   accounting: CallAccounting,
 ): void {
   const next = run.again(planned.call);
-  if (isUnchanged(next, planned)) run.next(gate, { ...next, call: followedBy(accounting, next.call) });
-  else {
+  if (isUnchanged(next, planned)) {
+    follow(next.call, accounting);
+    run.next(gate, next);
+  } else {
     accounting.takenBack();
     // Other guardrails may be for another server.
     if (onceMore !== undefined && isSamePlace(next.plan, planned.plan)) run.from(onceMore, next);

@@ -1,5 +1,5 @@
 /** A planned request in the form that limits, quotas and blocks apply to. */
-import { isCustomMethod, type ExchangeMethod, type ServerName } from '@omnibus/protocol';
+import { isCustomMethod, type ExchangeMethod } from '@omnibus/protocol';
 import type { ClientPort, CallStream } from '../../call/client-port.ts';
 import type { Plan } from '../../call/plan.ts';
 import type { LimitedRequest } from './rules.ts';
@@ -20,21 +20,15 @@ export function limitedRequestOf(
     (method === 'tasks/result' || (method === 'tasks/get' && dialect.stateHasResult))
   )
     return { caller, facts, server, kind: 'tool', name: task.tool, isFetch: true };
-  const of = (kind: LimitedRequest['kind'], name: unknown): LimitedRequest => ({
-    caller,
-    facts,
-    server: server satisfies ServerName,
-    kind,
-    name: String(name),
-  });
+  const { params } = plan;
   switch (method) {
     case 'tools/call':
-      return of('tool', plan.params['name']);
+      return { caller, facts, server, kind: 'tool', name: String(params['name']) };
     case 'prompts/get':
-      return of('prompt', plan.params['name']);
+      return { caller, facts, server, kind: 'prompt', name: String(params['name']) };
     case 'resources/read':
-      return of('resource', plan.params['uri']);
+      return { caller, facts, server, kind: 'resource', name: String(params['uri']) };
     default:
-      return isCustomMethod(method) ? of('server', method) : undefined;
+      return isCustomMethod(method) ? { caller, facts, server, kind: 'server', name: method } : undefined;
   }
 }

@@ -17,8 +17,8 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
-import { Charge } from './charge.ts';
-import type { Quotas } from './quotas.ts';
+import { Charge, type Settling, type Taken } from './charge.ts';
+import type { Quota, Quotas } from './quotas.ts';
 import { Rates } from './rates.ts';
 import type { LimitedRequest, LimitRule } from './rules.ts';
 import { Running, sayAgainMs } from './running.ts';
@@ -43,7 +43,10 @@ export interface LimiterOptions {
 
 type News = LimitsNews['taken'];
 
-export class Limiter {
+/** What a call took; undefined if no limit applies to it. */
+type Begun = Charge | GatewayFault | undefined;
+
+export class Limiter implements Settling {
   readonly #options: LimiterOptions;
   readonly rates: Rates;
   readonly running: Running;
@@ -61,8 +64,8 @@ export class Limiter {
 
   constructor(options: LimiterOptions) {
     this.#options = options;
-    this.rates = new Rates(options.now);
-    this.running = new Running(options.now);
+    this.rates = new Rates(options.isShared, options.now);
+    this.running = new Running(options.isShared, options.now);
   }
 
   async start(): Promise<void> {
@@ -89,16 +92,8 @@ export class Limiter {
   }
 
   /** @returns undefined when no limit applies; a promise only when a part of a quota must be leased first. */
-  begin(request: LimitedRequest): Charge | undefined | GatewayFault | Promise<Charge | GatewayFault> {
-    if (!this.hasRules) return undefined;
-    const covering = this.#rulesOf(request.facts).filter(({ covers }) => covers(request));
-    const rules =
-      request.isFetch === true
-        ? covering
-            .filter(({ bytes }) => bytes !== undefined)
-            .map((rule) => ({ ...rule, rate: undefined, concurrency: undefined, quota: undefined }))
-        : covering;
-    return rules.length === 0 ? undefined : this.#take(rules, request, new Charge());
+  begin(request: LimitedRequest): Begun | Promise<Charge | GatewayFault> {
+    return this.hasRules ? this.#take(this.#rulesOf(request.facts), request, undefined) : undefined;
   }
 
   #rulesOf(facts: Facts | undefined): readonly LimitRule[] {
@@ -111,23 +106,37 @@ export class Limiter {
     return rules;
   }
 
+  /** Takes what the request needs by each rule. Of a fetch of a task's result, only the size counts. */
   #take(
     rules: readonly LimitRule[],
     request: LimitedRequest,
-    charge: Charge,
-  ): Charge | GatewayFault | Promise<Charge | GatewayFault> {
+    begun: Charge | undefined,
+  ): Begun | Promise<Charge | GatewayFault> {
+    let charge = begun;
     for (const [index, rule] of rules.entries()) {
-      const key = rule.keyOf(request);
-      const refusal = this.#takeNow(rule, key, charge);
+      if (rule.covers?.(request) === false || (request.isFetch === true && rule.bytes === undefined)) continue;
+      charge ??= new Charge(this);
+      const taken = charge.add(rule, rule.keyOf(request));
+      const refusal = request.isFetch === true ? undefined : this.#takeNow(rule, taken, charge);
       if (refusal !== undefined) return this.#refused(charge, refusal);
-      const later = this.#takeQuotas(rule, key, charge);
-      if (later instanceof Promise)
-        return later.then((found) =>
-          found === undefined ? this.#take(rules.slice(index + 1), request, charge) : this.#refused(charge, found),
-        );
+      if (rule.quota === undefined && rule.bytes === undefined) continue;
+      const later = this.#takeQuotas(taken, request.isFetch === true ? undefined : rule.quota);
+      if (later instanceof Promise) return this.#takeLater(later, rules.slice(index + 1), request, charge);
       if (later !== undefined) return this.#refused(charge, later);
     }
     return charge;
+  }
+
+  async #takeLater(
+    refused: Promise<GatewayFault | undefined>,
+    rules: readonly LimitRule[],
+    request: LimitedRequest,
+    charge: Charge,
+  ): Promise<Charge | GatewayFault> {
+    const refusal = await refused;
+    return refusal === undefined
+      ? ((await this.#take(rules, request, charge)) ?? charge)
+      : this.#refused(charge, refusal);
   }
 
   #refused(charge: Charge, refusal: GatewayFault): GatewayFault {
@@ -135,10 +144,10 @@ export class Limiter {
     return refusal;
   }
 
-  #takeNow({ id, rate, concurrency, words }: LimitRule, key: string, charge: Charge): GatewayFault | undefined {
-    const { metrics } = this.#options;
+  #takeNow({ id, rate, concurrency, words }: LimitRule, taken: Taken, charge: Charge): GatewayFault | undefined {
+    const { metrics, isShared } = this.#options;
     if (rate !== undefined) {
-      const retryAfterMs = this.rates.take(key, rate);
+      const retryAfterMs = this.rates.take(taken.key, rate);
       if (retryAfterMs > 0) {
         metrics.limited(id, 'rate');
         return fault('limit.rate', `${words} is reached; try again in ${inWords(retryAfterMs)}`, {
@@ -146,49 +155,60 @@ export class Limiter {
           retryAfterMs,
         });
       }
-      charge.onTakenBack(() => {
-        this.rates.giveBack(key, rate);
-        this.#tellSoon();
-      });
-      this.#tellSoon();
+      taken.rate = true;
     }
-    if (concurrency === undefined) return undefined;
-    if (!this.running.take(key, concurrency)) {
-      metrics.limited(id, 'concurrency');
-      return fault('limit.concurrency', `${words} lets ${concurrency} run at once; try again when one has ended`, {
-        limit: id,
-        retryAfterMs: 1_000,
-      });
+    if (concurrency !== undefined) {
+      if (!this.running.take(taken.key, concurrency)) {
+        metrics.limited(id, 'concurrency');
+        return fault('limit.concurrency', `${words} lets ${concurrency} run at once; try again when one has ended`, {
+          limit: id,
+          retryAfterMs: 1_000,
+        });
+      }
+      taken.place = true;
+      charge.holdsPlace = true;
+      if (isShared) this.#sayAgain();
     }
-    charge.onEnd(() => {
-      this.running.leave(key);
-      this.#tellSoon();
-    });
-    this.#tellSoon();
-    this.#sayAgain();
+    if (isShared) this.#tellSoon();
     return undefined;
   }
 
-  #takeQuotas(
-    rule: LimitRule,
-    key: string,
-    charge: Charge,
-  ): GatewayFault | undefined | Promise<GatewayFault | undefined> {
-    const { quota, bytes } = rule;
+  #takeQuotas(taken: Taken, quota: Quota | undefined): GatewayFault | undefined | Promise<GatewayFault | undefined> {
+    const { rule, key } = taken;
+    const { bytes } = rule;
     const { quotas } = this.#options;
     const calls = quota === undefined ? undefined : quotas.take(`${key} calls`, quota, 1);
     const rest = (refusal: Awaited<typeof calls>): GatewayFault | undefined | Promise<GatewayFault | undefined> => {
       if (typeof refusal === 'object') return this.#overQuota(rule, 'quota', refusal);
-      if (quota !== undefined && refusal === undefined)
-        charge.onTakenBack(() => quotas.spend(`${key} calls`, quota, -1));
+      taken.quota = quota !== undefined && refusal === undefined;
       if (bytes === undefined) return undefined;
-      charge.onBytes((count) => quotas.spend(`${key} bytes`, bytes, count));
+      taken.bytes = true;
       const left = quotas.take(`${key} bytes`, bytes, 0);
       if (left instanceof Promise)
         return left.then((found) => (typeof found === 'object' ? this.#overQuota(rule, 'bytes', found) : undefined));
       return typeof left === 'object' ? this.#overQuota(rule, 'bytes', left) : undefined;
     };
     return calls instanceof Promise ? calls.then(rest) : rest(calls);
+  }
+
+  // --- the end of a call -------------------------------------------------------------------------------------------------------------
+
+  leave(all: readonly Taken[]): void {
+    for (const { place, key } of all) if (place) this.running.leave(key);
+    if (this.#options.isShared) this.#tellSoon();
+  }
+
+  giveBack(all: readonly Taken[]): void {
+    for (const { rule, key, rate, quota } of all) {
+      if (rate && rule.rate !== undefined) this.rates.giveBack(key, rule.rate);
+      if (quota && rule.quota !== undefined) this.#options.quotas.spend(`${key} calls`, rule.quota, -1);
+    }
+    if (this.#options.isShared) this.#tellSoon();
+  }
+
+  countBytes(all: readonly Taken[], size: number): void {
+    for (const { rule, key, bytes } of all)
+      if (bytes && rule.bytes !== undefined) this.#options.quotas.spend(`${key} bytes`, rule.bytes, size);
   }
 
   #overQuota(
@@ -207,19 +227,18 @@ export class Limiter {
   // --- other workers ---------------------------------------------------------------------------------------------------------------
 
   #tellSoon(): void {
-    if (this.#options.isShared) this.#telling ??= this.#options.wheel.schedule(tellMs, () => this.#tell(false));
+    this.#telling ??= this.#options.wheel.schedule(tellMs, () => this.#tell(false));
   }
 
   /** Sends the running calls again and again, since a message may be lost. */
   #sayAgain(): void {
-    if (this.#options.isShared)
-      this.#saying ??= this.#options.wheel.schedule(sayAgainMs, () => {
-        this.#saying = undefined;
-        // They are sent once more after the last call has ended.
-        const isLast = this.running.size === 0;
-        this.#tell(true);
-        if (!isLast) this.#sayAgain();
-      });
+    this.#saying ??= this.#options.wheel.schedule(sayAgainMs, () => {
+      this.#saying = undefined;
+      // They are sent once more after the last call has ended.
+      const isLast = this.running.size === 0;
+      this.#tell(true);
+      if (!isLast) this.#sayAgain();
+    });
   }
 
   #tell(all: boolean): void {

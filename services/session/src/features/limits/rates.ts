@@ -20,8 +20,11 @@ export class Rates {
   /** Units taken here of which the other workers have not been told. */
   #untold = new Map<string, number>();
 
-  /** @param now monotonic milliseconds. */
-  constructor(now: () => number = () => performance.now()) {
+  readonly #isShared: boolean;
+
+  /** @param isShared whether other workers are told. @param now monotonic milliseconds. */
+  constructor(isShared: boolean, now: () => number = () => performance.now()) {
+    this.#isShared = isShared;
     this.#now = now;
   }
 
@@ -36,7 +39,7 @@ export class Rates {
     const waitMs = fullAt + everyMs - (now + burst * everyMs);
     if (waitMs > 0.001) return Math.ceil(waitMs);
     this.#put(key, fullAt + everyMs);
-    this.#note(key, 1);
+    if (this.#isShared) this.#note(key, 1);
     return 0;
   }
 
@@ -44,7 +47,7 @@ export class Rates {
   giveBack(key: string, { everyMs }: Rate): void {
     const fullAt = this.#fullAt.get(key);
     if (fullAt !== undefined) this.#put(key, fullAt - everyMs);
-    this.#note(key, -1);
+    if (this.#isShared) this.#note(key, -1);
   }
 
   /** Called when another worker has taken units, or given them back. */

@@ -23,7 +23,8 @@ export interface LimitRule {
   /** Letters, digits, "_" and "-". */
   readonly id: string;
   readonly who: WhoTest;
-  readonly covers: (request: LimitedRequest) => boolean;
+  /** Undefined if it covers every request. */
+  readonly covers: ((request: LimitedRequest) => boolean) | undefined;
   /** The key of the budget that a request counts for. */
   readonly keyOf: (request: LimitedRequest) => string;
   readonly rate: Rate | undefined;
@@ -61,6 +62,7 @@ export function compileRules(rules: readonly RuleSettings[]): readonly LimitRule
 
 /** `server/tool`, `prompt:server/name`, `resource:server/uri` as globs, the name of a server, or `*`. */
 function coveredBy(what: readonly string[]): LimitRule['covers'] {
+  if (what.includes('*')) return undefined;
   const selectors = what.map((text) => compileSelector(text));
   return (request) => coversForms(selectors, request, `${request.server}/${request.name}`, false);
 }
@@ -71,11 +73,14 @@ function keyBy(id: string, per: RuleSettings['per']): LimitRule['keyOf'] {
     .filter((each) => each !== 'everyone')
     .map((each) => partOf[each]);
   // Parts are preceded by their lengths, so that different parts never give the same key.
-  return (request) =>
-    parts.reduce((key, part) => {
+  return (request) => {
+    let key = id;
+    for (const part of parts) {
       const text = part(request);
-      return `${key} ${text.length}:${text}`;
-    }, id);
+      key += ` ${text.length}:${text}`;
+    }
+    return key;
+  };
 }
 
 const partOf: Readonly<

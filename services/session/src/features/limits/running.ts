@@ -16,8 +16,11 @@ export class Running {
   readonly #others = new Map<WorkerId, Other>();
   #untold = new Set<string>();
 
-  /** @param now monotonic milliseconds. */
-  constructor(now: () => number = () => performance.now()) {
+  readonly #isShared: boolean;
+
+  /** @param isShared whether other workers are told. @param now monotonic milliseconds. */
+  constructor(isShared: boolean, now: () => number = () => performance.now()) {
+    this.#isShared = isShared;
     this.#now = now;
   }
 
@@ -28,9 +31,10 @@ export class Running {
   /** Counts a call that begins. @returns false when the limit is reached. */
   take(key: string, most: number): boolean {
     const here = this.#here.get(key) ?? 0;
-    if (here + this.#elsewhere(key) >= most) return false;
+    const elsewhere = this.#others.size === 0 ? 0 : this.#elsewhere(key);
+    if (here + elsewhere >= most) return false;
     this.#here.set(key, here + 1);
-    this.#untold.add(key);
+    if (this.#isShared) this.#untold.add(key);
     return true;
   }
 
@@ -38,7 +42,7 @@ export class Running {
     const left = (this.#here.get(key) ?? 1) - 1;
     if (left === 0) this.#here.delete(key);
     else this.#here.set(key, left);
-    this.#untold.add(key);
+    if (this.#isShared) this.#untold.add(key);
   }
 
   /**
@@ -67,7 +71,6 @@ export class Running {
   }
 
   #elsewhere(key: string): number {
-    if (this.#others.size === 0) return 0;
     const now = this.#now();
     let count = 0;
     for (const [worker, { counts, heardAt }] of this.#others) {

@@ -3,14 +3,7 @@
  * passes here says, or its server on periodic requests. Tasks are followed by the worker that began them, and only where such a limit applies.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import {
-  createdTask,
-  isEnded,
-  isObject,
-  type ExchangeOutcome,
-  type ServerNotice,
-  type SessionKey,
-} from '@omnibus/protocol';
+import { isEnded, isObject, type ExchangeOutcome, type ServerNotice, type SessionKey } from '@omnibus/protocol';
 import { progressKey } from '../../public-ids/task-ids.ts';
 
 export interface FollowedTask {
@@ -147,7 +140,7 @@ export function runningTask(
 ): (Pick<FollowedTask, 'everyMs' | 'keptMs'> & { readonly taskId: string }) | undefined {
   if (outcome.kind !== 'result') return undefined;
   const { result } = outcome;
-  const task = result['resultType'] === 'task' ? result : createdTask(result);
+  const task = result['resultType'] === 'task' ? result : result['task'];
   if (!isObject(task) || typeof task['taskId'] !== 'string' || isEnded(task)) return undefined;
   const [every, kept] = [task['pollInterval'] ?? task['pollIntervalMs'], task['ttl'] ?? task['ttlMs']];
   return {

@@ -4,7 +4,7 @@ import { shareOf } from '../../call/client-of.ts';
 import type { CallWatcher, SentCall, WatchedCall } from '../../call/watchers.ts';
 import { placeOf, progressKey, type TaskAddress } from '../../public-ids/task-ids.ts';
 import { CallAccounting } from './call-gate.ts';
-import { runningTask, type TaskPlaces } from './task-places.ts';
+import { runningTask, type FollowedTask, type TaskPlaces } from './task-places.ts';
 
 export function taskWatch(tasks: TaskPlaces, barrier: Barrier): CallWatcher {
   return {
@@ -23,9 +23,18 @@ export function taskWatch(tasks: TaskPlaces, barrier: Barrier): CallWatcher {
       const watched: WatchedCall = {
         answering: (outcome) => {
           if (task !== undefined) tasks.heard(progressKey(server, task.id, task.place), method, outcome);
-          if (accounting !== undefined) follow(tasks, barrier, sent, accounting, outcome);
+          const made = accounting === undefined ? undefined : runningTask(outcome);
+          if (accounting !== undefined && made !== undefined) {
+            const address: TaskAddress = {
+              server,
+              id: made.taskId,
+              owner: sent.client.key,
+              place: placeOf(outcome),
+              tool: sent.to.tool,
+            };
+            follow(tasks, barrier, sent, address, { ...made, leave: accounting.runOn() });
+          }
         },
-        ended: () => undefined,
       };
       return watched;
     },
@@ -36,25 +45,20 @@ function follow(
   tasks: TaskPlaces,
   barrier: Barrier,
   { client, to: { server, tool }, sender }: SentCall,
-  accounting: CallAccounting,
-  outcome: Parameters<typeof runningTask>[0],
+  address: TaskAddress,
+  made: Pick<FollowedTask, 'everyMs' | 'keptMs' | 'leave'>,
 ): void {
-  const made = runningTask(outcome);
-  if (made === undefined) return;
-  const { taskId, everyMs, keptMs } = made;
-  const address: TaskAddress = { server, id: taskId, owner: client.key, place: placeOf(outcome), tool };
+  const { id } = address;
   tasks.follow({
-    key: progressKey(server, taskId, address.place),
+    ...made,
+    key: progressKey(server, id, address.place),
     session: client.key,
     owner: shareOf(client.asking, client.facts),
-    everyMs,
-    keptMs,
-    leave: accounting.runOn(),
     ask: (settled) => {
       const problem = barrier.problemOf(client.facts, server, tool);
       if (problem === undefined)
         sender.sendOwn(
-          { method: 'tasks/get', server, params: { taskId }, subject: ['task', taskId], task: address },
+          { method: 'tasks/get', server, params: { taskId: id }, subject: ['task', id], task: address },
           settled,
         );
       else settled({ kind: 'fault', fault: problem });

@@ -64,7 +64,7 @@ export class CallReports {
     since: number,
     tag: string | undefined,
   ): WatchedCall {
-    const ended: WatchedCall['ended'] = (outcome, characters = 0) => {
+    const ended: NonNullable<WatchedCall['ended']> = (outcome, characters = 0) => {
       const said = saidOf(call, outcome, since);
       const bytes = outcome !== 'cancelled' && outcome.kind === 'fault' ? 0 : characters;
       if (tag !== undefined)
@@ -155,10 +155,10 @@ export class CallReports {
 /** A call that a tap watches. */
 class TappedCall implements WatchedCall {
   readonly tap: string;
-  readonly ended: WatchedCall['ended'];
+  readonly ended: NonNullable<WatchedCall['ended']>;
   readonly #tap: Tap;
 
-  constructor(tap: Tap, tag: string, ended: WatchedCall['ended']) {
+  constructor(tap: Tap, tag: string, ended: NonNullable<WatchedCall['ended']>) {
     this.#tap = tap;
     this.tap = tag;
     this.ended = ended;
