@@ -34,14 +34,17 @@ const ofLargeParts = /^@(kubernetes|opentelemetry|aws-sdk)\//;
 /**
  * Writes the bundle into a folder.
  * @param root the checkout, with its dependencies installed.
+ * @param more entries beside the program, by their names: paths from the root.
  * @param mayLack libraries of large parts that are not installed are looked for when their part is used, instead of being in the bundle.
  * @returns the paths of all modules that are in it, in whole or in part.
  * @throws {Error} when an import is neither a module of Node nor in the bundle.
  */
-export async function bundle(root, folder, { mayLack = false } = {}) {
+export async function bundle(root, folder, { mayLack = false, more = {} } = {}) {
   const isLacking = mayLack && large.some((name) => !existsSync(join(root, 'node_modules', name)));
   const build = await rolldown({
-    input: { main: join(root, 'services/gateway/src/main.ts') },
+    input: Object.fromEntries(
+      Object.entries({ main: 'services/gateway/src/main.ts', ...more }).map(([name, path]) => [name, join(root, path)]),
+    ),
     platform: 'node',
     ...(isLacking ? { external: ofLargeParts } : {}),
     resolve: { conditionNames: ['omnibus-source', 'import', 'node', 'default'] },

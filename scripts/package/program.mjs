@@ -23,7 +23,11 @@ if (isForClone && !existsSync(compiled)) {
 async function make() {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, 'bin'), { recursive: true });
-  await bundle(root, join(folder, 'dist'), { mayLack: isForClone });
+  await bundle(root, join(folder, 'dist'), {
+    mayLack: isForClone,
+    // Tests run gateways in their own process too.
+    ...(isForClone ? {} : { more: { 'serve-here': 'services/gateway/src/serve-here.ts' } }),
+  });
   for (const file of ['package.json', 'bin/omnibus.js'])
     copyFileSync(join(root, 'services/gateway', file), join(folder, file));
   await buildConsole();

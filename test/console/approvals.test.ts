@@ -1,7 +1,8 @@
 /** Approving calls and definitions in a browser, before a gateway that knows its callers: one process, and three over NATS. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -16,7 +17,7 @@ const riskier = {
 describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s', (shape) => {
   let keys: Keys;
   let bank: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let browser: Browser;
   let admin: string;
   let client: RawClient;
@@ -36,7 +37,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
       tools: [tool('refund'), tool('rush'), transfer, tool('look'), tool('wire')],
       onCall: (call) => call.answer(text(`done: ${call.name}`)),
     });
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       auth: {
         ...keys.auth,
         admin: {

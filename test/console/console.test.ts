@@ -6,12 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath, root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
 
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let address: string;
 
 const configured = (description: string, secret = 'very-secret'): object => ({
@@ -25,7 +25,7 @@ const configured = (description: string, secret = 'very-secret'): object => ({
 
 beforeAll(async () => {
   execFileSync('node', [join(root, 'services/console/build.mjs')]);
-  gateway = await startGateway('nats', configured('lamps and tables'));
+  gateway = await startGatewayHere('nats', configured('lamps and tables'));
   address = await gateway.admin(gateway.edge);
 });
 

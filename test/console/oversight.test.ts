@@ -1,7 +1,8 @@
 /** The views for those that look after others (Policy, Audit), in a browser, before a gateway that knows its callers: one process, and three over NATS. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -9,7 +10,7 @@ import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.t
 
 describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s', (shape) => {
   let keys: Keys;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let browser: Browser;
   let admin: string;
   let seen: ConsolePage;
@@ -17,7 +18,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
 
   beforeAll(async () => {
     keys = await Keys.makeOf({ ops: [], eve: [], vic: [], ann: ['support'] });
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       auth: { ...keys.auth, admin: { roles: { operator: ['key:ops'], auditor: ['key:eve'], viewer: ['key:vic'] } } },
       access: {
         rules: [

@@ -3,19 +3,19 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { tool, Upstream } from '../support/upstream.ts';
 import { chromiumPath, launch, openConsole } from './browser.ts';
 
 let keys: Keys;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let upstream: Upstream;
 let admin: string;
 beforeAll(async () => {
   keys = await Keys.makeOf({ root: [], ops: [], late: [] });
   upstream = await Upstream.start({ tools: [tool('greet')], onCall: () => undefined });
-  gateway = await startGateway('embedded', {
+  gateway = await startGatewayHere('embedded', {
     auth: { ...keys.auth, admin: { roles: { admin: ['key:root'], operator: ['key:ops'] } } },
     console: { edit: 'addresses' },
     audit: { sinks: [{ kind: 'file', folder: 'audit' }] },

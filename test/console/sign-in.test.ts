@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { digestOf, formatUsers, leastCost } from '@omnibus/authorization';
 import { Balancer } from '../support/balancer.ts';
 import { ForeignProvider } from '../support/foreign-provider.ts';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { typePassword, type User } from '../support/walker.ts';
 import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
 
@@ -17,7 +17,7 @@ const bob: User = { name: 'bob', password: 'another horse battery staple' };
 describe.runIf(chromiumPath !== undefined)('in a browser', () => {
   let folder: string;
   let front: Balancer;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let admin: string;
   let browser: Browser;
   let seen: ConsolePage;
@@ -43,7 +43,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     folder = await mkdtemp(join(tmpdir(), 'omnibus-console-'));
     await usersOf(ann, bob);
     front = await Balancer.start();
-    gateway = await startGateway('nats', {
+    gateway = await startGatewayHere('nats', {
       publicUrl: front.url,
       mcpServers: {},
       auth: {
@@ -145,7 +145,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     const foreign = stack.use(await ForeignProvider.start());
     const edge = stack.use(await Balancer.start());
     const elsewhere = stack.use(
-      await startGateway('embedded', {
+      await startGatewayHere('embedded', {
         publicUrl: edge.url,
         mcpServers: {},
         auth: {

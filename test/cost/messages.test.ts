@@ -3,7 +3,7 @@ import { subjects } from '@omnibus/bus';
 import { Outsider } from '@omnibus/bus/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startUpstream, type Measured } from '../bench/subjects.ts';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 
@@ -20,14 +20,14 @@ const isAboutStores = (subject: string, payload: string): boolean =>
   subject.startsWith('$JS.') || payload.includes('"type":"io.nats.jetstream.');
 
 let upstream: Measured;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let outsider: Outsider;
 let legacy: RawClient;
 let modern: ModernClient;
 
 beforeAll(async () => {
   upstream = await startUpstream(1);
-  gateway = await startGateway('nats', { mcpServers: { up: { url: `${upstream.url}/0` } } });
+  gateway = await startGatewayHere('nats', { mcpServers: { up: { url: `${upstream.url}/0` } } });
   outsider = await Outsider.connect(gateway.bus as string);
   legacy = await RawClient.open(gateway.url);
   modern = new ModernClient(gateway.url, {});

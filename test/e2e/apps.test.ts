@@ -13,7 +13,7 @@ import type { JsonObject } from '@omnibus/protocol';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { chromiumPath, launch } from '../console/browser.ts';
-import { startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath } from '../support/processes.ts';
 import { tool, Upstream } from '../support/upstream.ts';
 
@@ -72,7 +72,7 @@ async function shownBy(client: Client, page: Page, name: string): Promise<string
 it.runIf(chromiumPath !== undefined)(
   'pages of two servers with one address run in a browser, and each calls a tool of its own server by its own name',
   async () => {
-    await using gateway = await startGateway('embedded', {
+    await using gateway = await startGatewayHere('embedded', {
       mcpServers: { one: appsServer('first'), two: appsServer('second') },
     });
     const browser = await launch();
@@ -90,7 +90,7 @@ it.runIf(chromiumPath !== undefined)(
 );
 
 it('a server is told of the extension and its settings by each client that has it, and shows others what they can use', async () => {
-  await using gateway = await startGateway('embedded', { mcpServers: { one: appsServer('first') } });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: { one: appsServer('first') } });
   const names = async (capabilities: JsonObject): Promise<readonly string[]> => {
     const client = new Client(info, { capabilities });
     await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)));
@@ -121,7 +121,7 @@ it('extensions that nobody here knows pass with their settings in both direction
     onInitialize: (params) => void initialized.push(params['capabilities'] as JsonObject),
   });
   await using other = await Upstream.start({ tools: [tool('plain')] });
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { maps: { url: server.url }, other: { url: other.url } },
   });
   const mine = { 'com.example/maps': { mine: true } };

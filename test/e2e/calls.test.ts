@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapes } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
@@ -10,7 +11,7 @@ const held = new Set(['slow', 'impatient', 'stubborn']);
 describe.each(shapes)('a call, %s', (shape) => {
   let a: Upstream;
   let b: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let client: RawClient;
 
   const onCall = (call: Call): void => {
@@ -29,7 +30,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     const tools = ['echo', 'slow', 'impatient', 'stubborn', 'large', 'refuse', 'chatty', 'vanish'].map(tool);
     a = await Upstream.start({ tools, onCall, capabilities: { logging: {} } });
     b = await Upstream.start({ tools, onCall });
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       limits: { maxInFlightPerSession: 50 },
       mcpServers: {
         a: { url: a.url, tools: { impatient: { timeout: '300ms' }, stubborn: { timeout: '300ms', maxTime: '900ms' } } },

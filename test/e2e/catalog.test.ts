@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject, JsonRpcRequest } from '@omnibus/protocol';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
@@ -26,7 +27,7 @@ describe.each(shapesOfLane)('the catalogue, %s', (shape) => {
   let b: Upstream;
   let paged: Upstream;
   let looping: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
 
   beforeAll(async () => {
     const shared = { uri: 'file:///shared', name: 'shared' };
@@ -44,7 +45,7 @@ describe.each(shapesOfLane)('the catalogue, %s', (shape) => {
     });
     paged = await Upstream.start({ onRequest: paging(false) });
     looping = await Upstream.start({ onRequest: paging(true) });
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       pageSize: 20,
       mcpServers: { a: { url: a.url }, b: { url: b.url }, paged: { url: paged.url }, looping: { url: looping.url } },
       profiles: {
@@ -198,7 +199,7 @@ it('a list of a thousand tools costs no request to any server', async () => {
     tools: Array.from({ length: 1_000 }, (_, index) => tool(`t${index}`)),
     onCall: (call) => call.answer(text('x')),
   });
-  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: { up: { url: upstream.url } } });
   using client = await RawClient.open(gateway.url);
   const before = upstream.requests.length;
   for (let round = 0; round < 20; round += 1) expect(await client.toolNames()).toHaveLength(1_000);

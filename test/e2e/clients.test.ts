@@ -14,7 +14,8 @@ import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } fr
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '@omnibus/bus/testing';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath, omnibusProgram, root, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 
@@ -45,7 +46,7 @@ it('a desktop client that starts its server: SDK 1.x over `omnibus stdio`, quest
 });
 
 it('a desktop client connected to a running gateway: SDK 1.x over `omnibus stdio --connect`, questions included', async () => {
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { asking: { command: 'node', args: [fixturePath('asking-server')] } },
   });
   using waiting = await RawClient.open(gateway.url);
@@ -78,7 +79,7 @@ it.each([
 });
 
 it('the proxy of a network is used by `omnibus stdio --connect` where Node is told to use it', async () => {
-  await using gateway = await startGateway('embedded', { mcpServers: {} });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: {} });
   const asked: string[] = [];
   const proxy = createServer((request, response) => {
     asked.push(request.url ?? '');
@@ -123,7 +124,7 @@ it("HTTP+SSE on both sides: the SDK's client on /sse, the reference server in it
   const [port] = await freePorts(1);
   await using upstream = startProcess(bin('mcp-server-everything'), ['sse'], { PORT: String(port) });
   await upstream.line(/running on port/i);
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { everything: { url: `http://127.0.0.1:${port}/sse` } },
   });
   using waiting = await RawClient.open(gateway.url);
@@ -137,7 +138,7 @@ it("HTTP+SSE on both sides: the SDK's client on /sse, the reference server in it
 });
 
 describe.each(shapesOfLane)('through one endpoint to four servers, %s', (shape) => {
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let folder: string;
   let toolCount: number;
 
@@ -145,7 +146,7 @@ describe.each(shapesOfLane)('through one endpoint to four servers, %s', (shape) 
     folder = await mkdtemp(join(tmpdir(), 'omnibus-files-'));
     await writeFile(join(folder, 'hello.txt'), 'hello from a file');
     const [port] = await freePorts(1);
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       mcpServers: {
         everything: { command: bin('mcp-server-everything') },
         'everything-http': {

@@ -7,7 +7,7 @@ import { jsonShapes, withoutJson } from '@omnibus/cli/json-shapes';
 import { exits } from '@omnibus/client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath } from '../support/processes.ts';
 import { Link } from '../support/link.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -118,7 +118,7 @@ const cases: Readonly<Record<string, Case>> = {
   token: { args: () => ['https://signed.example/mcp', '--tokens', 'tokens.json'] },
 };
 
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let place: Place;
 let template: string;
 let env: Record<string, string>;
@@ -129,7 +129,7 @@ beforeAll(async () => {
   nowhere = await Link.open(() => undefined);
   template = await mkdtemp(join(tmpdir(), 'omnibus-table-'));
   const use = { command: 'node', args: [fixturePath('using-server')], definitions: 'warn' };
-  gateway = await startGateway('embedded', { mcpServers: { use, idle: { ...use, definitions: 'off' } } });
+  gateway = await startGatewayHere('embedded', { mcpServers: { use, idle: { ...use, definitions: 'off' } } });
   env = {
     OMNIBUS_URL: `${gateway.url}/use`,
     OMNIBUS_ADMIN: `127.0.0.1:${nowhere.port}`,

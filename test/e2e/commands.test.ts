@@ -4,18 +4,18 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath, omnibusProgram } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { inPipe, onTerminal } from '../support/terminal.ts';
 
 const server = { command: 'node', args: [fixturePath('using-server')] };
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let admin: string;
 let folder: string;
 let env: Record<string, string>;
 beforeAll(async () => {
-  gateway = await startGateway('embedded', { mcpServers: { use: server } });
+  gateway = await startGatewayHere('embedded', { mcpServers: { use: server } });
   admin = await gateway.admin(gateway.edge);
   folder = await mkdtemp(join(tmpdir(), 'omnibus-commands-'));
   env = { OMNIBUS_URL: gateway.url, HOME: join(folder, 'home'), XDG_CONFIG_HOME: '', NO_COLOR: '' };

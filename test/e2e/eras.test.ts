@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath, omnibusProgram } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
@@ -26,10 +27,12 @@ const clients: readonly [string, Partial<ClientOptions>][] = [
 ];
 
 describe.each(shapesOfLane)('official implementations of both eras, %s', (shape) => {
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
 
   beforeAll(async () => {
-    gateway = await startGateway(shape, { mcpServers: { one: asking, two: both, pinned: { ...both, era: 'legacy' } } });
+    gateway = await startGatewayHere(shape, {
+      mcpServers: { one: asking, two: both, pinned: { ...both, era: 'legacy' } },
+    });
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) =>
       ['one__elicit', 'two__greet', 'pinned__greet'].every((name) => names.includes(name)),
@@ -77,7 +80,7 @@ it.each(clients)(
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-eras-'));
     const file = join(folder, 'omnibus.json');
     await writeFile(file, JSON.stringify({ mcpServers: { one: asking } }));
-    await using gateway = await startGateway('embedded', { mcpServers: { one: asking } });
+    await using gateway = await startGatewayHere('embedded', { mcpServers: { one: asking } });
     using waiting = await RawClient.open(gateway.url);
     await waiting.untilTools((names) => names.includes('elicit'));
     for (const args of [
@@ -99,10 +102,10 @@ it.each(clients)(
 );
 
 it("WebSockets on both sides: the SDK's client on /ws, a gateway behind a gateway", async () => {
-  await using inner = await startGateway('embedded', { mcpServers: { one: asking } });
+  await using inner = await startGatewayHere('embedded', { mcpServers: { one: asking } });
   using waiting = await RawClient.open(inner.url);
   await waiting.untilTools((names) => names.includes('elicit'));
-  await using outer = await startGateway('embedded', {
+  await using outer = await startGatewayHere('embedded', {
     mcpServers: { inner: { url: inner.url.replace(/^http(.*)mcp$/, 'ws$1ws') } },
   });
   using ready = await RawClient.open(outer.url);
@@ -115,7 +118,7 @@ it("WebSockets on both sides: the SDK's client on /ws, a gateway behind a gatewa
 });
 
 it('a WebSocket of a foreign origin, or at no endpoint, is refused', async () => {
-  await using gateway = await startGateway('embedded', { mcpServers: {} });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: {} });
   const open = (path: string, origin: string): Promise<string> =>
     new Promise((resolve) => {
       const socket = new WebSocket(gateway.url.replace(/^http(.*)\/mcp$/, `ws$1${path}`), 'mcp', { origin });
@@ -133,7 +136,7 @@ it('a WebSocket of a foreign origin, or at no endpoint, is refused', async () =>
 it.each(['exits', 'silent'])(
   'the era of a server that %s when asked before it is initialized is recognized',
   async (mood) => {
-    await using gateway = await startGateway('embedded', {
+    await using gateway = await startGatewayHere('embedded', {
       mcpServers: {
         moody: {
           command: 'node',
@@ -153,7 +156,7 @@ it.each([500, 502])(
   'an HTTP server that answers %i to an unexpected request is initialized as one of the older era',
   async (status) => {
     await using upstream = await Upstream.start({ strangeStatus: status });
-    await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
+    await using gateway = await startGatewayHere('embedded', { mcpServers: { up: { url: upstream.url } } });
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('echo'));
   },

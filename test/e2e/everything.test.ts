@@ -14,12 +14,13 @@ import {
 import { createRequire } from 'node:module';
 import { Heard } from '@omnibus/bus/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 
 const program = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js');
 
 describe.each(shapesOfLane)('everything of the reference server, %s', (shape) => {
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let client: Client;
   const toured = new Set<string>();
   const changed = new Heard<unknown>();
@@ -29,7 +30,9 @@ describe.each(shapesOfLane)('everything of the reference server, %s', (shape) =>
   const asked = new Heard<string>();
 
   beforeAll(async () => {
-    gateway = await startGateway(shape, { mcpServers: { everything: { command: 'node', args: [program, 'stdio'] } } });
+    gateway = await startGatewayHere(shape, {
+      mcpServers: { everything: { command: 'node', args: [program, 'stdio'] } },
+    });
     client = new Client(
       { name: 'tourist', version: '1' },
       { capabilities: { sampling: {}, elicitation: { form: {}, url: {} }, roots: { listChanged: true } } },

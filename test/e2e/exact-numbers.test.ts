@@ -6,7 +6,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseJson, type JsonObject } from '@omnibus/protocol';
 import { overEvents, overHttp, overStdio, overWebSocket, type Front } from '../support/fronts.ts';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath, startFixture } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 
@@ -99,7 +100,7 @@ const textOf = (value: unknown): string => JSON.stringify(value);
 describe.each(shapesOfLane)('exact numbers, %s', (shape) => {
   const stack = new AsyncDisposableStack();
   const asks = new Map<string, Ask>();
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
 
   beforeAll(async () => {
     const addressOf = async (era: string, wire: string): Promise<string> =>
@@ -112,7 +113,7 @@ describe.each(shapesOfLane)('exact numbers, %s', (shape) => {
     ]);
     const program = (era: string): object => ({ command: 'node', args: [fixturePath('text-server'), era] });
     gateway = stack.use(
-      await startGateway(shape, {
+      await startGatewayHere(shape, {
         mcpServers: {
           'old-http': { url: oldHttp },
           'new-http': { url: newHttp },

@@ -9,7 +9,8 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapes } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { fixturePath, omnibusProgram } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -29,7 +30,7 @@ const textOf = (result: unknown): string =>
   (result as { readonly content: readonly { readonly text: string }[] }).content[0]?.text ?? '';
 
 describe.each(shapes)('%s', (shape) => {
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let upstream: Upstream;
   let folder: string;
 
@@ -42,7 +43,7 @@ describe.each(shapes)('%s', (shape) => {
         call.answer(text(`${call.name} of ${String(call.args['city'])}`));
       },
     });
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       listing: 'search',
       profiles: { all: { listing: 'full' } },
       mcpServers: { weather: { url: upstream.url }, asking },

@@ -1,18 +1,18 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
 describe('the JSON-RPC envelope', () => {
   let upstream: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let client: RawClient;
 
   beforeAll(async () => {
     upstream = await Upstream.start({ prompts: [{ name: 'p' }], capabilities: { logging: {} } });
-    gateway = await startGateway('embedded', {
+    gateway = await startGatewayHere('embedded', {
       // Names that are not listed reach no server with this option.
       mcpServers: { up: { url: upstream.url, excludeTools: ['none'] } },
       limits: { maxBodyBytes: 100_000, maxJsonDepth: 20 },

@@ -1,13 +1,13 @@
 /** Servers with common faults: they forget sessions, refuse a stream, or cannot list for a while. */
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { answer, startHostile, type HeardMessage, type Hostile, type HostileOptions } from '../support/hostile.ts';
 import { RawClient } from '../support/raw-client.ts';
 
 interface Bench extends AsyncDisposable {
   readonly server: Hostile;
-  readonly gateway: GatewayUnderTest;
+  readonly gateway: GatewayHere;
   readonly client: RawClient;
   readonly status: () => Promise<{ readonly status: string; readonly problem?: string; readonly tools: number }>;
 }
@@ -16,7 +16,7 @@ async function bench(options: HostileOptions, settings: object = {}): Promise<Be
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startHostile(options));
   const gateway = stack.use(
-    await startGateway('embedded', {
+    await startGatewayHere('embedded', {
       mcpServers: { up: { url: server.url, restart: { minDelay: '100ms', maxDelay: '300ms' }, ...settings } },
     }),
   );

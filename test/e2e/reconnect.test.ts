@@ -1,19 +1,20 @@
 /** Subscriptions and settings of a session at a server last longer than the connection to the server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
 describe.each(shapesOfLane)('after a server has lost its sessions, %s', (shape) => {
   let upstream: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
 
   beforeAll(async () => {
     upstream = await Upstream.start({
       resources: [{ uri: 'up://one', name: 'one' }],
       capabilities: { logging: {}, resources: { subscribe: true } },
     });
-    gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
+    gateway = await startGatewayHere(shape, { mcpServers: { up: { url: upstream.url } } });
   });
 
   afterAll(async () => {
@@ -60,7 +61,7 @@ it.each([
     await using upstream = await Upstream.start({
       onCall: (call) => call.answer({ content: [{ type: 'text', text: call.session }] }),
     });
-    await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url, isolation } } });
+    await using gateway = await startGatewayHere('embedded', { mcpServers: { up: { url: upstream.url, isolation } } });
     using one = await RawClient.open(gateway.url);
     using two = await RawClient.open(gateway.url);
     await one.untilTools((names) => names.length === 1);

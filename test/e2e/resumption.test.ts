@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
 describe.each(shapesOfLane)('a client that lost its stream, %s', (shape) => {
   let upstream: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let client: RawClient;
 
   beforeAll(async () => {
     upstream = await Upstream.start({ tools: [tool('slow')], onCall: () => undefined });
-    gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
+    gateway = await startGatewayHere(shape, { mcpServers: { up: { url: upstream.url } } });
     client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.length === 1);
   });

@@ -1,7 +1,7 @@
 /** Requests, notifications and capabilities that no revision defines, in both directions. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
 import { Speaker, type SayArguments } from '../support/speaker.ts';
@@ -30,7 +30,7 @@ interface Caller {
 
 describe('methods that no revision defines', () => {
   const speakers = new Map<string, Speaker>();
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   const clients = new Map<string, RawClient>();
   const callers: Record<string, Caller> = {
     '2025-11-25': { request: (endpoint, method, params) => client(endpoint).request(method, params) },
@@ -56,7 +56,7 @@ describe('methods that no revision defines', () => {
           custom,
         }),
       );
-    gateway = await startGateway('embedded', {
+    gateway = await startGatewayHere('embedded', {
       mcpServers: Object.fromEntries(servers.map((name) => [name, { url: speaker(name).url }])),
       profiles: { narrow: { servers: ['old'], tools: ['old/say'] } },
     });
@@ -221,7 +221,7 @@ describe('methods that no revision defines', () => {
 
   it('a notification that belongs to no request reaches the only session that uses the server', async () => {
     await using alone = await Speaker.start({ custom });
-    await using own = await startGateway('embedded', { mcpServers: { alone: { url: alone.url } } });
+    await using own = await startGatewayHere('embedded', { mcpServers: { alone: { url: alone.url } } });
     using session = await RawClient.open(own.url);
     await session.untilTools((names) => names.length === 2);
     const heard = await session.standing();

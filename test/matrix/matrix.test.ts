@@ -1,6 +1,7 @@
 /** Every feature for every pair of a client's and a server's revision, in both shapes. Prints the matrix. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapes } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { EraClient } from './era-client.ts';
 import { EraServer, revisions, type MatrixRevision } from './era-server.ts';
@@ -32,11 +33,11 @@ describe.each(shapes)('every feature for every pair of revisions, %s', (shape) =
   const endings = new Map<string, Map<string, Ending | '✗'>>(
     Object.keys(features).map((feature) => [feature, new Map()]),
   );
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
 
   beforeAll(async () => {
     for (const revision of revisions) servers.set(revision, await EraServer.start(revision));
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       mcpServers: Object.fromEntries([...servers].map(([revision, { url }]) => [serverName(revision), { url }])),
     });
     using client = await RawClient.open(gateway.url);

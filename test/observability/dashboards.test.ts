@@ -1,7 +1,7 @@
 /** Every panel of every dashboard has data, in a real Prometheus that scrapes a running gateway. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dashboards } from '@omnibus/deploy';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -10,7 +10,7 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 const rateInterval = '10s';
 
 let upstream: Upstream;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let prometheus: Prometheus;
 const over = new AbortController();
 let working: Promise<unknown>;
@@ -38,7 +38,7 @@ beforeAll(async () => {
     },
   });
   // A selection of tools: without one, the only server would be asked for `nobody`.
-  gateway = await startGateway('nats', {
+  gateway = await startGatewayHere('nats', {
     mcpServers: { up: { url: upstream.url, concurrency: 1, includeTools: ['echo', 'fails'] } },
   });
   const client = await RawClient.open(gateway.url);

@@ -1,7 +1,7 @@
 /** A changed configuration: open calls are finished, new servers are available at once, and unchanged ones are not affected. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -10,7 +10,7 @@ const contentOf = ({ last }: Answer): string => (last.result?.['content'] as { t
 
 describe('a configuration that changes while a server works', () => {
   let upstream: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let held: { answer: (result: JsonObject) => void }[] = [];
   const pipe = { command: 'node', args: [fixturePath('stdio-server')] };
   const servers = (header: string, more: object = {}): object => ({
@@ -31,7 +31,7 @@ describe('a configuration that changes while a server works', () => {
       resources: [{ uri: 'up://one', name: 'one' }],
       onCall: (call) => (call.name === 'slow' ? held.push(call) : call.answer(text(call.session))),
     });
-    gateway = await startGateway('embedded', servers('one'));
+    gateway = await startGatewayHere('embedded', servers('one'));
   });
 
   beforeEach(() => {

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { KeeperHost } from '../isolation/keeper-hosts.ts';
 import { EventReader } from '../support/event-reader.ts';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -19,7 +20,7 @@ const accepted = (marker: string): JsonObject => ({ action: 'accept', content: {
 describe.each(shapesOfLane)('%s', (shape) => {
   let hosts: readonly KeeperHost[];
   let keys: Keys;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let ann: RawClient;
   let bob: RawClient;
   let modern: ModernClient;
@@ -67,7 +68,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
       KeeperHost.start('newer', '2026-07-28', () => undefined),
     ]);
     const [web, newer] = hosts as [KeeperHost, KeeperHost];
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       auth: { ...keys.auth, proxy: { addresses: ['10.0.0.1'], userHeader: 'x-forwarded-user' } },
       mcpServers: { web: { url: web.url('http') }, newer: { url: newer.url('http') } },
     });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Outsider, startNatsServer, type NatsServer } from '@omnibus/bus/testing';
-import { startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { omnibusProgram, type RunningProcess, sealing, startProcess } from '../support/processes.ts';
 
 let folder: string;
@@ -82,7 +82,7 @@ it('edges and backends start without a sealing key, and a gateway of one process
 });
 
 it('nothing that NATS stores contains the key', async () => {
-  await using gateway = await startGateway('nats', { mcpServers: {} });
+  await using gateway = await startGatewayHere('nats', { mcpServers: {} });
   await using outsider = await Outsider.connect(gateway.bus as string);
   const stored = await outsider.buckets();
   expect(stored.has('omnibus-secrets')).toBe(false);

@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { StandInIssuer } from '@omnibus/identity/testing';
-import { shapesOfLane, startGateway } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -99,7 +100,7 @@ describe.each(shapesOfLane)('%s,', (shape) => {
       Authorization: 'Bearer of-the-team',
     };
     const gateway = stack.use(
-      await startGateway(shape, {
+      await startGatewayHere(shape, {
         publicUrl: 'http://gateway.example',
         auth: {
           ...keys.auth,

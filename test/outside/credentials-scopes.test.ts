@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Balancer } from '../support/balancer.ts';
 import { signInAt } from '../support/browse.ts';
-import { startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { PersonalServer } from '../support/personal-server.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -25,7 +25,7 @@ async function begin(
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-scopes-'));
   stack.defer(() => rm(folder, { recursive: true }));
   const gateway = stack.use(
-    await startGateway('embedded', {
+    await startGatewayHere('embedded', {
       ...(hasUsers ? { publicUrl: front.url, auth: keys.auth } : {}),
       vault: { file: join(folder, 'vault.json') },
       mcpServers: {

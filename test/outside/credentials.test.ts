@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { signInAt } from '../support/browse.ts';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
 
 /** All secrets so far. */
@@ -134,7 +134,7 @@ class WantingServer implements AsyncDisposable {
 
 const stack = new AsyncDisposableStack();
 let server: WantingServer;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let vault: string;
 let client: RawClient;
 
@@ -144,7 +144,7 @@ beforeAll(async () => {
   stack.defer(() => rm(folder, { recursive: true }));
   vault = join(folder, 'vault.json');
   gateway = stack.use(
-    await startGateway('embedded', {
+    await startGatewayHere('embedded', {
       log: { format: 'json', level: 'debug' },
       vault: { file: vault },
       mcpServers: {

@@ -1,7 +1,7 @@
 /** Clients that send unusual or incomplete HTTP: each gets an answer, and the gateway continues. */
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { dial, exchange, readAnswer, requestText } from '../support/raw-http.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, Upstream } from '../support/upstream.ts';
@@ -16,12 +16,12 @@ const initialize = JSON.stringify({
 const json = ['content-type: application/json', 'accept: application/json, text/event-stream'];
 
 let upstream: Upstream;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let client: RawClient;
 
 beforeAll(async () => {
   upstream = await Upstream.start();
-  gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
+  gateway = await startGatewayHere('embedded', { mcpServers: { up: { url: upstream.url } } });
   client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.includes('echo'));
 });

@@ -1,14 +1,15 @@
 /** JSON-RPC is the same over every transport: the same messages get the same answers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { overEvents, overHttp, overStdio, overWebSocket, type Front } from '../support/fronts.ts';
-import { startGateway, writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
+import { writeConfig } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import type { Message } from '../support/raw-client.ts';
 
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let config: string;
 
 beforeAll(async () => {
-  gateway = await startGateway('embedded', { mcpServers: {} });
+  gateway = await startGatewayHere('embedded', { mcpServers: {} });
   config = await writeConfig({ mcpServers: {} });
 });
 

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeConfig, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { writeConfig } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath, omnibusProgram } from '../support/processes.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
@@ -22,7 +23,7 @@ const call = JSON.stringify({
 });
 
 let upstream: Upstream;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let config: string;
 
 beforeAll(async () => {
@@ -30,7 +31,7 @@ beforeAll(async () => {
     tools: [tool('slow'), tool('quick')],
     onCall: (each: Call) => (each.name === 'slow' ? undefined : each.answer(text('answered'))),
   });
-  gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
+  gateway = await startGatewayHere('embedded', { mcpServers: { up: { url: upstream.url } } });
   config = await writeConfig({
     prefix: 'never',
     timeouts: { drain: '2s' },

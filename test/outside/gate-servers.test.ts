@@ -1,7 +1,7 @@
 /** Messages of servers that are invalid or nearly so: they do not affect others, and are passed on unchanged where nothing is computed from them. */
 import { expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
-import { startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { tool, Upstream } from '../support/upstream.ts';
 
@@ -17,7 +17,7 @@ it('a server with an endlessly nested schema and a template of ten expansions de
         : undefined,
   });
   await using good = await Upstream.start();
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { bad: { url: bad.url, restart: { minDelay: '20ms' } }, good: { url: good.url } },
   });
   const client = await RawClient.open(gateway.url);
@@ -40,7 +40,7 @@ it('a result of an unknown shape passes unchanged, and one that is too deep or n
   const results: unknown[] = [...odd, { deep: nested(2_000) }, 'text', ['list'], null];
   let turn = 0;
   await using upstream = await Upstream.start({ onCall: (call) => call.answer(results[turn] as JsonObject) });
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { up: { url: upstream.url } },
   });
   const client = await RawClient.open(gateway.url);

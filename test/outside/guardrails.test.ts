@@ -10,8 +10,9 @@ import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprot
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { metricsOf } from '../support/metrics.ts';
-import type { RunningProcess } from '../support/processes.ts';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import type { Printing } from '../support/processes.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -123,7 +124,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
   let webhook: Server;
   /** Requests at other addresses of the webhook than its own. */
   let elsewhere = 0;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let config: JsonObject;
 
   beforeAll(async () => {
@@ -214,13 +215,13 @@ describe.each(shapesOfLane)('%s', (shape) => {
         },
       ],
     };
-    gateway = await startGateway(shape, config, { GUARD_SECRET: 'known to both' });
+    gateway = await startGatewayHere(shape, config, { GUARD_SECRET: 'known to both' });
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('plain') && names.includes('check'));
   });
 
   afterAll(async () => {
-    await (gateway as GatewayUnderTest | undefined)?.[Symbol.asyncDispose]();
+    await (gateway as GatewayHere | undefined)?.[Symbol.asyncDispose]();
     webhook.closeAllConnections();
     webhook.close();
     await Promise.all([work, judge].map((each) => each[Symbol.asyncDispose]()));
@@ -327,7 +328,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
       const [worker] = gateway.processes.slice(shape === 'nats' ? 1 : 0);
       const guardrail = name === 'hooked' ? 'hook' : name === 'judged' ? 'judge' : 'open';
       const failures = async (of: string): Promise<number> =>
-        (await metricsOf(worker as RunningProcess)).get(
+        (await metricsOf(worker as Printing)).get(
           `omnibus_guardrail_decisions_total{guardrail="${of}",stage="requests",action="failed"}`,
         ) ?? 0;
       const [before, beforeSoon] = [await failures(guardrail), await failures(soon(guardrail, 'request'))];

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { subjects } from '@omnibus/bus';
 import { Outsider } from '@omnibus/bus/testing';
-import { startGateway, writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
+import { writeConfig } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
@@ -15,7 +16,7 @@ const main = omnibusProgram;
 let folder: string;
 let file: string;
 let upstream: Upstream;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let ann: Readonly<Record<string, string>>;
 let bob: Readonly<Record<string, string>>;
 
@@ -37,7 +38,7 @@ beforeAll(async () => {
   ann = { authorization: `Bearer ${await create('ann')}` };
   bob = { authorization: `Bearer ${await create('bob')}` };
   upstream = await Upstream.start();
-  gateway = await startGateway('embedded', { auth: { keys: { file } }, mcpServers: { up: { url: upstream.url } } });
+  gateway = await startGatewayHere('embedded', { auth: { keys: { file } }, mcpServers: { up: { url: upstream.url } } });
 });
 
 afterAll(async () => {
@@ -138,7 +139,7 @@ it('a revoked key ends the sessions it opened, and is refused from then on', asy
 });
 
 it('over NATS, no other client of NATS can forge the identity of a caller, with a session or without', async () => {
-  await using several = await startGateway('nats', {
+  await using several = await startGatewayHere('nats', {
     auth: { keys: { file } },
     mcpServers: { up: { url: upstream.url } },
   });

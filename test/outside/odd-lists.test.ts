@@ -10,7 +10,7 @@ import { StdioClientTransport as StdioOne } from '@modelcontextprotocol/sdk/clie
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { JsonObject } from '@omnibus/protocol';
 import { expect, it } from 'vitest';
-import { startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { omnibusProgram } from '../support/processes.ts';
 import { tool, Upstream } from '../support/upstream.ts';
 
@@ -67,7 +67,7 @@ async function two(url: string): Promise<ClientTwo> {
 it('official clients read all lists of all servers beside odd ones, and the rest is named where users look', async () => {
   await using odd = await oddServer();
   await using good = await Upstream.start({ tools: [tool('fine')] });
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { odd: { url: odd.url }, good: { url: good.url } },
     profiles: { some: { servers: ['odd', 'good'], tools: ['odd/*', 'good/*'] } },
   });
@@ -129,7 +129,7 @@ it('over `omnibus stdio` the same lists are read', async () => {
 it('with `validation: enforce` nothing is repaired, and what clients would refuse is left out', async () => {
   await using odd = await oddServer();
   await using good = await Upstream.start({ tools: [tool('fine')] });
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { odd: { url: odd.url, validation: 'enforce' }, good: { url: good.url } },
   });
   const client = await one(gateway.url);

@@ -7,7 +7,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { Balancer } from '../support/balancer.ts';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { sdks, SdkUser } from '../support/sdk-user.ts';
 import { bearer, Browser, OAuthClient, type Tokens } from '../support/sign-in.ts';
@@ -18,7 +18,7 @@ import { Callback, fetchWalker } from '../support/walker.ts';
 const password = 'correct horse battery staple';
 const stack = new AsyncDisposableStack();
 let front: Balancer;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let base: string;
 
 beforeAll(async () => {
@@ -30,7 +30,7 @@ beforeAll(async () => {
   front = stack.use(await Balancer.start());
   base = `${front.url}/team/a`;
   gateway = stack.use(
-    await startGateway('embedded', {
+    await startGatewayHere('embedded', {
       publicUrl: `${base}/`,
       auth: { server: { users: { file } } },
       mcpServers: { up: { url: upstream.url } },

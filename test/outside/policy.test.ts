@@ -1,6 +1,7 @@
 /** Access rules in the running gateway: two known callers, two servers, one process and several. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startGateway, type GatewayUnderTest, type Shape } from '../support/gateway.ts';
+import { type Shape } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -25,7 +26,7 @@ describe.each<Shape>(['embedded', 'nats'])('the gateway, %s', (shape) => {
   let keys: Keys;
   let open: Upstream;
   let shut: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   const config = (given: readonly object[]): object => ({
     auth: keys.auth,
     mcpServers: { open: { url: open.url }, shut: { url: shut.url } },
@@ -41,7 +42,7 @@ describe.each<Shape>(['embedded', 'nats'])('the gateway, %s', (shape) => {
       Upstream.start({ tools: ['get', 'refund', 'far'].map(tool) }),
       Upstream.start({ tools: [tool('get')] }),
     ]);
-    gateway = await startGateway(shape, config(rules));
+    gateway = await startGatewayHere(shape, config(rules));
     using his = await RawClient.open(gateway.url, newest, keys.headersOf('bob'));
     await his.untilTools((seen) => seen.length === 4);
   });

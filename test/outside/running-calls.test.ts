@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { base, callOf, type Call, type TapEvent, type Watched } from '@omnibus/admin-api';
 import type { JsonObject } from '@omnibus/protocol';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { fixturePath, omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -11,7 +12,7 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 
 describe.each(shapesOfLane)('%s', (shape) => {
   let slow: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let admin: string;
   let client: RawClient;
   const calls = new AbortController();
@@ -20,7 +21,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
 
   beforeAll(async () => {
     slow = await Upstream.start({ tools: ['wait', 'pay'].map(tool), onCall: () => undefined });
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       mcpServers: {
         slow: { url: slow.url },
         second: { url: slow.url },

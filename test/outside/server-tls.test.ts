@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Authority } from '@omnibus/bus/testing';
 import { startCertificateServer } from '../support/certificate-server.ts';
-import { shapesOfLane, startGateway } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
 
 it.each(shapesOfLane)(
@@ -29,7 +30,7 @@ it.each(shapesOfLane)(
     await show(first);
     const restart = { minDelay: '50ms', maxDelay: '200ms' };
     const gateway = stack.use(
-      await startGateway(shape, {
+      await startGatewayHere(shape, {
         mcpServers: {
           files: { url, restart, tls: { caFile: authority.caFile, certFile, keyFile } },
           texts: {

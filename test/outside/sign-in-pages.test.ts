@@ -9,7 +9,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, launch } from '../console/browser.ts';
 import { Balancer } from '../support/balancer.ts';
-import { startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { OAuthClient } from '../support/sign-in.ts';
 import { Upstream } from '../support/upstream.ts';
 import { writeUsers } from '../support/users.ts';
@@ -48,7 +48,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     const front = stack.use(await Balancer.start());
     issuer = front.url;
     const gateway = stack.use(
-      await startGateway('embedded', {
+      await startGatewayHere('embedded', {
         publicUrl: issuer,
         auth: { server: { users: { file } } },
         mcpServers: { [`a_server_with_a_name_${'n'.repeat(43)}`]: { url: upstream.url } },

@@ -1,7 +1,7 @@
 /** Servers over HTTP with invalid answers. */
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import {
   answer,
   nested,
@@ -28,7 +28,7 @@ async function bench(
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startHostile(options));
   const gateway = stack.use(
-    await startGateway('embedded', {
+    await startGatewayHere('embedded', {
       ...config,
       mcpServers: { hostile: { url: server.url, restart: { minDelay: '100ms', maxDelay: '300ms' }, ...settings } },
     }),

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
 import { EraClient } from '../matrix/era-client.ts';
 import { EraServer } from '../matrix/era-server.ts';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 
@@ -34,7 +35,7 @@ const action = fc.record({
 type Action = typeof action extends fc.Arbitrary<infer T> ? T : never;
 
 describe.each(shapesOfLane)('interleaved, %s', (shape) => {
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let servers: readonly EraServer[];
   let count = 0;
 
@@ -44,7 +45,7 @@ describe.each(shapesOfLane)('interleaved, %s', (shape) => {
       await EraServer.start('2025-06-18'),
       await EraServer.start('2026-07-28'),
     ];
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       mcpServers: { one: { url: servers[0]?.url }, two: { url: servers[1]?.url }, three: { url: servers[2]?.url } },
     });
     using client = await RawClient.open(gateway.url);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { auditLedger, natsUsers, setUpNats, type BusRole, type NatsPlace } from '@omnibus/bus';
 import { startNatsServer } from '@omnibus/bus/testing';
 import { isLongLane } from './lane.ts';
-import { end, omnibusProgram, root, type RunningProcess, sealing, startProcess } from './processes.ts';
+import { end, omnibusProgram, type Printing, root, type RunningProcess, sealing, startProcess } from './processes.ts';
 
 export const shapes = ['embedded', 'nats'] as const;
 export type Shape = (typeof shapes)[number];
@@ -17,13 +17,14 @@ export type Shape = (typeof shapes)[number];
  */
 export const shapesOfLane: readonly Shape[] = isLongLane ? shapes : ['nats'];
 
-export interface GatewayUnderTest {
+/** @typeParam P a part of the gateway: a process, or what runs in the process of the test. */
+export interface GatewayOf<P extends Printing> {
   /** `http://127.0.0.1:port/mcp` */
   readonly url: string;
   /** The process that serves clients and the one that connects to servers; the same process when embedded. */
-  readonly edge: RunningProcess;
-  readonly backend: RunningProcess;
-  readonly processes: readonly RunningProcess[];
+  readonly edge: P;
+  readonly backend: P;
+  readonly processes: readonly P[];
   readonly configFile: string;
   /** The address of the bus between the processes; undefined when embedded. */
   readonly bus: string | undefined;
@@ -31,24 +32,29 @@ export interface GatewayUnderTest {
   readonly busFolder: string | undefined;
   /** Kills the NATS between the processes and starts it again. */
   restartBus(): Promise<void>;
+  /** The connections that NATS has; undefined when embedded. */
+  readonly clientsOfBus: (() => Promise<readonly number[]>) | undefined;
+  /** Starts another edge. @returns its endpoint. */
+  startEdge(): Promise<string>;
+  /** Starts another process of one role. */
+  startPart(role: BusRole): Promise<P>;
+  /** Replaces the configuration file; running processes apply it. */
+  configure(config: object): Promise<void>;
+  /** `host:port` of the admin port of one process. */
+  admin(process: P): Promise<string>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface GatewayUnderTest extends Omit<GatewayOf<RunningProcess>, 'clientsOfBus'> {
   /**
    * Kills processes, and resolves when NATS has noticed. A message to a killed process is lost until then: its sender waits for signs of life, and the
    * outcome of a call is unknown.
    */
   lose(...lost: readonly RunningProcess[]): Promise<void>;
-  /** Starts another edge. @returns its endpoint. */
-  startEdge(): Promise<string>;
-  /** Starts another process of one role. */
-  startPart(role: BusRole): Promise<RunningProcess>;
-  /** Replaces the configuration file; running processes apply it. */
-  configure(config: object): Promise<void>;
-  /** `host:port` of the admin port of one process. */
-  admin(process: RunningProcess): Promise<string>;
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** The address for clients of an edge. */
-async function endpointOf(edge: RunningProcess): Promise<string> {
+async function endpointOf(edge: Printing): Promise<string> {
   const [, endpoint] = (await edge.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
   return endpoint;
 }
@@ -77,8 +83,6 @@ export async function setUp(bus: string, place?: NatsPlace, user = 'setup'): Pro
   if (failed.length > 0) throw new Error(JSON.stringify(failed));
 }
 
-const anyPort = '127.0.0.1:0';
-
 /**
  * The text of a test's configuration file. After an abort, the `fetch` of Node opens a connection and keeps it unused. At `timeouts.request`, such a
  * connection gets a 408, also if a request is on its way at that moment; so the time is longer than a test.
@@ -95,6 +99,25 @@ export async function writeConfig(config: object): Promise<string> {
   return file;
 }
 
+/** A process of a gateway, or what stands for it. */
+interface Start {
+  readonly configFile: string;
+  /** Undefined: all roles. */
+  readonly role: BusRole | undefined;
+  /** The address of the bus with the login of the role; undefined in one process. */
+  readonly bus: string | undefined;
+}
+
+/** Where each part listens. */
+export const anyPort = '127.0.0.1:0';
+
+/** The variables of a part: session workers and edges share a key. */
+export const variablesOf = (
+  role: BusRole | undefined,
+  environment: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> =>
+  role === 'session' || role === 'edge' ? { ...sealing, ...environment } : environment;
+
 /**
  * Starts a gateway.
  * @param config the configuration file, without addresses, log and bus.
@@ -109,6 +132,39 @@ export async function startGateway(
   program = omnibusProgram,
   words: readonly string[] = [],
 ): Promise<GatewayUnderTest> {
+  const { clientsOfBus, ...gateway } = await gatewayOf(shape, config, ({ configFile, role, bus }) =>
+    startProcess(
+      'node',
+      [
+        ...[program, 'serve', '--config', configFile, '--listen', anyPort, '--admin', anyPort, ...words],
+        ...(role === undefined || bus === undefined ? [] : ['--role', role, '--bus', bus]),
+      ],
+      variablesOf(role, environment),
+    ),
+  );
+  return {
+    ...gateway,
+    async lose(...lost) {
+      const before = await clientsOfBus?.();
+      await Promise.all(lost.map((part) => end(part, 'SIGKILL')));
+      if (clientsOfBus === undefined || before === undefined) return;
+      for (;;) {
+        const now = await clientsOfBus();
+        if (before.filter((client) => !now.includes(client)).length >= lost.length) return;
+      }
+    },
+  };
+}
+
+/**
+ * A gateway of parts.
+ * @param startOf starts a part, which prints that it is ready.
+ */
+export async function gatewayOf<P extends Printing & AsyncDisposable>(
+  shape: Shape,
+  config: object,
+  startOf: (start: Start) => P,
+): Promise<GatewayOf<P>> {
   await using starting = new AsyncDisposableStack();
   let stack: AsyncDisposableStack = starting;
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
@@ -116,24 +172,16 @@ export async function startGateway(
   const configFile = join(folder, 'omnibus.json');
   const configure = (content: object): Promise<void> => writeFile(configFile, configText(content));
   await configure(config);
-  const args = [program, 'serve', '--config', configFile, '--listen', anyPort, '--admin', anyPort, ...words];
 
-  const processes: RunningProcess[] = [];
-  const start = (...more: string[]): RunningProcess => {
-    const running = stack.use(
-      startProcess(
-        'node',
-        [...args, ...more],
-        more.includes('session') || more.includes('edge') ? { ...sealing, ...environment } : environment,
-      ),
-    );
+  const processes: P[] = [];
+  const start = (role?: BusRole, bus?: string): P => {
+    const running = stack.use(startOf({ configFile, role, bus }));
     processes.push(running);
     return running;
   };
-  const startRole = (role: BusRole): RunningProcess =>
-    start('--role', role, '--bus', (busUrl as string).replace('://', `://${role}:${role}@`));
-  let edge: RunningProcess;
-  let backend: RunningProcess;
+  const startRole = (role: BusRole): P => start(role, busUrl?.replace('://', `://${role}:${role}@`));
+  let edge: P;
+  let backend: P;
   let busUrl: string | undefined;
   let busFolder: string | undefined;
   let restartBus = (): Promise<void> => Promise.reject(new Error('there is no NATS'));
@@ -159,7 +207,7 @@ export async function startGateway(
   }
   await Promise.all(processes.map((running) => running.line(/"msg":"ready"/)));
   const url = await endpointOf(edge);
-  const startPart = async (role: BusRole): Promise<RunningProcess> => {
+  const startPart = async (role: BusRole): Promise<P> => {
     const part = startRole(role);
     await part.line(/"msg":"ready"/);
     return part;
@@ -175,17 +223,9 @@ export async function startGateway(
     configure,
     bus: busUrl,
     busFolder,
+    clientsOfBus,
     startPart,
     restartBus: () => restartBus(),
-    async lose(...lost) {
-      const before = await clientsOfBus?.();
-      await Promise.all(lost.map((part) => end(part, 'SIGKILL')));
-      if (clientsOfBus === undefined || before === undefined) return;
-      for (;;) {
-        const now = await clientsOfBus();
-        if (before.filter((client) => !now.includes(client)).length >= lost.length) return;
-      }
-    },
     startEdge: async () => endpointOf(await startPart('edge')),
     async admin(running) {
       const [, address] = (await running.line(/"admin":"([^"]+)"/)) as unknown as [string, string];

@@ -1,9 +1,9 @@
 /** Metrics and memory of running processes of the gateway. */
 import { pathToFileURL } from 'node:url';
-import { fixturePath, type RunningProcess } from './processes.ts';
+import { fixturePath, type Printing, type RunningProcess } from './processes.ts';
 
 /** Every series of one process: the name with its labels, as in the text format, and the value. */
-export async function metricsOf(process: RunningProcess): Promise<ReadonlyMap<string, number>> {
+export async function metricsOf(process: Printing): Promise<ReadonlyMap<string, number>> {
   const [, address] = (await process.line(/"admin":"([^"]+)"/)) as unknown as [string, string];
   const response = await fetch(`http://${address}/metrics`);
   const lines = (await response.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));

@@ -18,13 +18,17 @@ export const omnibusProgram = process.env['OMNIBUS_PROGRAM'] ?? join(root, 'serv
 /** The sealing key that session workers over NATS share. */
 export const sealing = { OMNIBUS_SEALING_KEY: randomBytes(32).toString('base64') };
 
-export interface RunningProcess {
-  readonly child: ChildProcess;
-  readonly pid: number;
+/** What prints lines. */
+export interface Printing {
   /** The output so far, stdout and stderr together. */
   readonly output: () => string;
-  /** Resolves with the match of the first line, past or future, that fits. Rejects when the process ends without one. */
+  /** Resolves with the match of the first line, past or future, that fits. Rejects when the output ends without one. */
   line(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+export interface RunningProcess extends Printing {
+  readonly child: ChildProcess;
+  readonly pid: number;
   kill(signal: NodeJS.Signals): void;
   /** Ends it in an orderly way, and by force when that takes too long. Rejects when it has logged an unhandled error, whatever the test is about. */
   [Symbol.asyncDispose](): Promise<void>;
@@ -34,6 +38,55 @@ export interface RunningProcess {
 const uncaught = '"msg":"an error was caught nowhere else"';
 /** In the message of an error that a test has caused. */
 export const onPurpose = 'by a test, on purpose';
+
+/** Lines that tests wait for. */
+export class Lines implements Printing {
+  readonly #lines: string[] = [];
+  readonly #listeners = new Set<(line: string) => void>();
+  readonly #ended = Promise.withResolvers<void>();
+  readonly #name: string;
+
+  /** @param name says in errors what has printed. */
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  add(line: string): void {
+    this.#lines.push(line);
+    for (const listener of this.#listeners) listener(line);
+  }
+
+  /** No line follows. */
+  end(): void {
+    this.#ended.resolve();
+  }
+
+  output(): string {
+    return this.#lines.join('\n');
+  }
+
+  line(pattern: RegExp): Promise<RegExpExecArray> {
+    return new Promise((resolve, reject) => {
+      const listener = (line: string): void => {
+        const match = pattern.exec(line);
+        if (match === null) return;
+        this.#listeners.delete(listener);
+        resolve(match);
+      };
+      this.#listeners.add(listener);
+      for (const line of this.#lines) listener(line);
+      void this.#ended.promise.then(() =>
+        reject(new Error(`${this.#name} ended before it printed ${String(pattern)}:\n${this.output()}`)),
+      );
+    });
+  }
+
+  /** @throws {Error} when a line is about an unhandled error that no test has caused. */
+  failOnUncaught(): void {
+    const fault = this.#lines.find((line) => line.includes(uncaught) && !line.includes(onPurpose));
+    if (fault !== undefined) throw new Error(`${this.#name} has logged: ${fault}`);
+  }
+}
 
 const stopLimitMs = 20_000;
 
@@ -47,16 +100,11 @@ export function startProcess(
   stdin: 'ignore' | 'pipe' = 'ignore',
 ): RunningProcess {
   const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: [stdin, 'pipe', 'pipe'] });
-  const lines: string[] = [];
-  const listeners = new Set<(line: string) => void>();
-  for (const stream of [child.stdout, child.stderr]) {
-    if (stream === null) continue;
-    createInterface({ input: stream }).on('line', (line) => {
-      lines.push(line);
-      for (const listener of listeners) listener(line);
-    });
-  }
+  const lines = new Lines(`${command} ${args.join(' ')}`);
+  for (const stream of [child.stdout, child.stderr])
+    if (stream !== null) createInterface({ input: stream }).on('line', (line) => lines.add(line));
   const ended = once(child, 'exit');
+  void ended.then(() => lines.end());
   let startedAt: number | undefined = performance.now();
   const isUp = (): void => {
     if (starts !== undefined && startedAt !== undefined)
@@ -66,24 +114,11 @@ export function startProcess(
   return {
     child,
     pid: child.pid as number,
-    output: () => lines.join('\n'),
-    line(pattern) {
-      return new Promise((resolve, reject) => {
-        const listener = (line: string): void => {
-          const match = pattern.exec(line);
-          if (match === null) return;
-          listeners.delete(listener);
-          isUp();
-          resolve(match);
-        };
-        listeners.add(listener);
-        for (const line of lines) listener(line);
-        void ended.then(() =>
-          reject(
-            new Error(`${command} ${args.join(' ')} ended before it printed ${String(pattern)}:\n${lines.join('\n')}`),
-          ),
-        );
-      });
+    output: () => lines.output(),
+    async line(pattern) {
+      const match = await lines.line(pattern);
+      isUp();
+      return match;
     },
     kill: (signal) => void child.kill(signal),
     async [Symbol.asyncDispose]() {
@@ -93,8 +128,7 @@ export function startProcess(
         await ended;
         clearTimeout(force);
       }
-      const fault = lines.find((line) => line.includes(uncaught) && !line.includes(onPurpose));
-      if (fault !== undefined) throw new Error(`${command} ${args.join(' ')} has logged: ${fault}`);
+      lines.failOnUncaught();
     },
   };
 }

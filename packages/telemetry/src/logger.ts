@@ -22,11 +22,16 @@ const secretPaths = [
   '*.env',
 ];
 
-/** Logs go to stderr: stdout is for the banner, and for the protocol over stdio. */
-export function createLogger({ level, format }: LoggerOptions): Logger {
+/**
+ * Logs go to stderr: stdout is for the banner, and for the protocol over stdio.
+ * @param sink takes the lines instead of stderr, each with its line break.
+ */
+export function createLogger(
+  { level, format }: LoggerOptions,
+  sink: { write(line: string): void } = new LogSink(process.stderr),
+): Logger {
   const options = { level, base: null, redact: { paths: secretPaths, censor: '[secret]' } };
   const { stderr } = process;
-  const sink = new LogSink(stderr);
   if (format === 'json' || (format === 'auto' && !stderr.isTTY))
     return pino({ ...options, timestamp: pino.stdTimeFunctions.isoTime }, sink);
   const readable = prettyFactory({ colorize: stderr.isTTY, translateTime: 'HH:MM:ss.l', ignore: 'role' });

@@ -50,7 +50,12 @@ interface SettingsOptions {
   readonly secrets?: SecretReader;
   /** What of the file is looked at. Default: all. */
   readonly part?: ReadOptions['part'];
+  /** Default: the environment of this process. */
+  readonly env?: Environment;
 }
+
+/** Variables of an environment. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Options for the set-up of NATS: its address and login, and the storage of the audit. The rest of a file may be wrong, and a process that sets NATS up need
@@ -102,11 +107,11 @@ const askedOnce: SecretReader = {
 export async function readSettings(
   file: string,
   overrides: Overrides,
-  { connects = true, secrets = askedOnce, part }: SettingsOptions = {},
+  { connects = true, secrets = askedOnce, part, env = process.env }: SettingsOptions = {},
 ): Promise<SettingsResult> {
-  const result = await readConfigFile(file, { ...readingOf(overrides.role), connects, secrets, part });
+  const result = await readConfigFile(file, { ...readingOf(overrides.role), connects, secrets, part, env });
   if ('problems' in result) return { problems: result.problems.map(formatProblem), found: result.problems };
-  const applied = applyOverrides(result.config, overrides);
+  const applied = applyOverrides(result.config, overrides, env);
   return 'problems' in applied
     ? applied
     : {
@@ -166,16 +171,19 @@ export function fail(problems: readonly string[]): void {
 }
 
 /** The file of API keys that OMNIBUS_KEYS_FILE names; it is used where the configuration has no `auth`. */
-export function keysFileOf({ OMNIBUS_KEYS_FILE: file }: NodeJS.ProcessEnv): string | undefined {
+export function keysFileOf({ OMNIBUS_KEYS_FILE: file }: Environment): string | undefined {
   return file === undefined || file === '' ? undefined : resolve(file);
 }
 
 /** Options that come from the command line or the environment instead of the file. */
-export function overridesIn(overrides: Overrides): Readonly<Record<string, 'option' | 'environment'>> {
+export function overridesIn(
+  overrides: Overrides,
+  env: Environment,
+): Readonly<Record<string, 'option' | 'environment'>> {
   return Object.fromEntries(
     (['listen', 'admin', 'bus'] as const).flatMap((option): (readonly [string, 'option' | 'environment'])[] => {
       if (overrides[option] !== undefined) return [[option, 'option']];
-      return process.env[`OMNIBUS_${option.toUpperCase()}`] === undefined ? [] : [[option, 'environment']];
+      return env[`OMNIBUS_${option.toUpperCase()}`] === undefined ? [] : [[option, 'environment']];
     }),
   );
 }
@@ -184,8 +192,8 @@ export function overridesIn(overrides: Overrides): Readonly<Record<string, 'opti
 export function applyOverrides(
   config: Config,
   overrides: Overrides,
+  env: Environment,
 ): { readonly config: Config } | { readonly problems: readonly string[] } {
-  const { env } = process;
   const keysFile = keysFileOf(env);
   const given = {
     ...(keysFile === undefined || config.auth !== undefined ? {} : { auth: { keys: { file: keysFile } } }),

@@ -14,7 +14,7 @@ import type { ConfigHistory } from '@omnibus/admin/history';
 import type { Discovered, KubernetesDiscovery, KubernetesDiscoveryOptions } from '@omnibus/kubernetes';
 import { accessProblems } from '@omnibus/setup/rules';
 import type { createLogger } from '@omnibus/telemetry';
-import { applyOverrides, readingOf, type Overrides } from '../commands/settings.ts';
+import { applyOverrides, readingOf, type Environment, type Overrides } from '../commands/settings.ts';
 import { nameChanges } from '../findings/name-changes.ts';
 import type { Gateway } from '../gateway.ts';
 import { digestOfAll, startsOf, type Start } from '../starts/starts.ts';
@@ -22,6 +22,7 @@ import { digestOfAll, startsOf, type Start } from '../starts/starts.ts';
 interface FollowOptions {
   readonly file: string;
   readonly secrets: SecretReader;
+  readonly env: Environment;
   readonly started: Config;
   /** What its servers start on this machine. */
   readonly starts: readonly Start[];
@@ -60,7 +61,7 @@ export class FollowedConfig {
   }
 
   static async open(options: FollowOptions): Promise<FollowedConfig> {
-    const { file, secrets, started, overrides, log } = options;
+    const { file, secrets, env, started, overrides, log } = options;
     const followed = new FollowedConfig(options);
     if (started.discovery.kubernetes.enabled && overrides.role !== 'edge') await followed.#discover();
     followed.#watcher = await watchConfigFile(
@@ -71,7 +72,7 @@ export class FollowedConfig {
           log.error({ problem }, 'changes of the configuration are not noticed; "omnibus reload" applies them'),
         changed: (read, loaded) => followed.#changed(read, loaded),
       },
-      { ...readingOf(overrides.role), secrets },
+      { ...readingOf(overrides.role), secrets, env },
     );
     return followed;
   }
@@ -107,7 +108,7 @@ export class FollowedConfig {
   }
 
   #changed(read: Config, loaded: LoadedConfig): void {
-    const { overrides, log } = this.#options;
+    const { overrides, env, log } = this.#options;
     logFindings(loaded, log);
     if (overrides.role === 'all' || overrides.role === 'backend') {
       const now = startsOf({ config: read, given: loaded.given });
@@ -118,7 +119,7 @@ export class FollowedConfig {
       logStarts(this.#starts, now, log);
       this.#starts = now;
     }
-    const applied = applyOverrides(read, overrides);
+    const applied = applyOverrides(read, overrides, env);
     if ('problems' in applied) this.#refuseInTurn(applied.problems);
     else this.#next(() => this.#take(applied.config, loaded));
   }
