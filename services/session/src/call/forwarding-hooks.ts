@@ -12,6 +12,6 @@ export interface Doubter {
 
 /** What carrying requests of one client tells and asks its owner. */
 export interface ForwardingHooks extends Doubter {
-  /** No request is open any more. */
-  readonly idle: () => void;
+  /** Called when no request is open any more; left out if nothing outlives the requests. */
+  idle?(): void;
 }

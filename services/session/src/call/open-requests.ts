@@ -78,7 +78,7 @@ export class OpenRequests extends Ring<OpenRequest> {
 
   /** Tells the owner when no request is open any more. The remover of a request calls it, after adding the request's continuation. */
   lookIdle(): void {
-    if (this.size === 0) this.#hooks.idle();
+    if (this.size === 0) this.#hooks.idle?.();
   }
 
   /**

@@ -115,10 +115,6 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     this.#forwarding.forward(this, first.command.request.id, method, params, view);
   }
 
-  idle(): void {
-    // Nothing outlives a call without a session.
-  }
-
   doubt(): Promise<GatewayFault> | undefined {
     const fault = doubtOf(this.#table.host.bus, this.#wantedAt);
     return fault === undefined ? undefined : Promise.resolve(fault);

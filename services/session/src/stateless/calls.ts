@@ -138,7 +138,9 @@ export class StatelessCalls implements CallTable {
       this.#refuse(waiter, full);
       return;
     }
-    const params = withoutModernMeta(this.#withoutOurState(request.params ?? {}, method, view, waiter.command));
+    const given = request.params ?? {};
+    const isContinued = 'inputResponses' in given || 'requestState' in given;
+    const params = withoutModernMeta(isContinued ? this.#withoutOurState(given, method, view, waiter.command) : given);
     const call = new StatelessCall(this, { first: waiter, view, method, params, urlRound });
     this.#open.add(call);
     call.start();
@@ -146,7 +148,6 @@ export class StatelessCalls implements CallTable {
 
   /** Parameters without answers and state of an earlier round, unless the server has rounds of its own. */
   #withoutOurState(params: JsonObject, method: ExchangeMethod, view: View, command: ModernCommand): JsonObject {
-    if (!('inputResponses' in params || 'requestState' in params)) return params;
     if (this.#keepsOwnState(method, params, view, command)) return params;
     const { inputResponses: _responses, requestState: _state, ...plain } = params;
     return plain;

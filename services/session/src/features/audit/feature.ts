@@ -2,11 +2,9 @@
 import type { Audit } from '@omnibus/audit';
 import type { Config } from '@omnibus/config';
 import type { Proofs } from '@omnibus/identity';
-import type { ServerName } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { SessionFeature } from '../../feature.ts';
 import { CallRecords } from './records.ts';
-import { whoOf } from './who.ts';
 
 export interface AuditOptions {
   readonly config: Config;
@@ -15,19 +13,13 @@ export interface AuditOptions {
 }
 
 export function audit(records: Audit, { config, metrics, proofs }: AuditOptions): SessionFeature {
-  let servers = config.mcpServers;
+  const watcher = new CallRecords({ audit: records, proofs, unsafe: () => metrics.audit.refusals.inc() });
+  watcher.servers = config.mcpServers;
   return {
     name: 'audit',
-    watchers: [
-      new CallRecords({
-        audit: records,
-        isPinned: (server: ServerName) => servers[server]?.definitions === 'pin',
-        whoOf: (caller) => whoOf(caller, proofs),
-        unsafe: () => metrics.audit.refusals.inc(),
-      }),
-    ],
+    watchers: [watcher],
     apply: ({ mcpServers }) => {
-      servers = mcpServers;
+      watcher.servers = mcpServers;
     },
   };
 }

@@ -2,13 +2,14 @@
  * Audit records of requests of clients: of each exchange when it ends, each list, each refusal, and each question of a server with its outcome.
  * They exist only where an audit is configured. Calls do not wait for them, except those that `audit.strict` holds back until a record is safe.
  */
-import type { Audit, AuditEvent, Weight, Who } from '@omnibus/audit';
+import type { Audit, AuditEvent, Weight } from '@omnibus/audit';
 import { definitionDigest, type View } from '@omnibus/catalog';
+import type { Config } from '@omnibus/config';
+import type { Proofs } from '@omnibus/identity';
 import {
   isObject,
   listKindOf,
   repeatableMethods,
-  type Caller,
   type GatewayFault,
   type JsonObject,
   type JsonRpcRequest,
@@ -20,21 +21,27 @@ import { QuestionRecords } from './question-records.ts';
 import { RecordedCall, type OpenEvent } from './recorded-call.ts';
 import type { Destination } from '../../call/plan.ts';
 import { ruleOf } from './rule-of.ts';
+import { whoOf } from './who.ts';
 import type { CallWatcher, Note, Requested, Requester, SentCall, SentFor, WatchedCall } from '../../call/watchers.ts';
-
-/** Whether the definitions of a server are compared with approved ones. */
-type IsPinned = (server: ServerName) => boolean;
 
 export interface CallRecordsOptions {
   readonly audit: Audit;
-  readonly isPinned: IsPinned;
-  readonly whoOf: (caller: Caller) => Who;
+  /** Verifies what edges say of callers; undefined in a gateway of one process. */
+  readonly proofs: Proofs | undefined;
   /** Called when a call was not sent because no sink stored its record. */
   readonly unsafe: () => void;
 }
 
+/** The names of events, by the last word of the method; `mcp.call` for any other. */
+const kinds: ReadonlyMap<string, AuditEvent['name']> = new Map([
+  ['/list', 'mcp.list'],
+  ['/read', 'mcp.read'],
+]);
+
 export class CallRecords implements CallWatcher {
   readonly #options: CallRecordsOptions;
+  /** The configured servers: the definitions of some are compared with approved ones. */
+  servers: Config['mcpServers'] = {};
 
   constructor(options: CallRecordsOptions) {
     this.#options = options;
@@ -53,7 +60,7 @@ export class CallRecords implements CallWatcher {
   }
 
   turnedAway(session: SessionKey | undefined, sent: SentFor, { reason }: GatewayFault): void {
-    const { audit, whoOf: who } = this.#options;
+    const { audit, proofs } = this.#options;
     if (!audit.wants('refusal')) return;
     const { caller } = sent;
     const {
@@ -68,7 +75,7 @@ export class CallRecords implements CallWatcher {
     audit.record({
       name: 'mcp.refused',
       weight: 'refusal',
-      who: who(caller),
+      who: whoOf(caller, proofs),
       endpoint: caller.endpoint,
       session,
       method: method?.slice(0, 200),
@@ -114,8 +121,13 @@ export class CallRecords implements CallWatcher {
     const weight = weightOf(method, called);
     // A refusal by the server is recorded as its answer, not as a refusal of the gateway.
     if (!this.#options.audit.wants(weight)) return undefined;
-    const event = this.#event(kindOf(method), weight, requester, requested);
-    if (called !== undefined && this.#options.isPinned(server))
+    const event = this.#event(
+      kinds.get(method.slice(method.lastIndexOf('/'))) ?? 'mcp.call',
+      weight,
+      requester,
+      requested,
+    );
+    if (called !== undefined && this.servers[server]?.definitions === 'pin')
       event.more = { ...event.more, definition: digestOf(called) };
     event.server = server;
     event.target = tool ?? (task?.tool || nameOf(params));
@@ -128,7 +140,7 @@ export class CallRecords implements CallWatcher {
       ...(requested === undefined
         ? {
             weight: 'always',
-            who: this.#options.whoOf(requester.asking),
+            who: whoOf(requester.asking, this.#options.proofs),
             endpoint: requester.asking.endpoint,
             session: requester.key,
             revision: requester.dialect.revision,
@@ -144,7 +156,7 @@ export class CallRecords implements CallWatcher {
       this.#options.audit.record({
         name: 'mcp.question',
         weight: 'always',
-        who: this.#options.whoOf(requester.asking),
+        who: whoOf(requester.asking, this.#options.proofs),
         endpoint: requester.asking.endpoint,
         session: requester.session,
         trace,
@@ -165,11 +177,11 @@ export class CallRecords implements CallWatcher {
     { asking, session, dialect: { revision } }: Requester,
     { id, method, params, trace, permission }: Requested,
   ): OpenEvent {
-    const { name, uri } = params;
+    const { name, uri, inputResponses } = params;
     return {
       name: kind,
       weight,
-      who: this.#options.whoOf(asking),
+      who: whoOf(asking, this.#options.proofs),
       endpoint: asking.endpoint,
       session,
       trace,
@@ -189,7 +201,8 @@ export class CallRecords implements CallWatcher {
       policy: permission?.policy,
       durationMs: undefined,
       responseBytes: undefined,
-      more: answersOf(params),
+      // The number of answers that a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests).
+      more: isObject(inputResponses) ? { answers: Object.keys(inputResponses).length } : undefined,
     };
   }
 }
@@ -208,12 +221,6 @@ function digestOf(entry: JsonObject): string {
   const known = digests.get(entry) ?? definitionDigest(entry);
   digests.set(entry, known);
   return known;
-}
-
-/** The name of the event, by the last word of the method. */
-function kindOf(method: string): 'mcp.list' | 'mcp.read' | 'mcp.call' {
-  if (method.endsWith('/list')) return 'mcp.list';
-  return method.endsWith('/read') ? 'mcp.read' : 'mcp.call';
 }
 
 /** The definition of the tool that is called. A page of an MCP App calls it by the server's own name, which no list of the client has. */
@@ -237,9 +244,4 @@ function weightOf(method: string, called: JsonObject | undefined): Weight {
 
 function nameOf({ name }: JsonObject): string | undefined {
   return typeof name === 'string' ? name : undefined;
-}
-
-/** The number of answers that a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
-function answersOf({ inputResponses }: JsonObject): AuditEvent['more'] {
-  return isObject(inputResponses) ? { answers: Object.keys(inputResponses).length } : undefined;
 }

@@ -1,4 +1,4 @@
-/** Removes blocked servers and tools from a plan. Every plan with a destination is checked, whether or not limits apply to the request (`limited-request.ts`). */
+/** Removes blocked servers and tools from a plan. Every plan with a destination is checked, whether or not limits apply to the request (`limits/gate.ts`). */
 import type { GatewayFault, ServerName } from '@omnibus/protocol';
 import type { Plan } from '../../call/plan.ts';
 

@@ -102,15 +102,23 @@ export class Screen implements CallScreen {
 
   /** @param params with the server's own names. */
   request(params: JsonObject, then: Then<Screened<JsonObject>>): void {
-    this.#screen({ stage: 'requests', event: this.#wanted.method, phase: 'request' }, params, false, then);
+    this.#screen(
+      { stage: 'requests', event: this.#wanted.method, phase: 'request' },
+      { payload: params, labels: [] },
+      false,
+      then,
+    );
   }
 
   /** A client's answer to a question of the server, or the error in its place. */
   answer(method: string, answer: InputAnswer, then: Then<InputAnswer>): void {
     if ('error' in answer) then(answer);
     else
-      this.#screen({ stage: 'requests', event: method, phase: 'response' }, answer.result, false, (made) =>
-        then('fault' in made ? { error: toErrorObject(made.fault) } : { result: made.payload }),
+      this.#screen(
+        { stage: 'requests', event: method, phase: 'response' },
+        { payload: answer.result, labels: [] },
+        false,
+        (made) => then('fault' in made ? { error: toErrorObject(made.fault) } : { result: made.payload }),
       );
   }
 
@@ -209,22 +217,21 @@ export class Screen implements CallScreen {
   }
 
   #question(event: string, params: JsonObject, then: Then<Screened<JsonObject>>): void {
-    this.#screen({ stage: 'questions', event, phase: 'request' }, params, false, then);
+    this.#screen({ stage: 'questions', event, phase: 'request' }, { payload: params, labels: [] }, false, then);
   }
 
   #words(event: string, words: JsonObject, then: Then<Screened<JsonObject>>): void {
-    this.#screen({ stage: 'results', event, phase: 'response' }, words, false, then);
+    this.#screen({ stage: 'results', event, phase: 'response' }, { payload: words, labels: [] }, false, then);
   }
 
   /** A fault is the gateway's own, and may repeat the server's answer. It gets no external check, and its reason stays. */
   #fault({ reason, message, data }: GatewayFault): GatewayFault {
     const own = this.#guardrails.at.results.filter(({ check }) => check.kind !== 'outside');
     let cleaned: GatewayFault = fault(reason, message, data);
-    this.#step(
-      own,
+    this.#screen(
       { stage: 'results', event: this.#wanted.method, phase: 'response' },
-      false,
       { payload: { message, ...(data === undefined ? {} : { data }) }, labels: [] },
+      false,
       (made) => {
         if ('fault' in made) cleaned = fault(reason, made.fault.message);
         else
@@ -234,6 +241,7 @@ export class Screen implements CallScreen {
             isObject(made.payload['data']) ? made.payload['data'] : data,
           );
       },
+      own,
     );
     return cleaned;
   }
@@ -257,36 +265,41 @@ export class Screen implements CallScreen {
   #result(outcome: Extract<ExchangeOutcome, { kind: 'result' }>, then: Then<ExchangeOutcome>): void {
     const { inputRequests, ...result } = outcome.result;
     const wanted = this.#wanted;
-    this.#screen({ stage: 'results', event: wanted.method, phase: 'response' }, result, true, (made) => {
-      if ('fault' in made) {
-        then({ kind: 'fault', fault: made.fault });
-        return;
-      }
-      const whole = made.payload === result ? result : consistent(result, made.payload);
-      const problem =
-        whole === undefined
-          ? 'its text and its structured content differ'
-          : made.payload === result
-            ? undefined
-            : promiseProblem(whole, wanted.entry, this.#owner.schemaProblem);
-      if (whole === undefined || problem !== undefined) {
-        this.#note(
-          { guardrail: this.notes.at(-1)?.split(' ')[0] ?? 'unknown', stage: 'results', action: 'failed' },
-          `the changed result is not what the tool promises: ${problem ?? ''}`,
-        );
-        then({
-          kind: 'fault',
-          fault: fault(
-            'guardrail.withheld',
-            'the answer was withheld: without what may not be passed on, it is not what the tool promises to answer',
-          ),
-        });
-        return;
-      }
-      const labelled = withLabels(whole, made.labels);
-      if (isObject(inputRequests)) this.#inputRequests(outcome, labelled, Object.entries(inputRequests), then);
-      else then({ ...outcome, result: inputRequests === undefined ? labelled : { ...labelled, inputRequests } });
-    });
+    this.#screen(
+      { stage: 'results', event: wanted.method, phase: 'response' },
+      { payload: result, labels: [] },
+      true,
+      (made) => {
+        if ('fault' in made) {
+          then({ kind: 'fault', fault: made.fault });
+          return;
+        }
+        const whole = made.payload === result ? result : consistent(result, made.payload);
+        const problem =
+          whole === undefined
+            ? 'its text and its structured content differ'
+            : made.payload === result
+              ? undefined
+              : promiseProblem(whole, wanted.entry, this.#owner.schemaProblem);
+        if (whole === undefined || problem !== undefined) {
+          this.#note(
+            { guardrail: this.notes.at(-1)?.split(' ')[0] ?? 'unknown', stage: 'results', action: 'failed' },
+            `the changed result is not what the tool promises: ${problem ?? ''}`,
+          );
+          then({
+            kind: 'fault',
+            fault: fault(
+              'guardrail.withheld',
+              'the answer was withheld: without what may not be passed on, it is not what the tool promises to answer',
+            ),
+          });
+          return;
+        }
+        const labelled = withLabels(whole, made.labels);
+        if (isObject(inputRequests)) this.#inputRequests(outcome, labelled, Object.entries(inputRequests), then);
+        else then({ ...outcome, result: inputRequests === undefined ? labelled : { ...labelled, inputRequests } });
+      },
+    );
   }
 
   /** Questions that are answered with the next request (2026-07-28 basic/patterns, Multi Round-Trip Requests): one that is denied denies the result, since the server waits for all. */
@@ -329,16 +342,13 @@ export class Screen implements CallScreen {
       );
   }
 
-  #screen(message: ScreenedMessage, payload: JsonObject, isResult: boolean, then: Then<Screened<JsonObject>>): void {
-    this.#step(this.#guardrails.at[message.stage], message, isResult, { payload, labels: [] }, then);
-  }
-
-  #step(
-    guardrails: readonly Guardrail[],
+  /** @param isResult whether the payload is the result of a method. @param guardrails those of the message's stage, or the rest of them. */
+  #screen(
     message: ScreenedMessage,
-    isResult: boolean,
     given: Passed<JsonObject>,
+    isResult: boolean,
     then: Then<Screened<JsonObject>>,
+    guardrails = this.#guardrails.at[message.stage],
   ): void {
     let made = given;
     for (const [index, guardrail] of guardrails.entries()) {
@@ -348,7 +358,7 @@ export class Screen implements CallScreen {
         const hear = (verdict: Verdict): void => {
           const next = this.#take(guardrail, message, { payload, labels }, verdict);
           if ('fault' in next) then(next);
-          else this.#step(guardrails.slice(index + 1), message, isResult, next, then);
+          else this.#screen(message, next, isResult, then, guardrails.slice(index + 1));
         };
         const { outside } = this.#owner;
         const caller = this.#owner.outsideCaller(this.#wanted);

@@ -9,29 +9,20 @@ import type { Usage, Used } from './usage.ts';
 /** Settles the limits and counts the use of one call when it ends. */
 export class CallAccounting implements CallFollower {
   readonly #request: LimitedRequest;
-  readonly #charge: Charge | undefined;
+  /** Undefined if no limit applies to the call. */
+  readonly charge: Charge | undefined;
   readonly #usage: Usage | undefined;
 
   constructor(request: LimitedRequest, charge: Charge | undefined, usage: Usage | undefined) {
     this.#request = request;
-    this.#charge = charge;
+    this.charge = charge;
     this.#usage = usage;
-  }
-
-  /** Whether it counts as running call (`concurrency`). */
-  get holdsPlace(): boolean {
-    return this.#charge?.holdsPlace === true;
-  }
-
-  /** The call goes on as a task after its answer, and keeps its place. @returns gives the place back. */
-  runOn(): () => void {
-    return this.#charge?.runOn() ?? (() => undefined);
   }
 
   /** @param size of the result, in characters of JSON. */
   answered(outcome: ExchangeOutcome, size: number): void {
     const isExecuted = wasExecuted(outcome);
-    this.#charge?.end(isExecuted, size);
+    this.charge?.end(isExecuted, size);
     if (this.#request.isFetch === true) this.#usage?.noteBytes(this.#used, size);
     else if (isExecuted)
       this.#usage?.note(this.#used, outcome.kind !== 'result' || outcome.result['isError'] === true, size);
@@ -39,7 +30,7 @@ export class CallAccounting implements CallFollower {
 
   /** The call was cancelled; it is unknown whether it was executed. */
   cancelled(): void {
-    this.#charge?.end(true, 0);
+    this.charge?.end(true, 0);
     if (this.#request.isFetch !== true) this.#usage?.note(this.#used, true, 0);
   }
 
@@ -56,7 +47,7 @@ export class CallAccounting implements CallFollower {
 
   /** The call was not begun. */
   takenBack(): void {
-    this.#charge?.takeBack();
+    this.charge?.takeBack();
   }
 }
 

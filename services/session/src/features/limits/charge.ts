@@ -32,6 +32,8 @@ export class Charge {
   #isOver = false;
   /** Whether the end of the call returns a place among running calls. */
   holdsPlace = false;
+  /** Whether the size of the result counts for some rule. */
+  countsBytes = false;
 
   constructor(limits: Settling) {
     this.#limits = limits;
@@ -50,7 +52,7 @@ export class Charge {
     this.#isOver = true;
     if (this.holdsPlace) this.#limits.leave(this.#taken);
     if (!wasExecuted) this.#limits.giveBack(this.#taken);
-    else if (size > 0) this.#limits.countBytes(this.#taken, size);
+    else if (size > 0 && this.countsBytes) this.#limits.countBytes(this.#taken, size);
   }
 
   /** The call continues as a task after its answer. @returns the function to call at the end of the task. */

@@ -1,10 +1,10 @@
 /** Limits and quotas that a call passes before it is sent. */
-import type { GatewayFault } from '@omnibus/protocol';
-import type { CallStream, ForwardedCall } from '../../call/client-port.ts';
+import { isCustomMethod, type ExchangeMethod, type GatewayFault } from '@omnibus/protocol';
+import type { CallStream, ClientPort, ForwardedCall } from '../../call/client-port.ts';
 import type { Gate, GateRun } from '../../call/gates.ts';
-import { limitedRequestOf } from './limited-request.ts';
 import { WaitingRequest } from '../../call/open-requests.ts';
 import { isSamePlace, isUnchanged, type Planned } from '../../call/planned-again.ts';
+import type { Plan } from '../../call/plan.ts';
 import type { CallAccounting, CallGate } from './call-gate.ts';
 import type { LimitedRequest } from './rules.ts';
 
@@ -82,5 +82,34 @@ function whenGranted<Stream extends CallStream>(
     // Other guardrails may be for another server.
     if (onceMore !== undefined && isSamePlace(next.plan, planned.plan)) run.from(onceMore, next);
     else run.restart(next);
+  }
+}
+
+/** A planned request in the form that limits and quotas apply to. @returns undefined for what limits do not apply to: lists, completions, requests about running tasks, subscriptions, and what reaches no server. */
+function limitedRequestOf(
+  method: ExchangeMethod,
+  plan: Plan,
+  { caller, facts, dialect }: Pick<ClientPort<CallStream>, 'caller' | 'facts' | 'dialect'>,
+): LimitedRequest | undefined {
+  if (plan.kind === 'refuse' || plan.kind === 'list') return undefined;
+  const server = plan.kind === 'search' ? plan.servers[0] : plan.server;
+  if (server === undefined) return undefined;
+  const task = 'task' in plan ? plan.task : undefined;
+  if (
+    task?.tool !== undefined &&
+    task.tool !== '' &&
+    (method === 'tasks/result' || (method === 'tasks/get' && dialect.stateHasResult))
+  )
+    return { caller, facts, server, kind: 'tool', name: task.tool, isFetch: true };
+  const { params } = plan;
+  switch (method) {
+    case 'tools/call':
+      return { caller, facts, server, kind: 'tool', name: String(params['name']) };
+    case 'prompts/get':
+      return { caller, facts, server, kind: 'prompt', name: String(params['name']) };
+    case 'resources/read':
+      return { caller, facts, server, kind: 'resource', name: String(params['uri']) };
+    default:
+      return isCustomMethod(method) ? { caller, facts, server, kind: 'server', name: method } : undefined;
   }
 }

@@ -93,11 +93,12 @@ export class Limiter implements Settling {
 
   /** @returns undefined when no limit applies; a promise only when a part of a quota must be leased first. */
   begin(request: LimitedRequest): Begun | Promise<Charge | GatewayFault> {
-    return this.hasRules ? this.#take(this.#rulesOf(request.facts), request, undefined) : undefined;
+    if (!this.hasRules) return undefined;
+    const rules = request.facts === undefined ? this.#ofNobody : this.#rulesOf(request.facts);
+    return this.#take(rules, request, undefined);
   }
 
-  #rulesOf(facts: Facts | undefined): readonly LimitRule[] {
-    if (facts === undefined) return this.#ofNobody;
+  #rulesOf(facts: Facts): readonly LimitRule[] {
     let rules = this.#ofFacts.get(facts);
     if (rules === undefined) {
       rules = this.#rules.filter(({ who }) => who(facts));
@@ -120,6 +121,7 @@ export class Limiter implements Settling {
       const refusal = request.isFetch === true ? undefined : this.#takeNow(rule, taken, charge);
       if (refusal !== undefined) return this.#refused(charge, refusal);
       if (rule.quota === undefined && rule.bytes === undefined) continue;
+      charge.countsBytes ||= rule.bytes !== undefined;
       const later = this.#takeQuotas(taken, request.isFetch === true ? undefined : rule.quota);
       if (later instanceof Promise) return this.#takeLater(later, rules.slice(index + 1), request, charge);
       if (later !== undefined) return this.#refused(charge, later);

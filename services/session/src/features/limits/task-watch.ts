@@ -17,14 +17,15 @@ export function taskWatch(tasks: TaskPlaces, barrier: Barrier): CallWatcher {
       } = sent;
       const accounting =
         method === 'tools/call' && kind !== 'await-task'
-          ? followers?.find((each): each is CallAccounting => each instanceof CallAccounting && each.holdsPlace)
+          ? followers?.find((each) => each instanceof CallAccounting && each.charge?.holdsPlace === true)
           : undefined;
-      if (task === undefined && accounting === undefined) return undefined;
+      const charge = accounting instanceof CallAccounting ? accounting.charge : undefined;
+      if (task === undefined && charge === undefined) return undefined;
       const watched: WatchedCall = {
         answering: (outcome) => {
           if (task !== undefined) tasks.heard(progressKey(server, task.id, task.place), method, outcome);
-          const made = accounting === undefined ? undefined : runningTask(outcome);
-          if (accounting !== undefined && made !== undefined) {
+          const made = charge === undefined ? undefined : runningTask(outcome);
+          if (charge !== undefined && made !== undefined) {
             const address: TaskAddress = {
               server,
               id: made.taskId,
@@ -32,7 +33,7 @@ export function taskWatch(tasks: TaskPlaces, barrier: Barrier): CallWatcher {
               place: placeOf(outcome),
               tool: sent.to.tool,
             };
-            follow(tasks, barrier, sent, address, { ...made, leave: accounting.runOn() });
+            follow(tasks, barrier, sent, address, { ...made, leave: charge.runOn() });
           }
         },
       };
