@@ -56,16 +56,18 @@ export function isPlain(schema: JsonObject, root = schema): boolean {
   return Object.entries(schema).every(([name, value]) => keywords.get(name)?.(value, root) ?? name.startsWith('x-'));
 }
 
-/** Whether a reference leads to a schema of the same document, by a pointer (RFC 6901) without escapes. */
+/**
+ * Whether a reference leads to a schema of the same document, by a pointer (RFC 6901) without escapes. A schema that is a reference too may lead back: clients
+ * follow such a circle until their stack is full.
+ */
 function leadsSomewhere(reference: unknown, root: JsonObject): boolean {
-  if (reference === '#') return true;
-  if (typeof reference !== 'string' || !reference.startsWith('#/') || /[~%]/.test(reference)) return false;
+  if (typeof reference !== 'string' || !/^#(\/|$)/.test(reference) || /[~%]/.test(reference)) return false;
   let found: unknown = root;
-  for (const step of reference.slice(2).split('/')) {
+  for (const step of reference.split('/').slice(1)) {
     if (!isObject(found) || !Object.hasOwn(found, step)) return false;
     found = found[step];
   }
-  return isObject(found) || typeof found === 'boolean';
+  return (isObject(found) && !Object.hasOwn(found, '$ref')) || typeof found === 'boolean';
 }
 
 function isPattern(pattern: string): boolean {

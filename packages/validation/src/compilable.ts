@@ -31,6 +31,8 @@ export function clientProblem(schema: JsonObject): string | undefined {
     try {
       ajv.compile(schema);
     } catch (error) {
+      // Ajv follows references that are references until the stack is full.
+      if (error instanceof RangeError) return 'its references lead in a circle';
       return (error as Error).message.slice(0, maxProblemCharacters);
     }
   }

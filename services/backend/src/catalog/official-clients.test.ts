@@ -158,6 +158,22 @@ describe('both official clients read the whole list beside', () => {
   it.each<[string, JsonObject]>([
     ['a reference of an output schema that leads nowhere', { outputSchema: { type: 'object', $ref: '#/$defs/Gone' } }],
     ['an output schema of an unknown type', { outputSchema: { type: 'object', properties: { a: { type: 'text' } } } }],
+    ['an output schema that is a reference to itself', { outputSchema: { $ref: '#' } }],
+    ['an output schema of an object that refers to itself', { outputSchema: { type: 'object', $ref: '#' } }],
+    [
+      'a definition that refers to itself',
+      { outputSchema: { type: 'object', $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } } },
+    ],
+    [
+      'two definitions that refer to each other',
+      {
+        outputSchema: {
+          type: 'object',
+          properties: { a: { $ref: '#/$defs/a' } },
+          $defs: { a: { allOf: [{ $ref: '#/$defs/b' }] }, b: { $ref: '#/$defs/a' } },
+        },
+      },
+    ],
     ['a pattern that is none', { outputSchema: { type: 'object', properties: { a: { pattern: '(' } } } }],
     ['a wrapped output schema with a dangling reference', { outputSchema: { type: 'array', items: { $ref: '#/x' } } }],
     [
@@ -280,6 +296,13 @@ it('with `validation: enforce` nothing is repaired: what clients would refuse is
   );
   expect(lists.tools.map(({ name }) => name)).toEqual(['good']);
   expect(unfit.map(({ name }) => name)).toEqual(['null', 'none', 'ref']);
+});
+
+it('an output schema whose references lead in a circle is named as such', async () => {
+  const { repairs } = await readAll({ tools: [tool('circle', { outputSchema: { $ref: '#' } })] });
+  expect(repairs.map(({ repair, example }) => [repair, example])).toEqual([
+    ['output-schema', expect.stringContaining('its references lead in a circle')],
+  ]);
 });
 
 it('what is left out is named at the endpoint, and a route by its name gives the reason', async () => {
