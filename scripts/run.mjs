@@ -7,6 +7,7 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { countsOf } from './counts.mjs';
 import { startDockerEngine } from './docker-engine.mjs';
 import { isInstalled, packagesIn } from './installed.mjs';
 import { runInteractive as runProgram } from './interactive.mjs';
@@ -354,13 +355,8 @@ async function test(files) {
   const testsMs = performance.now() - testsBegan;
   process.exitCode = status;
   if (!existsSync(reportFile)) return console.error('omnibus: the test runner ended without results');
-  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(
-    readFileSync(reportFile, 'utf8'),
-  );
-  // If a file or the preparation of its tests fails, the runner counts its tests as skipped.
-  const failed = status === 0 ? numFailedTests : Math.max(1, numFailedTests + numPendingTests);
-  const skipped = numTodoTests + (status === 0 ? numPendingTests : 0);
-  console.log(`${numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+  const { passed, failed, skipped } = countsOf(JSON.parse(readFileSync(reportFile, 'utf8')), status);
+  console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
   if (status !== 0 || env.OMNIBUS_WHERE === undefined || env.OMNIBUS_LANE !== 'gate') return;
   const file = join(root, 'CONTRIBUTING.md');
   // `performance.now` counts from the start of this process.
