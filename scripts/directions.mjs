@@ -15,6 +15,7 @@ const layers = {
     'packages/credentials',
     'packages/identity',
     'packages/lifecycle',
+    'packages/openapi',
     'packages/policy',
     'packages/telemetry',
     'packages/validation',

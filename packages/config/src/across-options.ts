@@ -1,6 +1,7 @@
 /** Mistakes that only show where several options are looked at together. */
 import type { z } from 'zod';
 import { nearestOf } from './nearest.ts';
+import { openapiMistakes } from './openapi-schema.ts';
 import type { Options } from './schema.ts';
 import { serverTlsProblem } from './server-tls-schema.ts';
 import { templatesProblem, usersProblem } from './users.ts';
@@ -25,7 +26,10 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
     report(['admin'], [[[], 'clients connect to this address already (`listen`): choose another port']]);
   for (const [name, settings] of Object.entries(config.mcpServers)) {
     report(['mcpServers', name], programMistakes(settings));
-    report(['mcpServers', name], transportMistakes(settings));
+    report(
+      ['mcpServers', name],
+      settings.openapi === undefined ? transportMistakes(settings) : openapiMistakes(settings),
+    );
     report(['mcpServers', name], sentMistakes(settings, config));
   }
   for (const [name, settings] of Object.entries(config.profiles)) {

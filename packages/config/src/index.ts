@@ -33,4 +33,6 @@ export { ownerOf, readClientFile } from './clients/read.ts';
 export type { ClientFile } from './clients/read.ts';
 export { entriesAt, formatOf, removeEntry, setEntry } from './edit/entries.ts';
 export { editedEntry, hideSecrets, secretsIn, shownEntry, writtenSecrets } from './edit/shown-entry.ts';
+export { isDocumentAddress } from './openapi-schema.ts';
+export type { OpenApiConfig } from './openapi-schema.ts';
 export { ledgerSinkOf } from './ledger-sink.ts';

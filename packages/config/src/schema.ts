@@ -14,6 +14,7 @@ import { guardrailsSchema } from './guardrails-schema.ts';
 import { limitRules } from './limit-rules.ts';
 import { listingSchema } from './listing-schema.ts';
 import { hostOf } from './loopback.ts';
+import { openapiSchema } from './openapi-schema.ts';
 import { sandboxSchema } from './sandbox-schema.ts';
 import { secretsSchema } from './secrets-schema.ts';
 import { serverTlsSchema } from './server-tls-schema.ts';
@@ -172,6 +173,11 @@ const server = z.strictObject({
     .optional()
     .describe(
       'Address of a server over HTTP or WebSocket (`ws://`). With `command` as well, the gateway starts that program, which then serves this address.',
+    ),
+  openapi: openapiSchema
+    .optional()
+    .describe(
+      'Makes the operations of an HTTP API the tools of this server (docs/how-to/openapi.md): its OpenAPI document, a file or an address, or an object with more. `url` is the address of the API; default: the first of the `servers` of the document.',
     ),
   headers: z
     .record(z.string(), z.string())

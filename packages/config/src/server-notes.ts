@@ -14,7 +14,7 @@ type Note = (path: Path, message: string) => void;
 export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, note: Note): void {
   for (const [name, settings] of Object.entries<ServerConfig>(config.mcpServers)) {
     const at: Note = (path, message) => note(['mcpServers', name, ...path], message);
-    const { command, url, args, env, headers } = settings;
+    const { command, url, args, env, headers, openapi } = settings;
     if (command === undefined && Object.keys(env).length > 0)
       at(
         ['env'],
@@ -25,7 +25,7 @@ export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, no
         ['args'],
         'has no effect: arguments are for a program that the gateway starts ("command"), and this server runs already',
       );
-    if (url === undefined && Object.keys(headers).length > 0)
+    if (url === undefined && openapi === undefined && Object.keys(headers).length > 0)
       at(
         ['headers'],
         'has no effect: headers are sent to a "url", and this server is a program on stdin and stdout; give it its secrets in "env"',

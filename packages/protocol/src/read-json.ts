@@ -37,8 +37,14 @@ const quicklyBuilt = 50_000;
 /**
  * @param input bytes must be UTF-8 throughout; text was decoded by the caller.
  * @param maxBytes of the message in UTF-8.
+ * @param parse reads the text; `JSON.parse` for a text whose numbers are not passed on, which takes a tenth of the time.
  */
-export function readJson(input: Uint8Array | string, maxBytes: number, limits: JsonLimits): ReadJson {
+export function readJson(
+  input: Uint8Array | string,
+  maxBytes: number,
+  limits: JsonLimits,
+  parse: (text: string) => unknown = parseJson,
+): ReadJson {
   const isTooLarge =
     typeof input === 'string'
       ? input.length * 3 > maxBytes && Buffer.byteLength(input) > maxBytes
@@ -58,7 +64,7 @@ export function readJson(input: Uint8Array | string, maxBytes: number, limits: J
   if (problem !== undefined) return problem;
   let value: unknown;
   try {
-    value = parseJson(text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text);
+    value = parse(text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text);
   } catch (error) {
     return refused('message.not_json', `the message is not JSON: ${syntaxProblem(text, error as SyntaxError)}`);
   }

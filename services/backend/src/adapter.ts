@@ -21,7 +21,7 @@ import { ServerWords } from './call/server-words.ts';
 import { CatalogPublisher } from './catalog/publisher.ts';
 import type { ConnectionBudget } from './connection/budget.ts';
 import { settingMs, type UpstreamConnection } from './connection/connection.ts';
-import { ConnectionFactory, type ConnectionFactoryOptions } from './connection/factory.ts';
+import { ConnectionFactory, isStdio, type ConnectionFactoryOptions } from './connection/factory.ts';
 import { callersOf, type ServerCallers } from './connection/server-callers.ts';
 import { callerIdleMs, type NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
@@ -194,7 +194,7 @@ export class Adapter {
       ...this.#callers.pool,
       isolation: config.isolation,
       extensionsOf: (context, isForced) => this.#extensionsOf(context, isForced),
-      isProgram: config.url === undefined,
+      isProgram: isStdio(config),
       base: this.#connection,
       wheel,
       idleMs: Math.min(callerIdleMs, config.sleepAfter || callerIdleMs),

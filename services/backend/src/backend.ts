@@ -246,7 +246,7 @@ export class Backend {
     const server = parseServerName(name);
     const before = this.#served.get(name);
     const { config, means } = await this.#prepare(server, configured);
-    const { credentials, signIns, filter } = means;
+    const { credentials, signIns, filter, transports } = means;
     const repairs = config.validation === 'enforce' ? undefined : this.#means.repairsOf(server);
     const adapter = new Adapter({
       server,
@@ -263,6 +263,7 @@ export class Backend {
       features: (parts) => features.ofServer({ credentials, signIns, repairs }, parts),
       log: log.child({ server }),
       filter,
+      transports,
       credentials,
       isWaitedFor: bus.isShared ? (call) => this.#leases.isWaitedFor(call) : undefined,
       diary: this.#means.diaryOf(name),

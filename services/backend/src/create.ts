@@ -9,6 +9,7 @@ import {
   type ServerDefinitions,
 } from './features/definitions/all-definitions.ts';
 import { serverFeatures } from './features/index.ts';
+import { openApiServers } from './features/openapi/feature.ts';
 import { attaching } from './features/takeover/feature.ts';
 import { SeenExchanges } from './features/takeover/seen-exchanges.ts';
 
@@ -38,6 +39,7 @@ export class Backend extends Spine {
           ...(seen === undefined ? [] : [attaching({ ...parts, seen, bus, wheel })]),
           new Accounts({ ...options, ...parts }),
           definitions,
+          openApiServers({ ...options, ...parts }),
         ],
         ofServer: (of, parts) => serverFeatures({ tracing, tap, ...of }, parts, seen),
       },

@@ -26,6 +26,7 @@ import type { ConnectionPool } from './connection/pool.ts';
 import type { Progress } from './connection/progress.ts';
 import type { Agents } from './transport/agents.ts';
 import type { ServerCredentials } from './transport/credentials/server-credentials.ts';
+import type { TransportMaker } from './transport/http-options.ts';
 import type { SignInDesk } from './transport/credentials/sign-in-answer.ts';
 
 /** What decides which features a server has. */
@@ -45,6 +46,8 @@ export interface FeatureOptions {
 export interface ServerMeans extends Partial<Pick<FeatureOptions, 'credentials' | 'signIns'>> {
   /** Undefined where everything is published that the server says. */
   readonly filter?: RecordFilter | undefined;
+  /** Undefined for an MCP server. */
+  readonly transports?: TransportMaker | undefined;
 }
 
 /** What the features of one process use of it. */

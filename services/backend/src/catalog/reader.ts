@@ -57,6 +57,9 @@ const identities: Record<ListKind, string> = {
   resourceTemplates: 'uriTemplate',
 };
 
+/** Under this key of its `_meta`, a server says why it cannot offer an entry that it should have. */
+export const unusableKey = 'omnibus.dev/unusable';
+
 /** JSON-RPC "method not found": the server has the capability but not this list, for example no templates. */
 const methodNotFound = -32_601;
 
@@ -119,6 +122,8 @@ class Reading {
 
   #problem(item: unknown): string | undefined {
     if (!isObject(item)) return 'it is not an object';
+    const unusable = isObject(item['_meta']) ? item['_meta'][unusableKey] : undefined;
+    if (typeof unusable === 'string') return unusable;
     const identity = item[identities[this.#kind]];
     const max = maxIdentityLength[this.#kind];
     if (typeof identity === 'string' && identity.length > max)

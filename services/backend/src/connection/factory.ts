@@ -17,6 +17,7 @@ import { lookupUnder } from '../transport/address-rule.ts';
 import type { ServerCredentials } from '../transport/credentials/server-credentials.ts';
 import type { Diary } from '../transport/diary.ts';
 import { TransportFactory } from '../transport/factory.ts';
+import type { TransportMaker } from '../transport/http-options.ts';
 import type { ReadingBudget } from '../transport/reading-budget.ts';
 import { untilPortOpen } from '../transport/port.ts';
 import { UpstreamConnection } from './connection.ts';
@@ -40,6 +41,8 @@ export interface ConnectionFactoryOptions {
   readonly diary?: Diary | undefined;
   /** Counts repairs of the server's messages; undefined without repairs (`validation: enforce`). */
   readonly repairs: RepairCounts | undefined;
+  /** Left out for an MCP server. */
+  readonly transports?: TransportMaker | undefined;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -137,9 +140,14 @@ export class ConnectionFactory {
           credentials?.users?.areSeveral === true ? credentials.users.of(principal) : credentials?.base,
           headers,
         ),
-      isExclusive: this.#options.config.url === undefined,
+      isExclusive: isStdio(this.#options.config),
     });
   }
+}
+
+/** Whether each connection has a program of its own. */
+export function isStdio({ command, url }: Pick<ServerConfig, 'command' | 'url'>): boolean {
+  return command !== undefined && url === undefined;
 }
 
 /** A server that something else starts when it is needed may not be up yet: it is waited for as long as connecting may take. */

@@ -9,7 +9,7 @@ import type { ChildOptions } from './child-process.ts';
 import { AuthorizedDispatcher } from './credentials/authorized.ts';
 import type { Diary } from './diary.ts';
 import { guarded } from './guard.ts';
-import type { HttpOptions } from './http-options.ts';
+import type { HttpOptions, TransportMaker } from './http-options.ts';
 import { HttpSseTransport } from './http-sse.ts';
 import type { MessageLimits } from './incoming.ts';
 import { noTransport } from './no-transport.ts';
@@ -35,6 +35,8 @@ export interface TransportSource {
   readonly diary?: Diary | undefined;
   /** Undefined where nothing is repaired. */
   readonly repairs?: RepairCounts | undefined;
+  /** Left out for an MCP server. */
+  readonly transports?: TransportMaker | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -51,6 +53,7 @@ export class TransportFactory {
   readonly #reading: ReadingShare;
   readonly #verdict: HttpVerdict;
   readonly #repairs: RepairCounts | undefined;
+  readonly #maker: TransportMaker | undefined;
 
   constructor({
     server,
@@ -61,10 +64,12 @@ export class TransportFactory {
     reading,
     diary,
     repairs,
+    transports,
     log,
     metrics,
   }: TransportSource) {
     this.#repairs = repairs;
+    this.#maker = transports;
     this.#config = config;
     this.#server = server;
     this.#baseFolder = baseFolder;
@@ -95,6 +100,7 @@ export class TransportFactory {
   /** Whether the transport shows which request a message of the server belongs to. */
   get namesRequests(): boolean {
     const { url, type } = this.#config;
+    if (this.#maker !== undefined) return true;
     return url !== undefined && !/^wss?:/.test(url) && type !== 'sse' && !this.#verdict.isEventSource;
   }
 
@@ -114,8 +120,15 @@ export class TransportFactory {
     if (problem !== undefined) return noTransport(problem);
     const limits = this.#limits;
     let session: string | undefined;
-    const redactor = Redactor.of(this.#config, () => [session ?? [], credentials?.secrets ?? []].flat());
+    const maker = this.#maker;
+    const redactor = Redactor.of(this.#config, () =>
+      [session ?? [], credentials?.secrets ?? [], maker?.secrets ?? []].flat(),
+    );
     const observer = guarded(hears, redactor, this.#fault);
+    const shown =
+      credentials === undefined ? this.#dispatcher : new AuthorizedDispatcher(this.#dispatcher, credentials);
+    if (maker !== undefined)
+      return maker.create({ headers, dispatcher: shown, reading: this.#reading, limits, openTimeoutMs }, observer);
     if (url === undefined)
       return new StdioTransport(
         { ...(this.#child as ChildOptions), limits, startUps: isBase ? startUps : undefined },
@@ -135,8 +148,6 @@ export class TransportFactory {
         },
         observer,
       );
-    const shown =
-      credentials === undefined ? this.#dispatcher : new AuthorizedDispatcher(this.#dispatcher, credentials);
     const options: HttpOptions = {
       url,
       headers,

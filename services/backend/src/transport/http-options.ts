@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { MessageLimits } from './incoming.ts';
 import type { ReadingShare } from './reading-budget.ts';
+import type { Transport, TransportObserver } from './transport.ts';
 
 /** Sends requests over HTTP. */
 export interface HttpDispatcher extends Pick<Dispatcher, 'dispatch'> {
@@ -21,6 +22,13 @@ export interface HttpOptions {
   readonly openTimeoutMs: number;
   /** Called with the id that the server gives to the session: texts of the server for others must not repeat it. */
   readonly noteSession?: (id: string) => void;
+}
+
+/** Makes the transports to a server that speaks HTTP and not MCP: a feature answers in its place. */
+export interface TransportMaker {
+  /** Secrets that its requests show, beyond the configured headers. */
+  readonly secrets: readonly string[];
+  create(options: Omit<HttpOptions, 'url' | 'noteSession'>, observer: TransportObserver): Transport;
 }
 
 /** Header names in lower case, so that a header of the protocol replaces a configured one. */

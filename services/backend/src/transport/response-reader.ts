@@ -98,6 +98,11 @@ const notConnected = new Set([
   proxyRefused,
   noCredentials,
 ]);
+/** Whether an error of a request proves that nothing reached the server. */
+export function wasNotSent({ code }: NodeJS.ErrnoException): boolean {
+  return code !== undefined && notConnected.has(code);
+}
+
 const released: EndedResponse = { status: 0, mediaType: '', errorBody: '' };
 
 export class ResponseReader implements RedirectHandler {
@@ -235,10 +240,9 @@ export class ResponseReader implements RedirectHandler {
   #fail(error: Error): void {
     if (this.#isOver) return;
     const observer = this.#observer;
-    const { code } = error as NodeJS.ErrnoException;
     this.#isOver = true;
     this.#release();
-    observer.failed(error, !(code !== undefined && notConnected.has(code)));
+    observer.failed(error, !wasNotSent(error));
   }
 
   /** Stops reading, since the response cannot be an answer. */

@@ -59,7 +59,8 @@ export class ServerSettings {
     } = context;
     const { command, url, isolation } = this.#config.mcpServers[server] ?? {};
     const mayBeAsked = Object.keys(askable).length > 0;
-    const isCallers = isolation === 'principal' || (isolation === 'auto' && !mayBeAsked && url === undefined);
+    const isCallers =
+      isolation === 'principal' || (isolation === 'auto' && !mayBeAsked && command !== undefined && url === undefined);
     if ((isCallers || this.#owned.has(server)) && principal !== anonymous) return principal;
     const keepsState = command !== undefined || (isolation !== 'shared' && (isolation !== 'auto' || mayBeAsked));
     return !keepsState ? undefined : (sessionOf(context) ?? client?.id);
