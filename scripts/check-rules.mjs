@@ -46,8 +46,9 @@ const rules = [
     message: 'an era is asked only inside dialect/: ask the dialect for a feature',
   },
   {
-    pattern: /\b(standsAlone|isOlder|hasSessions|olderLeg)\b/,
-    only: /^services\/backend\/src\/(?!dialect\/|.*(\.test|-under-test)\.ts$)/,
+    pattern: /\b(standsAlone|isOlder|hasSessions|olderLeg)\b|[rR]evision\)? [<>]=? |[!=]== \w*Revision\b/,
+    except: /-under-test\.ts$/,
+    only: outsideDialects,
     message: 'what the era of a client or server means is asked of mannerOf() or of a dialect, and never the era',
   },
   {
