@@ -400,6 +400,7 @@ function withPause(row: ServerRow, pauses: readonly BlockRecord[]): ServerRow {
 
 function transportOf(settings: ServerConfig | undefined): ServerRow['transport'] {
   if (settings === undefined) return 'http';
-  if (settings.url === undefined) return 'stdio';
-  return /^wss?:/.test(settings.url) ? 'websocket' : settings.type === 'sse' ? 'sse' : 'http';
+  const { url = '', command, type } = settings;
+  if (url === '' && command !== undefined) return 'stdio';
+  return /^wss?:/.test(url) ? 'websocket' : type === 'sse' ? 'sse' : 'http';
 }

@@ -23,6 +23,7 @@ export function addFiles(program: Command, start: StartGateway): void {
     .argument('<name>', 'name of the server')
     .argument('[command...]', 'a program and its arguments after "--", or an address')
     .option('--url <url>', 'address of the server')
+    .option('--openapi <document>', 'file or address of the OpenAPI document of an HTTP API')
     .option(
       '--type <type>',
       'transport, where it does not follow from the command or address: stdio, http, sse, websocket',

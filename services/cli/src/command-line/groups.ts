@@ -60,6 +60,7 @@ export const groups: readonly Group[] = [
             'add github https://api.githubcopilot.com/mcp/ --header "Authorization: Bearer ${GITHUB_TOKEN}"',
             'a server at an address',
           ],
+          ['add pets --openapi ./pets.yaml', 'an HTTP API with an OpenAPI document'],
         ],
       },
       remove: { examples: [['remove files', 'take the server out of the configuration']] },

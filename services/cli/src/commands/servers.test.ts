@@ -50,6 +50,16 @@ it('a program that serves an address is written with both', async () => {
   });
 });
 
+it('an HTTP API is added by its document, which is named from the folder of the configuration', async () => {
+  const openapi = join(folder, 'apis', 'pets.yaml');
+  expect(JSON.parse((await added([], { openapi, header: ['X-Key: ${KEY}'] })) ?? '')).toEqual({
+    mcpServers: { one: { openapi: 'apis/pets.yaml', headers: { 'X-Key': '${KEY}' } } },
+  });
+  expect(JSON.parse((await added(['http://h/v1'], { openapi: 'https://h/openapi.json' })) ?? '')).toEqual({
+    mcpServers: { one: { openapi: 'https://h/openapi.json', url: 'http://h/v1' } },
+  });
+});
+
 it('a header for a program and a second address are refused, since neither would be written', async () => {
   expect(await added(['node', 'serve.js'], { header: ['Authorization: Bearer x'] })).toBeUndefined();
   expect(said).toContain('--header is for a server at an address');

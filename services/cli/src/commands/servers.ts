@@ -1,10 +1,11 @@
 /** Adds servers to the configuration and removes them, keeping its layout and comments. A running gateway follows the file. */
-import { dirname, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import {
   entriesAt,
   enabledServers,
   formatOf,
   formatProblem,
+  isDocumentAddress,
   loadConfig,
   removeEntry,
   setEntry,
@@ -33,6 +34,7 @@ export interface FileOptions extends InputOptions {
 
 export interface AddServerOptions extends FileOptions, Starting {
   readonly url?: string;
+  readonly openapi?: string;
   readonly type?: string;
   readonly header?: readonly string[];
   readonly env?: readonly string[];
@@ -52,7 +54,7 @@ export function addServer(name: string, words: readonly string[], options: AddSe
       });
     const file = findConfigFile(options.config) ?? newFile;
     const secrets: Secret[] = [];
-    const given = entryOf(words, options);
+    const given = entryOf(words, { ...options, ...documentOf(options.openapi, file) });
     // Printed lines are for another place, where the files of secrets are not.
     const entry = options.print === true ? given : hideSecrets(given, name, file, secrets);
     const before = attempt(file, () => readText(file));
@@ -200,9 +202,15 @@ export function attempt<Result>(file: string, work: () => Result): Result {
   }
 }
 
+/** A file is named from the folder of the configuration. */
+function documentOf(openapi: string | undefined, file: string): { readonly openapi?: string } {
+  if (openapi === undefined) return {};
+  return { openapi: isDocumentAddress(openapi) ? openapi : relative(dirname(resolve(file)), resolve(openapi)) };
+}
+
 function entryOf(
   words: readonly string[],
-  { url, type, header = [], env = [], cwd }: AddServerOptions,
+  { url, openapi, type, header = [], env = [], cwd }: AddServerOptions,
 ): Record<string, unknown> {
   const isAddress = words.length === 1 && /^[a-z][\w+.-]*:\/\//i.test(words[0] as string);
   const [first, ...args] = isAddress ? [] : words;
@@ -211,9 +219,10 @@ function entryOf(
     throw new CommandProblem('usage', `there are two addresses: ${JSON.stringify(words[0])} and --url`, {
       advice: 'Leave one of them out.',
     });
-  if (address === undefined && first === undefined)
+  if (address === undefined && first === undefined && openapi === undefined)
     throw new CommandProblem('usage', 'neither a program nor an address was given', {
-      advice: 'omnibus add NAME -- npx -y PACKAGE, or omnibus add NAME https://HOST/mcp',
+      advice:
+        'omnibus add NAME -- npx -y PACKAGE, omnibus add NAME https://HOST/mcp, or omnibus add NAME --openapi FILE',
     });
   const pairs = (lines: readonly string[], sign: ':' | '=', option: string): Record<string, string> =>
     Object.fromEntries(
@@ -232,11 +241,12 @@ function entryOf(
     ...(env.length === 0 ? {} : { env: pairs(env, '=', '--env') }),
     ...(cwd === undefined ? {} : { cwd }),
   };
-  if (address === undefined && header.length > 0)
+  if (address === undefined && openapi === undefined && header.length > 0)
     throw new CommandProblem('usage', '--header is for a server at an address, and a program was given', {
       advice: 'Give a program what it needs with --env NAME=value.',
     });
   return {
+    ...(openapi === undefined ? {} : { openapi }),
     ...(address === undefined ? {} : { url: address }),
     ...(first === undefined ? {} : { command: first, ...(args.length > 0 ? { args } : {}) }),
     ...common,

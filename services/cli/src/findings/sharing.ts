@@ -11,7 +11,8 @@ function sharedPrograms(config: Config, areKnown: boolean): readonly string[] {
   if (isOnlyThisMachine(config)) return [];
   return [...enabledServers(config)]
     .filter(
-      ([, { url, isolation }]) => url === undefined && (isolation === 'shared' || (isolation === 'auto' && !areKnown)),
+      ([, { command, url, isolation }]) =>
+        command !== undefined && url === undefined && (isolation === 'shared' || (isolation === 'auto' && !areKnown)),
     )
     .map(([name]) => name);
 }
