@@ -174,3 +174,78 @@ it('a call at a backend worker that stops goes on there when its session worker 
   expect(next.child.exitCode).toBeNull();
   client[Symbol.dispose]();
 });
+
+/** A client, and the messages that it hears. */
+interface Asked {
+  readonly client: RawClient;
+  readonly heard: Heard<Message>;
+}
+
+const slowCall = (id: number) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name: 'up__slow', arguments: { number: id }, _meta: { progressToken: id } },
+});
+const isProgress = ({ method }: Message): boolean => method === 'notifications/progress';
+
+/** Sends a call, and resolves when the client has heard progress of it. */
+async function untilProgress({ client, heard }: Asked, id: number, calls: () => readonly Call[]): Promise<void> {
+  void client.stream(slowCall(id), (message) => Promise.resolve(heard.add(message))).catch(() => undefined);
+  for (let progress = 1; !heard.values.some(isProgress); progress += 1) {
+    for (const call of calls()) if (call.args['number'] === id) call.progress(progress);
+    await client.request('ping', undefined, `ping ${id} ${progress}`);
+  }
+}
+
+it('forty clients that send their calls again when their edge was killed get the answers, and the server gets each call once', async () => {
+  const made = upstream.calls.values.length;
+  const calls = (): readonly Call[] => upstream.calls.values.slice(made);
+  const answered = new Set<Call>();
+  const open = (): readonly Call[] => calls().filter((call) => !answered.has(call));
+  const answer = (isMeant: (id: number) => boolean): void => {
+    for (const call of calls()) {
+      const id = call.args['number'] as number;
+      if (!isMeant(id)) continue;
+      answered.add(call);
+      call.answer(text(String(id)));
+    }
+  };
+  const edge = await workers.gateway.startPart('edge');
+  const [, endpoint = ''] = await edge.line(/"endpoint":"([^"]+)"/);
+  const ids = Array.from({ length: 40 }, (_, index) => index + 1);
+  const first = await Promise.all(
+    ids.map(async () => ({ client: await RawClient.open(endpoint), heard: new Heard<Message>() })),
+  );
+  await Promise.all(first.map((asked, index) => untilProgress(asked, index + 1, open)));
+  await end(edge, 'SIGKILL');
+  // A quarter is answered before the clients come back.
+  answer((id) => id % 4 === 0);
+  const again = first.map(({ client }) => ({ client: client.at(workers.gateway.url), heard: new Heard<Message>() }));
+  await Promise.all(again.map((asked, index) => untilProgress(asked, index + 1, open)));
+  answer((id) => id % 4 !== 0);
+  const answers = await Promise.all(
+    again.map(({ heard }, index) => heard.untilSome((message) => message.id === index + 1 && !isProgress(message))),
+  );
+  expect(answers.map((message) => message.result?.['content'])).toEqual(ids.map((id) => text(String(id))['content']));
+  expect(calls().length).toBe(ids.length);
+  for (const { client } of again) client[Symbol.dispose]();
+});
+
+it('a request that repeats an id while its first connection is open, or with another body, is a request of its own', async () => {
+  const made = upstream.calls.values.length;
+  const second = await workers.gateway.startEdge();
+  const client = await RawClient.open(workers.gateway.url);
+  const leaving = new AbortController();
+  const open = client.post(slowCall(1), {}, leaving.signal).catch(() => undefined);
+  await upstream.calls.until(made + 1);
+  const beside = client.at(second).post(slowCall(1));
+  await upstream.calls.until(made + 2);
+  leaving.abort();
+  await open;
+  const other = client.post({ ...slowCall(1), params: { ...slowCall(1).params, arguments: { number: 2 } } });
+  await upstream.calls.until(made + 3);
+  for (const call of upstream.calls.values.slice(made)) call.answer(text('own'));
+  expect((await Promise.all([beside, other])).map(contentOf)).toEqual([text('own')['content'], text('own')['content']]);
+  client[Symbol.dispose]();
+});

@@ -104,6 +104,8 @@ export class InFlight extends Tracked {
   misses = 0;
   /** Sequence number of the last message that was received; undefined before the first. */
   heardUpTo: number | undefined;
+  /** The stream on which the answer to a repeated request comes. */
+  #earlier: StreamId | undefined;
   /** The ids in answers of a batch, as `idKey` gives them; undefined before the first. */
   #answered: Set<ReturnType<typeof idKey>> | undefined;
 
@@ -117,6 +119,12 @@ export class InFlight extends Tracked {
     this.address = address;
     this.command = command;
     this.observer = observer;
+  }
+
+  /** The client has sent the request before, and its answer comes on the stream of that POST. */
+  continues(stream: StreamId): void {
+    this.heardUpTo ??= 0;
+    if (stream !== this.stream) this.#earlier = stream;
   }
 
   /** Notes a message that the client receives. */
@@ -144,6 +152,7 @@ export class InFlight extends Tracked {
   /** The stream on which its answer comes. */
   get stream(): StreamId | undefined {
     const { command } = this;
+    if (this.#earlier !== undefined) return this.#earlier;
     if (command.kind === 'attach') return command.after?.stream ?? command.stream;
     return command.kind === 'post' || command.kind === 'batch' ? command.stream : undefined;
   }
@@ -156,7 +165,15 @@ export class InFlight extends Tracked {
         if (heardUpTo === undefined) return command;
         return { ...command, after: { stream: command.after?.stream ?? command.stream, sequence } };
       case 'post':
-        return { ...command, ...this.#sentAndBegun };
+        // The next worker knows the call by its first stream only.
+        return this.#earlier === undefined
+          ? { ...command, ...this.#sentAndBegun }
+          : {
+              kind: 'attach',
+              caller: command.caller,
+              stream: command.stream,
+              after: { stream: this.#earlier, sequence },
+            };
       case 'batch': {
         const { messages, refusals = [] } = command;
         const waiting = refusals.slice(heardUpTo ?? 0); // They are its first answers.

@@ -360,6 +360,18 @@ it('a stream whose worker is gone goes on at the next owner after the last messa
   expect(next.heard.at(-1)).toEqual({ kind: 'detach', stream: command.stream, reader: command.stream });
 });
 
+it('a repeated call that has joined the stream of the first goes on there at the next owner, which does not begin it', async () => {
+  const [owner, next] = [await started(), await started()];
+  const joined = await ask(of(owner), post('tools/call'));
+  const earlier = nextStream();
+  owner.replies[0]?.({ kind: 'attached', stream: earlier });
+  owner.replies[0]?.(message(2, false));
+  test.kill(owner);
+  await pass(3_500);
+  expect(next.heard).toMatchObject([{ kind: 'attach', after: { stream: earlier, sequence: 2 } }]);
+  joined.close();
+});
+
 it('after a worker was cut off from the bus, what it said meanwhile is asked for again', async () => {
   const owner = await started();
   const command = post('tools/call') as Extract<SessionCommand, { kind: 'post' }>;

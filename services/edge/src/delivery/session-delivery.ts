@@ -282,7 +282,7 @@ export class SessionDelivery {
         }
         inFlight.misses = 0;
         if (frame.kind === 'message') inFlight.heard(frame);
-        else if (frame.kind === 'attached') inFlight.heardUpTo ??= 0;
+        else if (frame.kind === 'attached') inFlight.continues(frame.stream);
         inFlight.observer.reply(frame);
       },
       failed: (error) => {

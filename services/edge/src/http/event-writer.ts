@@ -27,7 +27,7 @@ export interface EventStream {
 
 export class EventWriter {
   readonly #response: ServerResponse;
-  readonly #stream: EventStream;
+  #stream: EventStream;
   readonly #options: EventWriterOptions;
   readonly #client: { address(): string };
   #keepAlive: Deadline;
@@ -59,6 +59,11 @@ export class EventWriter {
       this.#keepAlive.cancel();
       options.open.delete(this);
     });
+  }
+
+  /** Further messages belong to this stream. */
+  continues(id: StreamId): void {
+    if (id !== this.#stream.id) this.#stream = { ...this.#stream, id };
   }
 
   get bufferedBytes(): number {

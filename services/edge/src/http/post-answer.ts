@@ -66,11 +66,14 @@ export class PostAnswer implements ReplyObserver<StreamFrame> {
   readonly #options: PostAnswerOptions;
   #state: State;
   #failure: string | undefined;
+  /** The stream that its events belong to. */
+  #streamId: StreamId;
 
   constructor(arrival: Arrival, options: PostAnswerOptions, posted: Posted) {
     this.#arrival = arrival;
     this.#posted = posted;
     this.#options = options;
+    this.#streamId = posted.stream;
     const timer =
       posted.asks && posted.accepted.events ? options.wheel.schedule(streamAfterMs, () => this.#stream()) : undefined;
     this.#state = { kind: 'waiting', timer, answers: [] };
@@ -93,6 +96,9 @@ export class PostAnswer implements ReplyObserver<StreamFrame> {
         this.fail(frame.fault);
         break;
       case 'attached':
+        this.#streamId = frame.stream;
+        if (this.#state.kind === 'streaming') this.#state.writer.continues(frame.stream);
+        return;
       case 'moved':
       case 'probed':
         return;
@@ -209,7 +215,8 @@ export class PostAnswer implements ReplyObserver<StreamFrame> {
     if (this.#state.kind === 'streaming') return this.#state.writer;
     const { answers, timer } = this.#state;
     timer?.cancel();
-    const { session, stream, requestId, batchIds, measured } = this.#posted;
+    const { session, requestId, batchIds, measured } = this.#posted;
+    const stream = this.#streamId;
     if (session !== undefined)
       this.#options.opened(session, stream, batchIds ?? (requestId === undefined ? [] : [requestId]));
     const isPrimed = session !== undefined && hasPrimedStreams(this.#arrival.request.headers);

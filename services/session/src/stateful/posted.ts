@@ -5,13 +5,15 @@ import {
   isJsonRpcId,
   type JsonObject,
   type JsonRpcNotification,
+  type JsonRpcRequest,
   type LateReply,
   type PostedMessage,
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Forwarding } from '../call/forward.ts';
 import { PostStream, type PostCommand } from '../streams/post-stream.ts';
-import type { Reply } from '../streams/resumable-stream.ts';
+import { repeated } from '../streams/repeated.ts';
+import type { Reply, ResumableStream } from '../streams/resumable-stream.ts';
 import type { Serving } from './serve.ts';
 import type { SessionParts } from './session-parts.ts';
 
@@ -36,13 +38,15 @@ export class Posted {
     let requests = 0;
     for (const { kind } of messages) if (kind === 'request') requests += 1;
     const toAnswer = requests + refusals.length;
+    const earlier = streams.posts.hasAny ? repeated(command, streams.posts.all, edge) : undefined;
     const stream = new PostStream(command, reply, toAnswer, streams.posts, edge);
     for (const refusal of refusals) stream.answer(refusal);
     const late: Promise<Outcome>[] = [];
     for (const posted of messages) {
       switch (posted.kind) {
         case 'request':
-          this.#serving.serve(posted.message, stream);
+          if (earlier === undefined) this.#serving.serve(posted.message, stream);
+          else this.#join(earlier, posted.message, stream, edge);
           break;
         case 'notification':
           this.#hear(posted);
@@ -53,6 +57,26 @@ export class Posted {
     }
     if (toAnswer === 0) this.#accept(late, reply);
     return requests > 0;
+  }
+
+  /** A request that came before, on a stream that may have lost its reader: if so, its client goes on there, else this is another request. */
+  #join(earlier: ResumableStream, message: JsonRpcRequest, stream: PostStream, edge: WorkerId | undefined): void {
+    const { forwarding, host } = this.#parts;
+    earlier.awaitReader();
+    const { lastEdge, reader } = earlier;
+    let isRead = false;
+    const asked = lastEdge === undefined ? Promise.resolve(false) : host.isRead(lastEdge, reader);
+    const known = asked.then((answer) => {
+      isRead = answer;
+    });
+    forwarding.hold({ id: message.id, stream }, known, () => {
+      // Another repetition may have come before this one.
+      if (isRead || earlier.reader !== reader) this.#serving.serve(message, stream);
+      else if (earlier.isWhole) {
+        host.metrics.streamsResumed.inc();
+        stream.continueAs(earlier, edge);
+      } else stream.refuse(message.id, fault('gateway.interrupted'));
+    });
   }
 
   /** Accepts a POST without requests. @param late the outcomes of answers that were passed to other workers. */

@@ -28,6 +28,9 @@ const sweepMs = 1_000;
 const quietMs = 10_000;
 /** Time between two rounds of questions to edges about their streams, even without a known loss. */
 const askEveryMs = 5 * 60_000;
+/** Milliseconds between two questions to an edge that does not listen at NATS, and the time that an edge has to answer about one stream. */
+const unheardAgainMs = 50;
+const readerAnswerMs = 2_000;
 /** Streams in one such question. */
 const askedAtOnce = 1_000;
 
@@ -75,6 +78,40 @@ export class Edges {
   }
 
   readonly isThere = (edge: WorkerId): boolean => this.#watch.state(edge) === 'alive';
+
+  /**
+   * Whether an edge reads a stream. It does not if it says so, or if it is gone: it counts as lost, or twice nothing listens for it at NATS. Resolves with true if
+   * none of this is known within a moment.
+   */
+  readonly isRead = async (edge: WorkerId, reader: StreamId): Promise<boolean> => {
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      if (this.#watch.state(edge) === 'lost') return false;
+      const answer = await this.#askReader(edge, reader);
+      if (answer !== 'gone') return answer;
+      await new Promise<void>((resolve) => void this.#options.wheel.schedule(unheardAgainMs, resolve));
+    }
+    return false;
+  };
+
+  #askReader(edge: WorkerId, reader: StreamId): Promise<boolean | 'gone'> {
+    const { bus, wheel } = this.#options;
+    return new Promise((resolve) => {
+      const finish = (answer: boolean | 'gone'): void => {
+        limit.cancel();
+        pending.close();
+        resolve(answer);
+      };
+      const limit = wheel.schedule(readerAnswerMs, () => finish(true));
+      const pending = bus.request(
+        subjects.edgeReaders(edge),
+        { readers: [reader] },
+        {
+          reply: ({ readers }) => finish(readers.includes(reader)),
+          failed: ({ kind }) => finish(kind === 'no-responders' ? 'gone' : true),
+        },
+      );
+    });
+  }
 
   #sweepLater(): void {
     this.#sweep = this.#options.wheel.schedule(sweepMs, () => {

@@ -11,6 +11,7 @@ import {
   type StreamId,
   type WorkerId,
 } from '@omnibus/protocol';
+import { digestOf } from './repeated.ts';
 import { ResumableStream, type Asked, type Reply } from './resumable-stream.ts';
 import type { StreamTable } from './stream-table.ts';
 
@@ -55,6 +56,17 @@ export class PostStream implements Asked {
   /** Characters of its messages. */
   get length(): number {
     return JSON.stringify(this.#command.kind === 'post' ? this.#command.message : this.#command.messages).length;
+  }
+
+  get digest(): string | undefined {
+    return digestOf(this.#command);
+  }
+
+  /** Its client has sent the same request before: it reads the earlier stream from now on. */
+  continueAs(earlier: ResumableStream, edge: WorkerId | undefined): void {
+    const reply = this.#stream.handOff();
+    this.#table.join(this.#stream, earlier);
+    earlier.resume(0, this.#command.stream, reply, edge);
   }
 
   giveUp(): void {

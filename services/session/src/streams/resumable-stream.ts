@@ -28,6 +28,8 @@ export interface StreamKeeper {
 export interface Asked {
   /** Characters of them. */
   readonly length: number;
+  /** As of `digestOf`. */
+  readonly digest: string | undefined;
   /** Ends them: the stream has no reader, and there is no room without one. */
   giveUp(): void;
 }
@@ -53,6 +55,10 @@ export class ResumableStream extends Link {
   /** Bytes that are counted for `asked`, while the edge counts none since its client is gone. */
   #counted = 0;
   readonly #keeper: StreamKeeper | undefined;
+  /** When its reader was gone, or its last message was sent; undefined while it is read. */
+  #leftAt: number | undefined;
+  #isDetached = false;
+  #digest: string | undefined;
 
   /** @param sequence number of the last message that was sent on the stream, where another worker began it. */
   constructor(id: StreamId, reply: Reply | undefined, { share, keeper }: StreamHome, sequence = 0, edge?: WorkerId) {
@@ -74,6 +80,44 @@ export class ResumableStream extends Link {
   /** The edge at which the stream is read; undefined without a reader, and in one process. */
   get edge(): WorkerId | undefined {
     return this.#reply === undefined ? undefined : this.#edge;
+  }
+
+  /** Identifies its request (`digestOf`); undefined for a stream that answers none, or several. */
+  get digest(): string | undefined {
+    return this.#asked?.digest ?? this.#digest;
+  }
+
+  /**
+   * Whether a client at this edge may come back to the stream: nothing reads it, or another edge that may be gone.
+   * @param since milliseconds on the clock of `performance.now()`; it was left, or ended, after that.
+   */
+  mayBeLeft(edge: WorkerId | undefined, since: number): boolean {
+    if (this.#leftAt !== undefined && this.#leftAt < since) return false;
+    return this.#isDetached || (edge !== undefined && this.#edge !== undefined && this.#edge !== edge);
+  }
+
+  /** The edge that may read it, or may have sent its last message to the client; undefined if its reader is gone. */
+  get lastEdge(): WorkerId | undefined {
+    return this.#isDetached ? undefined : this.#edge;
+  }
+
+  /** A client may come back to it: its messages are kept from now on. */
+  awaitReader(): void {
+    this.#wasDetached = true;
+  }
+
+  /** Whether a client that has got none of its messages can get all of them. */
+  get isWhole(): boolean {
+    const first = this.#kept?.events[0]?.sequence;
+    return first === undefined ? this.#sequence === 0 : first === 1;
+  }
+
+  /** Its reader goes on with another stream, and nothing more is sent on this one. */
+  handOff(): Reply {
+    const reply = this.#reply ?? (() => undefined);
+    this.#reply = undefined;
+    this.#release();
+    return reply;
   }
 
   get reader(): StreamId {
@@ -147,6 +191,8 @@ export class ResumableStream extends Link {
     if (reader !== this.#reader) return false;
     this.#reply = undefined;
     this.#wasDetached = true;
+    this.#isDetached = true;
+    this.#leftAt = performance.now();
     this.#count();
     return true;
   }
@@ -164,6 +210,8 @@ export class ResumableStream extends Link {
     this.#reader = reader;
     this.#edge = edge;
     this.#wasDetached = true;
+    this.#isDetached = false;
+    this.#leftAt = undefined;
     this.#uncount();
     this.#kept?.wake();
     reply({ kind: 'attached', stream: this.id });
@@ -176,6 +224,7 @@ export class ResumableStream extends Link {
 
   /** The stream has no reader and no more messages will come: its kept frames are dropped after a while. */
   rest(): void {
+    this.#leftAt ??= performance.now();
     this.#kept?.rest();
   }
 
@@ -205,6 +254,8 @@ export class ResumableStream extends Link {
   }
 
   #release(): void {
+    // Only a stream that is kept can be found again.
+    if (this.#asked !== undefined && this.isWorthKeeping) this.#digest = this.#asked.digest;
     this.#asked = undefined;
     if (this.#counted > 0) this.#uncount();
   }

@@ -1,7 +1,7 @@
 /** Shared state of the streams of all sessions of one worker. */
 import type { Bus, Journal, PresenceWatch } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Limits, Presence, StreamEntry, WorkerId } from '@omnibus/protocol';
+import type { Limits, Presence, StreamEntry, StreamId, WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { FrameBudget } from './kept-frames.ts';
 
@@ -15,6 +15,8 @@ export interface StreamHost {
   readonly frames: FrameBudget;
   /** Whether the signs of life of an edge arrive. */
   readonly isEdgeThere: (edge: WorkerId) => boolean;
+  /** Whether an edge reads a stream. Resolves with true if that is not known. */
+  readonly isRead: (edge: WorkerId, reader: StreamId) => Promise<boolean>;
   /** Signs of life of the session workers, which tell whether a worker is there. */
   readonly sessionWorkers: Pick<PresenceWatch<Presence>, 'state'>;
   /** Milliseconds for which a worker that is leaving goes on with the calls it has begun. */

@@ -11,6 +11,10 @@ export class StreamTable {
   /** Called when the client of a POST is gone and there is no room for its requests: it must end them. */
   readonly unkept: (asked: Asked) => void;
   #ended: ResumableStream[] = [];
+  /** Whether a stream was ever kept, or is open: a field, since each POST reads it. */
+  hasAny = false;
+  /** Streams by the id of a later POST of the same request, which continues there. */
+  readonly #joined = new Map<StreamId, ResumableStream>();
 
   constructor(home: StreamHome, unkept: (asked: Asked) => void) {
     this.home = home;
@@ -19,12 +23,28 @@ export class StreamTable {
 
   add(stream: ResumableStream): void {
     this.#open.add(stream);
+    this.hasAny = true;
+  }
+
+  /** All streams that a client can resume, the oldest of the open ones last. */
+  get all(): readonly ResumableStream[] {
+    return [...this.#ended.filter((each) => !each.isLetGo), ...this.#open.toArray()];
+  }
+
+  /** A client that has repeated a request reads an earlier stream from now on. @param later the stream of the repetition. */
+  join(later: ResumableStream, earlier: ResumableStream): void {
+    this.#open.remove(later);
+    this.#joined.set(later.id, earlier);
+    if (this.#joined.size > maxEnded) this.#joined.delete(this.#joined.keys().next().value as StreamId);
   }
 
   /** The stream has sent its last message. */
   ended(stream: ResumableStream): void {
     this.#open.remove(stream);
-    if (!stream.isWorthKeeping) return;
+    if (!stream.isWorthKeeping) {
+      this.hasAny = this.#open.size > 0 || this.#ended.length > 0;
+      return;
+    }
     stream.rest();
     const kept = this.#ended.filter((each) => !each.isLetGo);
     for (const oldest of kept.slice(0, Math.max(0, kept.length + 1 - maxEnded))) oldest.forget();
@@ -44,11 +64,13 @@ export class StreamTable {
   /** Those of the given streams that a client cannot resume here. */
   missing(ids: readonly StreamId[]): StreamId[] {
     const known = this.openIds();
-    return ids.filter((id) => !known.has(id) && this.#findEnded(id) === undefined);
+    return ids.filter((id) => !known.has(id) && this.find(id) === undefined);
   }
 
   /** Undefined also for a stream with dropped frames: the journal may still have them. */
   find(id: StreamId): ResumableStream | undefined {
+    const joined = this.#joined.get(id);
+    if (joined !== undefined) return this.#open.has(joined) || !joined.isLetGo ? joined : undefined;
     return this.#open.find((stream) => stream.id === id) ?? this.#findEnded(id);
   }
 
@@ -56,6 +78,7 @@ export class StreamTable {
   forgetAll(): void {
     for (const stream of [...this.#open.toArray(), ...this.#ended]) stream.forget();
     this.#ended = [];
+    this.#joined.clear();
   }
 
   #findEnded(id: StreamId): ResumableStream | undefined {
