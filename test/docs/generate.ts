@@ -198,7 +198,7 @@ node, \`nats: { domain: hub }\` stores everything in the JetStream of the hub.
 Where clusters are joined by gateways or leaf nodes, \`nats: { region: eu }\` says where a process runs. Sessions are then opened and calls made at
 processes of the same region as long as one of them can take them, and elsewhere otherwise. [scale.md](../explanation/scale.md) says what that costs.
 
-Buckets and streams that callers can fill reserve their storage in JetStream when they are created: 560 MiB, on each node that has a replica, and the stream of \`audit\`
+Buckets and streams that callers can fill reserve their storage in JetStream when they are created: 696 MiB, on each node that has a replica, and the stream of \`audit\`
 in addition. If \`max_file_store\` of the server or \`max_file\` of the account leaves no room for one of them, the set-up and the log say so with its name and size. Without the catalogue or the records of sessions a process does not start; without
 the others it serves, but their features are missing: quotas are then unknown (\`onUnknown\` in [limits.md](../how-to/limits.md)), for example.
 

@@ -30,6 +30,7 @@ export {
   authorizationBuckets,
   catalogBucket,
   quotaBuckets,
+  resultBuckets,
   sessionsBucket,
   subjects,
   usageBucket,

@@ -4,10 +4,12 @@ import type {
   ApprovalRecord,
   BlockRecord,
   CatalogRecord,
+  OwnedResults,
   QuotaRecord,
   ServerName,
   SessionKey,
   SessionRecord,
+  StoredResult,
   StreamEntry,
   StreamId,
   UsageRecord,
@@ -16,6 +18,7 @@ import type {
 import { families, type FamilyName, type ReplyOf, type RequestOf } from './families.ts';
 import { approvalRecord, blockRecord, quotaRecord, usageRecord } from './shapes/limits.ts';
 import { approvedDefinitions, catalogRecord, sessionRecord } from './shapes/records.ts';
+import { ownedResults, storedResult } from './shapes/results.ts';
 import type { Shape } from './shapes/shape.ts';
 import { streamEntry } from './shapes/session-messages.ts';
 import { forEveryone, subject, type Subject } from './subject.ts';
@@ -260,6 +263,26 @@ export const approvalsBucket: Bucket<ApprovalRecord> = {
   maxAgeMs: dayMs + slackMs,
   maxBytes: 64 * mebibyte,
 };
+/** Large results of tools; only session workers use them. An option sets how long a result can be read, which is at most a day. */
+export const resultBuckets = {
+  /** Key: the owner, and a random id. */
+  results: {
+    name: 'omnibus-results',
+    shape: storedResult,
+    maxAgeMs: dayMs + slackMs,
+    maxBytes: 64 * mebibyte,
+    forgetsMs: markMs,
+  } as Bucket<StoredResult>,
+  /** The results of each owner; key: the owner. */
+  owners: {
+    name: 'omnibus-result-owners',
+    shape: ownedResults,
+    isSmall: true,
+    maxAgeMs: dayMs + slackMs,
+    maxBytes: 8 * mebibyte,
+    forgetsMs: markMs,
+  } as Bucket<OwnedResults>,
+} as const;
 /** The connections of users to servers (`packages/credentials`), each value encrypted under keys that only backend workers have. */
 export const vaultBuckets = {
   connections: { name: 'omnibus-vault', shape: sealed, isSmall: true },

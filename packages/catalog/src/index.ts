@@ -12,6 +12,7 @@ export type { OfferedTool } from './shown-tool.ts';
 export { finderNames, finders } from './finders.ts';
 export { measures, slimTool, type Measure } from './slim.ts';
 export { tokensOf } from './short-tools.ts';
+export { resultBound, resultReader, resultScheme, type ResultBounds } from './result-bounds.ts';
 export type { KeptPages } from './list-pages.ts';
 export type { Route } from './tools.ts';
 export type { Sight } from './sight.ts';

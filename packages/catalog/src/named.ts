@@ -12,6 +12,7 @@ import { publicNames } from './names.ts';
 import { needsWrapping } from './output-schema.ts';
 import { pageUris } from './pages.ts';
 import { isPrefixed, mayBeShort, toolFilter, type EndpointDefinition } from './profile.ts';
+import { resultReader } from './result-bounds.ts';
 import { isRepeatable, taskSupportOf, type Named } from './tools.ts';
 
 /** By public name, in the endpoint's order. @param records of the endpoint's servers. */
@@ -40,9 +41,14 @@ export function namedTools(
       };
       return pinned === undefined ? complete : { ...complete, pinned };
     });
-  const { listing, rename, nameLength } = definition;
-  const reserved = listing !== undefined && mayBeShort(listing) ? finders.names : undefined;
-  return publicNames(tools, isPrefixed(definition), rename, nameLength, reserved);
+  const { rename, nameLength } = definition;
+  return publicNames(tools, isPrefixed(definition), rename, nameLength, reservedIn(definition));
+}
+
+/** Names of the gateway's own tools at an endpoint; undefined if it has none. */
+function reservedIn({ listing, results }: EndpointDefinition): ReadonlySet<unknown> | undefined {
+  const found = listing !== undefined && mayBeShort(listing) ? finders.names : undefined;
+  return results === undefined ? found : new Set([...(found ?? []), resultReader.name]);
 }
 
 /** By public name, in the endpoint's order. @param records of the endpoint's servers. */

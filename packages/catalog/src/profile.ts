@@ -1,6 +1,7 @@
 /** What an endpoint shows: which servers, which of their tools, under which names. */
 import { compileGlob, type EndpointName, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
 import { separator } from './names.ts';
+import type { ResultBounds } from './result-bounds.ts';
 
 type PrefixMode = 'auto' | 'always' | 'never';
 
@@ -48,6 +49,8 @@ export interface EndpointDefinition {
   readonly isForKnown?: boolean;
   /** How many of the servers' tools its list shows; default: all. */
   readonly listing?: Listing;
+  /** Bounds on the results of its tools; default: none. */
+  readonly results?: ResultBounds | undefined;
   /** Whether nothing in the configuration restricts by its name what a caller may ask of the only server. */
   readonly isOpen?: boolean;
 }

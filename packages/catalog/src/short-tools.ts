@@ -1,11 +1,12 @@
 /**
- * Lists of tools that show a part of the servers' tools. In front of them stand tools of the gateway, by which a model finds and calls the others. What such
- * a list does not show can be called as before.
+ * Lists with tools of the gateway in front of those of servers: tools by which a model finds and calls the tools that a short list does not show, and the tool
+ * that reads stored results. What a short list does not show can be called as before.
  */
 import type { ServerName } from '@omnibus/protocol';
 import { finders } from './finders.ts';
 import { ListPages, type Pages } from './list-pages.ts';
-import { globTest, mayBeShort, type Listing } from './profile.ts';
+import { globTest, mayBeShort, type EndpointDefinition, type Listing } from './profile.ts';
+import { resultReader } from './result-bounds.ts';
 import type { Listed, ViewLists } from './view-lists.ts';
 
 /** What a text costs a model, about: tokenizers differ by model, and this is the same for all. */
@@ -15,40 +16,47 @@ export function tokensOf(text: string): number {
 
 export class ShortTools {
   readonly version: string;
+  /** Whether it shows a part of the servers' tools. */
+  readonly isShort: boolean;
   readonly #older: Pages;
   readonly #makeModern: () => Pages;
   #modern: Pages | undefined;
 
-  private constructor(older: Pages, makeModern: () => Pages) {
+  private constructor(older: Pages, makeModern: () => Pages, isShort: boolean) {
     this.version = older.version;
+    this.isShort = isShort;
     this.#older = older;
     this.#makeModern = makeModern;
   }
 
-  /** @returns undefined where the list shows all tools. */
+  /** @returns undefined where the list shows the servers' tools, all of them and no others. */
   static of(
     lists: ViewLists,
-    listing: Listing | undefined,
-    pageSize: number,
+    { listing, results, pageSize }: Pick<EndpointDefinition, 'listing' | 'results' | 'pageSize'>,
     runsTasks: boolean,
   ): ShortTools | undefined {
-    if (listing === undefined || !mayBeShort(listing)) return undefined;
+    const mayCut = listing !== undefined && mayBeShort(listing);
+    if (!mayCut && results === undefined) return undefined;
     const all = lists.entries('tools', false);
-    const chosen = chosenOf(all, listing);
-    if (chosen.length === all.length && listing.mode === 'full') return undefined;
+    const chosen = mayCut ? chosenOf(all, listing) : all;
+    const isShort = mayCut && (chosen.length < all.length || listing.mode === 'search');
+    if (!isShort && results === undefined) return undefined;
     const names = new Set(chosen.map(({ publicName }) => publicName));
+    const readers = results === undefined ? [] : [resultReader.entry];
     const pages = (isModern: boolean, version?: string): Pages =>
       new ListPages(
         'tools',
         [
-          ...finders.entries(runsTasks && !isModern).map((entry) => JSON.stringify(entry)),
+          ...[...(isShort ? finders.entries(runsTasks && !isModern) : []), ...readers].map((entry) =>
+            JSON.stringify(entry),
+          ),
           ...lists.entries('tools', isModern).flatMap(({ publicName, text }) => (names.has(publicName) ? [text] : [])),
         ],
         pageSize,
         version,
       );
     const older = pages(false);
-    return new ShortTools(older, () => pages(true, older.version));
+    return new ShortTools(older, () => pages(true, older.version), isShort);
   }
 
   page(cursor: string | undefined): string | undefined {

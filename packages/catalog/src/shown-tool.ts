@@ -1,21 +1,28 @@
 /** A tool as the clients of one endpoint see it: under its public name, with the operator's words, and without characters that say nothing. */
 import type { JsonObject, ServerName } from '@omnibus/protocol';
 import type { EndpointDefinition } from './profile.ts';
+import { hidesOutputSchema } from './result-bounds.ts';
 import { slimTool } from './slim.ts';
 import { publicTool, type Named } from './tools.ts';
 
 /** @param isModern the clients are of 2026-07-28. */
 export function shownTool(
-  { listing }: Pick<EndpointDefinition, 'listing'>,
+  { listing, results }: Pick<EndpointDefinition, 'listing' | 'results'>,
   tool: Named,
   name: string,
   isModern: boolean,
 ): JsonObject {
-  const shown = publicTool(tool, name, isModern);
+  const whole = publicTool(tool, name, isModern);
+  const shown =
+    results !== undefined && hidesOutputSchema(results, tool.server, tool.original) ? withoutOutput(whole) : whole;
   if (listing === undefined) return shown;
   const description = listing.descriptions.get(`${tool.server}/${tool.original}`);
   const described = description === undefined || tool.isHeld === true ? shown : { ...shown, description };
   return listing.isSlim ? slimTool(described) : described;
+}
+
+function withoutOutput({ outputSchema: _schema, ...tool }: JsonObject): JsonObject {
+  return tool;
 }
 
 /** A tool as a caller finds it. */
@@ -34,7 +41,7 @@ export interface OfferedTool {
 }
 
 export function offeredTool(
-  definition: Pick<EndpointDefinition, 'listing'>,
+  definition: Pick<EndpointDefinition, 'listing' | 'results'>,
   tool: Named,
   publicName: string,
 ): OfferedTool {

@@ -347,8 +347,10 @@ export class View {
         return this.records.some(
           ({ capabilities: { resources } }) => isObject(resources) && resources['subscribe'] === true,
         );
-      case 'prompts':
+      // Stored results are resources.
       case 'resources':
+        return this.definition.results !== undefined || this.serversWith(capability).length > 0;
+      case 'prompts':
       case 'logging':
         return this.serversWith(capability).length > 0;
     }
@@ -408,7 +410,7 @@ export class View {
     return changeKinds.filter((kind) => {
       const kinds: readonly ListKind[] = kind === 'resources' ? ['resources', 'resourceTemplates'] : [kind];
       // What a list does not show is found as it is now, so a client need not hear of it.
-      const isQuiet = kind === 'tools' && this.#short !== undefined;
+      const isQuiet = kind === 'tools' && this.isShort;
       return (
         kinds.some((each) => this.versions[each] !== older.versions[each]) || (!isQuiet && this.#announced(older, kind))
       );
@@ -424,7 +426,7 @@ export class View {
 
   /** Whether the list of tools shows a part of them, behind tools by which the others are found. */
   get isShort(): boolean {
-    return this.#short !== undefined;
+    return this.#short?.isShort === true;
   }
 
   /** All tools that the caller sees, also those of servers that are down, and those that are held back, of which only the name is known. */
@@ -443,8 +445,7 @@ export class View {
   }
 
   #shortTools(): ShortTools | undefined {
-    const { listing, pageSize } = this.definition;
-    return ShortTools.of(this.lists, listing, pageSize, this.taskServers().length > 0);
+    return ShortTools.of(this.lists, this.definition, this.taskServers().length > 0);
   }
 
   /** Tools or prompts of servers that are up, which the caller may see and clients would refuse the list over. */

@@ -22,10 +22,19 @@ export function profileNotes(config: Config, note: (path: Path, message: string)
       if (problem !== undefined) note([...path, 'descriptions', key], problem);
     }
   };
+  const ofResults = (path: Path, results: Config['results']): void => {
+    if (results === 'off') return;
+    for (const glob of Object.keys(results.tools)) {
+      const problem = globProblem(glob, servers);
+      if (problem !== undefined) note([...path, 'tools', glob], problem);
+    }
+  };
   ofListing(['listing'], config.listing);
-  for (const [name, { tools = [], listing }] of Object.entries(config.profiles)) {
+  ofResults(['results'], config.results);
+  for (const [name, { tools = [], listing, results }] of Object.entries(config.profiles)) {
     globs(['profiles', name, 'tools'], tools);
     if (listing !== undefined) ofListing(['profiles', name, 'listing'], listing);
+    if (results !== undefined) ofResults(['profiles', name, 'results'], results);
   }
 }
 

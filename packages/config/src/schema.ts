@@ -13,6 +13,7 @@ import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 import { guardrailsSchema } from './guardrails-schema.ts';
 import { limitRules } from './limit-rules.ts';
 import { listingSchema } from './listing-schema.ts';
+import { resultsSchema } from './results-schema.ts';
 import { hostOf } from './loopback.ts';
 import { openapiSchema } from './openapi-schema.ts';
 import { sandboxSchema } from './sandbox-schema.ts';
@@ -295,6 +296,7 @@ const server = z.strictObject({
 });
 
 const listing = listingSchema(toolGlob);
+const results = resultsSchema(toolGlob);
 
 const profile = z.strictObject({
   description: z.string().optional().describe('A note for the readers of this file.'),
@@ -317,6 +319,7 @@ const profile = z.strictObject({
     ),
   prefix: prefixMode.optional().describe('Overrides the global `prefix` at this endpoint.'),
   listing: listing.optional().describe('Overrides the global `listing` at this endpoint.'),
+  results: results.optional().describe('Overrides the global `results` at this endpoint.'),
 });
 
 const limit = (option: keyof Limits, maximum = Number.MAX_SAFE_INTEGER) =>
@@ -451,6 +454,11 @@ export const shape = z.strictObject({
     .prefault('full')
     .describe(
       'Which tools the lists of endpoints show. full: all. search: three tools by which a model finds, reads and calls all others, in about 280 tokens. Or an object with `mode` and more.',
+    ),
+  results: results
+    .default('off')
+    .describe(
+      'How much of a result of a tool a model gets at once. off: all of it. Or an object with `maxTokens` and more: a larger result is stored, the client gets a preview, and reads the rest in ranges.',
     ),
   pageSize: count(1_000).describe('Entries on one page of a list.'),
   timeouts: z

@@ -102,6 +102,7 @@ export type { Formats } from './format.ts';
 export type { Limits } from './limits.ts';
 export { approvalStates, shortApproval } from './approval-records.ts';
 export type { ApprovalRecord, ApprovalState } from './approval-records.ts';
+export type { OwnedResults, StoredPart, StoredResult } from './stored-results.ts';
 export { blockKinds } from './limit-records.ts';
 export type { BlockKind, BlockRecord, LimitsNews, QuotaRecord, UsageRecord, UsageRow } from './limit-records.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';

@@ -193,6 +193,24 @@ export class Metrics extends Instruments {
     'Bytes of declarations and subscriptions of clients (limits.maxSessionBytes).',
     [],
   );
+  readonly results = {
+    bounded: this.counter(
+      'omnibus_results_bounded_total',
+      'Results of tools over their bound (option `results`), by what became of the whole: stored, or not since it was larger than all room (too_large) or the store failed (failed).',
+      ['outcome'],
+    ),
+    storedBytes: this.counter('omnibus_results_stored_bytes_total', 'Bytes of results that were stored.', []),
+    savedTokens: this.counter(
+      'omnibus_results_saved_tokens_total',
+      'Tokens (characters / 4) of results over their bound, less those of their previews.',
+      [],
+    ),
+    reads: this.counter(
+      'omnibus_result_reads_total',
+      'Reads of stored results, by outcome: read, unknown (expired, of another caller, or made up), invalid (the range is none), or failed.',
+      ['outcome'],
+    ),
+  } as const;
   readonly keptAnswerBytes = this.gauge(
     'omnibus_kept_answer_bytes',
     'Bytes of answers kept for session workers that continue calls of a worker that is gone (limits.maxKeptAnswerBytes).',

@@ -17,6 +17,7 @@ import {
   blocksBucket,
   catalogBucket,
   quotaBuckets,
+  resultBuckets,
   sessionsBucket,
   streamJournal,
   usageBucket,
@@ -54,6 +55,7 @@ const uses: readonly Use[] = [
   { bucket: approvalsBucket as Bucket<never>, writes: ['session'] },
   { bucket: usageBucket as Bucket<never>, writes: ['session'], reads: ['edge', 'backend'] },
   { bucket: approvedBucket as Bucket<never>, writes: ['backend'] },
+  ...Object.values(resultBuckets).map((bucket): Use => ({ bucket: bucket as Bucket<never>, writes: ['session'] })),
   ...Object.values(quotaBuckets).map((bucket): Use => ({ bucket: bucket as Bucket<never>, writes: ['session'] })),
   ...Object.values(authorizationBuckets).map((bucket): Use => ({
     bucket: bucket as Bucket<never>,

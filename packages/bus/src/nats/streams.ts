@@ -9,6 +9,7 @@ import {
   blocksBucket,
   catalogBucket,
   quotaBuckets,
+  resultBuckets,
   sessionsBucket,
   streamJournal,
   usageBucket,
@@ -46,6 +47,7 @@ const allBuckets: readonly Bucket<unknown>[] = [
   ...Object.values(quotaBuckets),
   ...Object.values(authorizationBuckets),
   ...Object.values(vaultBuckets),
+  ...Object.values(resultBuckets),
 ];
 
 /** The name of the bucket for the parts of large values. */

@@ -90,7 +90,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     this.#ending = ending;
     this.#about = task ?? (tool === undefined ? undefined : to);
     const { on } = parts.host.transforms;
-    this.#transform = (on.length === 0 ? undefined : transformOf(on, call, to)) ?? unchanged;
+    this.#transform = (on.length === 0 ? undefined : transformOf(on, call, to, parts.port)) ?? unchanged;
     const { host, port } = parts;
     const since = this.#since;
     let { trace } = call.stream;

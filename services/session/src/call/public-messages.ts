@@ -133,6 +133,13 @@ export class PublicMessages<Stream extends CallStream> {
     if (call.followers !== undefined) tellFollowers(call.followers, outcome, size);
   }
 
+  /** Answers a request with a result of the gateway. */
+  answerOwn(call: ForwardedCall<Stream>, result: JsonObject): void {
+    const { stream, id, method, followers = [] } = call;
+    const answer = this.#port.dialect.answerOf(method, { kind: 'result', result }, false);
+    tellFollowers(followers, { kind: 'result', result }, this.write(stream, id, stream.completed?.(answer) ?? answer));
+  }
+
   /** A server's answer, with public ids and URIs. */
   #published(
     { method, view, given }: ForwardedCall<Stream>,

@@ -1,4 +1,6 @@
 /** The transforms that one call passes, in one. */
+import type { View } from '@omnibus/catalog';
+import type { Caller, ClientInfo, SessionKey } from '@omnibus/protocol';
 import type { CallStream, ForwardedCall } from './client-port.ts';
 import type { Destination } from './plan.ts';
 import type { CallTransform } from './transform.ts';
@@ -6,10 +8,26 @@ import type { CallTransform } from './transform.ts';
 /** A call, or a request about its task. */
 type TransformedCall = Pick<ForwardedCall<CallStream>, 'method'> & Partial<Pick<ForwardedCall<CallStream>, 'screen'>>;
 
+/** The client that gets the messages. */
+export interface ServedClient {
+  /** The caller as of its latest request. */
+  readonly asking: Caller;
+  /** Undefined for a request without a session. */
+  readonly session: SessionKey | undefined;
+  /** Name and version that the client gives itself. */
+  readonly info: ClientInfo | undefined;
+  /** Undefined if the endpoint has left the configuration. */
+  view(): View | undefined;
+}
+
 /** Makes the transforms of calls. */
 export interface CallTransformer {
   /** @returns undefined if it changes nothing of the call. */
-  of(call: TransformedCall, to: Pick<Destination, 'server' | 'tool' | 'task'>): CallTransform | undefined;
+  of(
+    call: TransformedCall,
+    to: Pick<Destination, 'server' | 'tool' | 'task'>,
+    client: ServedClient,
+  ): CallTransform | undefined;
 }
 
 /** @returns undefined if nothing changes. @param transformers in the order in which the messages of the server pass them. The client's answers pass them in reverse. */
@@ -17,10 +35,11 @@ export function transformOf(
   transformers: readonly CallTransformer[],
   call: TransformedCall,
   to: Pick<Destination, 'server' | 'tool' | 'task'>,
+  client: ServedClient,
 ): CallTransform | undefined {
   let made: CallTransform | undefined;
   for (const transformer of transformers) {
-    const next = transformer.of(call, to);
+    const next = transformer.of(call, to, client);
     if (next !== undefined) made = made === undefined ? next : inOrder(made, next);
   }
   return made;

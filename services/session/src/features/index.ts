@@ -9,12 +9,14 @@ import type { WorkerId } from '@omnibus/protocol';
 import type { Failures, Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import { noBarrier } from '../call/barrier.ts';
 import type { SessionFeature } from '../feature.ts';
+import type { Sealer } from '../public-ids/sealer.ts';
 import { openApprovals } from './approvals/feature.ts';
 import { audit } from './audit/feature.ts';
 import { openBlocks } from './blocks/feature.ts';
 import { guardrails } from './guardrails/feature.ts';
 import { openLimits } from './limits/feature.ts';
 import { listing } from './listing/feature.ts';
+import { results } from './results/feature.ts';
 import { reports } from './reports/feature.ts';
 import { resultSize } from './result-size/feature.ts';
 import { rules } from './rules/feature.ts';
@@ -39,6 +41,8 @@ export interface FeatureOptions {
   /** Reports calls to those that watch them; left out where nothing can be watched. */
   readonly tap?: Tap | undefined;
   readonly failures?: Failures | undefined;
+  /** Seals ids for clients; undefined in one process, which makes one. */
+  readonly sealer?: Sealer | undefined;
 }
 
 /** The parts of its worker that a feature needs. */
@@ -54,9 +58,11 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
   const parts = { config, bus, wheel, log, metrics, proofs };
   const blocks = await openBlocks(bus, log);
   const guards = guardrails({ policy, guardrails: compiled });
+  const stored = results({ ...parts, barrier: blocks?.barrier ?? noBarrier, sealer: options.sealer });
   const [onceMore] = blocks?.gates ?? guards.gates ?? [];
   return [
-    // First, since a call that was begun has passed the gates before.
+    stored.reads,
+    // Before the others, since a call that was begun has passed the gates before.
     ...(bus.isShared ? [takeover({ bus, wheel, owner: of.worker })] : []),
     rules(parts, { policy, guardrails: compiled }),
     guards,
@@ -69,6 +75,7 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
       onceMore,
     }),
     resultSize(config),
+    stored.bounds,
     listing(),
     ...(options.tracing === undefined ? [] : [traces(options.tracing)]),
     ...(options.audit === undefined ? [] : [audit(options.audit, parts)]),

@@ -4,7 +4,7 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
-type Purpose = 'task' | 'task-cursor' | 'task-input' | 'request-state';
+type Purpose = 'task' | 'task-cursor' | 'task-input' | 'request-state' | 'result';
 
 const cipher = 'aes-256-gcm';
 const keyBytes = 32;

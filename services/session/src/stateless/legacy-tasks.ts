@@ -8,9 +8,11 @@
  * forged: they name the task, and the worker that waits for the answers.
  */
 import {
+  clientInfoOf,
   fault,
   isInputMethod,
   isObject,
+  metaKeys,
   printable,
   withRelatedTask,
   type Caller,
@@ -28,7 +30,7 @@ import { modernDialect } from '../dialect/modern/dialect.ts';
 import { Exchange } from '../call/exchange.ts';
 import type { ExchangeObserver } from '../call/exchange-request.ts';
 import { unchanged, type CallScreen } from '../call/transform.ts';
-import { transformOf } from '../call/transforms.ts';
+import { transformOf, type ServedClient } from '../call/transforms.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import { extensionTask } from '../dialect/modern/tasks.ts';
@@ -145,12 +147,13 @@ export class LegacyTasks {
   }
 
   #exchange(
-    { waiter, task, screen }: TaskRequest,
+    asking: TaskRequest,
     method: ExchangeMethod,
     settled: (outcome: ExchangeOutcome) => void,
     asked?: AskedOf,
   ): Exchange {
     const { nextExchangeId, timeLimits, whoFor } = this.#host;
+    const { waiter, task } = asking;
     const { server, id } = task;
     const { key, caller, context } = waiter.command;
     const limits = timeLimits(server, undefined);
@@ -172,13 +175,13 @@ export class LegacyTasks {
           wantsProgress: false,
         },
       },
-      this.#observer({ task, screen }, method, settled, () => exchange, asked),
+      this.#observer(asking, method, settled, () => exchange, asked),
     );
     return exchange.begin();
   }
 
   #observer(
-    { task, screen }: Pick<TaskRequest, 'task' | 'screen'>,
+    { waiter, task, screen }: Pick<TaskRequest, 'waiter' | 'task' | 'screen'>,
     method: ExchangeMethod,
     settled: (outcome: ExchangeOutcome) => void,
     exchange: () => Exchange,
@@ -213,7 +216,14 @@ export class LegacyTasks {
       },
       settled: (outcome) => {
         this.#host.watchers.taskAnswered(task, method, outcome);
-        const transform = transformOf(this.#host.transforms.on, { method }, { server, task }) ?? unchanged;
+        const { caller, context } = waiter.command;
+        const client: ServedClient = {
+          asking: caller,
+          session: undefined,
+          info: clientInfoOf(metaOf(waiter)[metaKeys.clientInfo]),
+          view: () => this.#host.viewAlone(caller, context.capabilities),
+        };
+        const transform = transformOf(this.#host.transforms.on, { method }, { server, task }, client) ?? unchanged;
         (screen ?? unchanged).outcome(outcome, (made) => transform.outcome(made, settled));
       },
     };
@@ -371,4 +381,9 @@ export class LegacyTasks {
       answerResult(asking.waiter, modernResult('tasks/update', {}));
     else asking.waiter.reply({ kind: 'elsewhere', worker: holder });
   }
+}
+
+function metaOf({ command }: PendingReply): JsonObject {
+  const meta = command.request.params?.['_meta'];
+  return isObject(meta) ? meta : {};
 }

@@ -68,10 +68,11 @@ export class Endpoints {
   }
 
   #define(endpoint: EndpointName, servers: readonly ServerName[]): EndpointDefinition {
-    const { pageSize, prefix, nameLength, auth, access, profiles, listing } = this.#config;
+    const { pageSize, prefix, nameLength, auth, access, profiles, listing, results } = this.#config;
     const profile = Object.hasOwn(profiles, endpoint) ? profiles[endpoint] : undefined;
     const common = {
       listing: listingOf(profile?.listing ?? listing),
+      results: resultsOf(profile?.results ?? results),
       endpoint,
       servers,
       offered: this.#offered,
@@ -105,4 +106,18 @@ export class Endpoints {
 
 function listingOf({ slim, descriptions, ...how }: Config['listing']): NonNullable<EndpointDefinition['listing']> {
   return { ...how, isSlim: slim, descriptions: new Map(Object.entries(descriptions)) };
+}
+
+function resultsOf(results: Config['results']): EndpointDefinition['results'] {
+  if (results === 'off') return undefined;
+  const { maxTokens, tools, clients, structured, keep, maxBytes, maxResults } = results;
+  return {
+    maxTokens,
+    tools: Object.entries(tools).map(([glob, tokens]) => [glob, tokens === 'off' ? undefined : tokens]),
+    clients: Object.entries(clients),
+    keepsStructured: structured === 'whole',
+    keepMs: keep,
+    maxBytes,
+    maxResults,
+  };
 }

@@ -1,0 +1,173 @@
+/** Answers reads of stored results: `resources/read` of their URIs, and the tool `read_result`. */
+import { resultReader, resultScheme } from '@omnibus/catalog';
+import { fault, isObject, type JsonObject, type StoredResult } from '@omnibus/protocol';
+import type { Metrics } from '@omnibus/telemetry';
+import type { Barrier } from '../../call/barrier.ts';
+import type { CallStream, ForwardedCall } from '../../call/client-port.ts';
+import type { Gate, GateRun } from '../../call/gates.ts';
+import { WaitingRequest } from '../../call/open-requests.ts';
+import { requestedBy } from '../../call/public-messages.ts';
+import type { JsonBounds } from './bounded.ts';
+import { ownerOf } from './owner.ts';
+import { readStored, wishOf, type Problem, type Reading, type Wish } from './read.ts';
+
+/** Characters around what `read_result` answers. */
+const aroundCharacters = 300;
+
+export interface ReadingParts {
+  /** Opens a sealed id. @returns the id in the store; undefined for an id that is not one of this owner. */
+  open(owner: string, sealed: string): string | undefined;
+  find(owner: string, id: string): Promise<StoredResult | undefined>;
+  readonly limits: JsonBounds;
+  readonly barrier: Barrier;
+  readonly metrics: Pick<Metrics, 'results'>;
+}
+
+type Outcome = 'read' | 'unknown' | 'invalid' | 'failed';
+
+export function resultGate(parts: ReadingParts): Gate {
+  return {
+    takes({ call }, run) {
+      if (call.view.definition.results === undefined) return false;
+      const wished = wishIn(call);
+      if (wished === undefined) return false;
+      new Read(parts, call, run, wished).begin();
+      return true;
+    },
+  };
+}
+
+/** What a request wants of a stored result; undefined if it is about anything else. */
+function wishIn({ method, given }: Pick<ForwardedCall<CallStream>, 'method' | 'given'>): Wish | Problem | undefined {
+  if (method === 'resources/read') return wishOf(given['uri']);
+  if (method !== 'tools/call' || given['name'] !== resultReader.name) return undefined;
+  const args = isObject(given['arguments']) ? given['arguments'] : {};
+  return (
+    wishOf(args['uri'], args) ?? { problem: `${resultReader.name} needs "uri", which begins with ${resultScheme}` }
+  );
+}
+
+class Read<Stream extends CallStream> {
+  readonly #parts: ReadingParts;
+  readonly #call: ForwardedCall<Stream>;
+  readonly #run: GateRun<Stream>;
+  readonly #wished: Wish | Problem;
+
+  constructor(parts: ReadingParts, call: ForwardedCall<Stream>, run: GateRun<Stream>, wished: Wish | Problem) {
+    this.#parts = parts;
+    this.#call = call;
+    this.#run = run;
+    this.#wished = wished;
+  }
+
+  begin(): void {
+    const wished = this.#wished;
+    if ('problem' in wished) {
+      this.#refuse('invalid', wished.problem);
+      return;
+    }
+    const { open, messages, port } = this.#run;
+    const owner = ownerOf(port);
+    const id = this.#parts.open(owner, wished.id);
+    if (id === undefined) {
+      this.#refuse('unknown', unknownWords);
+      return;
+    }
+    const { stream } = this.#call;
+    const waiting = new WaitingRequest(
+      this.#call,
+      () => stream.leaveUnanswered(),
+      (gatewayFault) => messages.answerFault(stream, this.#call.id, gatewayFault),
+    );
+    open.add(waiting);
+    void this.#parts.find(owner, id).then(
+      (stored) => open.resume(waiting, () => this.#answer(wished, stored)),
+      (error: unknown) =>
+        open.resume(waiting, () => this.#refuse('failed', `it could not be read: ${String(error)}; try again`)),
+    );
+  }
+
+  #answer(wished: Wish, stored: StoredResult | undefined): void {
+    if (stored === undefined || !this.#mayRead(stored)) {
+      this.#refuse('unknown', unknownWords);
+      return;
+    }
+    const isTool = this.#call.method === 'tools/call';
+    const { results } = this.#call.view.definition;
+    const room = isTool ? 4 * (results?.maxTokens ?? usualTokens) - aroundCharacters : undefined;
+    const readings = readStored(stored, wished, this.#parts.limits, room);
+    if ('problem' in readings) {
+      this.#refuse('invalid', readings.problem);
+      return;
+    }
+    this.#parts.metrics.results.reads.inc({ outcome: 'read' });
+    const { port, messages, watchers } = this.#run;
+    messages.answerOwn(this.#call, isTool ? asTool(readings) : asResource(this.#call.given, readings));
+    watchers.noted(port, requestedBy(this.#call), {
+      name: 'mcp.read',
+      server: stored.server,
+      target: stored.tool,
+      outcome: 'ok',
+      more: {
+        storedResult: readings
+          .map(({ about }) => about)
+          .join('; ')
+          .slice(0, 300),
+      },
+    });
+  }
+
+  /** Rights and blocks of now decide, as about the call that the result is from. */
+  #mayRead({ server, tool }: StoredResult): boolean {
+    const { view } = this.#call;
+    return (
+      view.definition.servers.includes(server) &&
+      view.mayHaveTask(server, tool) &&
+      this.#parts.barrier.problemOf(this.#run.port.facts, server, tool, true) === undefined
+    );
+  }
+
+  #refuse(outcome: Exclude<Outcome, 'read'>, problem: string): void {
+    this.#parts.metrics.results.reads.inc({ outcome });
+    const { messages } = this.#run;
+    // A mistake in arguments is a result, so that the model can correct it (2025-11-25 server/tools, Error Handling).
+    if (this.#call.method === 'tools/call')
+      messages.answerOwn(this.#call, { content: [{ type: 'text', text: `${problem}.` }], isError: true });
+    else
+      messages.deny(
+        this.#call,
+        fault(
+          outcome === 'invalid' ? 'params.invalid' : outcome === 'unknown' ? 'resource.unknown' : 'internal.error',
+          problem,
+        ),
+      );
+  }
+}
+
+/** The same for an id that is unknown, has expired, and belongs to another caller. */
+const unknownWords = 'there is no such stored result: it has expired, or never was; call the tool again';
+/** Of a read where only single tools have a bound. */
+const usualTokens = 1_000;
+
+function asTool(readings: readonly Reading[]): JsonObject {
+  const [reading] = readings;
+  if (reading === undefined) return { content: [] };
+  const { kind, data, mimeType = 'application/octet-stream', about } = reading;
+  return {
+    content: [
+      { type: 'text', text: data },
+      { type: 'text', text: `[${kind === 'blob' ? `${mimeType} as base64, ` : ''}${about}]` },
+    ],
+  };
+}
+
+function asResource({ uri }: JsonObject, readings: readonly Reading[]): JsonObject {
+  return {
+    contents: readings.map(({ kind, data, mimeType, about }, at) => ({
+      uri: readings.length > 1 ? `${String(uri)}?part=${at + 1}` : uri,
+      ...(mimeType === undefined ? {} : { mimeType }),
+      [kind]: data,
+      _meta: { 'dev.omnibus/range': about },
+    })),
+  };
+}
