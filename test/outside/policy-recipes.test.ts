@@ -17,6 +17,9 @@ const recipes = [
   'folders',
   'approvals',
   'redacted',
+  'claims',
+  'freeze',
+  'tickets',
   'secrets',
   'strangers',
   'classifier',
@@ -308,12 +311,13 @@ it('check names line and rule of an error, and warns of rules that can never mat
 
 it('check tells newcomers what they have written where it is probably not what they meant', async () => {
   const rules = [
-    ['globs', '{ who: "group:eng-*", except: { group: "group:x" }, deny: [a] }'],
+    ['globs', '{ who: "scope:mcp-*", except: { group: "group:x" }, deny: [a] }'],
     ['nobody', '{ who: everyone, except: everyone, deny: [a] }'],
     ['dots', '{ who: everyone, deny: [a/b], args: { "$.filter.limit": { max: 3 } } }'],
     ['regex', '{ who: everyone, deny: [a/b], args: { path: { pattern: "^/srv/.*$" } } }'],
     ['reads', '{ who: everyone, allow: ["resource:a/*"], args: { path: { pattern: "x" } } }'],
     ['both', '{ who: everyone, deny: ["a/*"], only: [openWorld, closedWorld] }'],
+    ['claimed', '{ who: "claim:department=sales", deny: [a/b] }'],
     ['words', '{ who: everyone, redact: [a], patterns: [emails] }'],
   ]
     .map(([id = '', rule = '']) => `    - ${rule.replace('{ ', `{ id: ${id}, `)}\n`)
@@ -327,13 +331,14 @@ it('check tells newcomers what they have written where it is probably not what t
   );
   expect(status).toBe(0);
   for (const warning of [
-    'rule "globs" names the group "eng-*" exactly',
+    'rule "globs" names the scope "mcp-*" exactly',
     'rule "globs" names the group "group:x"; write "x"',
     'rule "nobody" can never match: it excepts everyone',
     'rule "dots" is about an argument called "$.filter.limit"; a value in an argument is named by a pointer such as "/filter/limit"',
     'rule "regex" compares path with the glob "^/srv/.*$", which looks like a regular expression',
     'rule "reads" has conditions on arguments, and reads of resources have none: it allows none of them',
     'rule "both" can never match: no tool is both openWorld and closedWorld',
+    'rule "claimed" names the claim "department", which no issuer passes on; add it to `claims` of its issuer',
     'rule "words" searches for the text "emails"; the patterns with a name are email, card, iban, key',
     'guardrail "g" searches for the text "keys"',
   ])

@@ -9,11 +9,14 @@ const parts = z.strictObject({
   user: named('"ISSUER|SUBJECT", exactly.'),
   key: named('The subject of API keys.'),
   group: named(
-    'A group: "NAME", or "ISSUER|NAME" for one of that issuer. With `tenant`, one of that tenant; without, one of callers that have no tenant.',
+    'A group: "NAME", or "ISSUER|NAME" for one of that issuer; in the name "*" stands for any text. With `tenant`, one of that tenant; without, one of callers that have no tenant.',
   ),
   tenant: named('The tenant of the caller.'),
   client: named('The client id of the program that the token was issued to: "ID", or "ISSUER|ID".'),
   scope: named('A scope of the token: "NAME", or "ISSUER|NAME".'),
+  claim: named(
+    'A claim of the token, as "NAME=VALUE"; in the value "*" stands for any text. The issuer must pass the claim on (`claims`); a caller without the claim does not match.',
+  ),
   via: named(
     'An agent that acts for the user: "any" for whichever agent, "ISSUER|SUBJECT" of the agent, or "client:ID".',
   ),
@@ -43,6 +46,11 @@ const argument = z.strictObject({
     .optional()
     .describe('A text of at most so many characters, or a list of at most so many members.'),
   pattern: texts.optional().describe('Globs; a text has to match one of them.'),
+  matches: texts
+    .optional()
+    .describe(
+      'Regular expressions of RE2 (no look-around, no back-references), of which one has to match the whole text. A text of more than 4,096 characters counts against the caller.',
+    ),
   optional: z
     .boolean()
     .optional()
@@ -82,6 +90,18 @@ export const conditions = {
         .string()
         .optional()
         .describe('Hours of the day such as "08:00-18:00", without the last minute named. Default: all day.'),
+      from: z
+        .string()
+        .optional()
+        .describe(
+          'First moment at which the rule holds: a date such as "2026-12-01", or a date and time such as "2026-12-01T08:00" in `zone`, or with a zone of its own ("Z", "+01:00").',
+        ),
+      until: z
+        .string()
+        .optional()
+        .describe(
+          'End of the rule, written like `from`. A date alone includes that day; a time is the first moment after it.',
+        ),
       zone: z.string().optional().describe('The time zone, such as "Europe/Berlin". Default: UTC.'),
     })
     .optional()
@@ -106,7 +126,7 @@ const rule = z.strictObject({
     .optional()
     .describe('Name of the rule in refusals, logs and records. Default: its number, such as "#3".'),
   who: who.describe(
-    '"everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "scope:NAME", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match. Groups, clients and scopes of one issuer are "group:ISSUER|NAME", and so on.',
+    '"everyone", "known" (every authenticated caller), "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "scope:NAME", "claim:NAME=VALUE", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match. Groups, clients and scopes of one issuer are "group:ISSUER|NAME", and so on.',
   ),
   except: who.optional().describe('Callers that the rule exempts; written like `who`.'),
   allow: texts

@@ -69,6 +69,19 @@ describe('numbers and truth values are compared by value, and another type count
     expect(decided(passed).filter((each) => each.startsWith(effect))).toEqual([]);
   });
 
+  it('a regular expression matches the whole text; a text that is too long counts against the caller, without costing time', async () => {
+    const matches = ['[A-Z]{3}-[0-9]+', '(a|aa)+'];
+    const allows = await policyOf([{ id: 'r', who: 'everyone', allow: 'a/b', args: { mode: { matches } } }]);
+    const denies = await policyOf([{ id: 'r', who: 'everyone', deny: 'a/b', args: { mode: { matches } } }], 'allow');
+    const outcomes = (mode: unknown): string[] =>
+      [allows, denies].map((policy) => decide(policy, 'a/b', { args: { mode } as JsonObject }));
+    for (const mode of ['ABC-1', 'aaaa', 'a'.repeat(4_096)]) expect(outcomes(mode)).toEqual(['allow r', 'deny r']);
+    for (const mode of ['xABC-1', 'ABC-1\n', 'abc-1', '', `${'a'.repeat(4_000)}b`])
+      expect(outcomes(mode)).toEqual(['deny r', 'allow']);
+    // Not judged: another type, and more characters than are compared.
+    for (const mode of [7, ['ABC-1'], null, 'a'.repeat(4_097)]) expect(outcomes(mode)).toEqual(['deny r', 'deny r']);
+  });
+
   it('a glob for addresses is compared with one address, and a text with several counts against the caller', async () => {
     const allows = await policyOf([
       { id: 'r', who: 'everyone', allow: 'a/b', args: { mode: { pattern: '*@acme.example' } } },

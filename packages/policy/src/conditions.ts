@@ -2,6 +2,7 @@
 import { BlockList, isIP } from 'node:net';
 import { compileGlob, isObject, isRawNumber, isRounded, numberOf, type JsonObject } from '@omnibus/protocol';
 import type { ArgumentSettings, TimeSettings } from './settings.ts';
+import { periodOf } from './period.ts';
 import { mayMean, typeOf } from './readings.ts';
 import { both, verdictOf, type Verdict } from './verdict.ts';
 import type { WhoFacts } from './who.ts';
@@ -27,11 +28,21 @@ export interface Circumstances {
 
 export type Condition = (circumstances: Circumstances) => Verdict;
 
+/** Compiles a regular expression. @returns whether a whole text matches; undefined for a text that cannot be judged. */
+export type CompileRegular = (pattern: string) => (text: string) => boolean | undefined;
+
 /** Whether an argument that is left out counts for or against the caller. */
 type Missing = 'in-favour' | 'against';
 
-/** @param isDenying whether the rule denies; what counts against the caller then fulfils the condition. */
-export function argumentCondition(settings: Readonly<Record<string, ArgumentSettings>>, isDenying: boolean): Condition {
+/**
+ * @param isDenying whether the rule denies; what counts against the caller then fulfils the condition.
+ * @param regular needed where a condition has `matches`.
+ */
+export function argumentCondition(
+  settings: Readonly<Record<string, ArgumentSettings>>,
+  isDenying: boolean,
+  regular?: CompileRegular,
+): Condition {
   if (Object.keys(settings).length === 0) throw new Error('expected a condition on at least one argument');
   const tests = Object.entries(settings).map(([name, each]) => {
     const steps = name.startsWith('/')
@@ -41,7 +52,7 @@ export function argumentCondition(settings: Readonly<Record<string, ArgumentSett
           .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
       : [name];
     const missing: Missing = each.optional === true ? 'in-favour' : 'against';
-    return { steps, test: argumentTest(each), missing };
+    return { steps, test: argumentTest(each, regular), missing };
   });
   return ({ args }) =>
     tests.reduce<Verdict>((verdict, { steps, test, missing }) => {
@@ -72,13 +83,16 @@ function valueAt(args: JsonObject | undefined, steps: readonly string[]): unknow
 }
 
 /** @throws {Error} with a message for the operator when no value can meet the conditions, so that a rule that denies would deny nothing. */
-function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSettings): (value: unknown) => Verdict {
+function argumentTest(
+  { min, max, in: allowed, maxLength, pattern, matches }: ArgumentSettings,
+  regular: CompileRegular | undefined,
+): (value: unknown) => Verdict {
   if (min !== undefined && max !== undefined && min > max)
     throw new Error(`no number is at least ${min} and at most ${max}`);
   if (allowed?.length === 0) throw new Error('`in` is empty, and nothing is one of none');
   const tests: ((value: unknown) => Verdict)[] = [];
-  if ((min ?? max) !== undefined && (maxLength ?? pattern) !== undefined)
-    throw new Error('no value is a number (`min`, `max`) and a text (`maxLength`, `pattern`)');
+  if ((min ?? max) !== undefined && (maxLength ?? pattern ?? matches) !== undefined)
+    throw new Error('no value is a number (`min`, `max`) and a text (`maxLength`, `pattern`, `matches`)');
   if (min !== undefined) tests.push(numberTest(min, (number) => number >= min));
   if (max !== undefined) tests.push(numberTest(max, (number) => number <= max));
   if (allowed !== undefined) tests.push(memberTest(allowed));
@@ -86,22 +100,34 @@ function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSet
     tests.push((value) =>
       typeof value === 'string' || Array.isArray(value) ? verdictOf(value.length <= maxLength) : 'unknown',
     );
-  if (pattern !== undefined) {
-    const texts = typeof pattern === 'string' ? [pattern] : pattern;
-    const globs = texts.map((glob) => compileGlob(glob));
-    const isOfAddresses = texts.some((glob) => addressGlob.test(glob));
-    tests.push((value) =>
-      typeof value !== 'string' || (isOfAddresses && isAddressList(value))
-        ? 'unknown'
-        : verdictOf(globs.some((fits) => fits(value))),
-    );
-  }
-  if (tests.length === 0) throw new Error('expected `min`, `max`, `in`, `maxLength` or `pattern`');
+  if (pattern !== undefined) tests.push(globTest([pattern].flat()));
+  if (matches !== undefined && regular !== undefined) tests.push(regularTest([matches].flat(), regular));
+  if (tests.length === 0) throw new Error('expected `min`, `max`, `in`, `maxLength`, `pattern` or `matches`');
   const verdictOn = (value: unknown): Verdict =>
     tests.reduce<Verdict>((verdict, test) => both(verdict, test(value)), 'yes');
   if (allowed?.every((value) => verdictOn(value) !== 'yes') === true)
     throw new Error('nothing under `in` meets the other conditions');
   return verdictOn;
+}
+
+/** A text that may be several addresses cannot be judged by a glob for one. */
+function globTest(texts: readonly string[]): (value: unknown) => Verdict {
+  const globs = texts.map((glob) => compileGlob(glob));
+  const isOfAddresses = texts.some((glob) => addressGlob.test(glob));
+  return (value) =>
+    typeof value !== 'string' || (isOfAddresses && isAddressList(value))
+      ? 'unknown'
+      : verdictOf(globs.some((fits) => fits(value)));
+}
+
+/** A text that is too long for one of the expressions, and matches none, cannot be judged. */
+function regularTest(patterns: readonly string[], regular: CompileRegular): (value: unknown) => Verdict {
+  const tests = patterns.map((pattern) => regular(pattern));
+  return (value) => {
+    if (typeof value !== 'string') return 'unknown';
+    const results = tests.map((matches) => matches(value));
+    return results.includes(true) ? 'yes' : results.includes(undefined) ? 'unknown' : 'no';
+  };
 }
 
 /** A glob for addresses of any name, such as `*@example.com`. */
@@ -142,14 +168,18 @@ const dayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 const minutesOfDay = 24 * 60;
 
 /** @throws {Error} with a message for the operator when the settings are invalid. */
-export function timeCondition({ days, hours, zone = 'UTC' }: TimeSettings): Condition {
-  if (days === undefined && hours === undefined) throw new Error('expected `days` or `hours`');
+export function timeCondition({ days, hours, from: start, until: end, zone = 'UTC' }: TimeSettings): Condition {
+  if ((days ?? hours ?? start ?? end) === undefined) throw new Error('expected `days`, `hours`, `from` or `until`');
   if (days !== undefined && [days].flat().length === 0) throw new Error('`days` is empty, and no day is one of none');
   const onDays = days === undefined ? undefined : daysOf(days);
   const [from, to] = hours === undefined ? [0, minutesOfDay] : hoursOf(hours);
   const clock = clockIn(zone);
+  const period = periodOf(start, end, zone);
   const isIn = (minute: number): boolean => (from < to ? from <= minute && minute < to : minute >= from || minute < to);
+  const isAlways = days === undefined && hours === undefined;
   return ({ now }) => {
+    if (now < period.from || now >= period.until) return 'no';
+    if (isAlways) return 'yes';
     const { day, minute } = clock(now);
     return verdictOf(onDays?.has(day) !== false && isIn(minute));
   };

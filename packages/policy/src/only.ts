@@ -9,7 +9,7 @@ import { compileRule } from './rule.ts';
  * nothing.
  */
 export function rightsToOnly(selectors: readonly string[]): Rights {
-  const rules = compileRule({ id: 'key', who: 'everyone', allow: selectors }, 0, undefined);
+  const rules = compileRule({ id: 'key', who: 'everyone', allow: selectors }, 0, {});
   return new Rights(
     `only.${hash('sha256', JSON.stringify(selectors), 'base64url').slice(0, 16)}`,
     ['problems' in rules ? [] : rules],

@@ -1,7 +1,7 @@
 /** Compiled rules. Callers to whom the same rules apply share one `Rights` object, so that there are few, however many callers there are. */
 import { hash } from 'node:crypto';
 import { Rights } from './rights.ts';
-import { compileRule, type CompileWhen, type Rule } from './rule.ts';
+import { compileRule, type Compilers, type Rule } from './rule.ts';
 import type { AccessSettings, RuleProblem } from './settings.ts';
 import { agentClients, type WhoFacts } from './who.ts';
 
@@ -70,10 +70,13 @@ export type Compiled = { readonly policy: Policy } | { readonly problems: readon
 
 /** Makes a policy from rules, all of them or none. */
 export async function compile(settings: AccessSettings): Promise<Compiled> {
-  const compileWhen: CompileWhen | undefined = settings.rules.some(({ when }) => when !== undefined)
-    ? (await import('./when.ts')).compileWhen
-    : undefined;
-  const compiled = settings.rules.map((rule, index) => compileRule(rule, index, compileWhen));
+  const { rules } = settings;
+  const hasRegular = rules.some(({ args = {} }) => Object.values(args).some(({ matches }) => matches !== undefined));
+  const compilers: Compilers = {
+    when: rules.some(({ when }) => when !== undefined) ? (await import('./when.ts')).compileWhen : undefined,
+    regular: hasRegular ? (await import('./regular.ts')).compileRegular : undefined,
+  };
+  const compiled = rules.map((rule, index) => compileRule(rule, index, compilers));
   const problems = compiled.flatMap((each) => ('problems' in each ? each.problems : []));
   const ids = settings.rules.map(({ id }, index) => id ?? `#${index + 1}`);
   for (const [index, id] of ids.entries())

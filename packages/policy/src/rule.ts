@@ -5,6 +5,7 @@ import {
   networkCondition,
   timeCondition,
   type Circumstances,
+  type CompileRegular,
   type Condition,
 } from './conditions.ts';
 import { hintsVerdict } from './hints.ts';
@@ -70,21 +71,26 @@ export function selectorsOf({
     .map((text) => ({ ...compileSelector(text), text }));
 }
 
-/** Compiles a text under `when`. @throws {Error} with a message for the operator when the text is invalid. */
-export type CompileWhen = (text: string) => (circumstances: Circumstances) => boolean;
+/** Compilers that are loaded only when a rule needs them. Each throws an error with a message for the operator when its text is invalid. */
+export interface Compilers {
+  /** Of a text under `when`. */
+  readonly when?: ((text: string) => (circumstances: Circumstances) => boolean) | undefined;
+  /** Of a text under `matches`. */
+  readonly regular?: CompileRegular | undefined;
+}
 
 /** @returns the compiled rule (two for one that asks), or everything that is wrong with it. */
 export function compileRule(
   settings: RuleSettings,
   index: number,
-  compileWhen: CompileWhen | undefined,
+  compilers: Compilers,
 ): readonly Rule[] | { readonly problems: readonly RuleProblem[] } {
   const problems = strayProblems(settings, index);
   if (settings.ask === undefined) {
     const rule = compileEffect(
       settings,
       index,
-      compileWhen,
+      compilers,
       settings.guard !== undefined
         ? 'guard'
         : settings.redact !== undefined
@@ -99,8 +105,8 @@ export function compileRule(
   }
   problems.push(...askProblems(settings, index));
   const [allowing, asking] = [
-    compileEffect(settings, index, compileWhen, 'allow'),
-    compileEffect(settings, index, compileWhen, 'ask'),
+    compileEffect(settings, index, compilers, 'allow'),
+    compileEffect(settings, index, compilers, 'ask'),
   ];
   if ('problems' in allowing || 'problems' in asking || problems.length > 0)
     return { problems: [...('problems' in allowing ? allowing.problems : []), ...problems] };
@@ -182,7 +188,7 @@ class Mistakes {
 function compileEffect(
   settings: RuleSettings,
   index: number,
-  compileWhen: CompileWhen | undefined,
+  compilers: Compilers,
   effect: Rule['effect'],
 ): Rule | { readonly problems: readonly RuleProblem[] } {
   const mistakes = new Mistakes(index);
@@ -193,7 +199,7 @@ function compileEffect(
   const selectors = mistakes.found.length > 0 ? [] : texts.map((text) => compileSelector(text));
   if (wanted.length > 0 && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource'))
     mistakes.add(['only'], 'only tools say this of themselves, so the rule can be about tools alone');
-  const conditions = conditionsOf(settings, effect, compileWhen, mistakes);
+  const conditions = conditionsOf(settings, effect, compilers, mistakes);
   const redaction = effect === 'redact' ? redactionOf(settings, id, mistakes) : undefined;
   if (mistakes.found.length > 0 || isFor === undefined) return { problems: mistakes.found };
   return {
@@ -254,13 +260,13 @@ function hintsOf({ only }: RuleSettings, mistakes: Mistakes): readonly Hint[] {
 function conditionsOf(
   { args, time, network, when }: RuleSettings,
   effect: Rule['effect'],
-  compileWhen: CompileWhen | undefined,
+  { when: compileWhen, regular }: Compilers,
   mistakes: Mistakes,
 ): readonly Condition[] {
   return [
     args === undefined
       ? undefined
-      : mistakes.attempt('args', () => once(argumentCondition(args, effect === 'deny'), effect)),
+      : mistakes.attempt('args', () => once(argumentCondition(args, effect === 'deny', regular), effect)),
     time === undefined ? undefined : mistakes.attempt('time', () => once(timeCondition(time), effect)),
     network === undefined ? undefined : mistakes.attempt('network', () => networkCondition(network)),
     when === undefined || compileWhen === undefined

@@ -15,6 +15,8 @@ export interface ArgumentSettings {
   readonly maxLength?: number | undefined;
   /** Globs, of which a text must match one. */
   readonly pattern?: string | readonly string[] | undefined;
+  /** Regular expressions (RE2), of which one must match the whole text. */
+  readonly matches?: string | readonly string[] | undefined;
   /** Whether the rule ignores an argument that is left out. By default, leaving it out counts against the caller. */
   readonly optional?: boolean | undefined;
 }
@@ -24,6 +26,10 @@ export interface TimeSettings {
   readonly days?: string | readonly string[] | undefined;
   /** `08:00-18:00`, the end excluded; over midnight where it ends before it begins. */
   readonly hours?: string | undefined;
+  /** The first moment: a date, or a date with a time such as `2026-12-24T18:00`, in `zone` unless it names its own (`Z`, `+01:00`). */
+  readonly from?: string | undefined;
+  /** The end, which is excluded; a date alone includes that day. Written like `from`. */
+  readonly until?: string | undefined;
   /** An IANA time zone. */
   readonly zone?: string | undefined;
 }

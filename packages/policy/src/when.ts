@@ -20,6 +20,7 @@ const callerMembers: ReadonlySet<string> = new Set([
   'scopes',
   'tenant',
   'client',
+  'claims',
   'actors',
 ]);
 
@@ -48,7 +49,7 @@ export function compileWhen(text: string): (circumstances: Circumstances) => boo
     const { facts, args, method, server, name } = circumstances;
     const caller =
       facts === undefined
-        ? { issuer: '', subject: '', groups: [], scopes: [], tenant: '', client: '', actors: [] }
+        ? { issuer: '', subject: '', groups: [], scopes: [], tenant: '', client: '', claims: {}, actors: [] }
         : {
             issuer: facts.issuer,
             subject: facts.subject,
@@ -56,6 +57,7 @@ export function compileWhen(text: string): (circumstances: Circumstances) => boo
             scopes: facts.scopes,
             tenant: facts.tenant ?? '',
             client: facts.client ?? '',
+            claims: facts.claims ?? {},
             actors: facts.actors,
           };
     work = workOf(circumstances);
@@ -115,7 +117,7 @@ function parse(text: string): ReturnType<typeof environment.parse> {
 function problemOf(node: ASTNode, isInside: boolean): string | undefined {
   const called = node.op === 'rcall' || node.op === 'call' ? node.args[0] : undefined;
   if (called === 'matches')
-    return '`matches` is not taken, since what a caller sends could make it work for minutes; use startsWith, endsWith, contains, or `pattern` under `args`';
+    return '`matches` is not taken, since what a caller sends could make it work for minutes; use startsWith, endsWith, contains, or `matches` under `args`';
   const member = node.op === '.' || node.op === '.?' || node.op === '[]' ? node.args : undefined;
   if (member?.[0].op === 'id' && member[0].args === 'caller') {
     const name: unknown =

@@ -9,6 +9,7 @@ const ann: Facts = {
   tenant: undefined,
   actors: [],
   groups: ['eng', 'oncall'],
+  claims: { department: 'sales', site: 'berlin=mitte' },
   scopes: ['mcp'],
   client: 'cli',
   expiresAt: undefined,
@@ -20,14 +21,16 @@ const key: Facts = {
   subject: 'ci',
   groups: [],
   scopes: [],
+  claims: undefined,
   client: undefined,
   key: 'k1',
 };
-const acme: Facts = { ...ann, tenant: 'acme' };
+const acme: Facts = { ...ann, tenant: 'acme', claims: undefined };
 const agent = { issuer: 'https://login.example', subject: 'agent' };
 
 describe.each<[Who, readonly string[]]>([
   ['everyone', ['ann', 'key', 'acme', 'agent', 'nobody']],
+  ['known', ['ann', 'key', 'acme', 'agent']],
   ['user:https://login.example|ann', ['ann', 'acme', 'agent']],
   ['key:ci', ['key']],
   ['key:ann', []],
@@ -38,6 +41,23 @@ describe.each<[Who, readonly string[]]>([
   ['client:cli', ['ann', 'acme', 'agent']],
   ['scope:mcp', ['ann', 'acme', 'agent']],
   ['group:ENG', []],
+  ['group:e*', ['ann', 'agent']],
+  ['group:*call', ['ann', 'agent']],
+  ['group:o*c*l', ['ann', 'agent']],
+  ['group:en*ng', []],
+  ['group:*', ['ann', 'agent']],
+  [{ tenant: 'acme', group: 'e*' }, ['acme']],
+  ['group:https://login.example|on*', ['ann', 'agent']],
+  ['group:https://partner.example|*', []],
+  // A star means nothing elsewhere.
+  ['client:c*', []],
+  ['claim:department=sales', ['ann', 'agent']],
+  ['claim:department=s*', ['ann', 'agent']],
+  ['claim:department=Sales', []],
+  ['claim:level=*', []],
+  ['claim:toString=*', []],
+  [{ claim: ['department=none', 'site=berlin=mitte'] }, ['ann', 'agent']],
+  [{ claim: 'department=sales', group: 'none' }, []],
   ['group:https://login.example|eng', ['ann', 'agent']],
   ['group:https://partner.example|eng', []],
   ['client:https://login.example|cli', ['ann', 'acme', 'agent']],
@@ -106,6 +126,9 @@ it('a text that names nobody is said to be none', () => {
     'group: eng',
     'group:eng ',
     'group: ',
+    'claim:department',
+    'claim:=sales',
+    'claim:department=',
   ])
     expect(() => matchesWho(text, false), text).toThrow(/^expected/);
   for (const parts of [
@@ -115,6 +138,7 @@ it('a text that names nobody is said to be none', () => {
     { user: 'ann' },
     { via: 'agent' },
     { group: ' eng' },
+    { claim: 'department' },
   ])
     expect(() => matchesWho(parts, false), JSON.stringify(parts)).toThrow(/expected|is empty/);
 });

@@ -1,5 +1,5 @@
 /** The callers of a rule, as the configuration writes them, and whether one of them matches. */
-import { whoProblem, withIssuer, type Facts, type Subject } from '@omnibus/protocol';
+import { claimIn, claimProblem, whoProblem, withIssuer, type Facts, type Subject } from '@omnibus/protocol';
 
 /** A text, or a list of which one must match. */
 type Texts = string | readonly string[];
@@ -10,18 +10,20 @@ export interface WhoParts {
   readonly user?: Texts | undefined;
   /** The subject of an API key. */
   readonly key?: Texts | undefined;
-  /** `NAME`, or `ISSUER|NAME` for a group of that issuer. With `tenant`, a group of that tenant; alone, a group of callers without a tenant, since two tenants may have groups of the same name. */
+  /** `NAME`, or `ISSUER|NAME` for a group of that issuer; `*` in a name stands for any text. With `tenant`, a group of that tenant; alone, a group of callers without a tenant, since two tenants may have groups of the same name. */
   readonly group?: Texts | undefined;
   readonly tenant?: Texts | undefined;
   /** The client of the token: `ID`, or `ISSUER|ID`. */
   readonly client?: Texts | undefined;
   /** `NAME`, or `ISSUER|NAME`. */
   readonly scope?: Texts | undefined;
+  /** `NAME=VALUE` of a claim that the caller's issuer passes on (`claims`); `*` in a value stands for any text. A caller without the claim does not match. */
+  readonly claim?: Texts | undefined;
   /** Agents acting for the user: `any`, `ISSUER|SUBJECT` of the one that acts, or `client:ID`. */
   readonly via?: Texts | undefined;
 }
 
-/** `everyone`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`; or several that must all match; or a list of which one must match. */
+/** `everyone`, `known`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`, `claim:NAME=VALUE`; or several that must all match; or a list of which one must match. */
 export type Who = string | WhoParts | readonly (string | WhoParts)[];
 
 /** The caller; undefined for an anonymous one. */
@@ -64,6 +66,7 @@ function textTest(text: string): WhoTest {
   const problem = whoProblem(text);
   if (problem !== undefined) throw new Error(problem);
   if (text === 'everyone') return () => true;
+  if (text === 'known') return (facts) => facts !== undefined;
   const at = text.indexOf(':');
   return partsTest({ [text.slice(0, at)]: text.slice(at + 1) }, false); // No text names agents.
 }
@@ -71,7 +74,8 @@ function textTest(text: string): WhoTest {
 /** The problem of properties that must all match, for the operator. */
 function partsProblem(parts: WhoParts): string | undefined {
   const named = Object.entries(parts).filter((entry): entry is [string, Texts] => entry[1] !== undefined);
-  if (named.length === 0) return 'names nobody: expected `user`, `key`, `group`, `tenant`, `client`, `scope` or `via`';
+  if (named.length === 0)
+    return 'names nobody: expected `user`, `key`, `group`, `tenant`, `client`, `scope`, `claim` or `via`';
   for (const [part, given] of named) {
     const texts = textsOf(given);
     if (texts.length === 0) return `\`${part}\` is empty, and nobody is one of none`;
@@ -79,6 +83,8 @@ function partsProblem(parts: WhoParts): string | undefined {
       if (text !== text.trim()) return `expected no blanks around a name: write \`${part}: ${text.trim()}\``;
       if (part === 'user' && !text.includes('|'))
         return `expected \`user: "ISSUER|SUBJECT"\`, got ${JSON.stringify(text)}; an API key is \`key\``;
+      const claim = part === 'claim' ? claimProblem(text) : undefined;
+      if (claim !== undefined) return claim;
       const { name } = withIssuer(text);
       if (name.trim() === '') return `expected a name after the issuer in \`${part}\``;
       if (part === 'via' && text !== 'any' && !text.startsWith(clientMark) && !text.includes('|'))
@@ -92,7 +98,7 @@ function partsProblem(parts: WhoParts): string | undefined {
 function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
   const problem = partsProblem(parts);
   if (problem !== undefined) throw new Error(problem);
-  const { user, key, group, tenant, client, scope, via } = parts;
+  const { user, key, group, tenant, client, scope, claim, via } = parts;
   const tests: ((facts: Facts) => boolean)[] = [];
   const wanted = (texts: Texts | undefined, test: (values: readonly string[], facts: Facts) => boolean): void => {
     if (texts === undefined) return;
@@ -102,30 +108,58 @@ function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
   wanted(user, (values, { issuer, subject }) => values.includes(`${issuer}|${subject}`));
   wanted(key, (values, { issuer, subject }) => issuer === keyIssuer && values.includes(subject));
   wanted(tenant, (values, facts) => facts.tenant !== undefined && values.includes(facts.tenant));
-  const issued = (
-    texts: Texts | undefined,
-    namesOf: (facts: Facts) => readonly string[],
-    mayCount: (facts: Facts) => boolean = () => true,
-  ): void => {
+  const issued = (texts: Texts | undefined, namesOf: (facts: Facts) => readonly string[]): void => {
     if (texts === undefined) return;
     const values = textsOf(texts).map((text) => withIssuer(text));
-    tests.push(
-      (facts) =>
-        mayCount(facts) &&
-        values.some(
-          ({ issuer, name }) => (issuer === undefined || issuer === facts.issuer) && namesOf(facts).includes(name),
-        ),
+    tests.push((facts) =>
+      values.some(
+        ({ issuer, name }) => (issuer === undefined || issuer === facts.issuer) && namesOf(facts).includes(name),
+      ),
     );
   };
-  issued(
-    group,
-    ({ groups }) => groups,
-    (facts) => facts.tenant === undefined || tenant !== undefined,
-  );
+  if (group !== undefined) tests.push(groupTest(textsOf(group), tenant !== undefined));
+  if (claim !== undefined) tests.push(claimTest(textsOf(claim)));
   issued(client, ({ client: id }) => (id === undefined ? [] : [id]));
   issued(scope, ({ scopes }) => scopes);
   wanted(via, isAgainst ? actsAlsoVia : actsVia);
   return (facts) => facts !== undefined && tests.every((test) => test(facts));
+}
+
+/** @param hasTenant whether the rule names a tenant; without one, it is about groups of callers that have none. */
+function groupTest(texts: readonly string[], hasTenant: boolean): (facts: Facts) => boolean {
+  const wanted = texts.map((text) => {
+    const { issuer, name } = withIssuer(text);
+    return { issuer, fits: starred(name) };
+  });
+  return (facts) =>
+    (facts.tenant === undefined || hasTenant) &&
+    wanted.some(({ issuer, fits }) => (issuer === undefined || issuer === facts.issuer) && facts.groups.some(fits));
+}
+
+function claimTest(texts: readonly string[]): (facts: Facts) => boolean {
+  const wanted = texts.map((text) => {
+    const { name, value } = claimIn(text);
+    return { name, fits: starred(value) };
+  });
+  return ({ claims = {} }) =>
+    wanted.some(({ name, fits }) => Object.hasOwn(claims, name) && fits(claims[name] as string));
+}
+
+/** A test for a text in which `*` stands for any text, and nothing else has a meaning. Its time grows with the length of the tested text at most, times the number of stars. */
+function starred(pattern: string): (text: string) => boolean {
+  const [first = '', ...rest] = pattern.split('*');
+  const last = rest.pop();
+  if (last === undefined) return (text) => text === pattern;
+  return (text) => {
+    if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+    let at = first.length;
+    for (const part of rest) {
+      const found = text.indexOf(part, at);
+      if (found === -1) return false;
+      at = found + part.length;
+    }
+    return at <= text.length - last.length;
+  };
 }
 
 /** Each agent that acts for the subject must be named; where none acts, the client must be. */

@@ -93,7 +93,7 @@ export { getFollowing, maxRedirects, redirectOf } from './redirects.ts';
 export { uriForms, uriGlobs, uriProblem } from './uri-forms.ts';
 export { RepairCounts, repairs } from './repairs.ts';
 export type { Repair, RepairRow } from './repairs.ts';
-export { whoProblem, withIssuer } from './who-text.ts';
+export { claimIn, claimProblem, whoProblem, withIssuer } from './who-text.ts';
 export { printable } from './printable.ts';
 export { isLoopback, redirectKind } from './redirect-uri.ts';
 export { version } from './version.ts';

@@ -1,22 +1,39 @@
 /**
- * The text that names callers in rules and limits: `everyone`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`. Issuers give
- * groups, clients and scopes names of their own: `group:ISSUER|NAME` is the one of that issuer.
+ * The text that names callers in rules and limits: `everyone`, `known` for every authenticated caller, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`,
+ * `client:ID`, `scope:NAME`, `claim:NAME=VALUE`. Issuers give groups, clients and scopes names of their own: `group:ISSUER|NAME` is the one of that issuer. In the name of a
+ * group and the value of a claim, `*` stands for any text.
  */
 
-const kinds = ['user', 'key', 'group', 'tenant', 'client', 'scope'] as const;
+const kinds = ['user', 'key', 'group', 'tenant', 'client', 'scope', 'claim'] as const;
 
 /** The problem of such a text, for the operator; undefined if there is none. */
 export function whoProblem(text: string): string | undefined {
-  if (text === 'everyone') return undefined;
+  if (text === 'everyone' || text === 'known') return undefined;
   const kind = kinds.find((each) => text.startsWith(`${each}:`));
-  if (kind === undefined) return `expected "everyone", or one of ${kinds.map((each) => `"${each}:…"`).join(', ')}`;
+  if (kind === undefined)
+    return `expected "everyone", "known", or one of ${kinds.map((each) => `"${each}:…"`).join(', ')}`;
   const value = text.slice(kind.length + 1);
   if (value.trim() === '') return `expected a name after "${kind}:"`;
   if (value !== value.trim()) return `expected no blanks around the name: write "${kind}:${value.trim()}"`;
+  if (kind === 'claim') return claimProblem(value);
   if (withIssuer(value).name.trim() === '') return `expected a name after the issuer: "${kind}:ISSUER|NAME"`;
   return kind === 'user' && !value.includes('|')
     ? 'expected "user:ISSUER|SUBJECT"; an API key is "key:SUBJECT"'
     : undefined;
+}
+
+/** The problem of `NAME=VALUE`, for the operator; undefined if there is none. */
+export function claimProblem(text: string): string | undefined {
+  const { name, value } = claimIn(text);
+  return name === '' || value === ''
+    ? `expected the name of a claim, "=" and its value, such as "claim:department=sales", got ${JSON.stringify(text)}`
+    : undefined;
+}
+
+/** Reads `NAME=VALUE`: the name of a claim has no "=", and its value may have some. */
+export function claimIn(text: string): { readonly name: string; readonly value: string } {
+  const at = text.indexOf('=');
+  return at === -1 ? { name: '', value: '' } : { name: text.slice(0, at).trim(), value: text.slice(at + 1).trim() };
 }
 
 /** A name, with its issuer. */

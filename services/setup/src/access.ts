@@ -1,7 +1,7 @@
 /** Compiles the access rules of a configuration, and reports rules that are wrong or can have no effect. */
 import { enabledServers, formatProblem, type Config, type ProblemAt } from '@omnibus/config';
 import { compile, compileSelector, selectorsOf, type Policy, type RuleProblem } from '@omnibus/policy';
-import { selectorProblem } from '@omnibus/protocol';
+import { claimIn, selectorProblem } from '@omnibus/protocol';
 import { isForApprovers } from './issuer-warnings.ts';
 import { ruleWarnings } from './rule-warnings.ts';
 import { guardrailProblems, guardrailWarnings } from './guards.ts';
@@ -109,6 +109,12 @@ function warningsOfRule(config: Config, rule: Rule, index: number): readonly str
     );
   return [
     ...ruleWarnings(name, rule),
+    ...claimsNamed(rule)
+      .filter((claim) => !issuers.some(({ claims }) => claims.includes(claim)))
+      .map(
+        (claim) =>
+          `${name} names the claim ${JSON.stringify(claim)}, which no issuer passes on; add it to \`claims\` of its issuer`,
+      ),
     ...(unmatched.length === 0 ? [] : [`${name} can never match ${unmatched.join(', ')}: there is no such server`]),
     ...(unbelieved.length === 0
       ? []
@@ -138,6 +144,16 @@ function limitWarnings(config: Config): readonly string[] {
           `limit ${JSON.stringify(id ?? `#${index + 1}`)} can never match ${unmatched.map((text) => JSON.stringify(text)).join(', ')}: there is no such server`,
         ];
   });
+}
+
+/** The names of claims in `who` and `except`. */
+function claimsNamed({ who, except }: Pick<Rule, 'who' | 'except'>): readonly string[] {
+  const texts = [who, except ?? []]
+    .flat()
+    .flatMap((each) =>
+      typeof each === 'string' ? (each.startsWith('claim:') ? each.slice('claim:'.length) : []) : (each.claim ?? []),
+    );
+  return [...new Set(texts.map((text) => claimIn(text).name))];
 }
 
 const enabledServerNames = (config: Config): readonly string[] => [...enabledServers(config).keys()];

@@ -26,7 +26,7 @@ function whoWarnings({ who, except }: Written): readonly string[] {
   const excepted = [except ?? []].flat();
   return [
     ...named
-      .filter(([, text]) => text.includes('*'))
+      .filter(([part, text]) => text.includes('*') && part !== 'group' && part !== 'claim')
       .map(
         ([part, text]) =>
           `names the ${part} ${JSON.stringify(text)} exactly: "*" stands for nothing else among callers`,
@@ -66,7 +66,7 @@ function argumentWarnings({ args, allow, ...rule }: Written): readonly string[] 
         .filter((glob) => regularExpression.test(glob))
         .map(
           (glob) =>
-            `compares ${key} with the glob ${JSON.stringify(glob)}, which looks like a regular expression: in a glob "*" is any text, and a whole value has to match`,
+            `compares ${key} with the glob ${JSON.stringify(glob)}, which looks like a regular expression: in a glob "*" is any text, and a whole value has to match; a regular expression is \`matches\``,
         ),
     ),
   ];

@@ -23,14 +23,20 @@ export function whoWords(who: RuleSettings['who']): string {
 }
 
 export function conditionsOf({ only, args = {}, time, network, when }: RuleSettings): string[] {
-  const { days, hours, zone } = time ?? {};
+  const { days, hours, from, until, zone } = time ?? {};
   return [
     ...(only === undefined ? [] : [`the tool says ${textsOf(only).join(' and ')}`]),
     ...Object.entries(args).map(([name, each]) => `${name} ${argumentWords(each)}`),
     ...(time === undefined
       ? []
       : [
-          [days === undefined ? 'every day' : textsOf(days).join(', '), hours, zone ?? 'UTC']
+          [
+            days === undefined ? 'every day' : textsOf(days).join(', '),
+            hours,
+            from === undefined ? undefined : `from ${from}`,
+            until === undefined ? undefined : `until ${until}`,
+            zone ?? 'UTC',
+          ]
             .filter((each) => each !== undefined)
             .join(' '),
         ]),
@@ -39,13 +45,14 @@ export function conditionsOf({ only, args = {}, time, network, when }: RuleSetti
   ];
 }
 
-function argumentWords({ min, max, in: values, maxLength, pattern, optional }: ArgumentSettings): string {
+function argumentWords({ min, max, in: values, maxLength, pattern, matches, optional }: ArgumentSettings): string {
   const words = [
     ...(min === undefined ? [] : [`at least ${min}`]),
     ...(max === undefined ? [] : [`at most ${max}`]),
     ...(values === undefined ? [] : [`is ${values.map((each) => JSON.stringify(each)).join(' or ')}`]),
     ...(maxLength === undefined ? [] : [`no longer than ${maxLength}`]),
     ...(pattern === undefined ? [] : [`like ${textsOf(pattern).join(' or ')}`]),
+    ...(matches === undefined ? [] : [`matches ${textsOf(matches).join(' or ')}`]),
   ];
   return `${words.join(', ')}${optional === true ? ', or left out' : ''}`;
 }

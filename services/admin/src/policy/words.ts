@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { enabledServers, type Config } from '@omnibus/config';
 import type { Target } from '@omnibus/policy';
-import { whoProblem, withIssuer, type Facts, type Principal } from '@omnibus/protocol';
+import { claimIn, claimProblem, whoProblem, withIssuer, type Facts, type Principal } from '@omnibus/protocol';
 import { z } from 'zod';
 
 const texts = z.union([z.string(), z.array(z.string())]).optional();
@@ -16,6 +16,7 @@ export const person = z.union([
     tenant: z.string().optional(),
     client: z.string().optional(),
     scope: texts,
+    claim: texts,
     via: texts,
   }),
 ]);
@@ -29,6 +30,8 @@ export interface PersonParts {
   readonly tenant?: string | undefined;
   readonly client?: string | undefined;
   readonly scope?: Texts;
+  /** `NAME=VALUE`. */
+  readonly claim?: Texts;
   readonly via?: Texts;
 }
 
@@ -38,7 +41,7 @@ export type Person = string | PersonParts;
 /** @param person `nobody` for an anonymous caller; else as in a rule: `group:eng` is a caller with only that group known. @returns undefined for `nobody`. */
 export function personOf(person: Person): Facts | undefined {
   if (person === 'nobody') return undefined;
-  const { user, key, group, tenant, client, scope, via } = partsOf(person);
+  const { user, key, group, tenant, client, scope, claim, via } = partsOf(person);
   const named = [...listOf(group), ...listOf(scope), ...listOf(client)].map((text) => withIssuer(text).issuer);
   const [issuer, subject] =
     key !== undefined
@@ -54,6 +57,16 @@ export function personOf(person: Person): Facts | undefined {
     tenant,
     groups: listOf(group).map(nameIn),
     scopes: listOf(scope).map(nameIn),
+    ...(claim === undefined
+      ? {}
+      : {
+          claims: Object.fromEntries(
+            listOf(claim).map((each) => {
+              const { name, value } = claimIn(each);
+              return [name, value];
+            }),
+          ),
+        }),
     expiresAt: undefined,
     key: undefined,
     client:
@@ -79,9 +92,15 @@ export function partsOf(person: Person): PersonParts {
 /** Why a text names no caller that can be tried, for the operator; undefined where it names one. */
 export function personProblem(person: Person): string | undefined {
   if (person === 'nobody') return undefined;
-  if (person === 'everyone') return 'expected one caller; "nobody" is one who is not authenticated';
-  if (typeof person === 'string') return whoProblem(person)?.replace('"everyone", or one of', '"nobody", or one of');
-  const { user } = person;
+  if (person === 'everyone' || person === 'known')
+    return 'expected one caller, such as "group:eng"; "nobody" is one without authentication';
+  if (typeof person === 'string')
+    return whoProblem(person)?.replace('"everyone", "known", or one of', '"nobody", or one of');
+  const { user, claim } = person;
+  const problem = listOf(claim)
+    .map(claimProblem)
+    .find((each) => each !== undefined);
+  if (problem !== undefined) return `claim: ${problem}`;
   return user === undefined || user.includes('|') ? undefined : 'user: expected "ISSUER|SUBJECT"';
 }
 

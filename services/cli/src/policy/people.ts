@@ -19,7 +19,7 @@ export function peopleOf(configs: readonly Config[]): readonly Tried[] {
     new Map(
       whos
         .flat()
-        .filter((each) => each !== undefined && each !== 'everyone')
+        .filter((each) => each !== undefined && each !== 'everyone' && each !== 'known')
         .map((each) => [whoText(each as Person), meantBy(each as Person)]),
     );
   const tenants = configs
@@ -73,7 +73,7 @@ function together(one: Person, other: Person): Person | undefined {
     ([first, second].some(({ key }) => key !== undefined) && [first, second].some(({ user }) => user !== undefined))
   )
     return undefined;
-  const all = (part: 'group' | 'scope' | 'via'): PersonParts['group'] => {
+  const all = (part: 'group' | 'scope' | 'claim' | 'via'): PersonParts['group'] => {
     const texts = [first[part] ?? [], second[part] ?? []].flat();
     return texts.length === 0 ? undefined : texts;
   };
@@ -82,6 +82,7 @@ function together(one: Person, other: Person): Person | undefined {
     ...Object.fromEntries(Object.entries(second).filter(([, value]) => value !== undefined)),
     group: all('group'),
     scope: all('scope'),
+    claim: all('claim'),
     via: all('via'),
   };
 }
