@@ -24,6 +24,14 @@ const tools = JSON.stringify(
 );
 let sessions = 0;
 
+interface Arguments {
+  readonly text?: string;
+  /** How long the text shall be beside that. */
+  readonly bytes?: number;
+}
+
+const textOf = ({ text = '', bytes = 0 }: Arguments = {}): string => JSON.stringify(text + 'x'.repeat(bytes));
+
 function resultOf({ method, params }: JsonRpcRequest): string {
   switch (method) {
     case 'initialize':
@@ -31,7 +39,7 @@ function resultOf({ method, params }: JsonRpcRequest): string {
     case 'tools/list':
       return `{"tools":${tools}}`;
     case 'tools/call':
-      return `{"content":[{"type":"text","text":${JSON.stringify((params?.['arguments'] as { text?: string } | undefined)?.text ?? '')}}]}`;
+      return `{"content":[{"type":"text","text":${textOf(params?.['arguments'] as Arguments | undefined)}}]}`;
     default:
       return '{}';
   }

@@ -2,7 +2,16 @@
  * Checks everything that a server sends, whatever carried it: size, UTF-8, JSON, nesting, and number of messages. The shape of a message is checked later
  * (`classify` in `connection/inbound.ts`).
  */
-import { isJsonRpcId, isObject, readJson, type JsonRpcId, type Limits, type RepairCounts } from '@omnibus/protocol';
+import {
+  isJsonRpcId,
+  isObject,
+  leastWireBytes,
+  readAnswer,
+  readJson,
+  type JsonRpcId,
+  type Limits,
+  type RepairCounts,
+} from '@omnibus/protocol';
 import { mended, ownId } from './mending.ts';
 import type { UnusableQuestion } from './transport.ts';
 
@@ -27,6 +36,10 @@ interface Whose {
 }
 
 export function readIncoming(input: Buffer | string, limits: MessageLimits): Incoming {
+  if (input.length >= leastWireBytes && input.length <= limits.maxUpstreamMessageBytes) {
+    const answer = readAnswer(typeof input === 'string' ? Buffer.from(input) : input, limits);
+    if (answer !== undefined) return { value: answer };
+  }
   const read = readJson(input, limits.maxUpstreamMessageBytes, limits);
   if (read.kind === 'refused') {
     const found = whose(typeof input === 'string' ? input : input.toString('latin1'));

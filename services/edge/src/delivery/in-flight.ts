@@ -128,10 +128,10 @@ export class InFlight extends Tracked {
   }
 
   /** Notes a message that the client receives. */
-  heard({ text, isAnswer, sequence }: Extract<StreamFrame, { kind: 'message' }>): void {
-    this.heardUpTo = sequence;
-    if (!isAnswer || this.command.kind !== 'batch') return;
-    const { id } = parseJson(text) as JsonObject;
+  heard(frame: Extract<StreamFrame, { kind: 'message' }>): void {
+    this.heardUpTo = frame.sequence;
+    if (!frame.isAnswer || this.command.kind !== 'batch') return;
+    const { id } = parseJson(frame.text) as JsonObject;
     if (isJsonRpcId(id)) (this.#answered ??= new Set()).add(idKey(id));
   }
 

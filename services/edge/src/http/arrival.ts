@@ -6,6 +6,7 @@ import {
   httpStatusOf,
   toErrorObject,
   type GatewayFault,
+  type JsonBytes,
   type JsonRpcId,
   type Limits,
 } from '@omnibus/protocol';
@@ -99,10 +100,16 @@ export class Arrival {
     this.json(status, errorText(id, toErrorObject(gatewayFault)));
   }
 
-  json(status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
-    this.response
-      .writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
-      .end(text);
+  json(status: number, text: string | JsonBytes, headers: Readonly<Record<string, string>> = {}): void {
+    const { response } = this;
+    const length = typeof text === 'string' ? Buffer.byteLength(text) : text.length;
+    response.writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': length });
+    if (typeof text === 'string') response.end(text);
+    else {
+      response.cork();
+      for (const part of text.parts) response.write(part);
+      response.end();
+    }
     if (this.response.writableLength > smallBytes) this.#gate.unread.wrote(this.response, this);
   }
 

@@ -1,7 +1,7 @@
 /** Writes one event stream: framing, keep-alive, and an end for clients that stop reading. */
 import type { ServerResponse } from 'node:http';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import type { EventPosition, StreamId } from '@omnibus/protocol';
+import type { EventPosition, JsonBytes, StreamId } from '@omnibus/protocol';
 import type { Unread } from '../bounds/unread.ts';
 
 /** Milliseconds between keep-alive comments: proxies close silent streams, the strictest after half a minute. */
@@ -74,9 +74,15 @@ export class EventWriter {
    * @param text one serialised JSON-RPC message, without line breaks.
    * @param sequence its number in the stream; undefined where the stream cannot be resumed.
    */
-  message(text: string, sequence: number | undefined): void {
+  message(text: string | JsonBytes, sequence: number | undefined): void {
     const id = sequence === undefined ? '' : `id: ${this.#stream.id}.${sequence}\n`;
-    this.#write(`${id}event: message\ndata: ${text}\n\n`);
+    const head = `${id}event: message\ndata: `;
+    if (typeof text === 'string') this.#write(`${head}${text}\n\n`);
+    else {
+      this.#response.cork();
+      for (const part of text.within(head, '\n\n').parts) this.#write(part);
+      this.#response.uncork();
+    }
   }
 
   /** An event of another kind than a message. @param data without line breaks. */
@@ -88,7 +94,7 @@ export class EventWriter {
     this.#response.end();
   }
 
-  #write(chunk: string): void {
+  #write(chunk: string | Buffer): void {
     if (this.#response.destroyed || this.#response.writableEnded) return;
     const { unread, maxBufferedBytes } = this.#options;
     if (this.#response.writableLength > maxBufferedBytes) {

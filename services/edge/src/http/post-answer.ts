@@ -13,8 +13,10 @@ import {
   httpStatusOf,
   streamAfterMs,
   toErrorObject,
+  wire,
   type GatewayFault,
   type JsonRpcId,
+  type MayBeBytes,
   type SessionKey,
   type StreamFrame,
   type StreamId,
@@ -135,38 +137,32 @@ export class PostAnswer implements ReplyObserver<StreamFrame> {
     this.#finish(() => undefined);
   }
 
-  #message({
-    text,
-    isAnswer,
-    sequence,
-    last,
-    httpStatus = 200,
-    missingScopes,
-  }: Extract<StreamFrame, { kind: 'message' }>): void {
+  #message(frame: Extract<StreamFrame, { kind: 'message' }>): void {
+    const { isAnswer, sequence, last, httpStatus = 200, missingScopes } = frame;
     const { accepted, batchIds } = this.#posted;
     // Of a batch, others may have been answered.
     if (missingScopes !== undefined && this.#state.kind === 'waiting' && batchIds === undefined) {
       this.#failure = 'auth.scope';
       this.#finish(() =>
-        this.#arrival.challenge(fault('auth.scope', undefined, { requiredScopes: missingScopes }), text),
+        this.#arrival.challenge(fault('auth.scope', undefined, { requiredScopes: missingScopes }), frame.text),
       );
       return;
     }
     if (this.#state.kind === 'waiting' && isAnswer && accepted.json) {
       if (batchIds === undefined) {
         this.#state.timer?.cancel();
-        this.#arrival.json(httpStatus, text);
+        this.#arrival.json(httpStatus, (frame as MayBeBytes)[wire] ?? frame.text);
         this.#done();
         return;
       }
-      this.#state.answers.push({ text, sequence });
+      this.#state.answers.push({ text: frame.text, sequence });
       if (last) this.#endBatch(this.#state.answers);
       return;
     }
     // A client that takes no stream hears only answers.
     if (!accepted.events && !isAnswer) return;
     const writer = this.#stream();
-    writer?.message(text, sequence);
+    writer?.message((frame as MayBeBytes)[wire] ?? frame.text, sequence);
     if (last) this.#end();
   }
 

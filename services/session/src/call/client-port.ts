@@ -10,6 +10,7 @@ import type {
   Facts,
   GatewayFault,
   InputKey,
+  JsonBytes,
   JsonObject,
   JsonRpcId,
   LogLevel,
@@ -44,7 +45,7 @@ export interface CallStream {
   /** Completes a server's answer for the request; left out where nothing is added. */
   completed?(answer: ServerAnswer): ServerAnswer;
   /** @param member `"result":…` or `"error":…`, serialised. */
-  answerMember(id: JsonRpcId, member: string): void;
+  answerMember(id: JsonRpcId, member: string | JsonBytes): void;
   refuse(id: JsonRpcId, gatewayFault: GatewayFault): void;
   leaveUnanswered(): void;
 }
@@ -114,7 +115,7 @@ export interface ForwardedCall<Stream extends CallStream> {
 
 /** Hears how one call ends, over all requests to servers that it becomes. Either member is called, once. */
 export interface CallFollower {
-  /** @param size of the result, in characters of JSON. */
+  /** @param size of the result, in bytes of JSON. */
   answered(outcome: ExchangeOutcome, size: number): void;
   cancelled(): void;
 }

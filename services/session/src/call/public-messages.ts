@@ -5,6 +5,7 @@ import {
   fault,
   listKindOf,
   notificationText,
+  wire,
   type ErrorReason,
   type ExchangeMethod,
   type ExchangeOutcome,
@@ -12,6 +13,7 @@ import {
   type JsonObject,
   type JsonRpcErrorObject,
   type JsonRpcId,
+  type MayHaveBytes,
   type ProgressEvent,
   type ServerName,
   type ServerNotice,
@@ -35,7 +37,7 @@ export class PublicMessages<Stream extends CallStream> {
   readonly #port: ClientPort<Stream>;
   readonly #ids: PublicIds;
   readonly #watchers: Watchers;
-  /** Characters of the answer that was written last. */
+  /** Bytes of the answer that was written last. */
   lastLength = 0;
 
   constructor(
@@ -176,15 +178,20 @@ export class PublicMessages<Stream extends CallStream> {
     return this.#ids.tasks.of(of).publicResult(method, server, result, tools);
   }
 
-  /** @returns how much it is, in characters of JSON. */
+  /** @returns how much it is, in bytes of JSON. */
   write(stream: Stream, id: JsonRpcId, answer: ServerAnswer, more?: JsonObject): number {
+    const bytes =
+      answer.kind === 'result' && more === undefined ? (answer.result as MayHaveBytes)[wire]?.bytes : undefined;
     const member =
-      answer.kind === 'result'
-        ? `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}`
-        : `"error":${JSON.stringify(answer.error)}`;
-    this.lastLength = member.length;
+      bytes !== undefined
+        ? bytes.within('"result":', '')
+        : answer.kind === 'result'
+          ? `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}`
+          : `"error":${JSON.stringify(answer.error)}`;
+    const length = typeof member === 'string' ? Buffer.byteLength(member) : member.length;
+    this.lastLength = length;
     stream.answerMember(id, member);
-    return member.length;
+    return length;
   }
 }
 

@@ -104,8 +104,8 @@ export interface WatchedCall extends WatchedQuestions {
   asked?(event: Extract<ExchangeEvent, { kind: 'input' }>): void;
   /** Its server has answered, and its client is answered next. */
   answering?(outcome: ExchangeOutcome): void;
-  /** @param characters length of the answer to the client as JSON; undefined for a call that ends without an answer of its server. */
-  ended?(outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void;
+  /** @param bytes length of the answer to the client as JSON; undefined for a call that ends without an answer of its server. */
+  ended?(outcome: ExchangeOutcome | 'cancelled', bytes: number | undefined): void;
 }
 
 /** A gate's report of its decision. */

@@ -23,6 +23,7 @@ import {
   type Caller,
   type ExchangeMethod,
   type GatewayFault,
+  type JsonBytes,
   type JsonObject,
   type JsonRpcErrorObject,
   type JsonRpcId,
@@ -182,7 +183,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     return { kind: 'result', result: { ...answer.result, requestState: bound } };
   }
 
-  answerMember(_id: JsonRpcId, member: string): void {
+  answerMember(_id: JsonRpcId, member: string | JsonBytes): void {
     this.#settle({ member, httpStatus: this.#httpStatus });
   }
 
@@ -205,9 +206,11 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     for (const waiter of waiters) deliver(waiter, given);
     table.ended(this);
     if (this.#round === 0) return;
-    const left = new SettledCall(this, given, this.#client.progress, this.#askedUntil, table);
+    // As bytes it would hold the whole chunk in which they came.
+    const kept = 'member' in given ? { ...given, member: String(given.member) } : given;
+    const left = new SettledCall(this, kept, this.#client.progress, this.#askedUntil, table);
     // An answer that there is no room for cannot be asked for again; the client has been sent it.
-    if (table.places.keep(left, 'member' in given ? given.member.length : 0) !== undefined) return;
+    if (table.places.keep(left, 'member' in kept ? kept.member.length : 0) !== undefined) return;
     table.settled(left);
     left.forgetLater(table.host.wheel);
   }

@@ -5,7 +5,9 @@ import {
   metaKeys,
   tasksExtension,
   toErrorObject,
+  withText,
   type GatewayFault,
+  type JsonBytes,
   type JsonRpcId,
   type ModernCommand,
   type ModernReply,
@@ -24,15 +26,10 @@ export function send({ reply }: PendingReply, text: string): void {
 }
 
 /** @param member `"result":…` or `"error":…`, serialised. */
-export function answer({ command, reply }: PendingReply, member: string, httpStatus = 200): void {
-  reply({
-    kind: 'message',
-    text: `{"jsonrpc":"2.0","id":${JSON.stringify(command.request.id)},${member}}`,
-    isAnswer: true,
-    sequence: undefined,
-    last: true,
-    httpStatus,
-  });
+export function answer({ command, reply }: PendingReply, member: string | JsonBytes, httpStatus = 200): void {
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(command.request.id)},`;
+  const rest = { kind: 'message', isAnswer: true, sequence: undefined, last: true, httpStatus } as const;
+  reply(typeof member === 'string' ? { ...rest, text: `${head}${member}}` } : withText(rest, member.within(head, '}')));
 }
 
 export function answerResult(waiter: PendingReply, result: object): void {
@@ -46,7 +43,9 @@ export function refuse(waiter: PendingReply, gatewayFault: GatewayFault): void {
   else waiter.reply({ kind: 'refused', fault: gatewayFault });
 }
 
-export type Settlement = { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault };
+export type Settlement =
+  | { readonly member: string | JsonBytes; readonly httpStatus: number }
+  | { readonly fault: GatewayFault };
 
 export function deliver(waiter: PendingReply, settlement: Settlement): void {
   if ('fault' in settlement) refuse(waiter, settlement.fault);

@@ -5,6 +5,7 @@ import {
   toErrorObject,
   type Begun,
   type GatewayFault,
+  type JsonBytes,
   type JsonRpcId,
   type PostedMessage,
   type SessionCommand,
@@ -78,15 +79,16 @@ export class PostStream implements Asked {
     this.#stream.send(text, false, false);
   }
 
-  answer(text: string, missingScopes?: readonly string[]): void {
+  answer(text: string | JsonBytes, missingScopes?: readonly string[]): void {
     this.#openRequests -= 1;
     const isLast = this.#openRequests === 0;
     this.#stream.send(text, true, isLast, missingScopes);
     if (isLast) this.#table.ended(this.#stream);
   }
 
-  answerMember(id: JsonRpcId, member: string): void {
-    this.answer(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${member}}`);
+  answerMember(id: JsonRpcId, member: string | JsonBytes): void {
+    const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},`;
+    this.answer(typeof member === 'string' ? `${head}${member}}` : member.within(head, '}'));
   }
 
   refuse(id: JsonRpcId, gatewayFault: GatewayFault): void {

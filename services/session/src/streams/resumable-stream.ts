@@ -9,7 +9,14 @@
  */
 import { Link } from '@omnibus/collections';
 import type { FrameShare, KeptFrames, SentEvent } from './kept-frames.ts';
-import { streamAfterMs, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import {
+  streamAfterMs,
+  withText,
+  type JsonBytes,
+  type StreamFrame,
+  type StreamId,
+  type WorkerId,
+} from '@omnibus/protocol';
 
 export type Reply = (frame: StreamFrame) => void;
 
@@ -143,24 +150,19 @@ export class ResumableStream extends Link {
   }
 
   /** @param missingScopes of the answer to a request that was refused for them. */
-  send(text: string, isAnswer: boolean, last: boolean, missingScopes?: readonly string[]): void {
+  send(text: string | JsonBytes, isAnswer: boolean, last: boolean, missingScopes?: readonly string[]): void {
     this.#sequence += 1;
     const sequence = this.#sequence;
     if (last) this.#isComplete = true;
     // The single message of a call that is answered at once is sent as a JSON body, which cannot be resumed.
     if (!last || this.isWorthKeeping) {
-      const event = { sequence, text, isAnswer, last };
+      // As bytes it would hold the whole chunk in which they came.
+      const event = { sequence, text: String(text), isAnswer, last };
       this.#keep(event);
       this.#keeper?.keep(this.id, event);
     }
-    this.#reply?.({
-      kind: 'message',
-      text,
-      isAnswer,
-      sequence,
-      last,
-      ...(missingScopes === undefined ? {} : { missingScopes }),
-    });
+    const rest = { kind: 'message', isAnswer, sequence, last, ...(missingScopes && { missingScopes }) } as const;
+    this.#reply?.(typeof text === 'string' ? { ...rest, text } : withText(rest, text));
     if (!last) return;
     // It holds the client's request, which may be large, while kept frames may stay for minutes.
     this.#reply = undefined;

@@ -5,9 +5,11 @@
 import {
   isObject,
   methodRow,
+  wire,
   type ExchangeMethod,
   type ExchangeOutcome,
   type JsonObject,
+  type MayHaveBytes,
   type RepairCounts,
 } from '@omnibus/protocol';
 import type { CatalogPublisher } from '../../catalog/publisher.ts';
@@ -26,6 +28,7 @@ const lists = ['content', 'contents', 'messages'] as const;
 export function mayHoldNulls(outcome: ExchangeOutcome): boolean {
   if (outcome.kind !== 'result') return false;
   const { result } = outcome;
+  if ((result as MayHaveBytes)[wire]?.hasNulls === false) return false;
   for (const name in result) {
     const value = result[name];
     if (value === null || (name === 'completion' && hasNull(value))) return true;

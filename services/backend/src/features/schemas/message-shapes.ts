@@ -3,7 +3,7 @@
  * ReadResourceResult, CompleteResult, CreateMessageRequest, ElicitRequest). Members that no revision names are ignored. A problem names a member and the type that it
  * must be, and no value, since values may be secret.
  */
-import { isInputMethod, isObject, numberOf, type JsonObject } from '@omnibus/protocol';
+import { isInputMethod, isObject, numberOf, unread, type JsonObject, type MayBeUnread } from '@omnibus/protocol';
 
 /** @returns the problem of a method's result; undefined if there is none, or no shape is known. */
 export function resultProblem(method: string, result: JsonObject): string | undefined {
@@ -68,7 +68,12 @@ function toolProblem({ content, isError, structuredContent, resultType }: JsonOb
   for (let index = 0; index < content.length; index += 1) {
     const block: unknown = content[index];
     // Nearly every block is a text.
-    if (isObject(block) && block['type'] === 'text' && typeof block['text'] === 'string') continue;
+    if (
+      isObject(block) &&
+      block['type'] === 'text' &&
+      ((block as MayBeUnread)[unread]?.get('text') ?? typeof block['text']) === 'string'
+    )
+      continue;
     const problem = blockProblem(block, `content[${index}]`);
     if (problem !== undefined) return problem;
   }
@@ -92,6 +97,13 @@ function listProblem(
 const textProblem = (value: unknown, name: string, member = ''): string | undefined =>
   typeof value === 'string' ? undefined : `${name}${member} must be a string`;
 
+/** A large text is not read for that. */
+const isText = (holder: JsonObject, member: string): boolean =>
+  ((holder as MayBeUnread)[unread]?.get(member) ?? typeof holder[member]) === 'string';
+
+const memberProblem = (holder: JsonObject, member: string, name: string): string | undefined =>
+  isText(holder, member) ? undefined : `${name}.${member} must be a string`;
+
 function messageProblem(message: unknown, name: string): string | undefined {
   if (!isObject(message)) return `${name} must be an object`;
   return message['role'] === 'user' || message['role'] === 'assistant'
@@ -114,18 +126,18 @@ function blockProblem(block: unknown, list: string, member?: string): string | u
   if (!isObject(block)) return `${name} must be an object`;
   switch (block['type']) {
     case 'text':
-      return textProblem(block['text'], name, '.text');
+      return memberProblem(block, 'text', name);
     case 'image':
     case 'audio':
-      return textProblem(block['data'], name, '.data') ?? textProblem(block['mimeType'], name, '.mimeType');
+      return memberProblem(block, 'data', name) ?? memberProblem(block, 'mimeType', name);
     case 'resource':
       return contentsProblem(block['resource'], name, '.resource');
     case 'resource_link':
-      return textProblem(block['uri'], name, '.uri') ?? textProblem(block['name'], name, '.name');
+      return memberProblem(block, 'uri', name) ?? memberProblem(block, 'name', name);
     case 'tool_use':
-      return textProblem(block['id'], name, '.id') ?? textProblem(block['name'], name, '.name');
+      return memberProblem(block, 'id', name) ?? memberProblem(block, 'name', name);
     case 'tool_result':
-      return textProblem(block['toolUseId'], name, '.toolUseId');
+      return memberProblem(block, 'toolUseId', name);
     default:
       return `${name}.type must be the name of a kind of content`;
   }
@@ -135,9 +147,7 @@ function contentsProblem(contents: unknown, list: string, member?: string): stri
   const name = member === undefined ? list : list + member;
   if (!isObject(contents)) return `${name} must be an object`;
   return (
-    textProblem(contents['uri'], name, '.uri') ??
-    (typeof contents['text'] === 'string' || typeof contents['blob'] === 'string'
-      ? undefined
-      : `${name} must have a string "text" or "blob"`)
+    memberProblem(contents, 'uri', name) ??
+    (isText(contents, 'text') || isText(contents, 'blob') ? undefined : `${name} must have a string "text" or "blob"`)
   );
 }

@@ -9,11 +9,13 @@ import {
   modernRevisions,
   tasksExtension,
   version,
+  wire,
   type ExchangeMethod,
   type JsonObject,
   type JsonRpcErrorObject,
   type JsonRpcId,
   type ListKind,
+  type MayHaveBytes,
 } from '@omnibus/protocol';
 import { offeredExperiments } from '../capabilities.ts';
 
@@ -29,7 +31,14 @@ export function modernResult(method: ExchangeMethod, result: JsonObject): JsonOb
   const meta = isObject(result['_meta']) ? { ...result['_meta'], ...senderMeta } : senderMeta;
   const age =
     method === 'resources/read' || listKindOf(method) !== undefined ? { ttlMs: 0, cacheScope: 'private' } : {};
-  return { resultType: 'complete', ...age, ...result, _meta: meta };
+  return (
+    (result as MayHaveBytes)[wire]?.with(result, { resultType: 'complete', ...age }, { _meta: meta }) ?? {
+      resultType: 'complete',
+      ...age,
+      ...result,
+      _meta: meta,
+    }
+  );
 }
 
 /**

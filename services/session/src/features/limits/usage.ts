@@ -56,7 +56,7 @@ export class Usage {
     await this.#write();
   }
 
-  /** @param size of the result, in characters of JSON. */
+  /** @param size of the result, in bytes of JSON. */
   note({ caller, facts, server, tool }: Used, hasFailed: boolean, size: number): void {
     const row = this.#rowOf(caller.principal, facts, server, tool);
     row.calls += 1;
@@ -65,7 +65,7 @@ export class Usage {
     this.#isChanged = true;
   }
 
-  /** Counts a result that came later than the answer to its call. @param size in characters of JSON. */
+  /** Counts a result that came later than the answer to its call. @param size in bytes of JSON. */
   noteBytes({ caller, facts, server, tool }: Used, size: number): void {
     this.#rowOf(caller.principal, facts, server, tool).bytes += size;
     this.#isChanged = true;

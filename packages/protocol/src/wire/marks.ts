@@ -1,0 +1,74 @@
+/** The marks on objects that are read from bytes only when code asks for their members (`wire.ts`). */
+
+export const wire = Symbol('wire');
+export const unread = Symbol('unread');
+
+/** JSON text in parts, in order, without line breaks. */
+export class JsonBytes {
+  readonly parts: readonly (string | Buffer)[];
+  /** In bytes of UTF-8. */
+  readonly length: number;
+
+  constructor(parts: readonly (string | Buffer)[]) {
+    this.parts = parts;
+    let bytes = 0;
+    for (const part of parts) bytes += Buffer.byteLength(part);
+    this.length = bytes;
+  }
+
+  /** The same between two texts. */
+  within(before: string, after: string): JsonBytes {
+    return new JsonBytes([before, ...this.parts, after]);
+  }
+
+  toString(): string {
+    let text = '';
+    for (const part of this.parts) text += typeof part === 'string' ? part : part.toString('utf8');
+    return text;
+  }
+}
+
+/**
+ * Adds the member `text`, which is made from the bytes when code asks for it.
+ * @returns the same object, with its bytes under the symbol `wire`.
+ */
+export function withText<Rest extends object>(
+  rest: Rest,
+  bytes: JsonBytes,
+): Rest & { readonly text: string; readonly [wire]: JsonBytes } {
+  return Object.defineProperties(rest, {
+    text: { enumerable: true, get: () => bytes.toString() },
+    [wire]: { value: bytes },
+  }) as Rest & { readonly text: string; readonly [wire]: JsonBytes };
+}
+
+/** The type of a member that is read when code asks for it. */
+export type Kind = 'string' | 'object';
+
+/** An object with members that are read when code asks for them; their types by name. */
+export interface MayBeUnread {
+  readonly [unread]?: ReadonlyMap<string, Kind>;
+}
+
+/** A result that may have its bytes. */
+export interface MayHaveBytes {
+  readonly [wire]?: ResultBytes;
+}
+
+/** A frame that may have its text as bytes. */
+export interface MayBeBytes {
+  readonly [wire]?: JsonBytes;
+}
+
+/** The bytes of a large result. */
+export interface ResultBytes {
+  /** The result as JSON; undefined once code has read a member from the bytes. */
+  readonly bytes: JsonBytes | undefined;
+  /** Whether `null` occurs outside of `structuredContent`. */
+  readonly hasNulls: boolean;
+  /**
+   * `{ ...first, ...result, ...last }` without reading the members that stay.
+   * @param result the one that these bytes belong to.
+   */
+  with(result: object, first: object, last: object): { readonly [key: string]: unknown };
+}

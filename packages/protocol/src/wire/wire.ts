@@ -1,0 +1,94 @@
+/**
+ * Results that pass as the bytes in which they came (decision 67). A large result is an ordinary object whose small members are values, and whose large ones are
+ * read from the bytes when code first asks for them. That reading is noted: a result of which no large member was read goes on as its bytes, every
+ * other one is written again from its values. So code that looks inside a result need not say so, and a client gets no byte that such code has not seen.
+ *
+ * A copy (`{ ...result }`) reads all members, and is an ordinary object without bytes.
+ */
+import { parseJson } from '../exact-numbers.ts';
+import type { JsonObject } from '../json-rpc.ts';
+import { JsonBytes, unread, wire, type Kind, type ResultBytes, type MayBeUnread } from './marks.ts';
+
+/** What is known of the whole result. */
+export interface Reading {
+  /** Whether code has read a member from the bytes. */
+  isRead: boolean;
+}
+
+/** One member as it is written. */
+export interface Member {
+  readonly name: string;
+  /** The name, the colon and the value. */
+  readonly written: string | Buffer;
+}
+
+/** The bytes of a result, or the members of an object inside it that are read from bytes. */
+export class Wire implements ResultBytes {
+  readonly #reading: Reading;
+  readonly #members: readonly Member[];
+  /** The object as it came; undefined where members were added or replaced. */
+  readonly #whole: Buffer | undefined;
+  readonly hasNulls: boolean;
+
+  constructor(reading: Reading, members: readonly Member[], whole: Buffer | undefined, hasNulls: boolean) {
+    this.#reading = reading;
+    this.#members = members;
+    this.#whole = whole;
+    this.hasNulls = hasNulls;
+  }
+
+  get bytes(): JsonBytes | undefined {
+    if (this.#reading.isRead) return undefined;
+    if (this.#whole !== undefined) return new JsonBytes([this.#whole]);
+    return new JsonBytes([
+      '{',
+      ...this.#members.flatMap(({ written }, index) => (index === 0 ? [written] : [',', written])),
+      '}',
+    ]);
+  }
+
+  with(result: JsonObject, first: JsonObject, last: JsonObject): JsonObject {
+    const own = new Map(this.#members.map((member) => [member.name, member]));
+    const made: Record<string, unknown> = {};
+    const members: Member[] = [];
+    // In the order of `{ ...first, ...result, ...last }`.
+    for (const name of new Set([...Object.keys(first), ...own.keys(), ...Object.keys(last)])) {
+      const member = own.get(name);
+      if (member !== undefined && !(name in last)) {
+        Object.defineProperty(made, name, Object.getOwnPropertyDescriptor(result, name) as PropertyDescriptor);
+        members.push(member);
+      } else {
+        made[name] = last[name] ?? first[name];
+        members.push({ name, written: writtenOf(name, made[name]) });
+      }
+    }
+    return withWire(made, new Wire(this.#reading, members, undefined, this.hasNulls));
+  }
+}
+
+function writtenOf(name: string, value: unknown): Buffer {
+  return Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+}
+
+/** Adds the bytes of a result. Copies and `JSON.stringify` do not see them. */
+export function withWire(result: object, bytes: Wire): JsonObject {
+  return Object.defineProperty(result, wire, { value: bytes }) as JsonObject;
+}
+
+const quote = 0x22;
+
+/** Adds a member that is read when code asks for it. @param written a string, object or array. */
+export function defineLazily(holder: MayBeUnread, name: string | number, written: Buffer, reading: Reading): void {
+  let value: unknown;
+  const kinds = holder[unread] ?? new Map<string, Kind>();
+  if (kinds.size === 0) Object.defineProperty(holder, unread, { value: kinds });
+  (kinds as Map<string, Kind>).set(String(name), written[0] === quote ? 'string' : 'object');
+  Object.defineProperty(holder, name, {
+    enumerable: true,
+    configurable: true,
+    get: () => {
+      reading.isRead = true;
+      return (value ??= parseJson(written.toString('utf8')));
+    },
+  });
+}

@@ -1,0 +1,68 @@
+/** A large result passes as the bytes in which it came. Nothing here depends on the load of the machine. */
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startUpstream, type Measured } from '../bench/subjects.ts';
+import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { ModernClient } from '../support/modern-client.ts';
+import { fixturePath } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
+import type { Copies } from './copies.ts';
+
+const calls = 10;
+
+describe('a large result, in one process', () => {
+  let upstream: Measured;
+  let gateway: GatewayUnderTest;
+  let times = 0;
+
+  beforeAll(async () => {
+    upstream = await startUpstream(1);
+    gateway = await startGateway(
+      'embedded',
+      { mcpServers: { up: { url: `${upstream.url}/0` } } },
+      { NODE_OPTIONS: `--import ${pathToFileURL(fixturePath('counted-copies')).href}` },
+    );
+    using client = await RawClient.open(gateway.url);
+    await client.untilTools((names) => names.includes('tool-0'));
+  });
+
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+  });
+
+  async function copies(): Promise<Copies> {
+    times += 1;
+    gateway.edge.kill('SIGUSR2');
+    return JSON.parse((await gateway.edge.line(new RegExp(`^copies ${times}: (.+)$`)))[1] as string) as Copies;
+  }
+
+  it.each(['2025-11-25', '2026-07-28'] as const)(
+    'of 100 kB is not parsed and not written for a client of %s, and copied once',
+    async (revision) => {
+      using legacy = await RawClient.open(gateway.url);
+      using modern = new ModernClient(gateway.url, {});
+      const args = { text: 'hello', bytes: 100_000 };
+      const call = () =>
+        revision === '2025-11-25' ? legacy.callTool('tool-0', args) : modern.call('tool-0', { arguments: args });
+      expect(JSON.stringify((await call()).last.result)).toContain(`hello${'x'.repeat(100_000)}`);
+      await copies();
+      for (let made = 0; made < calls; made += 1) await call();
+      // What comes in one piece is not copied.
+      const { copied, ...others } = await copies();
+      expect(others).toMatchObject({ parsed: 0, written: 0, decoded: 0, encoded: 0 });
+      expect(copied).toBeLessThanOrEqual(calls);
+    },
+  );
+
+  it('of 10 MB takes the process at most four times its size more memory than it had', async () => {
+    using client = await RawClient.open(gateway.url);
+    const { peak: before } = await copies();
+    const answer = await client.callTool('tool-0', { text: 'hello', bytes: 10_000_000 });
+    expect(answer.body.length).toBeGreaterThan(10_000_000);
+    const { peak, parsed, written } = await copies();
+    process.stdout.write(`\n10 MB: ${((peak - before) / 1e6).toFixed(0)} MB more at the peak\n`);
+    expect({ parsed, written }).toEqual({ parsed: 0, written: 0 });
+    expect(peak - before).toBeLessThan(40_000_000);
+  });
+});
