@@ -1,6 +1,7 @@
 /** Servers that accept connections but do not work properly. */
 import { describe, expect, it } from 'vitest';
 import { shapesOfLane, startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -13,7 +14,7 @@ describe.each(shapesOfLane)('a server that is not well, %s', (shape) => {
       onCall: (call) => call.drop(),
       refusesRequest: ({ method }) => (method === 'ping' ? 500 : undefined),
     });
-    await using gateway = await startGateway(shape, {
+    await using gateway = await startGatewayHere(shape, {
       mcpServers: { broken: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } },
     });
     using client = await RawClient.open(gateway.url);
@@ -38,7 +39,7 @@ describe.each(shapesOfLane)('a server that is not well, %s', (shape) => {
       refusesRequest: ({ method }) => (method === 'ping' ? 500 : undefined),
       onCall: (call) => begun.resolve(call),
     });
-    await using gateway = await startGateway(shape, {
+    await using gateway = await startGatewayHere(shape, {
       mcpServers: { up: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } },
     });
     using client = await RawClient.open(gateway.url);
@@ -61,7 +62,7 @@ describe.each(shapesOfLane)('a server that is not well, %s', (shape) => {
       onCall: (call) => (isHung ? undefined : call.answer(text('well'))),
       ignores: ({ method }) => method === 'ping',
     });
-    await using gateway = await startGateway(shape, {
+    await using gateway = await startGatewayHere(shape, {
       mcpServers: {
         hung: {
           url: upstream.url,
@@ -121,7 +122,7 @@ it('a tool that takes too long does not make its server unavailable, since the s
     tools: [tool('slow'), tool('echo')],
     onCall: (call) => (call.name === 'slow' ? undefined : call.answer(text('well'))),
   });
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { up: { url: upstream.url, tools: { slow: { timeout: '100ms' } } } },
   });
   using client = await RawClient.open(gateway.url);
@@ -139,7 +140,7 @@ it('one bad tool does not make its server unavailable, however it fails; refused
     refusesRequest: () => (isSignedOut ? 401 : undefined),
     onCall: (call) => call.answer(text('well')),
   });
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { up: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } },
   });
   using client = await RawClient.open(gateway.url);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { shapesOfLane, startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -66,7 +67,7 @@ describe.each(shapesOfLane)('a server that fails, %s', (shape) => {
   it('that is down is named in the answer to a call of its tools, and its return is announced', async () => {
     const upstream = await Upstream.start();
     await using steady = await Upstream.start();
-    await using gateway = await startGateway(shape, {
+    await using gateway = await startGatewayHere(shape, {
       mcpServers: {
         gone: { url: upstream.url, restart: { minDelay: '100ms', maxDelay: '200ms' } },
         steady: { url: steady.url },
@@ -93,7 +94,7 @@ describe.each(shapesOfLane)('a server that fails, %s', (shape) => {
 
   it('at the start affects no other server, and the reason is reported', async () => {
     await using steady = await Upstream.start();
-    await using gateway = await startGateway(shape, {
+    await using gateway = await startGatewayHere(shape, {
       mcpServers: {
         missing: { command: 'no-such-program' },
         broken: { command: 'node', args: ['-e', 'console.error("no licence"); process.exit(3)'] },

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { EraServer, type MatrixRevision } from '../matrix/era-server.ts';
 import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 
@@ -116,7 +117,7 @@ it('a gateway that stops ends subscriptions with a result', async () => {
 
 it('a tool that newly requires an argument in a header is listed again and called, unnoticed by the client', async () => {
   await using server = await EraServer.start('2026-07-28');
-  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: server.url } } });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: { up: { url: server.url } } });
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.includes('picky'));
   expect((await client.callTool('picky', { region: 'north' })).last.result).toEqual({

@@ -8,7 +8,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 import { describe, expect, it } from 'vitest';
 import { startCollector, type CollectedSpan } from '../support/collector.ts';
-import { shapesOfLane, startGateway } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { omnibusProgram } from '../support/processes.ts';
@@ -26,7 +27,7 @@ describe.each(shapesOfLane)('traces, %s', (shape) => {
       tools: [tool('echo'), tool('fails')],
       onCall: (call) => (call.name === 'fails' ? call.fail(-32_000, 'broken') : call.answer(text('echoed'))),
     });
-    await using gateway = await startGateway(shape, {
+    await using gateway = await startGatewayHere(shape, {
       tracing: { endpoint: collector.url },
       mcpServers: { up: { url: upstream.url } },
     });
@@ -95,7 +96,7 @@ describe.each(shapesOfLane)('traces, %s', (shape) => {
 
   it("without a receiver nothing is traced, and the client's trace context reaches the server", async () => {
     await using upstream = await Upstream.start();
-    await using gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
+    await using gateway = await startGatewayHere(shape, { mcpServers: { up: { url: upstream.url } } });
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('echo'));
     await client.callTool('echo', {}, { traceparent });
@@ -107,7 +108,7 @@ it('a call over a WebSocket, over HTTP+SSE or over stdio is a trace too, and cou
   await using collector = await startCollector();
   await using upstream = await Upstream.start();
   const config = { tracing: { endpoint: collector.url }, mcpServers: { up: { url: upstream.url } } };
-  await using gateway = await startGateway('nats', config);
+  await using gateway = await startGatewayHere('nats', config);
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-tracing-'));
   const file = join(folder, 'omnibus.json');
   await writeFile(file, JSON.stringify(config));

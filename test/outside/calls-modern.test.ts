@@ -3,6 +3,7 @@ import type { JsonObject } from '@omnibus/protocol';
 import { expect, it } from 'vitest';
 import { EraServer } from '../matrix/era-server.ts';
 import { shapesOfLane, startGateway } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 
@@ -23,7 +24,7 @@ it.each(shapesOfLane)(
   "a client cannot answer the question of another client's task with its updates, %s",
   async (shape) => {
     await using server = await EraServer.start('2025-11-25');
-    await using gateway = await startGateway(shape, { mcpServers: { up: { url: server.url } } });
+    await using gateway = await startGatewayHere(shape, { mcpServers: { up: { url: server.url } } });
     using probe = await RawClient.open(gateway.url);
     await probe.untilTools((names) => names.includes('task'));
     using owner = new ModernClient(gateway.url, capabilities);
@@ -52,7 +53,7 @@ it.each(shapesOfLane)(
 
 it('a client that leaves the questions of its calls unanswered takes no capacity from others', async () => {
   await using server = await EraServer.start('2025-11-25');
-  await using gateway = await startGateway('embedded', {
+  await using gateway = await startGatewayHere('embedded', {
     mcpServers: { up: { url: server.url } },
     limits: { maxInFlightPerSession: 3, maxParkedPerClient: 100 },
   });

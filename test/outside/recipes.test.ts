@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { Balancer } from '../support/balancer.ts';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { bearer, Browser, callback, claimsOf, OAuthClient, type Tokens } from '../support/sign-in.ts';
@@ -83,13 +83,13 @@ it('every block of the page is tested here', () => {
 });
 
 describe('tokens of providers', () => {
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   const resource = 'https://mcp.test/mcp';
 
   beforeAll(async () => {
     standIns.providers = Object.values(paths).map((path) => ({ path, clientId: '', secret: '', idToken: () => ({}) }));
     const all = ['entra-tokens', 'okta-tokens', 'keycloak-tokens'].map((name) => recipe(name, 'https://mcp.test'));
-    gateway = await startGateway(
+    gateway = await startGatewayHere(
       'embedded',
       {
         publicUrl: 'https://mcp.test',
@@ -313,7 +313,7 @@ describe('users of providers', () => {
       isTaken = hasMore = false;
       standIns.providers = [{ path, secret, ...provider }];
       await using front = await Balancer.start();
-      await using gateway = await startGateway(
+      await using gateway = await startGatewayHere(
         'embedded',
         { ...recipe(name, front.url), mcpServers: { up: { url: upstream.url } } },
         environment,

@@ -1,7 +1,7 @@
 /** Servers with headers from a secret store: they get them, get changed ones, and are the only ones that miss the store. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FakeVault } from '@omnibus/bus/testing';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
@@ -11,7 +11,7 @@ const stack = new AsyncDisposableStack();
 const secrets = ['first', 'second', 'third', 'other', 'late'].map((name) => `${name}-hunter2`);
 const [first, second, third, other, late] = secrets as [string, string, string, string, string];
 let vault: FakeVault;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let admin: string;
 let one: Upstream;
 let two: Upstream;
@@ -54,7 +54,7 @@ beforeAll(async () => {
   vault.put('one', { key: first });
   vault.putPlain('two', { key: other });
   gateway = stack.use(
-    await startGateway('embedded', configOf({ refresh: '100ms' }), { APP_SECRET: vault.role.secretId }),
+    await startGatewayHere('embedded', configOf({ refresh: '100ms' }), { APP_SECRET: vault.role.secretId }),
   );
   admin = await gateway.admin(gateway.edge);
 });

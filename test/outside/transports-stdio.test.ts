@@ -8,9 +8,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayOf } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { nested } from '../support/hostile.ts';
-import { end, fixturePath } from '../support/processes.ts';
+import { end, fixturePath, type Printing } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 
 const run = promisify(execFile);
@@ -22,12 +23,12 @@ const hostile = (settings: object = {}): object => ({
   ...settings,
 });
 const textOf = ({ last }: Answer): string => (last.result?.['content'] as [{ readonly text: string }])[0].text;
-const linesWith = (gateway: GatewayUnderTest, text: string): number =>
+const linesWith = (gateway: Pick<GatewayOf<Printing>, 'backend'>, text: string): number =>
   gateway.backend
     .output()
     .split('\n')
     .filter((line) => line.includes(text)).length;
-const statusOf = async (gateway: GatewayUnderTest): Promise<string> =>
+const statusOf = async (gateway: Pick<GatewayOf<Printing>, 'admin' | 'backend'>): Promise<string> =>
   (await fetch(`http://${await gateway.admin(gateway.backend)}/status`)).text();
 
 /** A server with one tool that returns its user. */
@@ -67,7 +68,7 @@ it.each(shapesOfLane)(
 );
 
 it('invalid lines on stdout are counted, logged once, and cannot control the terminal', async () => {
-  await using gateway = await startGateway('embedded', { mcpServers: { hostile: hostile() } });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: { hostile: hostile() } });
   using client = await RawClient.open(gateway.url);
   expect(textOf(await client.callTool('garbage', { lines: 20_000 }))).toBe('after the garbage');
   const metrics = await (await fetch(`http://${await gateway.admin(gateway.backend)}/metrics`)).text();
@@ -94,7 +95,7 @@ it("the last lines of a server on stderr go to the operator's log, without secre
 });
 
 it('a process that a server left in a session of its own ends with the server', async () => {
-  await using gateway = await startGateway('embedded', { mcpServers: { hostile: hostile() } });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: { hostile: hostile() } });
   using client = await RawClient.open(gateway.url);
   const left = Number(textOf(await client.callTool('leave')));
   expect(await isAlive(left)).toBe(true);
@@ -193,7 +194,7 @@ it.each([
   ['should run as nobody there is', { user: 'nobody-there-is' }, /there is no user/],
   ['has an argument no program can have', { args: ['a\0b'] }, /cannot start/],
 ])('a program that %s makes its server unavailable, with the reason', async (_what, settings, reason) => {
-  await using gateway = await startGateway('embedded', { mcpServers: { broken: hostile(settings) } });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: { broken: hostile(settings) } });
   expect(await statusOf(gateway)).toMatch(reason);
 });
 
@@ -223,7 +224,7 @@ it('messages nested thousands deep over a WebSocket end their call', async () =>
     }),
   );
   const gateway = stack.use(
-    await startGateway('embedded', {
+    await startGatewayHere('embedded', {
       mcpServers: { hostile: { url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`, restart } },
     }),
   );
