@@ -14,6 +14,7 @@ import { stringify } from 'yaml';
 import { root } from '../support/processes.ts';
 import { allDifferences } from '../direct/differences.ts';
 import { processExample, sections } from './config-examples.ts';
+import { guarantees } from './guarantees.ts';
 
 const generated = (source: string): string => `<!-- Generated from ${source} by \`npm run docs\`. -->\n\n`;
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
@@ -36,6 +37,7 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
       `# Generated from packages/bus/src/nats/permissions.ts by \`npm run docs\`.\n${natsAuthorization()}`,
     ],
     ['docs/reference/differences.md', differences()],
+    ['docs/reference/guarantees.md', whenPartsDie()],
     ['docs/runbooks/README.md', runbooks()],
     // A chart must contain all its files, so the generated files for Grafana and Prometheus are copied into it.
     ...['deploy/grafana', chartFiles].flatMap((folder) =>
@@ -132,6 +134,32 @@ ${sections.join('\n')}`;
 function jsonOf(command: string): string {
   const { [command]: shape } = jsonShapes;
   return shape === undefined ? '' : `\n\`--json\` prints \`${shapeText(shape)}\`.\n`;
+}
+
+function whenPartsDie(): string {
+  const rows = guarantees.map(({ fault, request, era, sees, executed, test: [file, title] }) => [
+    fault,
+    request,
+    era,
+    sees,
+    executed,
+    `\`${file}\` "${title}"`,
+  ]);
+  return `# Guarantees when a part dies
+
+${generated('test/docs/guarantees.ts')}A part of a gateway over NATS dies while a client's request is open: the table has the outcome for the client. In one process, all parts die together: each open connection ends.
+
+"Unknown" means an answer with the reason \`gateway.interrupted\` and \`retry: unknown-outcome\`: the server may have executed the call. The column "revision" has the revisions that the test uses; in the other revisions with
+sessions (2024-11-05 to 2025-11-25) the same code runs.
+
+${table(['fault', 'request', 'revision', 'the client gets', 'executed', 'test'], rows)}
+
+A repeated request is a request of its own if its first connection is still open, if the first answer came within half a second of the request and before the edge died, or if the client has no session (2026-07-28): such a client cannot prove that it repeats itself.
+
+Progress and log messages that were on their way are lost. \`limits.maxKeptAnswerBytes\` and \`limits.maxKeptAnswerBytesPerCaller\` bound the kept answers, and \`omnibus_kept_answer_bytes\` shows them. An answer of more than 1 MiB is not kept.
+
+Decisions [60](../decisions/0060-calls-outlive-session-workers.md) and [65](../decisions/0065-repeated-requests-join.md) have the reasons, and [When a process dies](../internals/failures.md) the inner steps.
+`;
 }
 
 /** The page of each alert. */

@@ -249,3 +249,35 @@ it('a request that repeats an id while its first connection is open, or with ano
   expect((await Promise.all([beside, other])).map(contentOf)).toEqual([text('own')['content'], text('own')['content']]);
   client[Symbol.dispose]();
 });
+
+it('a client of a killed edge resumes the stream of its call at another edge by its last event id', async () => {
+  const made = upstream.calls.values.length;
+  const edge = await workers.gateway.startPart('edge');
+  const [, endpoint = ''] = await edge.line(/"endpoint":"([^"]+)"/);
+  const client = await RawClient.open(endpoint);
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-session-id': client.session as string,
+    'mcp-protocol-version': '2025-11-25',
+  };
+  const waiting = fetch(endpoint, { method: 'POST', headers, body: JSON.stringify(slowCall(7)) });
+  const call = (await upstream.calls.until(made + 1)).at(-1) as Call;
+  call.progress(1);
+  let begun = '';
+  const decoder = new TextDecoder();
+  const { body } = await waiting;
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    begun += decoder.decode(chunk, { stream: true });
+    if (begun.includes('notifications/progress')) break;
+  }
+  const lastEventId = [...begun.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] as string;
+  await end(edge, 'SIGKILL');
+  const resumed = await fetch(workers.gateway.url, {
+    headers: { ...headers, accept: 'text/event-stream', 'last-event-id': lastEventId },
+  });
+  call.answer(text('resumed'));
+  expect(await resumed.text()).toContain('resumed');
+  expect(upstream.calls.values.length).toBe(made + 1);
+  client[Symbol.dispose]();
+});

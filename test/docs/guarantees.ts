@@ -1,0 +1,191 @@
+/** The rows of `docs/reference/guarantees.md`: a fault, a kind of request, the outcome for its client, and the test that shows it. */
+
+export interface Guarantee {
+  /** The part that dies, and the moment. */
+  readonly fault: string;
+  readonly request: string;
+  /** The revisions that the test uses; `all` if it is below them. */
+  readonly era: string;
+  readonly sees: string;
+  /** How often a server executes the request. */
+  readonly executed: 'once' | 'at most once' | 'once or twice';
+  /** File and title, as the source has it. */
+  readonly test: readonly [file: string, title: string];
+}
+
+const takeover = 'test/e2e/takeover.test.ts';
+const survival = 'test/e2e/survival.test.ts';
+const both = '2025-11-25, 2026-07-28';
+
+export const guarantees: readonly Guarantee[] = [
+  {
+    fault: 'session worker killed; another one runs',
+    request: 'a call, also one that is answered before another worker owns the session',
+    era: both,
+    sees: 'the answer; the next worker continues the call, or gets the answer that the backend worker keeps for ten seconds',
+    executed: 'once',
+    test: [
+      takeover,
+      'a client of %s gets the answers of its calls when their session worker is killed, and the server gets each call once',
+    ],
+  },
+  {
+    fault: 'session worker killed',
+    request: 'a call that the client sends in that moment',
+    era: both,
+    sees: 'the answer',
+    executed: 'once',
+    test: [
+      takeover,
+      'calls of a client of %s that come while their worker dies reach the server once, and get answers',
+    ],
+  },
+  {
+    fault: 'session worker killed',
+    request: 'one that only reads, or a tool with `idempotentHint` or `readOnlyHint`',
+    era: '2025-11-25',
+    sees: 'the answer; the next worker sends it again',
+    executed: 'once or twice',
+    test: [survival, 'SIGKILL: open requests are answered and never executed twice; reading requests are sent again'],
+  },
+  {
+    fault: 'session worker killed',
+    request: 'a subscription (`subscriptions/listen`)',
+    era: '2026-07-28',
+    sees: 'the acknowledgement again, and further changes',
+    executed: 'once or twice',
+    test: [survival, 'SIGKILL: requests without a session are answered too, and a subscription goes on'],
+  },
+  {
+    fault: "session worker killed while a server waits for the client's answer",
+    request: 'a call with a question of the server',
+    era: '2025-11-25',
+    sees: 'the question under another id; the answer to the first id is refused with `question.lost`',
+    executed: 'once',
+    test: [
+      takeover,
+      'a question that was open when the session worker died comes again, and its answer reaches the server',
+    ],
+  },
+  {
+    fault: 'session worker killed between two rounds',
+    request: 'a call with a question of the server',
+    era: '2026-07-28',
+    sees: 'unknown (`state.lost`)',
+    executed: 'at most once',
+    test: [
+      survival,
+      "a call that waited for its client at a worker that is gone is answered as lost, whichever worker gets the client's answer",
+    ],
+  },
+  {
+    fault: 'session worker killed while the backend worker of the call stops in an orderly way',
+    request: 'a call',
+    era: '2025-11-25',
+    sees: 'the answer; the backend worker waits up to ten seconds for the next session worker to take it',
+    executed: 'once',
+    test: [takeover, 'a call at a backend worker that stops goes on there when its session worker is killed'],
+  },
+  {
+    fault: 'session worker killed, and a backend worker that may have had the call is gone',
+    request: 'a call',
+    era: 'all',
+    sees: 'unknown, unless a living backend worker has the call',
+    executed: 'at most once',
+    test: ['packages/bus/src/after-asking.test.ts', 'one is gone or silent'],
+  },
+  {
+    fault: 'session worker does not run for more than four seconds',
+    request: 'a call',
+    era: '2025-11-25',
+    sees: 'the answer; the worker cannot end the call when it runs again',
+    executed: 'once',
+    test: [
+      takeover,
+      'a worker that is frozen is replaced, the next one answers its call, and it ends none when it runs again',
+    ],
+  },
+  {
+    fault: 'all session workers gone',
+    request: 'a call',
+    era: 'all',
+    sees: 'unknown, after ten seconds without a new worker',
+    executed: 'at most once',
+    test: [
+      'services/edge/src/delivery/session-delivery.test.ts',
+      'a call whose worker is lost for good and that no other worker takes over is answered "outcome unknown"',
+    ],
+  },
+  {
+    fault: 'backend worker killed',
+    request: 'a call',
+    era: '2025-11-25',
+    sees: 'unknown, within seconds; a request that only reads is sent again and answered',
+    executed: 'at most once',
+    test: [
+      'test/e2e/replicas.test.ts',
+      'SIGKILL: a writing call is answered with "outcome unknown", a reading one is sent again, and subscriptions go on',
+    ],
+  },
+  {
+    fault: 'connection to NATS lost while an answer is on its way',
+    request: 'a call',
+    era: 'all',
+    sees: 'the answer, if the backend worker still keeps it',
+    executed: 'once',
+    test: [
+      'services/session/src/call/exchange.test.ts',
+      'that another worker may continue, and whose adapter seems lost, %s',
+    ],
+  },
+  {
+    fault: 'edge killed; the client resumes at another edge with `Last-Event-ID`',
+    request: 'a call',
+    era: '2025-11-25',
+    sees: 'the messages after that event, and the answer',
+    executed: 'once',
+    test: [takeover, 'a client of a killed edge resumes the stream of its call at another edge by its last event id'],
+  },
+  {
+    fault: 'edge killed; the client sends the same request again within 30 seconds',
+    request: 'a call in a session, with the same id and body',
+    era: '2025-11-25',
+    sees: 'the answer; the request joins the call that runs, or gets its answer',
+    executed: 'once',
+    test: [
+      takeover,
+      'forty clients that send their calls again when their edge was killed get the answers, and the server gets each call once',
+    ],
+  },
+  {
+    fault:
+      'none: the client loses its connection and sends the same request again within 30 seconds, also in one process',
+    request: 'a call in a session, with the same id and body',
+    era: '2025-06-18',
+    sees: 'the answer',
+    executed: 'once',
+    test: [
+      'services/session/src/streams/repeated.test.ts',
+      'an answer that came while the client was away is given to the client that comes back, once',
+    ],
+  },
+  {
+    fault: 'edge killed, and then the session worker',
+    request: 'a call that the client has sent again',
+    era: 'all',
+    sees: 'the stream of the first request, resumed by the next session worker, which never begins the call',
+    executed: 'at most once',
+    test: [
+      'services/edge/src/delivery/session-delivery.test.ts',
+      'a repeated call that has joined the stream of the first goes on there at the next owner, which does not begin it',
+    ],
+  },
+  {
+    fault: 'session workers stop in an orderly way, one after the other',
+    request: 'calls and lists',
+    era: both,
+    sees: 'the answers; each worker finishes its calls within `timeouts.drain`',
+    executed: 'once',
+    test: [survival, 'SIGTERM: workers are replaced one after the other, and no request of either era fails'],
+  },
+];
