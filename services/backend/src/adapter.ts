@@ -22,7 +22,7 @@ import { CatalogPublisher } from './catalog/publisher.ts';
 import type { ConnectionBudget } from './connection/budget.ts';
 import { settingMs, type UpstreamConnection } from './connection/connection.ts';
 import { ConnectionFactory, isStdio, type ConnectionFactoryOptions } from './connection/factory.ts';
-import { callersOf, type ServerCallers } from './connection/server-callers.ts';
+import { callersOf, type ServerCallers } from './catalog/server-callers.ts';
 import { callerIdleMs, type NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
 import { Slumber } from './connection/slumber.ts';

@@ -11,7 +11,6 @@ import {
   listKinds,
   noAnnouncements,
   noLists,
-  signInName,
   type CallCommand,
   type CatalogRecord,
   type ChangeKind,
@@ -31,9 +30,8 @@ import type { PublisherOptions } from './publisher-options.ts';
 import { isSame, recordOfLost, recordOfUp, type RecordParts } from './record-of.ts';
 import { RecordStore } from './record-store.ts';
 import { RereadTimes } from './reread-times.ts';
-import { signInTool } from './sign-in-offer.ts';
 import { FailedLists } from './failed-lists.ts';
-import { OwnerOffers } from './owner-offers.ts';
+import type { OwnerOffers } from './owner-offers.ts';
 
 /** Pause between two readings: however often a server announces a change, it gets one request in this time. */
 const readPauseMs = 250;
@@ -72,11 +70,9 @@ export class CatalogPublisher {
   readonly #failed: FailedLists;
   /** The lists for all, read over the base connection. */
   readonly #common: BaseLists;
-  /** Offers to clients that declared capabilities, or to each user where the server is called with users' own credentials. */
+  /** Offers to clients that declared capabilities, or to each user of a server that knows its callers. */
   readonly offers: CallerOffers | OwnerOffers;
   readonly owners: OwnerOffers | undefined;
-  /** The tool for users without lists of the server. */
-  readonly #standIn: ToolEntry;
   /** Callers that wait for the end of the next reading. */
   readonly #awaited: (() => void)[] = [];
 
@@ -86,21 +82,14 @@ export class CatalogPublisher {
     this.#store = new RecordStore({ ...options, record: () => this.#record });
     this.#common = new BaseLists(options);
     this.#failed = new FailedLists(options.wheel);
-    const { ownerWantsSignIn } = options;
-    this.#standIn = signInTool(options.server, options.isMadeFromCallers);
     const changed = (): void => this.#publishAgain();
-    this.owners =
-      ownerWantsSignIn === undefined
-        ? undefined
-        : new OwnerOffers({
-            ...options,
-            changed,
-            wantsSignIn: ownerWantsSignIn,
-            standIn: this.#standIn,
-            met: ({ revision, capabilities }) => {
-              if (!options.connection().isReady) this.#record = { ...this.#record, revision, capabilities };
-            },
-          });
+    this.owners = options.listsOfUsers?.({
+      ...options,
+      changed,
+      met: ({ revision, capabilities }) => {
+        if (!options.connection().isReady) this.#record = { ...this.#record, revision, capabilities };
+      },
+    });
     this.offers =
       this.owners ??
       new CallerOffers({
@@ -123,14 +112,9 @@ export class CatalogPublisher {
     };
   }
 
-  /** Number of users so far that must sign in first. */
+  /** Number of users so far to whom the server shows no lists yet. */
   get waiting(): number {
-    return this.owners?.waiting ?? (this.#options.wantsSignIn() ? 1 : 0);
-  }
-
-  /** Whether a user sees a tool of that name in place of the server's tools, until the sign-in. */
-  isStandIn(name: unknown, principal: Principal): boolean {
-    return name === signInName && (this.owners?.showsStandIn(principal) ?? this.record.wantsSignIn === true);
+    return this.owners?.waiting ?? (this.#options.standIn() === undefined ? 0 : 1);
   }
 
   get record(): CatalogRecord {
@@ -253,14 +237,14 @@ export class CatalogPublisher {
   }
 
   get #parts(): RecordParts {
-    const { filter, wantsSignIn, isToldCallers } = this.#options;
+    const { filter, standIn, isToldCallers } = this.#options;
     return {
       filter,
       isToldCallers,
       common: this.#common,
       offers: this.offers,
       owners: this.owners,
-      standIn: wantsSignIn() ? this.#standIn : undefined,
+      standIn: standIn(),
     };
   }
 

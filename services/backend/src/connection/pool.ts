@@ -372,7 +372,7 @@ export class ConnectionPool implements Pool {
     return this.#instances.connections;
   }
 
-  /** The credentials of a user have changed: the user's connections shake hands again, and those that failed are closed, so that the next request opens a new one (C4). */
+  /** A server would know a user otherwise now: the user's connections shake hands again, and those that failed are closed, so that the next request opens a new one (C4). */
   renewFor(principal: Principal, problem: string): void {
     for (const instance of this.#instances.inNameOf(principal)) {
       if (instance.connection.isReady) instance.connection.reconnect(problem, true);

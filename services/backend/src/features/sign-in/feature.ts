@@ -1,3 +1,4 @@
+import { signInName } from '@omnibus/protocol';
 import type { ServerFeature, ServerParts } from '../../feature.ts';
 import type { ServerCredentials } from '../../transport/credentials/server-credentials.ts';
 import type { SignInDesk } from '../../transport/credentials/sign-in-answer.ts';
@@ -17,7 +18,9 @@ export function signIns(
       server,
       signIns: desk,
       credentials: { users },
-      isStandIn: (name, principal) => catalog.isStandIn(name, principal),
+      // Whether a user sees a tool of that name in place of the server's tools, until the sign-in.
+      isStandIn: (name, principal) =>
+        name === signInName && (catalog.owners?.showsStandIn(principal) ?? catalog.record.wantsSignIn === true),
       asked: (principal) => catalog.owners?.refused(principal),
     }),
   });

@@ -1,21 +1,12 @@
 /** How a server knows its callers: by credentials of their own, by headers that name them, or not at all. */
 import type { ServerConfig } from '@omnibus/config';
 import type { Principal, ServerName } from '@omnibus/protocol';
+import { OwnerOffers } from './owner-offers.ts';
+import type { CallersInCatalog } from './publisher-options.ts';
+import { signInTool } from './sign-in-offer.ts';
 import type { ServerCredentials } from '../transport/credentials/server-credentials.ts';
-import { headersOf } from './caller-headers.ts';
-import type { ConnectionPoolOptions } from './pool-options.ts';
-
-/** Inputs of a server's entry in the catalogue. */
-export interface CallersInCatalog {
-  /** Whether the server demands credentials over the shared connection. */
-  readonly wantsSignIn: () => boolean;
-  /** Whether the server is called with tokens made from those of its callers. */
-  readonly isMadeFromCallers: boolean;
-  /** Of a user, where each is called for in its own name; undefined elsewhere. */
-  readonly ownerWantsSignIn: ((principal: Principal) => boolean) | undefined;
-  /** Whether headers name the caller. */
-  readonly isToldCallers: boolean;
-}
+import { headersOf } from '../connection/caller-headers.ts';
+import type { ConnectionPoolOptions } from '../connection/pool-options.ts';
 
 export interface ServerCallers {
   /** For the connections to the server. */
@@ -45,6 +36,10 @@ export function callersOf({
   const areSeveral = users?.areSeveral === true;
   const owned = areSeveral ? users : undefined;
   const isOwned = owned !== undefined || headersFor !== undefined;
+  const standIn = signInTool(
+    server,
+    config.credentials?.kind === 'exchange' || config.credentials?.kind === 'enterprise',
+  );
   return {
     areSeveral,
     pool: {
@@ -53,10 +48,16 @@ export function callersOf({
       met: owned?.met === undefined ? undefined : (context) => owned.met?.(context),
     },
     catalog: {
-      wantsSignIn: () => users?.wantsSignIn === true,
-      isMadeFromCallers: config.credentials?.kind === 'exchange' || config.credentials?.kind === 'enterprise',
+      standIn: () => (users?.wantsSignIn === true ? standIn : undefined),
       isToldCallers: headersFor !== undefined,
-      ownerWantsSignIn: isOwned ? (principal) => owned?.of(principal).wanted !== undefined : undefined,
+      listsOfUsers: isOwned
+        ? (parts) =>
+            new OwnerOffers({
+              ...parts,
+              standIn,
+              wantsSignIn: (principal) => owned?.of(principal).wanted !== undefined,
+            })
+        : undefined,
     },
     async changed(principal) {
       if ((await users?.changed(principal)) !== 'new') return undefined;
