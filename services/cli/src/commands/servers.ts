@@ -208,10 +208,8 @@ function documentOf(openapi: string | undefined, file: string): { readonly opena
   return { openapi: isDocumentAddress(openapi) ? openapi : relative(dirname(resolve(file)), resolve(openapi)) };
 }
 
-function entryOf(
-  words: readonly string[],
-  { url, openapi, type, header = [], env = [], cwd }: AddServerOptions,
-): Record<string, unknown> {
+function entryOf(words: readonly string[], options: AddServerOptions): Record<string, unknown> {
+  const { url, openapi, type, header = [], env = [], cwd } = options;
   const isAddress = words.length === 1 && /^[a-z][\w+.-]*:\/\//i.test(words[0] as string);
   const [first, ...args] = isAddress ? [] : words;
   const address = url ?? (isAddress ? words[0] : undefined);
@@ -219,39 +217,43 @@ function entryOf(
     throw new CommandProblem('usage', `there are two addresses: ${JSON.stringify(words[0])} and --url`, {
       advice: 'Leave one of them out.',
     });
-  if (address === undefined && first === undefined && openapi === undefined)
-    throw new CommandProblem('usage', 'neither a program nor an address was given', {
-      advice:
-        'omnibus add NAME -- npx -y PACKAGE, omnibus add NAME https://HOST/mcp, or omnibus add NAME --openapi FILE',
-    });
-  const pairs = (lines: readonly string[], sign: ':' | '=', option: string): Record<string, string> =>
-    Object.fromEntries(
-      lines.map((line) => {
-        const at = line.indexOf(sign);
-        if (at < 1)
-          throw new CommandProblem(
-            'usage',
-            `${option}: expected "NAME${sign === ':' ? ': value' : '=value'}", not ${JSON.stringify(line)}`,
-          );
-        return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
-      }),
-    );
-  const common = {
-    ...(type === undefined ? {} : { type }),
-    ...(env.length === 0 ? {} : { env: pairs(env, '=', '--env') }),
-    ...(cwd === undefined ? {} : { cwd }),
-  };
-  if (address === undefined && openapi === undefined && header.length > 0)
-    throw new CommandProblem('usage', '--header is for a server at an address, and a program was given', {
-      advice: 'Give a program what it needs with --env NAME=value.',
-    });
+  checkPlace(address ?? openapi, first, header);
   return {
     ...(openapi === undefined ? {} : { openapi }),
     ...(address === undefined ? {} : { url: address }),
     ...(first === undefined ? {} : { command: first, ...(args.length > 0 ? { args } : {}) }),
-    ...common,
-    ...(header.length === 0 ? {} : { headers: pairs(header, ':', '--header') }),
+    ...(type === undefined ? {} : { type }),
+    ...(env.length === 0 ? {} : { env: pairsOf(env, '=', '--env') }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(header.length === 0 ? {} : { headers: pairsOf(header, ':', '--header') }),
   };
+}
+
+/** @param place an address or a document. @throws {CommandProblem} */
+function checkPlace(place: string | undefined, command: string | undefined, header: readonly string[]): void {
+  if (place === undefined && command === undefined)
+    throw new CommandProblem('usage', 'neither a program nor an address was given', {
+      advice:
+        'omnibus add NAME -- npx -y PACKAGE, omnibus add NAME https://HOST/mcp, or omnibus add NAME --openapi FILE',
+    });
+  if (place === undefined && header.length > 0)
+    throw new CommandProblem('usage', '--header is for a server at an address, and a program was given', {
+      advice: 'Give a program what it needs with --env NAME=value.',
+    });
+}
+
+function pairsOf(lines: readonly string[], sign: ':' | '=', option: string): Record<string, string> {
+  return Object.fromEntries(
+    lines.map((line) => {
+      const at = line.indexOf(sign);
+      if (at < 1)
+        throw new CommandProblem(
+          'usage',
+          `${option}: expected "NAME${sign === ':' ? ': value' : '=value'}", not ${JSON.stringify(line)}`,
+        );
+      return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+    }),
+  );
 }
 
 /** Connects to the server once and prints its entries. @throws {CommandProblem} if the connection fails, unless `--yes` or the user accepts that. */

@@ -2,6 +2,7 @@
  * The operations of one document, shared by all connections to its server. A file is followed; a document at an address is asked for again when the lists of the
  * server are. If a changed document cannot be used, the operations from before stay, and the log says why.
  */
+import { createHash } from 'node:crypto';
 import { stat, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isDocumentAddress, type OpenApiConfig } from '@omnibus/config';
@@ -28,7 +29,7 @@ export interface DocumentOptions {
 export interface Api extends Operations {
   readonly title: string;
   readonly address: URL;
-  /** The list of tools with those that cannot be offered, as JSON: equal texts are equal lists. */
+  /** A hash of the list of tools with those that cannot be offered. */
   readonly digest: string;
 }
 
@@ -119,7 +120,7 @@ export class KeptDocument {
         hasAnswers: settings.outputSchemas,
       });
       const address = url === undefined ? apiAddress(document, isRemote ? place : undefined) : new URL(url);
-      const digest = JSON.stringify([operations.tools, operations.leftOut]);
+      const digest = digestOf(operations);
       const before = this.#api;
       this.#api = { ...operations, title: document.title, address, digest };
       this.#mark = source.mark;
@@ -189,6 +190,12 @@ export class KeptDocument {
       log.warn({ err: error }, 'changes of an OpenAPI document are noticed only when its lists are read again'),
     );
   }
+}
+
+function digestOf({ tools, leftOut }: Operations): string {
+  const hash = createHash('sha256');
+  for (const each of [...tools, ...leftOut]) hash.update(JSON.stringify(each)).update('\n');
+  return hash.digest('base64');
 }
 
 /** The place without the query of an address, which may hold secrets. */
