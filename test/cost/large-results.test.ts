@@ -4,11 +4,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startUpstream, type Measured } from '../bench/subjects.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient } from '../support/modern-client.ts';
-import { fixturePath } from '../support/processes.ts';
+import { fixturePath, type RunningProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import type { Copies } from './copies.ts';
 
 const calls = 10;
+
+/** What a process has counted since the time before. @param time the number of this time, from 1. */
+async function copiesOf(process: RunningProcess, time: number): Promise<Copies> {
+  process.kill('SIGUSR2');
+  return JSON.parse((await process.line(new RegExp(`^copies ${time}: (.+)$`)))[1] as string) as Copies;
+}
 
 describe('a large result, in one process', () => {
   let upstream: Measured;
@@ -31,11 +37,7 @@ describe('a large result, in one process', () => {
     await upstream[Symbol.asyncDispose]();
   });
 
-  async function copies(): Promise<Copies> {
-    times += 1;
-    gateway.edge.kill('SIGUSR2');
-    return JSON.parse((await gateway.edge.line(new RegExp(`^copies ${times}: (.+)$`)))[1] as string) as Copies;
-  }
+  const copies = (): Promise<Copies> => copiesOf(gateway.edge, (times += 1));
 
   it.each(['2025-11-25', '2026-07-28'] as const)(
     'of 100 kB is not parsed and not written for a client of %s, and copied once',
@@ -65,4 +67,22 @@ describe('a large result, in one process', () => {
     expect({ parsed, written }).toEqual({ parsed: 0, written: 0 });
     expect(peak - before).toBeLessThan(40_000_000);
   });
+});
+
+it('a result of 100 kB is not parsed and not written by the process that calls its server, over NATS', async () => {
+  await using upstream = await startUpstream(1);
+  await using gateway = await startGateway(
+    'nats',
+    { mcpServers: { up: { url: `${upstream.url}/0` } } },
+    { NODE_OPTIONS: `--import ${pathToFileURL(fixturePath('counted-copies')).href}` },
+  );
+  using client = await RawClient.open(gateway.url);
+  await client.untilTools((names) => names.includes('tool-0'));
+  const call = () => client.callTool('tool-0', { text: 'hello', bytes: 100_000 });
+  expect(JSON.stringify((await call()).last.result)).toContain(`hello${'x'.repeat(100_000)}`);
+  await copiesOf(gateway.backend, 1);
+  for (let made = 0; made < calls; made += 1) await call();
+  const { copied, ...others } = await copiesOf(gateway.backend, 2);
+  expect(others).toMatchObject({ parsed: 0, written: 0, decoded: 0, encoded: 0 });
+  expect(copied).toBeLessThanOrEqual(2 * calls);
 });

@@ -1,5 +1,5 @@
 /** The form of payloads between processes: JSON in UTF-8. */
-import { readJson } from '@omnibus/protocol';
+import { isObject, readJson, wire, type MayHaveBytes } from '@omnibus/protocol';
 import { BusError } from './errors.ts';
 
 const encoder = new TextEncoder();
@@ -17,10 +17,21 @@ export const maxMessageBytes = 256 * 1024 * 1024;
 /** @throws {BusError} `undecodable` for a payload that cannot be JSON: it nests too deep, or is larger than a string may be. */
 export function encode(payload: unknown): Uint8Array {
   try {
-    return encoder.encode(JSON.stringify(payload));
+    return withBytes(payload) ?? encoder.encode(JSON.stringify(payload));
   } catch (error) {
     throw new BusError('undecodable', 'a message for the bus cannot be written as JSON', error);
   }
+}
+
+/** The JSON of a payload with a large result that no code has read: the bytes of its server are copied. */
+function withBytes(payload: unknown): Uint8Array | undefined {
+  if (!isObject(payload) || !isObject(payload['result'])) return undefined;
+  const bytes = (payload['result'] as MayHaveBytes)[wire]?.bytes;
+  if (bytes === undefined) return undefined;
+  const { result: _bytes, ...others } = payload;
+  const head = JSON.stringify(others).slice(0, -1);
+  const { parts } = bytes.within(`${head}${head === '{' ? '' : ','}"result":`, '}');
+  return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
 }
 
 /** @throws {BusError} `undecodable` */
