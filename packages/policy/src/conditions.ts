@@ -96,19 +96,25 @@ function argumentTest(
   if (min !== undefined) tests.push(numberTest(min, (number) => number >= min));
   if (max !== undefined) tests.push(numberTest(max, (number) => number <= max));
   if (allowed !== undefined) tests.push(memberTest(allowed));
-  if (maxLength !== undefined)
-    tests.push((value) =>
-      typeof value === 'string' || Array.isArray(value) ? verdictOf(value.length <= maxLength) : 'unknown',
-    );
+  if (maxLength !== undefined) tests.push(lengthTest(maxLength));
   if (pattern !== undefined) tests.push(globTest([pattern].flat()));
   if (matches !== undefined && regular !== undefined) tests.push(regularTest([matches].flat(), regular));
   if (tests.length === 0) throw new Error('expected `min`, `max`, `in`, `maxLength`, `pattern` or `matches`');
-  const verdictOn = (value: unknown): Verdict =>
-    tests.reduce<Verdict>((verdict, test) => both(verdict, test(value)), 'yes');
+  const verdictOn = allOf(tests);
   if (allowed?.every((value) => verdictOn(value) !== 'yes') === true)
     throw new Error('nothing under `in` meets the other conditions');
   return verdictOn;
 }
+
+const lengthTest =
+  (most: number) =>
+  (value: unknown): Verdict =>
+    typeof value === 'string' || Array.isArray(value) ? verdictOf(value.length <= most) : 'unknown';
+
+const allOf =
+  (tests: readonly ((value: unknown) => Verdict)[]) =>
+  (value: unknown): Verdict =>
+    tests.reduce<Verdict>((verdict, test) => both(verdict, test(value)), 'yes');
 
 /** A text that may be several addresses cannot be judged by a glob for one. */
 function globTest(texts: readonly string[]): (value: unknown) => Verdict {
