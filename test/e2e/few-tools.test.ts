@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -14,6 +15,7 @@ import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { fixturePath, omnibusProgram } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
+import { SocketClient } from '../support/socket-client.ts';
 import { text, Upstream } from '../support/upstream.ts';
 
 const info = { name: 'test', version: '1.0.0' };
@@ -115,6 +117,20 @@ describe.each(shapes)('%s', (shape) => {
     expect(textOf(await two.callTool(finds('weather') as never))).toBe(found);
     expect(textOf(await two.callTool(forecast as never))).toBe('city_forecast of Bern');
     await two.close();
+  });
+
+  it('a client over SSE and one on a WebSocket find a tool and call it', async () => {
+    const sse = new ClientOne(info);
+    await sse.connect(new SSEClientTransport(new URL(gateway.url.replace('/mcp', '/sse'))));
+    expect((await sse.listTools()).tools.map(({ name }) => name)).toEqual(finding);
+    expect(textOf(await sse.callTool(finds('weather') as never))).toBe(found);
+    expect(textOf(await sse.callTool(forecast as never))).toBe('city_forecast of Bern');
+    await sse.close();
+    using socket = await SocketClient.open(gateway.url.replace(/^http(.*)\/mcp$/, 'ws$1/ws'));
+    const { result } = await socket.request('tools/list');
+    expect((result?.['tools'] as { name: string }[]).map(({ name }) => name)).toEqual(finding);
+    expect(textOf((await socket.request('tools/call', finds('weather'))).result)).toBe(found);
+    expect(textOf((await socket.request('tools/call', forecast)).result)).toBe('city_forecast of Bern');
   });
 
   it.each(['2025-11-25', '2026-07-28'])(

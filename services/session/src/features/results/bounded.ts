@@ -14,6 +14,8 @@ const charactersPerToken = 4;
 const smallShare = 8;
 /** Parts with a preview of their own; others are counted. */
 const maxPreviews = 4;
+/** Characters of a media type, as servers give it. */
+const maxTypeLength = 60;
 /** Characters of names, links and counts around previews. */
 const linkCharacters = 620;
 
@@ -86,11 +88,12 @@ function contentWithin(room: number, kept: number, made: Made): readonly JsonObj
     if (over <= 0) return content;
     left = Math.min(left - over, left * 0.8);
   }
-  return contentOf({ ...made, blocks: made.blocks.filter((block) => 'part' in block) }, 0);
+  // Even the counts of the previews are too much.
+  return contentOf({ ...made, blocks: [] }, 0);
 }
 
 function contentOf({ blocks, parts, stored, limits }: Made, room: number): readonly JsonObject[] {
-  const shown = Math.min(parts.length, maxPreviews);
+  const shown = blocks.length === 0 ? 0 : Math.min(parts.length, maxPreviews);
   const content: JsonObject[] = [];
   for (const block of blocks)
     if ('given' in block) content.push(block.given as JsonObject);
@@ -98,7 +101,10 @@ function contentOf({ blocks, parts, stored, limits }: Made, room: number): reado
       const name = parts.length > 1 ? `part ${block.part + 1}: ` : '';
       content.push({ type: 'text', text: name + previewOf(parts[block.part] as StoredPart, room / shown, limits) });
     }
-  const more = parts.length > shown ? ` ${counted(parts.length - shown)} more parts are not shown.` : '';
+  const more =
+    parts.length > shown
+      ? ` ${counted(parts.length - shown)} ${shown === 0 ? 'parts' : 'more parts'} are not shown.`
+      : '';
   if ('problem' in stored)
     return [
       ...content,
@@ -118,12 +124,12 @@ function contentOf({ blocks, parts, stored, limits }: Made, room: number): reado
 
 function partOf(block: unknown): StoredPart {
   const { type, text, data, mimeType, resource } = isObject(block) ? block : {};
-  const named = typeof mimeType === 'string' ? mimeType : undefined;
+  const named = typeof mimeType === 'string' ? mimeType.slice(0, maxTypeLength) : undefined;
   if (type === 'text' && typeof text === 'string') return { kind: 'text', data: text, mimeType: 'text/plain' };
   if ((type === 'image' || type === 'audio') && typeof data === 'string')
     return { kind: 'blob', data, mimeType: named };
   if (type === 'resource' && isObject(resource)) {
-    const of = typeof resource['mimeType'] === 'string' ? resource['mimeType'] : undefined;
+    const of = typeof resource['mimeType'] === 'string' ? resource['mimeType'].slice(0, maxTypeLength) : undefined;
     if (typeof resource['text'] === 'string') return { kind: 'text', data: resource['text'], mimeType: of };
     if (typeof resource['blob'] === 'string') return { kind: 'blob', data: resource['blob'], mimeType: of };
   }
