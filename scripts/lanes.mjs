@@ -29,6 +29,12 @@ export const long = [
     sources: ['packages/config/', 'services/cli/'],
   },
   {
+    files: ['services/session/src/features/code/bombs.'],
+    only: true,
+    because: 'the engine needs seconds to fill its memory',
+    sources: ['services/session/src/features/code/'],
+  },
+  {
     files: ['test/chaos/soak.'],
     only: true,
     because: 'memory is compared over minutes',

@@ -43,7 +43,12 @@ export async function bundle(root, folder, { mayLack = false, more = {} } = {}) 
   const isLacking = mayLack && large.some((name) => !existsSync(join(root, 'node_modules', name)));
   const build = await rolldown({
     input: Object.fromEntries(
-      Object.entries({ main: 'services/gateway/src/main.ts', ...more }).map(([name, path]) => [name, join(root, path)]),
+      Object.entries({
+        main: 'services/gateway/src/main.ts',
+        // The thread of a script, which a worker starts by the name of this file.
+        'script-thread': 'services/session/src/features/code/script-thread.ts',
+        ...more,
+      }).map(([name, path]) => [name, join(root, path)]),
     ),
     platform: 'node',
     ...(isLacking ? { external: ofLargeParts } : {}),

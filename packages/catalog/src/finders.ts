@@ -1,10 +1,12 @@
 /**
- * The three tools that a short list begins with, as clients see them. A model pays for them in every conversation, whatever stands behind them, so each word
- * has to be worth it. These tools ask clients that defer tools to keep them loaded (`anthropic/alwaysLoad`).
+ * The tools that a short list begins with, as clients see them: three with `listing: search`, two with `listing: code`. A model pays for them in every
+ * conversation, whatever stands behind them, so each word has to be worth it. These tools ask clients that defer tools to keep them loaded
+ * (`anthropic/alwaysLoad`).
  */
 import { callToolName, type JsonObject } from '@omnibus/protocol';
 
 export const finderNames = { find: 'find_tools', describe: 'describe_tools', call: callToolName } as const;
+export const coderNames = { find: 'find_api', run: 'run_code' } as const;
 
 const _meta = { 'anthropic/alwaysLoad': true };
 const readOnly = { readOnlyHint: true };
@@ -54,6 +56,43 @@ const entries: readonly JsonObject[] = [
 const asTasks = entries.map((entry) =>
   entry['name'] === finderNames.call ? { ...entry, execution: { taskSupport: 'optional' } } : entry,
 );
+
+const coding: readonly JsonObject[] = [
+  {
+    name: coderNames.find,
+    description:
+      'Search the functions that code of run_code may call. Say in words what each step needs. Answers their TypeScript signatures. Read them before you call them.',
+    inputSchema: {
+      type: 'object',
+      properties: {
+        query: { type: 'string' },
+        limit: { type: 'integer', description: 'default 8, at most 50' },
+        server: { type: 'string', description: 'only of this server' },
+      },
+      required: ['query'],
+    },
+    annotations: readOnly,
+    _meta,
+  },
+  {
+    name: coderNames.run,
+    description:
+      'Run TypeScript, the body of an async function, in a sandbox without network, files, imports and timers. Functions: await servers.SERVER.TOOL({...}), see find_api. Do several steps in one run; use Promise.all for calls that do not depend on each other. Filter large results, and `return` only the data that you need. A failed call throws an Error. console.log adds to the output.',
+    inputSchema: {
+      type: 'object',
+      properties: { code: { type: 'string' } },
+      required: ['code'],
+    },
+    // Code can call any tool, so this tool promises nothing.
+    annotations: { readOnlyHint: false, destructiveHint: true },
+    _meta,
+  },
+];
+
+export const coders = {
+  names: new Set<unknown>(Object.values(coderNames)) as ReadonlySet<unknown>,
+  entries: (): readonly JsonObject[] => coding,
+};
 
 export const finders = {
   names: new Set<unknown>(Object.values(finderNames)) as ReadonlySet<unknown>,

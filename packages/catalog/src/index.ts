@@ -9,7 +9,7 @@ export { signInRoute, type SignInRoute } from './sign-in-route.ts';
 export { View } from './view.ts';
 export type { Capability, ViewProblem } from './view.ts';
 export type { OfferedTool } from './shown-tool.ts';
-export { finderNames, finders } from './finders.ts';
+export { coderNames, coders, finderNames, finders } from './finders.ts';
 export { measures, slimTool, type Measure } from './slim.ts';
 export { tokensOf } from './short-tools.ts';
 export { resultBound, resultReader, resultScheme, type ResultBounds } from './result-bounds.ts';

@@ -7,7 +7,7 @@ import {
   type CatalogRecord,
   type JsonObject,
 } from '@omnibus/protocol';
-import { finders } from './finders.ts';
+import { coders, finders } from './finders.ts';
 import { publicNames } from './names.ts';
 import { needsWrapping } from './output-schema.ts';
 import { pageUris } from './pages.ts';
@@ -47,7 +47,8 @@ export function namedTools(
 
 /** Names of the gateway's own tools at an endpoint; undefined if it has none. */
 function reservedIn({ listing, results }: EndpointDefinition): ReadonlySet<unknown> | undefined {
-  const found = listing !== undefined && mayBeShort(listing) ? finders.names : undefined;
+  const own = listing?.mode === 'code' ? coders : finders;
+  const found = listing !== undefined && mayBeShort(listing) ? own.names : undefined;
   return results === undefined ? found : new Set([...(found ?? []), resultReader.name]);
 }
 

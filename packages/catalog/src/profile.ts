@@ -14,8 +14,8 @@ export interface OfferedTools {
 
 /** How many of the servers' tools a list shows. */
 export interface Listing {
-  readonly mode: 'full' | 'search';
-  /** Globs over `server/tool`: those tools are shown first, and are the only ones of servers with `search`. */
+  readonly mode: 'full' | 'search' | 'code';
+  /** Globs over `server/tool`: those tools are shown first, and are the only ones of servers with `search` and `code`. */
   readonly show: readonly string[];
   readonly budget: { readonly tools?: number | undefined; readonly tokens?: number | undefined };
   /** Descriptions that replace those of servers, by `server/tool`. */
@@ -26,7 +26,7 @@ export interface Listing {
 
 /** Whether lists with such a definition may show a part only; then no tool of a server has the name of a finder. */
 export function mayBeShort({ mode, budget }: Listing): boolean {
-  return mode === 'search' || budget.tools !== undefined || budget.tokens !== undefined;
+  return mode !== 'full' || budget.tools !== undefined || budget.tokens !== undefined;
 }
 
 export interface EndpointDefinition {

@@ -2,8 +2,8 @@
  * Lists with tools of the gateway in front of those of servers: tools by which a model finds and calls the tools that a short list does not show, and the tool
  * that reads stored results. What a short list does not show can be called as before.
  */
-import type { ServerName } from '@omnibus/protocol';
-import { finders } from './finders.ts';
+import type { JsonObject, ServerName } from '@omnibus/protocol';
+import { coders, finders } from './finders.ts';
 import { ListPages, type Pages } from './list-pages.ts';
 import { globTest, mayBeShort, type EndpointDefinition, type Listing } from './profile.ts';
 import { resultReader } from './result-bounds.ts';
@@ -39,17 +39,17 @@ export class ShortTools {
     if (!mayCut && results === undefined) return undefined;
     const all = lists.entries('tools', false);
     const chosen = mayCut ? chosenOf(all, listing) : all;
-    const isShort = mayCut && (chosen.length < all.length || listing.mode === 'search');
+    const isShort = mayCut && (chosen.length < all.length || listing.mode !== 'full');
     if (!isShort && results === undefined) return undefined;
     const names = new Set(chosen.map(({ publicName }) => publicName));
     const readers = results === undefined ? [] : [resultReader.entry];
+    const finding = (asTasks: boolean): readonly JsonObject[] =>
+      listing?.mode === 'code' ? coders.entries() : finders.entries(asTasks);
     const pages = (isModern: boolean, version?: string): Pages =>
       new ListPages(
         'tools',
         [
-          ...[...(isShort ? finders.entries(runsTasks && !isModern) : []), ...readers].map((entry) =>
-            JSON.stringify(entry),
-          ),
+          ...[...(isShort ? finding(runsTasks && !isModern) : []), ...readers].map((entry) => JSON.stringify(entry)),
           ...lists.entries('tools', isModern).flatMap(({ publicName, text }) => (names.has(publicName) ? [text] : [])),
         ],
         pageSize,
@@ -74,7 +74,7 @@ export class ShortTools {
 function chosenOf(all: readonly Listed[], { mode, show, budget }: Listing): readonly Listed[] {
   const isFirst = globTest(show, true);
   const named = new Set(all.filter(({ server, original }) => isFirst(keyOf(server, original))));
-  const wanted = mode === 'search' ? [...named] : [...named, ...all.filter((entry) => !named.has(entry))];
+  const wanted = mode !== 'full' ? [...named] : [...named, ...all.filter((entry) => !named.has(entry))];
   const chosen = new Set<Listed>();
   let tokens = 0;
   for (const entry of wanted) {

@@ -1,7 +1,7 @@
 /** How many of the tools of an endpoint its list shows, and how the others are found. */
 import { z } from 'zod';
 
-const mode = z.enum(['full', 'search']);
+const mode = z.enum(['full', 'search', 'code']);
 
 /** @param toolGlob a glob over `server/tool`. */
 export function listingSchema(toolGlob: z.ZodType<string, string>) {
@@ -11,7 +11,7 @@ export function listingSchema(toolGlob: z.ZodType<string, string>) {
       .array(toolGlob)
       .default([])
       .describe(
-        'Globs over `server/tool`. With `search`, these tools are listed beside `find_tools`, `describe_tools` and `call_tool`; with `full` and a `budget`, they are listed first.',
+        'Globs over `server/tool`. With `search` and `code`, these tools are listed beside those of the gateway; with `full` and a `budget`, they are listed first.',
       ),
     budget: z
       .strictObject({

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { accessSchema } from './access-schema.ts';
 import { auditSchema } from './audit-schema.ts';
 import { authSchema, tenantName } from './auth-schema.ts';
+import { codeSchema } from './code-schema.ts';
 import { consoleSchema } from './console-schema.ts';
 import { credentialsSchema, vaultSchema } from './credentials-schema.ts';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
@@ -453,7 +454,12 @@ export const shape = z.strictObject({
   listing: listing
     .prefault('full')
     .describe(
-      'Which tools the lists of endpoints show. full: all. search: three tools by which a model finds, reads and calls all others, in about 280 tokens. Or an object with `mode` and more.',
+      'Which tools the lists of endpoints show. full: all. search: three tools by which a model finds, reads and calls all others, in about 280 tokens. code: two tools by which a model finds typed functions and runs TypeScript that calls them, in about 350 tokens. Or an object with `mode` and more.',
+    ),
+  code: codeSchema(duration)
+    .prefault({})
+    .describe(
+      'Bounds on scripts that models send to `run_code`, at endpoints with `listing: code` (docs/how-to/code-mode.md). A running gateway follows changes; scripts that run keep their bounds.',
     ),
   results: results
     .default('off')

@@ -322,6 +322,18 @@ export const errorTable = {
     'same',
     'With audit.strict, a call that is not read-only is sent only after an audit record of it is stored, and none could be stored now. The request was not executed.',
   ),
+  'code.busy': row(
+    -32603,
+    200,
+    'same',
+    'As many scripts run as code.runsPerCaller allows one caller, or code.runs all callers of one session worker. The script was not begun.',
+  ),
+  'code.lost': row(
+    -32603,
+    200,
+    'unknown-outcome',
+    'The process of the gateway that ran the script is gone. The gateway does not run a script twice; the audit shows the calls that it has made.',
+  ),
   'upstream.unavailable': row(-32603, 200, 'same', 'The server is not connected. The request was not executed.'),
   'upstream.paused': row(
     -32603,

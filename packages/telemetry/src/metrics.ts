@@ -6,6 +6,7 @@ import { version, type ErrorReason } from '@omnibus/protocol';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { AuditMetrics } from './audit-metrics.ts';
 import { CallerMetrics } from './caller-metrics.ts';
+import { CodeMetrics } from './code-metrics.ts';
 import { Instruments } from './instruments.ts';
 import { UpstreamMetrics } from './upstream-metrics.ts';
 
@@ -66,6 +67,7 @@ export class Metrics extends Instruments {
   /** Metrics of callers, sign-ins and administrators. */
   readonly callers = new CallerMetrics(this.registry);
   readonly audit = new AuditMetrics(this.registry);
+  readonly code = new CodeMetrics(this.registry);
   readonly #requestSeconds = this.histogram(
     'omnibus_client_request_duration_seconds',
     "Time from a client's request to the last byte of its answer, by method of the protocol; standing streams are not included.",

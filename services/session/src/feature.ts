@@ -9,7 +9,7 @@ import type { AccessSource } from './call/access.ts';
 import type { Adapters } from './call/adapters.ts';
 import { noBarrier, type Barrier } from './call/barrier.ts';
 import { Gates, type Gate } from './call/gates.ts';
-import { noOwnTools, type OwnTools } from './call/own-tools.ts';
+import { ownToolsOf, type OwnTools } from './call/own-tools.ts';
 import type { ResultGate } from './call/result-gate.ts';
 import type { CallTransformer } from './call/transforms.ts';
 import { Watchers, type CallWatcher } from './call/watchers.ts';
@@ -43,7 +43,6 @@ export interface SessionFeature {
   readonly barrier?: Barrier;
   /** One feature at most has it. */
   readonly access?: AccessSource;
-  /** One feature at most has them. */
   readonly ownTools?: OwnTools;
   /** One feature at most has it. */
   readonly resultGate?: ResultGate;
@@ -80,7 +79,7 @@ export class Features {
     this.resultGate = all.find(({ resultGate }) => resultGate !== undefined)?.resultGate;
     this.guests = all.flatMap(({ guests = [] }) => guests);
     this.barrier = all.find(({ barrier }) => barrier !== undefined)?.barrier ?? noBarrier;
-    this.ownTools = all.find(({ ownTools }) => ownTools !== undefined)?.ownTools ?? noOwnTools;
+    this.ownTools = ownToolsOf(all.flatMap(({ ownTools }) => ownTools ?? []));
     this.choose();
   }
 

@@ -1,6 +1,6 @@
 /** Shows the cost of an endpoint's tools for a model in each conversation, by server or by tool, and the savings of each measure. */
 import type { Catalogue } from '@omnibus/admin-api';
-import { finders, measures, slimTool, tokensOf, type Measure } from '@omnibus/catalog';
+import { coders, finders, measures, slimTool, tokensOf, type Measure } from '@omnibus/catalog';
 import { printable, type JsonObject } from '@omnibus/protocol';
 import { answer, answerJson, runCommand } from '../output/outcome.ts';
 import { alignColumns } from '../output/table.ts';
@@ -44,9 +44,9 @@ export function showTokens(options: TokensOptions): Promise<void> {
       measure,
       tokens: total.tokens - sum(all.map((tool) => slimTool(tool, [measure]))),
     }));
-    const search = sum(finders.entries(false));
-    if (options.json === true) answerJson({ counting, rows, total, savings, search });
-    else answer(`${linesOf(options, rows, total, savings, search).join('\n')}\n`);
+    const short = { search: sum(finders.entries(false)), code: sum(coders.entries()) };
+    if (options.json === true) answerJson({ counting, rows, total, savings, ...short });
+    else answer(`${linesOf(options, rows, total, savings, short).join('\n')}\n`);
     return 'done';
   });
 }
@@ -85,7 +85,7 @@ function linesOf(
   rows: readonly (Cost & { readonly name: string })[],
   total: Cost,
   savings: readonly { readonly measure: Measure; readonly tokens: number }[],
-  search: number,
+  short: { readonly search: number; readonly code: number },
 ): readonly string[] {
   const saved = (tokens: number): string =>
     total.tokens === 0 ? '0 %' : `${((100 * (total.tokens - tokens)) / total.tokens).toFixed(1)} %`;
@@ -110,7 +110,8 @@ function linesOf(
           saved(total.tokens - tokens),
         ]),
       ['listing: { slim: true }', String(total.slim), saved(total.slim)],
-      ['listing: search', String(search), saved(search)],
+      ['listing: search', String(short.search), saved(short.search)],
+      ['listing: code', String(short.code), saved(short.code)],
     ]).split('\n'),
     '',
     `Tokens of tool definitions in each conversation, counted as ${counting}. A tokenizer of a model counts otherwise; ratios stay about the same.`,

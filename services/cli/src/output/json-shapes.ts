@@ -212,6 +212,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
     total: cost,
     savings: z.array(z.object({ measure: text, tokens: count })).describe('of each measure of `slim` alone'),
     search: count.describe('tokens of the list with `listing: search`'),
+    code: count.describe('tokens of the list with `listing: code`'),
   }),
   'sign-in': z.object({ server: text, isSignedIn: z.boolean(), wasSignedIn: z.boolean() }),
   'connections list': z.object({

@@ -7,7 +7,6 @@ import type { Gates } from './gates.ts';
 import type { CallTransformer } from './transforms.ts';
 import type { AccessSource } from './access.ts';
 import type { ExchangeHost } from './adapters.ts';
-import type { OwnTools } from './own-tools.ts';
 import type { TimeLimits } from './exchange-request.ts';
 import type { Watchers } from './watchers.ts';
 
@@ -21,7 +20,6 @@ export interface CallHost extends ExchangeHost {
   readonly transforms: { readonly on: readonly CallTransformer[] };
   readonly barrier: Barrier;
   readonly watchers: Watchers;
-  readonly ownTools: OwnTools;
   readonly sealer: Sealer;
   /** The rights of callers by the rules in force; undefined without rules. */
   readonly access: { readonly on: AccessSource | undefined };

@@ -38,6 +38,8 @@ export interface CallStream {
   readonly trace: string | undefined;
   /** The tag under which the request is watched. */
   readonly tap: string | undefined;
+  /** The run of a script that makes the request, by its id in records; left out for a request of the client itself. */
+  readonly run?: string;
   /** Called when it is watched under another tag, since routing selected it. */
   watchedAs?(tag: string): void;
   /** Sends a message before the answer. @param text JSON. */

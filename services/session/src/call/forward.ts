@@ -126,6 +126,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
       ({ server, tool }) =>
         problem ?? (server === undefined ? undefined : barrier.problemOf(facts, server, tool, true)),
     );
+    for (const { within } of this.open.toArray()) within?.endBarred(barrier);
     return problem !== undefined;
   }
 
@@ -136,6 +137,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
   /** Progress of a task after the answer to its call. */
   taskProgressed(notice: Extract<ServerNotice, { kind: 'task-progress' }>): void {
     this.#following?.progressed(notice);
+    for (const { within } of this.open.toArray()) within?.taskProgressed(notice);
   }
 
   forward(stream: Stream, id: JsonRpcId, method: ExchangeMethod, params: JsonObject | undefined, view: View): void {

@@ -3,14 +3,22 @@
  * once, so it is only ever looked at to find what to cancel.
  */
 import { Link, Ring } from '@omnibus/collections';
-import { fault, idKey, type GatewayFault, type JsonRpcId, type ServerName } from '@omnibus/protocol';
+import { fault, idKey, type GatewayFault, type JsonRpcId, type ServerName, type ServerNotice } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
+import type { Barrier } from './barrier.ts';
 import type { Doubter, ForwardingHooks } from './forwarding-hooks.ts';
 
 /** The client's id of a request, and the stream on which it is answered. */
 interface AnsweredCall {
   readonly id: JsonRpcId;
   readonly stream: object;
+}
+
+/** Requests within a request: the calls of a script. */
+export interface RequestsWithin {
+  /** Ends those that the client may not make now. */
+  endBarred(barrier: Barrier): void;
+  taskProgressed(notice: Extract<ServerNotice, { kind: 'task-progress' }>): void;
 }
 
 export abstract class OpenRequest extends Link {
@@ -35,6 +43,11 @@ export abstract class OpenRequest extends Link {
 
   /** Answers it with a fault of the gateway. */
   abstract fail(gatewayFault: GatewayFault): void;
+
+  /** Requests that this one makes itself; undefined for most. */
+  get within(): RequestsWithin | undefined {
+    return undefined;
+  }
 
   /** Another worker owns it now: its end here must not end it there. */
   giveAway(): void {

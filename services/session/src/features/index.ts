@@ -13,6 +13,7 @@ import type { Sealer } from '../public-ids/sealer.ts';
 import { openApprovals } from './approvals/feature.ts';
 import { audit } from './audit/feature.ts';
 import { openBlocks } from './blocks/feature.ts';
+import { code } from './code/feature.ts';
 import { guardrails } from './guardrails/feature.ts';
 import { openLimits } from './limits/feature.ts';
 import { listing } from './listing/feature.ts';
@@ -77,6 +78,7 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
     resultSize(config),
     stored.bounds,
     listing(),
+    code(config, metrics),
     ...(options.tracing === undefined ? [] : [traces(options.tracing)]),
     ...(options.audit === undefined ? [] : [audit(options.audit, parts)]),
     ...reports(options),

@@ -16,7 +16,7 @@ import {
 } from '@omnibus/protocol';
 import { listPage, ownLimitOf } from '../call/routes/list-page.ts';
 import { isUnrouted } from '../call/routes/unrouted.ts';
-import type { Meant } from '../call/own-tools.ts';
+import type { Meant, OwnRun } from '../call/own-tools.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import type { OfferRequest } from '../views/offers.ts';
 import type { PostStream } from '../streams/post-stream.ts';
@@ -78,6 +78,10 @@ export class Serving {
       this.#serveCarried({ ...request, params: meant.params }, stream, view);
       return;
     }
+    if (meant.kind === 'run') {
+      this.#run(request, stream, view, meant);
+      return;
+    }
     // The answer has the contents of a list, so it waits for the same.
     if (this.#isHeld(request, stream, { ownMs: ownLimitOf(params) })) return;
     const ready = meant.ready();
@@ -89,6 +93,17 @@ export class Serving {
     const text = JSON.stringify(meant.result());
     stream.answer(resultText(id, text));
     host.watchers.listed(client, { id, method, params, trace: stream.trace }, text.length);
+  }
+
+  /** Begins a call that itself makes calls. It needs the lists, like `find_api`. */
+  #run(request: JsonRpcRequest, stream: PostStream, view: View, run: OwnRun): void {
+    const { id, params = {} } = request;
+    if (this.#isHeld(request, stream, { ownMs: ownLimitOf(params) })) return;
+    const { forwarding, host } = this.#parts;
+    if (forwarding.size >= host.limits.maxInFlightPerSession) this.#refuse(stream, request, 'session.busy');
+    // Another worker may have run a part of it, which must not happen twice.
+    else if (stream.begun !== undefined) this.#refuse(stream, request, 'code.lost');
+    else run.begin({ carrier: forwarding.carrier, stream, id, params, view });
   }
 
   /** Serves a request that the gateway answers itself, one about a task, or one with a method that no revision defines. */

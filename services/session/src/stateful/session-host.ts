@@ -2,11 +2,13 @@
 import type { View } from '@omnibus/catalog';
 import type { Caller, Declared, LateReply, PostedMessage, QuestionId, SessionKey, WorkerId } from '@omnibus/protocol';
 import type { CallHost } from '../call/call-host.ts';
+import type { OwnTools } from '../call/own-tools.ts';
 import type { StreamHost } from '../streams/stream-host.ts';
 import type { Offers } from '../views/offers.ts';
 import type { Place } from '../views/place.ts';
 
 export interface SessionHost extends CallHost, StreamHost {
+  readonly ownTools: OwnTools;
   /** Whether no other worker can have taken over what this one holds (`Heartbeat.isSure`). */
   readonly isSure: () => boolean;
   /**

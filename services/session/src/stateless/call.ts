@@ -34,6 +34,7 @@ import type { Barrier } from '../call/barrier.ts';
 import type { CallStream } from '../call/client-port.ts';
 import { Forwarding } from '../call/forward.ts';
 import type { ForwardingHooks } from '../call/forwarding-hooks.ts';
+import type { OwnRun } from '../call/own-tools.ts';
 import type { ServerAnswer } from '../dialect/dialect.ts';
 import { httpStatusOf, inputRequired } from '../dialect/modern/encode.ts';
 import { CallClient, type CallClientHost } from './call-client.ts';
@@ -70,6 +71,8 @@ export interface BegunCall {
   readonly params: JsonObject;
   /** Number of earlier requests to visit addresses. */
   readonly urlRound: number;
+  /** Set for a call of an own tool that itself makes calls. */
+  readonly own?: OwnRun | undefined;
 }
 
 /** Milliseconds in which questions are collected, so that those that a server asks together are sent together. */
@@ -112,8 +115,10 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   }
 
   start(): void {
-    const { method, params, view, first } = this.#begun;
-    this.#forwarding.forward(this, first.command.request.id, method, params, view);
+    const { method, params, view, first, own } = this.#begun;
+    const { id } = first.command.request;
+    if (own === undefined) this.#forwarding.forward(this, id, method, params, view);
+    else own.begin({ carrier: this.#forwarding.carrier, stream: this, id, params, view });
   }
 
   doubt(): Promise<GatewayFault> | undefined {
@@ -260,9 +265,10 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   /** Continues the call with a request that brings the state of a round, if the rules in force still permit it. @param view of its caller. */
   resume(waiter: PendingReply, round: number, view: View): void {
     const { host } = this.#table;
-    const { method, params } = this.#begun;
+    const { method, params, own } = this.#begun;
     this.#wantedAt = host.bus.reconnects;
-    const access = this.#phase === 'parked' ? host.access.on?.of(waiter.command.caller) : undefined;
+    const access =
+      this.#phase === 'parked' && own === undefined ? host.access.on?.of(waiter.command.caller) : undefined;
     const refusal = access === undefined ? undefined : this.#forwarding.refusal(method, params, view, access);
     if (refusal !== undefined) {
       refuse(waiter, refusal);

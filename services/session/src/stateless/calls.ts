@@ -19,6 +19,7 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Barrier } from '../call/barrier.ts';
+import type { OwnRun } from '../call/own-tools.ts';
 import { customRoute } from '../call/routes/custom-route.ts';
 import { resourceRoute } from '../call/routes/resource-route.ts';
 import { inputRequired } from '../dialect/modern/encode.ts';
@@ -95,8 +96,8 @@ export class StatelessCalls implements CallTable {
     for (const call of this.#open.toArray()) call.abandon(reason);
   }
 
-  /** Begins a call, or continues the one of the request's state. */
-  call(waiter: PendingReply, view: View, method: ExchangeMethod, params: JsonObject): void {
+  /** Begins a call, or continues the one of the request's state. @param own a call of an own tool that itself makes calls. */
+  call(waiter: PendingReply, view: View, method: ExchangeMethod, params: JsonObject, own?: OwnRun): void {
     const { parameterHeaders, caller } = waiter.command;
     if (
       method === 'tools/call' &&
@@ -127,11 +128,11 @@ export class StatelessCalls implements CallTable {
         return;
       }
     }
-    this.start(waiter, view, method);
+    this.start(waiter, view, method, 0, own);
   }
 
   /** Begins a call. @param urlRound number of earlier requests to visit addresses. */
-  start(waiter: PendingReply, view: View, method: ExchangeMethod, urlRound = 0): void {
+  start(waiter: PendingReply, view: View, method: ExchangeMethod, urlRound = 0, own?: OwnRun): void {
     const { request, caller } = waiter.command;
     const full = this.places.take(caller);
     if (full !== undefined) {
@@ -141,7 +142,7 @@ export class StatelessCalls implements CallTable {
     const given = request.params ?? {};
     const isContinued = 'inputResponses' in given || 'requestState' in given;
     const params = withoutModernMeta(isContinued ? this.#withoutOurState(given, method, view, waiter.command) : given);
-    const call = new StatelessCall(this, { first: waiter, view, method, params, urlRound });
+    const call = new StatelessCall(this, { first: waiter, view, method, params, urlRound, own });
     this.#open.add(call);
     call.start();
   }

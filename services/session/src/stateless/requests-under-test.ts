@@ -38,7 +38,7 @@ import { Sealer } from '../public-ids/sealer.ts';
 import { StatelessRequests } from './requests.ts';
 import { noBarrier } from '../call/barrier.ts';
 import { Gates } from '../call/gates.ts';
-import { noOwnTools } from '../call/own-tools.ts';
+import { ownToolsOf } from '../call/own-tools.ts';
 import { Watchers } from '../call/watchers.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
@@ -140,7 +140,7 @@ export class RequestsUnderTest {
       gates: new Gates([]),
       transforms: { on: [] },
       barrier: noBarrier,
-      ownTools: noOwnTools,
+      ownTools: ownToolsOf([]),
       resultGate: undefined,
       watchers: new Watchers([]),
       timeLimits: () => ({ callMs: 10_000, maxMs: 20_000, humanMs: 10_000, taskMs: 20_000 }),

@@ -274,6 +274,15 @@ export class StatelessRequests {
       this.#serveCarried({ ...waiter, command: inner }, view);
       return;
     }
+    if (meant.kind === 'run') {
+      const { params = {} } = command.request;
+      const isNew = typeof params['requestState'] !== 'string';
+      if (isNew && this.#receiveLater(waiter, { ownMs: ownLimitOf(params) })) return;
+      // Another worker may have run a part of it, which must not happen twice.
+      if (command.begun === undefined) this.#calls.call(waiter, view, 'tools/call', params, meant);
+      else this.#refuse(waiter, 'code.lost');
+      return;
+    }
     // The answer has the contents of a list, so it waits for the same.
     if (this.#receiveLater(waiter, { ownMs: ownLimitOf(command.request.params) })) return;
     const ready = meant.ready();

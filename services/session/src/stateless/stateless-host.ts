@@ -2,6 +2,7 @@
 import type { View } from '@omnibus/catalog';
 import type { Caller, ChangeKind, Declared, GatewayFault, JsonObject } from '@omnibus/protocol';
 import type { CallHost } from '../call/call-host.ts';
+import type { OwnTools } from '../call/own-tools.ts';
 import type { ResultGate } from '../call/result-gate.ts';
 import type { Offers } from '../views/offers.ts';
 import type { Place } from '../views/place.ts';
@@ -10,6 +11,7 @@ import type { Place } from '../views/place.ts';
 export type ChangesFor = (declared: Declared, caller: Caller) => readonly ChangeKind[];
 
 export interface StatelessHost extends CallHost {
+  readonly ownTools: OwnTools;
   /** Why the identity of a caller in a command is not proven; undefined where it is. */
   readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
   /** The view of a caller; undefined when the endpoint was removed from the configuration. */

@@ -98,7 +98,8 @@ export class CallRecords implements CallWatcher {
   }
 
   sent({ client, call, to, since, trace }: SentCall): WatchedCall {
-    const requested = { id: call.id, method: call.method, params: call.given, trace, permission: call.permission };
+    const { id, method, given: params, permission } = call;
+    const requested = { id, method, params, trace, permission, call };
     const event = this.#begun(client, requested, call.view, to);
     return new RecordedCall({
       options: this.#options,
@@ -175,7 +176,7 @@ export class CallRecords implements CallWatcher {
     kind: AuditEvent['name'],
     weight: Weight,
     { asking, session, dialect: { revision } }: Requester,
-    { id, method, params, trace, permission }: Requested,
+    { id, method, params, trace, permission, call }: Requested,
   ): OpenEvent {
     const { name, uri, inputResponses } = params;
     return {
@@ -201,8 +202,12 @@ export class CallRecords implements CallWatcher {
       policy: permission?.policy,
       durationMs: undefined,
       responseBytes: undefined,
-      // The number of answers that a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests).
-      more: isObject(inputResponses) ? { answers: Object.keys(inputResponses).length } : undefined,
+      // The number of answers that a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests), or the run of the script that makes it.
+      more: isObject(inputResponses)
+        ? { answers: Object.keys(inputResponses).length }
+        : call?.stream.run === undefined
+          ? undefined
+          : { run: call.stream.run },
     };
   }
 }

@@ -7,7 +7,7 @@ import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 import type { Meant } from '../../call/own-tools.ts';
 import type { SessionFeature } from '../../feature.ts';
 import { describedTools, foundTools, mistake } from './found-tools.ts';
-import { Indexes } from './indexes.ts';
+import { Indexes } from '../../call/tool-indexes.ts';
 
 export function listing(): SessionFeature {
   const indexes = new Indexes();
@@ -20,6 +20,7 @@ export function listing(): SessionFeature {
 }
 
 function meant(indexes: Indexes, view: View, params: JsonObject, takesAnyOutput: boolean): Meant | undefined {
+  if (view.definition.listing?.mode === 'code') return undefined; // Such lists have other tools.
   const given = isObject(params['arguments']) ? params['arguments'] : {};
   switch (params['name']) {
     case finderNames.find:

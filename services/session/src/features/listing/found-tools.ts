@@ -2,7 +2,7 @@
 import { finderNames, type OfferedTool, type View } from '@omnibus/catalog';
 import { isObject, parseJson, printable, type JsonObject } from '@omnibus/protocol';
 import { maxQueryLength, parametersOf } from '@omnibus/search';
-import type { Indexes, IndexedTools } from './indexes.ts';
+import type { Indexes, IndexedTools } from '../../call/tool-indexes.ts';
 
 const usualLimit = 8;
 const maxLimit = 50;

@@ -12,7 +12,7 @@ import {
   type ServerName,
 } from '@omnibus/protocol';
 import { describedTools, foundTools } from './found-tools.ts';
-import { Indexes } from './indexes.ts';
+import { Indexes } from '../../call/tool-indexes.ts';
 
 const words = 'list create delete issue file message weather city chart row find send page user token 7 天气'.split(
   ' ',

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { View, type EndpointDefinition } from '@omnibus/catalog';
 import { latestModernRevision, noAnnouncements, noLists, parseServerName, rootEndpoint } from '@omnibus/protocol';
-import { Indexes } from './indexes.ts';
+import { Indexes } from './tool-indexes.ts';
 
 const server = parseServerName('files');
 const definition: EndpointDefinition = {

@@ -1,0 +1,52 @@
+/**
+ * Code mode (`listing: code`): a model finds typed functions with `find_api`, and sends TypeScript that calls them to `run_code`. Each call of a script is
+ * the call of the tool that it names, for the client of the script.
+ */
+import { coderNames, type View } from '@omnibus/catalog';
+import type { Config } from '@omnibus/config';
+import { isObject, type JsonObject } from '@omnibus/protocol';
+import type { Metrics } from '@omnibus/telemetry';
+import type { Meant } from '../../call/own-tools.ts';
+import type { SessionFeature } from '../../feature.ts';
+import { Indexes } from '../../call/tool-indexes.ts';
+import { foundFunctions, textResult } from './find-api.ts';
+import { Runs } from './runs.ts';
+
+/** Characters of one script. */
+const maxCode = 200_000;
+
+export function code(config: Config, metrics: Metrics): SessionFeature {
+  const indexes = new Indexes();
+  const runs = new Runs(config, metrics);
+  return {
+    name: 'code',
+    ownTools: { meant: (view, params) => meant(indexes, runs, view, params) },
+    apply: (changed) => {
+      indexes.clear();
+      runs.apply(changed);
+    },
+    stop: () => indexes.clear(),
+  };
+}
+
+function meant(indexes: Indexes, runs: Runs, view: View, params: JsonObject): Meant | undefined {
+  if (view.definition.listing?.mode !== 'code') return undefined;
+  const given = isObject(params['arguments']) ? params['arguments'] : {};
+  switch (params['name']) {
+    case coderNames.find:
+      return { kind: 'answer', ready: () => indexes.ready(view), result: () => foundFunctions(indexes, view, given) };
+    case coderNames.run: {
+      const { code: script } = given;
+      if (typeof script !== 'string' || script.trim() === '' || script.length > maxCode)
+        return {
+          kind: 'answer',
+          ready: () => undefined,
+          result: () =>
+            textResult(`${coderNames.run} needs "code": TypeScript of at most ${maxCode} characters.`, true),
+        };
+      return { kind: 'run', begin: (outer) => runs.begin(outer, script) };
+    }
+    default:
+      return undefined;
+  }
+}

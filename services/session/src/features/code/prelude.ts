@@ -1,0 +1,165 @@
+/**
+ * The first code in a sandbox: it makes `servers`, `console`, a clock that stands still, and random numbers by seed, and gives the host two functions. It
+ * keeps the built-in functions that it uses, so that a script that replaces them changes only what it sees itself. Only text crosses its border.
+ *
+ * `call(server, tool, args)` returns the number of a call, or throws; `print(text)` and `finish(isOk, text)` return nothing; `names()` returns JSON.
+ */
+export const prelude = `(function (call, print, finish, names, now, seed) {
+  'use strict';
+  // Kept before a script can replace them.
+  const { imul: Math_imul } = Math;
+  const Object_prototype = Object.prototype;
+  const { parse, stringify } = JSON;
+  const { apply, construct, ownKeys } = Reflect;
+  const { hasOwn, freeze, defineProperty, create } = Object;
+  const [NativeError, NativePromise, NativeProxy, NativeDate, text] = [Error, Promise, Proxy, Date, String];
+  const then = NativePromise.prototype.then;
+
+  for (const name of ['SharedArrayBuffer', 'Atomics', 'WeakRef', 'FinalizationRegistry', 'WebAssembly']) delete globalThis[name];
+
+  // The time of the beginning, in every way to ask for it.
+  function FixedDate(...given) {
+    if (new.target === undefined) return text(new NativeDate(now));
+    return construct(NativeDate, given.length === 0 ? [now] : given, new.target);
+  }
+  FixedDate.prototype = NativeDate.prototype;
+  for (const name of ['parse', 'UTC']) defineProperty(FixedDate, name, { value: NativeDate[name], writable: true, configurable: true });
+  defineProperty(FixedDate, 'now', { value: () => now, writable: true, configurable: true });
+  defineProperty(FixedDate, 'name', { value: 'Date' });
+  defineProperty(NativeDate.prototype, 'constructor', { value: FixedDate, writable: true, configurable: true });
+  defineProperty(globalThis, 'Date', { value: FixedDate, writable: true, configurable: true });
+
+  // mulberry32
+  let state = seed >>> 0;
+  defineProperty(Math, 'random', {
+    value: () => {
+      state = (state + 0x6d2b79f5) >>> 0;
+      let mixed = state;
+      mixed = Math_imul(mixed ^ (mixed >>> 15), mixed | 1);
+      mixed ^= mixed + Math_imul(mixed ^ (mixed >>> 7), mixed | 61);
+      return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+    },
+    writable: true,
+    configurable: true,
+  });
+
+  class CallError extends NativeError {
+    constructor(message, reason) {
+      super(message);
+      defineProperty(this, 'name', { value: 'CallError' });
+      defineProperty(this, 'reason', { value: reason, enumerable: true });
+    }
+  }
+
+  // The calls that run, by number.
+  const waiting = create(null);
+  const failure = (message, reason, stack) => {
+    const error = new CallError(message, reason);
+    defineProperty(error, 'stack', { value: stack, writable: true, configurable: true });
+    return error;
+  };
+  const caller = (server, tool) => (given) =>
+    new NativePromise((resolve, reject) => {
+      const { stack } = new NativeError();
+      const args = given === undefined ? '{}' : stringify(given);
+      const answer = call(server, tool, args === undefined ? 'null' : args);
+      if (typeof answer === 'number') waiting[answer] = { resolve, reject, stack };
+      else reject(failure(answer, 'code.limit', stack));
+    });
+
+  let known;
+  const all = () => {
+    known ??= parse(names());
+    return known;
+  };
+  const silent = (key) => typeof key === 'symbol' || key === 'then' || key === 'toJSON' || hasOwn(Object_prototype, key);
+  const fixed = { set: () => false, defineProperty: () => false, deleteProperty: () => false, setPrototypeOf: () => false, preventExtensions: () => false };
+  const listed = (read, missing, made) =>
+    new NativeProxy(create(null), {
+      ...fixed,
+      get(_, key) {
+        const found = read();
+        if (typeof key === 'string' && hasOwn(found, key)) return made(key);
+        if (silent(key)) return undefined;
+        throw new NativeError(missing(key));
+      },
+      has: (_, key) => hasOwn(read(), key),
+      ownKeys: () => ownKeys(read()),
+      getOwnPropertyDescriptor: (_, key) =>
+        hasOwn(read(), key) ? { value: made(key), enumerable: true, configurable: true, writable: false } : undefined,
+      getPrototypeOf: () => null,
+    });
+  const functionsOf = (server) =>
+    listed(
+      () => all()[server],
+      (tool) => 'there is no function servers.' + server + '.' + tool + '; find_api finds functions',
+      (tool) => caller(server, tool),
+    );
+  const servers = listed(
+    all,
+    (server) => 'there is no server servers.' + server + '; servers: ' + ownKeys(all()).slice(0, 40).join(', '),
+    functionsOf,
+  );
+  defineProperty(globalThis, 'servers', { value: servers });
+
+  const shown = (value) => {
+    if (typeof value === 'string') return value;
+    if (value instanceof NativeError) return text(value.name) + ': ' + text(value.message);
+    try {
+      const json = stringify(value);
+      return json === undefined ? text(value) : json;
+    } catch {
+      return text(value);
+    }
+  };
+  const say = (...given) => {
+    let line = '';
+    for (let at = 0; at < given.length; at += 1) line += (at === 0 ? '' : ' ') + shown(given[at]);
+    print(line);
+  };
+  defineProperty(globalThis, 'console', {
+    value: freeze({ log: say, info: say, warn: say, error: say, debug: say }),
+    writable: true,
+    configurable: true,
+  });
+
+  const problemOf = (error) => {
+    try {
+      if (error instanceof NativeError)
+        return stringify({ name: text(error.name), message: text(error.message), stack: text(error.stack) });
+      return stringify({ message: 'thrown: ' + shown(error) });
+    } catch {
+      return '{"message":"a value was thrown that cannot be shown"}';
+    }
+  };
+  return {
+    // The host ends a call. 'given' is JSON.
+    settle(id, isOk, given) {
+      const open = waiting[id];
+      delete waiting[id];
+      if (open === undefined) return;
+      if (isOk) {
+        open.resolve(given === '' ? undefined : parse(given));
+        return;
+      }
+      const { message, reason } = parse(given);
+      open.reject(failure(message, reason, open.stack));
+    },
+    // The host has begun the script.
+    watch(promise) {
+      apply(then, promise, [
+        (value) => {
+          let made;
+          try {
+            made = value === undefined ? '' : typeof value === 'string' ? value : stringify(value, null, 1);
+          } catch (error) {
+            finish(false, problemOf(error));
+            return;
+          }
+          finish(true, made === undefined ? text(value) : made);
+        },
+        (error) => finish(false, problemOf(error)),
+      ]);
+    },
+  };
+})`;

@@ -1,0 +1,87 @@
+/** Starts the thread of one script, and ends it, whatever the script does. */
+import { Worker } from 'node:worker_threads';
+import type { FromScript, Script, ScriptEnd, SettledCall } from './script-messages.ts';
+
+export interface ScriptListener {
+  begun(): void;
+  called(call: Extract<FromScript, { kind: 'call' }>): void;
+  /** Called once at most, unless the script was ended before. */
+  ended(end: ScriptEnd): void;
+}
+
+/** Milliseconds for the start of a thread, and beyond a script's computing time, before the thread is ended from outside. */
+const graceMs = 10_000;
+/** Megabytes of the thread itself, without the memory of the script, which the engine bounds. */
+const resourceLimits = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16, stackSizeMb: 16 };
+/** In the package, the thread is a file beside this one's chunk, with the same name. */
+const file = new URL(import.meta.url.endsWith('.ts') ? './script-thread.ts' : './script-thread.js', import.meta.url);
+
+export class ScriptHost {
+  readonly #script: Script;
+  readonly #listener: ScriptListener;
+  readonly #thread: Worker;
+  #watchdog: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(script: Script, listener: ScriptListener) {
+    this.#script = script;
+    this.#listener = listener;
+    this.#thread = new Worker(file, {
+      workerData: script,
+      env: {},
+      execArgv: ['--no-warnings'],
+      stdout: true,
+      stderr: true,
+      resourceLimits,
+    });
+    this.#thread.unref();
+    this.#thread.on('message', (message: FromScript) => this.#hear(message));
+    this.#thread.on('error', (error: Error) =>
+      this.#end(failed(`the script needs too much memory (${error.message})`)),
+    );
+    this.#thread.on('exit', () => this.#end(failed('the thread of the script has ended')));
+    this.#watch();
+  }
+
+  /** Gives the script outcomes of its calls. */
+  settle(settled: readonly SettledCall[]): void {
+    if (this.#isOver) return;
+    this.#watch();
+    this.#thread.postMessage({ settled });
+  }
+
+  /** Ends the script; nothing is heard of it any more. */
+  kill(): void {
+    this.#isOver = true;
+    clearTimeout(this.#watchdog);
+    void this.#thread.terminate();
+  }
+
+  #hear(message: FromScript): void {
+    if (this.#isOver) return;
+    if (message.kind === 'call') this.#listener.called(message);
+    else if (message.kind === 'begun') this.#listener.begun();
+    else if (message.kind === 'idle') clearTimeout(this.#watchdog);
+    else this.#end(message);
+  }
+
+  /** The script computes: the engine ends it in time, and this does if the engine does not. */
+  #watch(): void {
+    clearTimeout(this.#watchdog);
+    const { cpuMs } = this.#script.limits;
+    this.#watchdog = setTimeout(
+      () => this.#end(failed(`the script computed for longer than ${cpuMs} ms (code.cpu)`)),
+      cpuMs + graceMs,
+    ).unref();
+  }
+
+  #end(end: ScriptEnd): void {
+    if (this.#isOver) return;
+    this.kill();
+    this.#listener.ended(end);
+  }
+}
+
+function failed(text: string): ScriptEnd {
+  return { isOk: false, text, printed: '' };
+}
