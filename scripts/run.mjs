@@ -155,8 +155,8 @@ const tasks = {
   bench() {
     install();
     build();
-    if (rest[0] === 'search') {
-      run('node', ['test/dist/bench/search.js', ...rest.slice(1)]);
+    if (rest[0] === 'search' || rest[0] === 'openapi') {
+      run('node', [`test/dist/bench/${rest[0]}.js`, ...rest.slice(1)]);
       return;
     }
     provide('nats-server', 'nats-server');
