@@ -52,6 +52,8 @@ export function argumentCondition(
           .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
       : [name];
     const missing: Missing = each.optional === true ? 'in-favour' : 'against';
+    const contradiction = contradictionIn(each);
+    if (contradiction !== undefined) throw new Error(contradiction);
     return { steps, test: argumentTest(each, regular), missing };
   });
   return ({ args }) =>
@@ -82,17 +84,21 @@ function valueAt(args: JsonObject | undefined, steps: readonly string[]): unknow
   return at;
 }
 
+/** Why no value can meet the conditions, for the operator; undefined if one may. */
+function contradictionIn({ min, max, in: allowed, maxLength, pattern, matches }: ArgumentSettings): string | undefined {
+  if (min !== undefined && max !== undefined && min > max) return `no number is at least ${min} and at most ${max}`;
+  if (allowed?.length === 0) return '`in` is empty, and nothing is one of none';
+  return (min ?? max) !== undefined && (maxLength ?? pattern ?? matches) !== undefined
+    ? 'no value is a number (`min`, `max`) and a text (`maxLength`, `pattern`, `matches`)'
+    : undefined;
+}
+
 /** @throws {Error} with a message for the operator when no value can meet the conditions, so that a rule that denies would deny nothing. */
 function argumentTest(
   { min, max, in: allowed, maxLength, pattern, matches }: ArgumentSettings,
   regular: CompileRegular | undefined,
 ): (value: unknown) => Verdict {
-  if (min !== undefined && max !== undefined && min > max)
-    throw new Error(`no number is at least ${min} and at most ${max}`);
-  if (allowed?.length === 0) throw new Error('`in` is empty, and nothing is one of none');
   const tests: ((value: unknown) => Verdict)[] = [];
-  if ((min ?? max) !== undefined && (maxLength ?? pattern ?? matches) !== undefined)
-    throw new Error('no value is a number (`min`, `max`) and a text (`maxLength`, `pattern`, `matches`)');
   if (min !== undefined) tests.push(numberTest(min, (number) => number >= min));
   if (max !== undefined) tests.push(numberTest(max, (number) => number <= max));
   if (allowed !== undefined) tests.push(memberTest(allowed));
