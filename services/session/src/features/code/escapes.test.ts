@@ -109,7 +109,7 @@ it('sees a clock that stands still, and the random numbers of its seed, by every
   expect(other.text).toBe(one.text);
 });
 
-it('cannot forge the outcome of a call, or replace what the gateway uses', async () => {
+it('cannot forge the outcome of a call, or replace functions that the gateway uses', async () => {
   const end = await ran(`
     Promise.prototype.then = function () { return 'forged'; };
     JSON.stringify = () => '"forged"'; JSON.parse = () => 'forged';
