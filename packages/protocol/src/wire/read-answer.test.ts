@@ -30,6 +30,15 @@ describe('a large answer', () => {
     expect(bytesOf(result)).toBeUndefined();
   });
 
+  it.each([0, 1, 2, 3])('is read wherever its strings begin and end in memory, %d bytes from a word', (offset) => {
+    const texts = Array.from({ length: 200 }, (_none, index) => 'x'.repeat(index));
+    const written = answerWith(plain(`,"structuredContent":${JSON.stringify(texts.map((text) => ({ text })))}`));
+    const whole = Buffer.alloc(Buffer.byteLength(written) + offset);
+    whole.write(written, offset);
+    const result = read(whole.subarray(offset))?.['result'] as JsonObject;
+    expect(JSON.parse(JSON.stringify(result))).toEqual((JSON.parse(written) as JsonObject)['result']);
+  });
+
   it('has no bytes any more once it was copied, written or compared', () => {
     for (const look of [
       (result: JsonObject) => ({

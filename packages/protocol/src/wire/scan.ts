@@ -199,6 +199,8 @@ export class Scanner {
 function hasControl(bytes: Buffer, from: number, end: number): boolean {
   let at = from;
   for (; at < end && ((bytes.byteOffset + at) & 3) !== 0; at += 1) if ((bytes[at] as number) < space) return true;
+  // The string may end before a word begins, where no words can be read.
+  if (at === end) return false;
   const count = (end - at) >> 2;
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, count);
   for (let index = 0; index < count; index += 1) {
