@@ -33,6 +33,7 @@ interface Asked {
 
 export class InnerClient<Stream extends CallStream> implements ClientPort<CallStream> {
   readonly dialect: ClientDialect;
+  readonly isInner = true;
   readonly #outer: OuterCall<Stream>;
   readonly #port: ClientPort<Stream>;
   readonly #progressed: (event: ProgressEvent) => void;

@@ -287,3 +287,27 @@ it('redaction comes before storing', async () => {
   expect(JSON.stringify(result)).not.toContain('eve@x');
   expect(JSON.stringify(result)).toContain('half ');
 });
+
+it('a read with the tool has the bound of the client too, and a bug while a result is cut costs no client its result', async () => {
+  const worker = await started({ results: { ...results, clients: { 'te*': 300 } } });
+  const client = await worker.open(latestLegacyRevision);
+  const text = 'z'.repeat(9_000);
+  const uri = linkIn(await call(client, { content: [{ type: 'text', text }] }));
+  const { result = {} } = await client.ask('tools/call', { name: 'read_result', arguments: { uri } });
+  expect(tokensIn(result)).toBeLessThanOrEqual(300);
+  worker.metrics.results.savedTokens.inc = () => {
+    throw new Error('a bug');
+  };
+  expect(await call(client, { content: [{ type: 'text', text }] })).toMatchObject({
+    content: [{ type: 'text', text }],
+  });
+});
+
+it('a script of `listing: code` gets results whole', async () => {
+  const worker = await started({ results, listing: 'code' });
+  const client = await worker.open(latestModernRevision);
+  worker.outcome = { kind: 'result', result: { content: [{ type: 'text', text: 'q'.repeat(50_000) }] } };
+  const code = 'const text = await servers.docs.find({}); console.log(String(text).length);';
+  const answer = await client.ask('tools/call', { name: 'run_code', arguments: { code } });
+  expect(blocksOf(answer)[0]?.text).toContain('50000');
+});

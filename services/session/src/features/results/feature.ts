@@ -108,6 +108,8 @@ function boundTransformer(
       return { problem: 'the gateway has no room or cannot reach its store now; ask for less, or try again later' };
     }
   };
+  const failed = (error: unknown): void =>
+    log.error({ err: error }, 'a large result could not be cut; its client gets all of it');
   return {
     of({ method }, { server, tool, task }, client) {
       const called = method === 'tools/call' ? tool : task?.tool;
@@ -123,7 +125,7 @@ function boundTransformer(
               Math.max(0, Math.ceil(cut.length / 4) - tokensOf(JSON.stringify(answer['content']))),
             );
             return answer;
-          });
+          }, failed);
     },
   };
 }
@@ -133,18 +135,28 @@ function asksFor({ results: option, profiles }: Config): boolean {
 }
 
 function boundedFor(server: ServerName, tool: string, client: ServedClient): Bounded | undefined {
-  const bounds = client.view()?.definition.results;
+  const bounds = client.isInner === true ? undefined : client.view()?.definition.results;
   if (bounds === undefined) return undefined;
   const maxTokens = resultBound(bounds, server, tool, client.info?.name);
   return maxTokens === undefined ? undefined : { server, tool, maxTokens, bounds, owner: ownerOf(client) };
 }
 
-function transformBy(bounded: (result: JsonObject) => Promise<JsonObject>): CallTransform {
+/** @param failed called with a bug of the feature, which must not cost a client its result. */
+function transformBy(
+  bounded: (result: JsonObject) => Promise<JsonObject>,
+  failed: (error: unknown) => void,
+): CallTransform {
   return {
     ...unchanged,
     outcome: (given, then) => {
       if (given.kind !== 'result') then(given);
-      else void resultIn(given, bounded).then(then);
+      else
+        void resultIn(given, bounded)
+          .catch((error: unknown) => {
+            failed(error);
+            return given;
+          })
+          .then(then);
     },
   };
 }

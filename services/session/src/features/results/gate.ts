@@ -1,5 +1,5 @@
 /** Answers reads of stored results: `resources/read` of their URIs, and the tool `read_result`. */
-import { resultReader, resultScheme } from '@omnibus/catalog';
+import { resultBound, resultReader, resultScheme } from '@omnibus/catalog';
 import { fault, isObject, type JsonObject, type StoredResult } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Barrier } from '../../call/barrier.ts';
@@ -93,8 +93,7 @@ class Read<Stream extends CallStream> {
       return;
     }
     const isTool = this.#call.method === 'tools/call';
-    const { results } = this.#call.view.definition;
-    const room = isTool ? 4 * (results?.maxTokens ?? usualTokens) - aroundCharacters : undefined;
+    const room = isTool ? 4 * this.#bound(stored) - aroundCharacters : undefined;
     const readings = readStored(stored, wished, this.#parts.limits, room);
     if ('problem' in readings) {
       this.#refuse('invalid', readings.problem);
@@ -115,6 +114,13 @@ class Read<Stream extends CallStream> {
           .slice(0, 300),
       },
     });
+  }
+
+  /** Most tokens of one read with the tool: those of the call that the result is from. */
+  #bound({ server, tool }: StoredResult): number {
+    const { results } = this.#call.view.definition;
+    const bound = results === undefined ? undefined : resultBound(results, server, tool, this.#run.port.info?.name);
+    return bound ?? results?.maxTokens ?? usualTokens;
   }
 
   /** Rights and blocks of now decide, as about the call that the result is from. */

@@ -52,17 +52,19 @@ export class ResultStore {
   /** Opened at the first use: most gateways store nothing. */
   #buckets(): Promise<Buckets> {
     const { bus } = this.#parts;
-    this.#opening ??= Promise.all([bus.keyValue(resultBuckets.results), bus.keyValue(resultBuckets.owners)]).then(
+    if (this.#opening !== undefined) return this.#opening;
+    const opening = Promise.all([bus.keyValue(resultBuckets.results), bus.keyValue(resultBuckets.owners)]).then(
       ([results, owners]) => ({ results, owners }),
     );
-    this.#opening.catch((error: unknown) => {
+    this.#opening = opening;
+    opening.catch((error: unknown) => {
       this.#opening = undefined;
       this.#parts.log.error(
         { problem: String(error) },
         `stored results cannot be opened on the bus: ${openingAdvice(error)}`,
       );
     });
-    return this.#opening;
+    return opening;
   }
 
   /**
