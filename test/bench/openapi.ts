@@ -141,7 +141,7 @@ function operationsIn(document: JsonObject): readonly Operation[] {
     const steps = $ref
       .slice(2)
       .split('/')
-      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+      .map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'));
     return at(steps.reduce<unknown>((found, step) => (found as JsonObject)[step], document));
   };
   return Object.entries(document['paths'] as JsonObject).flatMap(([path, value]) => {
