@@ -104,6 +104,8 @@ export class InFlight extends Tracked {
   misses = 0;
   /** Sequence number of the last message that was received; undefined before the first. */
   heardUpTo: number | undefined;
+  /** Whether its worker has ended the stream: its reader has not left it early. */
+  isComplete = false;
   /** The stream on which the answer to a repeated request comes. */
   #earlier: StreamId | undefined;
   /** The ids in answers of a batch, as `idKey` gives them; undefined before the first. */
@@ -130,6 +132,7 @@ export class InFlight extends Tracked {
   /** Notes a message that the client receives. */
   heard(frame: Extract<StreamFrame, { kind: 'message' }>): void {
     this.heardUpTo = frame.sequence;
+    if (frame.last) this.isComplete = true;
     if (!frame.isAnswer || this.command.kind !== 'batch') return;
     const { id } = parseJson(frame.text) as JsonObject;
     if (isJsonRpcId(id)) (this.#answered ??= new Set()).add(idKey(id));

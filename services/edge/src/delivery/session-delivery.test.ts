@@ -360,6 +360,16 @@ it('a stream whose worker is gone goes on at the next owner after the last messa
   expect(next.heard.at(-1)).toEqual({ kind: 'detach', stream: command.stream, reader: command.stream });
 });
 
+it('a reader of a stream that has got its last message has not left it', async () => {
+  const owner = await started();
+  const command = attach();
+  const stream = await ask(of(owner), command);
+  owner.replies[0]?.({ kind: 'attached', stream: command.stream });
+  owner.replies[0]?.(message(1, true));
+  await vi.advanceTimersByTimeAsync(0);
+  expect([stream.told, owner.heard]).toEqual([['attached', 'message'], [command]]);
+});
+
 it('a repeated call that has joined the stream of the first goes on there at the next owner, which does not begin it', async () => {
   const [owner, next] = [await started(), await started()];
   const joined = await ask(of(owner), post('tools/call'));

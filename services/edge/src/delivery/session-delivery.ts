@@ -124,7 +124,7 @@ export class SessionDelivery {
         const wasOpen = this.#open.has(inFlight);
         inFlight.close();
         // Also if its reader is gone before the report of its attachment: no other edge knows of it.
-        if (wasOpen) this.#tellDetached(inFlight, command);
+        if (wasOpen && !inFlight.isComplete) this.#tellDetached(inFlight, command);
       },
     };
   }
@@ -283,6 +283,7 @@ export class SessionDelivery {
         inFlight.misses = 0;
         if (frame.kind === 'message') inFlight.heard(frame);
         else if (frame.kind === 'attached') inFlight.continues(frame.stream);
+        else if (frame.kind === 'end') inFlight.isComplete = true;
         inFlight.observer.reply(frame);
       },
       failed: (error) => {

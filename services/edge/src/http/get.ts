@@ -52,7 +52,7 @@ export class GetEndpoint {
     });
     response.once('close', () => {
       pending?.close();
-      if (reading.hasBegun)
+      if (reading.hasBegun && !reading.isComplete)
         delivery.sessions.tell(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
     });
   }
@@ -107,6 +107,8 @@ class StreamReading implements ReplyObserver<StreamFrame> {
   readonly #gate: Gate;
   readonly #options: ReadingOptions;
   #writer: EventWriter | undefined;
+  /** Whether the worker has ended the stream: its client has not left it early. */
+  isComplete = false;
 
   constructor(arrival: Arrival, gate: Gate, options: ReadingOptions) {
     this.#arrival = arrival;
@@ -127,10 +129,13 @@ class StreamReading implements ReplyObserver<StreamFrame> {
         return;
       case 'message':
         this.#writer?.message(frame.text, frame.sequence);
-        if (frame.last) response.end();
+        if (!frame.last) return;
+        this.isComplete = true;
+        response.end();
         return;
       case 'end':
       case 'accepted':
+        this.isComplete = true;
         response.end();
         return;
       case 'refused':
