@@ -238,5 +238,13 @@ export type { ConnectCommand, ConnectionRow, ConnectReply } from './connect-mess
 export type { AdminAnswer, AdminQuestion, TapFilter, TapLease, TapReport, WorkerOfRole } from './admin-messages.ts';
 export { basePathOf, pathBelow } from './base-path.ts';
 export { problemWords, withReason } from './problem-words.ts';
-export { JsonBytes, unread, wire, withText, type MayBeBytes, type MayBeUnread, type MayHaveBytes } from './wire/marks.ts';
+export {
+  JsonBytes,
+  unread,
+  wire,
+  withText,
+  type MayBeBytes,
+  type MayBeUnread,
+  type MayHaveBytes,
+} from './wire/marks.ts';
 export { leastWireBytes, readAnswer } from './wire/read-answer.ts';

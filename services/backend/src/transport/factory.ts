@@ -134,20 +134,7 @@ export class TransportFactory {
         { ...(this.#child as ChildOptions), limits, startUps: isBase ? startUps : undefined },
         observer,
       );
-    if (/^wss?:/.test(url))
-      return new WebSocketTransport(
-        {
-          url,
-          headers,
-          limits,
-          openTimeoutMs,
-          addresses: this.#config.addresses,
-          proxy: this.#config.proxy,
-          credentials,
-          tls: ServerTls.of(this.#server, this.#config, this.#baseFolder),
-        },
-        observer,
-      );
+    if (/^wss?:/.test(url)) return this.#socket(url, headers, credentials, observer);
     const options: HttpOptions = {
       url,
       headers,
@@ -171,6 +158,28 @@ export class TransportFactory {
       this.#verdict,
       createStreamable,
       (to) => new HttpSseTransport(options, to),
+      observer,
+    );
+  }
+
+  #socket(
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    credentials: HeaderSource | undefined,
+    observer: TransportObserver,
+  ): Transport {
+    const { connectTimeout: openTimeoutMs, addresses, proxy } = this.#config;
+    return new WebSocketTransport(
+      {
+        url,
+        headers,
+        limits: this.#limits,
+        openTimeoutMs,
+        addresses,
+        proxy,
+        credentials,
+        tls: ServerTls.of(this.#server, this.#config, this.#baseFolder),
+      },
       observer,
     );
   }
