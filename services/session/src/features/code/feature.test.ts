@@ -10,6 +10,7 @@ import {
   type Revision,
 } from '@omnibus/protocol';
 import { WorkerUnderTest, type ClientUnderTest } from '../../worker-under-test.ts';
+import { typeOf } from './types.ts';
 
 let up: WorkerUnderTest | undefined;
 afterEach(() => up?.stop());
@@ -76,6 +77,24 @@ async function said(client: ClientUnderTest, name: string, given: JsonObject): P
 }
 
 const run = (client: ClientUnderTest, code: string): Promise<Said> => said(client, coderNames.run, { code });
+
+it('a server that is no text is named as a mistake', async () => {
+  const client = await (await started()).open(latestModernRevision);
+  const answer = await said(client, coderNames.find, { query: 'issues', server: { toString: 1 } });
+  expect(answer).toEqual({ text: '"server" must be the name of a server.', isError: true });
+});
+
+it('the type of a schema with ten thousand references to itself is made in few steps', () => {
+  let steps = 0;
+  const itself = {
+    get $ref() {
+      steps += 1;
+      return '#';
+    },
+  };
+  expect(typeOf({ anyOf: Array.from({ length: 10_000 }, () => itself) })).toBe('unknown');
+  expect(steps).toBeLessThan(10_000);
+});
 
 describe.each(revisions)('a client of %s at an endpoint with `listing: code`', (revision) => {
   it('is listed two tools of at most 600 tokens', async () => {

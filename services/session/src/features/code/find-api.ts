@@ -25,12 +25,14 @@ export function foundFunctions(indexes: Indexes, view: View, given: JsonObject):
     );
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1)
     return textResult('"limit" must be a whole number from 1 to 50.', true);
+  if (server !== undefined && typeof server !== 'string')
+    return textResult('"server" must be the name of a server.', true);
   const functions = ScriptFunctions.of(view).all;
   const isWanted = (each: ScriptFunction | undefined): boolean =>
     server === undefined || each?.server === server || each?.offered.server === server;
   if (!functions.some(isWanted))
     return textResult(
-      `There is no server ${JSON.stringify(printable(String(server), 100))} here. Servers: ${serversIn(functions)}.`,
+      `There is no server ${JSON.stringify(printable(server ?? '', 100))} here. Servers: ${serversIn(functions)}.`,
       true,
     );
   const { tools, index } = indexes.of(view);

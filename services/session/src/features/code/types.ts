@@ -22,6 +22,8 @@ export function typeOf(schema: unknown): string {
 function written(given: unknown, to: Written, depth: number): string {
   if (!isObject(given)) return 'unknown';
   if (depth > maxDepth || to.left <= 0) return 'unknown';
+  // Also a part without a text of its own, such as one of many references, is work.
+  to.left -= 1;
   const text = partOf(given, to, depth);
   if (depth > 0) to.left -= text.length / depth;
   return text;
@@ -31,13 +33,17 @@ function partOf(schema: JsonObject, to: Written, depth: number): string {
   const { $ref, enum: values, anyOf, oneOf, allOf, type } = schema;
   if (typeof $ref === 'string') return written(targetOf($ref, to.root), to, depth + 1);
   if ('const' in schema) return JSON.stringify(schema['const']) ?? 'unknown';
-  if (Array.isArray(values)) return choice(values.map((value) => JSON.stringify(value) ?? 'unknown'));
+  if (Array.isArray(values)) return choice(few(values).map((value) => JSON.stringify(value) ?? 'unknown'));
   const choices = [anyOf, oneOf].find((each) => Array.isArray(each)) as readonly unknown[] | undefined;
-  if (choices !== undefined) return choice(choices.map((each) => written(each, to, depth + 1)));
+  if (choices !== undefined) return choice(few(choices).map((each) => written(each, to, depth + 1)));
   if (Array.isArray(allOf) && !isObject(schema['properties']))
-    return allOf.map((each) => written(each, to, depth + 1)).join(' & ') || 'unknown';
+    return (
+      few(allOf)
+        .map((each) => written(each, to, depth + 1))
+        .join(' & ') || 'unknown'
+    );
   if (Array.isArray(type))
-    return choice(type.map((each) => plainType({ ...schema, type: each as unknown }, to, depth)));
+    return choice(few(type).map((each) => plainType({ ...schema, type: each as unknown }, to, depth)));
   return plainType(schema, to, depth);
 }
 
@@ -60,7 +66,10 @@ function plainType(schema: JsonObject, to: Written, depth: number): string {
 }
 
 function arrayOf({ items, prefixItems }: JsonObject, to: Written, depth: number): string {
-  if (Array.isArray(prefixItems)) return `[${prefixItems.map((each) => written(each, to, depth + 1)).join(', ')}]`;
+  if (Array.isArray(prefixItems))
+    return `[${few(prefixItems)
+      .map((each) => written(each, to, depth + 1))
+      .join(', ')}]`;
   const item = written(items, to, depth + 1);
   return /^[\w"]+$/.test(item) || item.startsWith('{') ? `${item}[]` : `(${item})[]`;
 }
@@ -92,6 +101,11 @@ function commentOf(schema: unknown, depth: number): string {
 
 function memberName(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+}
+
+/** One more than are shown, so that the type says that there are more. */
+function few(choices: readonly unknown[]): readonly unknown[] {
+  return choices.slice(0, maxChoices + 1);
 }
 
 function choice(types: readonly string[]): string {

@@ -2,7 +2,14 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { resultBuckets } from '@omnibus/bus';
 import { resultReader } from '@omnibus/catalog';
-import { latestLegacyRevision, latestModernRevision, noLists, type JsonObject, type Revision } from '@omnibus/protocol';
+import {
+  latestLegacyRevision,
+  latestModernRevision,
+  noLists,
+  parseJson,
+  type JsonObject,
+  type Revision,
+} from '@omnibus/protocol';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../../worker-under-test.ts';
 
 let up: WorkerUnderTest | undefined;
@@ -71,6 +78,23 @@ const nextIn = (about: unknown): number | undefined => {
   const found = /next: bytes (\d+)-/.exec(String(about))?.[1];
   return found === undefined ? undefined : Number(found);
 };
+
+describe('arguments of reads that are no texts', () => {
+  it.each([
+    ['an object with a toString of its own', { toString: 1 }],
+    ['a number beyond a double', { big: '123456789012345678901234567890' }],
+    ['a list', [1]],
+  ])('%s is named as a mistake, and the next read is answered', async (_name, bytes) => {
+    const client = await (await started()).open(latestModernRevision);
+    const uri = linkIn(await call(client, { content: [{ type: 'text', text: megabyte }] }));
+    const given = 'big' in bytes ? parseJson(bytes.big) : bytes;
+    const wrong = await client.ask('tools/call', { name: resultReader.name, arguments: { uri, bytes: given } });
+    expect(wrong.result?.['isError']).toBe(true);
+    expect(blocksOf(wrong)[0]?.text).toMatch(/bytes"? must be a (text or a number|range)/);
+    const right = await client.ask('tools/call', { name: resultReader.name, arguments: { uri, bytes: 5 } });
+    expect(blocksOf(right)[1]?.text).toContain('bytes 5-');
+  });
+});
 
 describe.each(revisions)('a client of %s', (revision) => {
   it('pays at most 1,000 tokens for a megabyte, and reads it exactly in ranges', async () => {

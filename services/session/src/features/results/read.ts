@@ -41,8 +41,13 @@ export function wishOf(uri: unknown, args: JsonObject = {}): Wish | Problem | un
   const id = uri.slice(resultScheme.length, mark === -1 ? undefined : mark);
   if (!/^[\w-]+$/.test(id)) return undefined;
   const given = new Map<string, string>(mark === -1 ? [] : new URLSearchParams(uri.slice(mark + 1)));
-  for (const [name, value] of Object.entries(args))
-    if (name !== 'uri' && value !== null && value !== undefined) given.set(name, String(value as string | number));
+  for (const [name, value] of Object.entries(args)) {
+    if (name === 'uri' || value === null || value === undefined) continue;
+    // Other values may have no text at all, and then their conversion throws.
+    if (typeof value !== 'string' && typeof value !== 'number')
+      return { problem: `${JSON.stringify(name.slice(0, 40))} must be a text or a number` };
+    given.set(name, String(value));
+  }
   const unknown = [...given.keys()].find((name) => name !== 'part' && !ways.some((way) => way === name));
   if (unknown !== undefined)
     return { problem: `${JSON.stringify(unknown.slice(0, 40))} is none of part, bytes, lines, path, search` };
