@@ -40,14 +40,14 @@ describe('a large result, in one process', () => {
   const copies = (): Promise<Copies> => copiesOf(gateway.edge, (times += 1));
 
   it.each(['2025-11-25', '2026-07-28'] as const)(
-    'of 100 kB is not parsed and not written for a client of %s, and copied once',
+    'of 200 kB is not parsed and not written for a client of %s, and copied once',
     async (revision) => {
       using legacy = await RawClient.open(gateway.url);
       using modern = new ModernClient(gateway.url, {});
-      const args = { text: 'hello', bytes: 100_000 };
+      const args = { text: 'hello', bytes: 200_000 };
       const call = () =>
         revision === '2025-11-25' ? legacy.callTool('tool-0', args) : modern.call('tool-0', { arguments: args });
-      expect(JSON.stringify((await call()).last.result)).toContain(`hello${'x'.repeat(100_000)}`);
+      expect(JSON.stringify((await call()).last.result)).toContain(`hello${'x'.repeat(200_000)}`);
       await copies();
       for (let made = 0; made < calls; made += 1) await call();
       // What comes in one piece is not copied.
@@ -69,7 +69,7 @@ describe('a large result, in one process', () => {
   });
 });
 
-it('a result of 100 kB is not parsed and not written by the process that calls its server, over NATS', async () => {
+it('a result of 200 kB is not parsed and not written by the process that calls its server, over NATS', async () => {
   await using upstream = await startUpstream(1);
   await using gateway = await startGateway(
     'nats',
@@ -78,8 +78,8 @@ it('a result of 100 kB is not parsed and not written by the process that calls i
   );
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.includes('tool-0'));
-  const call = () => client.callTool('tool-0', { text: 'hello', bytes: 100_000 });
-  expect(JSON.stringify((await call()).last.result)).toContain(`hello${'x'.repeat(100_000)}`);
+  const call = () => client.callTool('tool-0', { text: 'hello', bytes: 200_000 });
+  expect(JSON.stringify((await call()).last.result)).toContain(`hello${'x'.repeat(200_000)}`);
   await copiesOf(gateway.backend, 1);
   for (let made = 0; made < calls; made += 1) await call();
   const { copied, ...others } = await copiesOf(gateway.backend, 2);

@@ -4,9 +4,9 @@ import { isObject, type JsonObject } from '../json-rpc.ts';
 import { defaultLimits, type Limits } from '../limits.ts';
 import { readJson } from '../read-json.ts';
 import { unread, wire, type MayBeUnread, type MayHaveBytes } from './marks.ts';
-import { leastWireBytes, readAnswer } from './read-answer.ts';
+import { readAnswer } from './read-answer.ts';
 
-const long = 'x'.repeat(leastWireBytes);
+const long = 'x'.repeat(5_000);
 const answerWith = (result: string): string => `{"jsonrpc":"2.0","id":7,"result":${result}}`;
 const read = (
   text: string | Buffer,
@@ -84,7 +84,6 @@ describe('a large answer', () => {
     ['has a number of its own form', answerWith(plain(',"ttlMs":1.0'))],
     ['has a line break between values', answerWith(`{"content":\n[{"type":"text","text":"${long}"}]}`)],
     ['has more after it', `${answerWith(plain())} x`],
-    ['is small', answerWith('{}')],
     ['has a control character in a text', answerWith(plain().replace('xx', 'x\u0001'))],
     ['has a bad escape', answerWith(plain().replace('xx', '\\x'))],
     ['ends too early', answerWith(plain()).slice(0, -1)],
@@ -110,6 +109,15 @@ describe('a large answer', () => {
       expect(JSON.stringify(result)).toBe(JSON.stringify(value.value['result']));
     },
   );
+
+  it('has texts of every length at every place', () => {
+    for (let place = 0; place < 4; place += 1)
+      for (let length = 40; length < 70; length += 1) {
+        const written = `{"${'n'.repeat(place + 1)}":"${'x'.repeat(length)}"}`;
+        expect(bytesOf(resultIn(answerWith(written)))).toBe(written);
+        expect(read(answerWith(written.replace('x"', '\u0001"')))).toBeUndefined();
+      }
+  });
 
   it('is bounded in depth and number of values', () => {
     const deep = `{"content":[],"structuredContent":{"a":${'['.repeat(50)}"${long}"${']'.repeat(50)}}}`;

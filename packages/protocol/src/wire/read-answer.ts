@@ -14,8 +14,8 @@ import {
 } from './scan.ts';
 import { defineLazily, Wire, withWire, type Member, type Reading } from './wire.ts';
 
-/** Smaller messages are cheaper as values. */
-export const leastWireBytes = 4_096;
+/** Smaller messages are not dearer as values (decision 67). */
+export const leastWireBytes = 128 * 1_024;
 /** Longer strings are read when code asks for them. */
 const maxEager = 256;
 /** Items of an object or array that are told apart. One with more is read as a whole. */
@@ -28,7 +28,7 @@ const levels = { object: 1, array: 3 } as const;
  * @returns undefined for every other message, and where both might differ; `readJson` then reads it, or says why it cannot be read.
  */
 export function readAnswer(bytes: Buffer, limits: JsonLimits): JsonObject | undefined {
-  if (bytes.length < leastWireBytes || bytes[0] !== openObject) return undefined;
+  if (bytes[0] !== openObject) return undefined;
   const scanner = new Scanner(bytes, limits);
   return scanner.isUtf8 ? new Reader(scanner).message() : undefined;
 }
