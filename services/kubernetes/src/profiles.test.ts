@@ -23,6 +23,6 @@ it('an endpoint of a team says which tools its list shows, by the names that ser
     },
   });
   expect(readProfile(profile({ listing: { mode: 'some' } }), ['docs_wiki'])).toMatchObject({
-    problem: expect.stringMatching(/^spec\.listing.*"full" or "search"/) as string,
+    problem: expect.stringMatching(/^spec\.listing.*"full", "search" or "code"/) as string,
   });
 });
