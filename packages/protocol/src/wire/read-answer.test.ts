@@ -70,6 +70,15 @@ describe('a large answer', () => {
     expect(bytesOf(made)).toBeUndefined();
   });
 
+  it.each(['toString', 'constructor', 'hasOwnProperty'])('keeps the member %s when it gets others', (name) => {
+    const written = plain(`,"${name}":1`);
+    const result = resultIn(answerWith(written));
+    const made = result[wire]?.with(result, { resultType: 'complete' }, { _meta: {} }) as JsonObject;
+    const expected = { resultType: 'complete', ...(JSON.parse(written) as JsonObject), _meta: {} };
+    expect(JSON.parse(bytesOf(made) as string)).toEqual(expected);
+    expect(JSON.parse(JSON.stringify(made))).toEqual(expected);
+  });
+
   it.each([
     ['is an error', `{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"${long}"}}`],
     ['is a request', `{"jsonrpc":"2.0","id":7,"method":"ping","result":${plain()}}`],

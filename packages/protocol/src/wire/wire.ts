@@ -54,11 +54,11 @@ export class Wire implements ResultBytes {
     // In the order of `{ ...first, ...result, ...last }`.
     for (const name of new Set([...Object.keys(first), ...own.keys(), ...Object.keys(last)])) {
       const member = own.get(name);
-      if (member !== undefined && !(name in last)) {
+      if (member !== undefined && !Object.hasOwn(last, name)) {
         Object.defineProperty(made, name, Object.getOwnPropertyDescriptor(result, name) as PropertyDescriptor);
         members.push(member);
       } else {
-        made[name] = last[name] ?? first[name];
+        made[name] = Object.hasOwn(last, name) ? last[name] : first[name];
         members.push({ name, written: writtenOf(name, made[name]) });
       }
     }
