@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { legacyRevisions } from '@omnibus/protocol';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { end, omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -75,7 +74,7 @@ describe('in one process', () => {
     await writeFile(join(folder, 'public.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
     const elsewhere = join(folder, 'checkpoints.jsonl');
     {
-      await using gateway = await startGatewayHere('embedded', {
+      await using gateway = await startGateway('embedded', {
         mcpServers: { up: { url: upstream.url, excludeTools: ['missing'] } },
         audit: {
           sinks: [{ kind: 'file', folder: records }],
@@ -104,7 +103,7 @@ describe('in one process', () => {
           })
         ).status,
       ).toBe(200);
-      await gateway.edge.stop();
+      await end(gateway.edge, 'SIGTERM');
     }
     const entries = await recordsIn(records);
     const revisions = 1 + legacyRevisions.length;

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Balancer } from '../support/balancer.ts';
-import { shapesOfLane } from '../support/gateway.ts';
-import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { statusAt } from '../support/status-at.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { bearer, Browser, callback, claimsOf, OAuthClient, register, type Tokens } from '../support/sign-in.ts';
@@ -35,14 +34,14 @@ afterAll(async () => {
 
 describe.each(shapesOfLane)('%s', (shape) => {
   let front: Balancer;
-  let gateway: GatewayHere;
+  let gateway: GatewayUnderTest;
   let issuer: string;
 
   beforeAll(async () => {
     front = await Balancer.start();
     // Of several processes, the gateway stands below a path.
     issuer = shape === 'embedded' ? front.url : `${front.url}/team`;
-    gateway = await startGatewayHere(shape, {
+    gateway = await startGateway(shape, {
       publicUrl: issuer,
       auth: { server: { users: { file: usersFile }, refreshGrace: 0 } },
       mcpServers: { up: { url: upstream.url }, other: { url: upstream.url } },
