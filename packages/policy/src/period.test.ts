@@ -31,6 +31,10 @@ it('a moment that is none, and a period that ends before it begins, are named', 
     'it ends (2026-12-24) before it begins (2026-12-25)',
   );
   expect(() => periodOf('2026-12-24', undefined, 'Nowhere/Else')).toThrow();
+  for (const offset of ['+25:00', '-99:99', '+01:60']) {
+    expect(() => periodOf(`2026-12-24T18:00${offset}`, undefined, 'UTC')).toThrow('`from`: expected a date');
+    expect(() => periodOf(undefined, `2026-12-24T18:00${offset}`, 'UTC')).toThrow('`until`: expected a date');
+  }
   // One day.
   expect(periodOf('2026-12-24', '2026-12-24', 'UTC').until).toBeGreaterThan(
     periodOf('2026-12-24', undefined, 'UTC').from,

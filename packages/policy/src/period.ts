@@ -30,15 +30,13 @@ export function periodOf(from: string | undefined, until: string | undefined, zo
 function momentOf(option: string, text: string, zone: string): { readonly begins: number; readonly ends: number } {
   const [, date = '', time, own] = form.exec(text) ?? [];
   const written = Date.parse(`${date}T${time ?? '00:00'}Z`);
+  const at = own === undefined ? written : Date.parse(`${date}T${time}${own}`);
   // A day that no month has is read as one of the next month.
-  if (Number.isNaN(written) || !new Date(written).toISOString().startsWith(date))
+  if (Number.isNaN(written) || Number.isNaN(at) || !new Date(written).toISOString().startsWith(date))
     throw new Error(
       `\`${option}\`: expected a date such as "2026-12-24", or a date and time such as "2026-12-24T18:00", got ${JSON.stringify(text)}`,
     );
-  if (own !== undefined) {
-    const at = Date.parse(`${date}T${time}${own}`);
-    return { begins: at, ends: at };
-  }
+  if (own !== undefined) return { begins: at, ends: at };
   const begins = inZone(written, zone);
   return { begins, ends: time === undefined ? inZone(written + dayMs, zone) : begins };
 }
