@@ -80,11 +80,12 @@ describe('hostile parts', () => {
         '/other': get('other', { parameters: [{ $ref: 'https://elsewhere.example/p.json' }] }),
         '/file': get('file', { parameters: [{ name: 'a', in: 'query', schema: { $ref: 'file:///etc/passwd' } }] }),
         '/nowhere': get('nowhere', { requestBody: { $ref: '#/components/requestBodies/none' } }),
+        '/name': get('name', { parameters: [{ name: { toString: 1 }, in: 'query' }] }),
         '/proto': get('proto', { parameters: [{ $ref: '#/constructor/prototype' }] }),
       },
     });
     expect(tools.map(({ name }) => name)).toEqual(['good']);
-    expect(leftOut.map(({ name }) => name)).toEqual(['/circle', 'other', 'file', 'nowhere', 'proto']);
+    expect(leftOut.map(({ name }) => name)).toEqual(['/circle', 'other', 'file', 'nowhere', 'name', 'proto']);
     expect(leftOut[0]?.problem).toBe('paths./circle: its references lead to each other (32 in a row)');
     expect(leftOut[1]?.problem).toContain('"https://elsewhere.example/p.json" leads to another document');
   });

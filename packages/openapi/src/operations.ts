@@ -189,7 +189,7 @@ function partsOf(
   const known = new Map<string, JsonObject>();
   for (const [index, value] of all.entries()) {
     const parameter = refs.object(value, `${place}.parameters[${index}]`);
-    const key = `${String(parameter['in'])} ${String(parameter['name'])}`;
+    const key = JSON.stringify([parameter['in'], parameter['name']]);
     if (!known.has(key)) known.set(key, parameter);
   }
   const parameters = [...known.values()];

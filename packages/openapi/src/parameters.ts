@@ -68,13 +68,18 @@ export function argumentsOf(
   return { properties, required, plans };
 }
 
+/** A value of a document for a problem. A member named `toString` would make `String` throw. */
+function shown(value: unknown, length: number): string {
+  return typeof value === 'string' ? JSON.stringify(printable(value, length)) : `a value of type ${typeof value}`;
+}
+
 /** @returns undefined for one that the gateway sets itself. */
 function planOf(parameter: JsonObject, taken: Set<string>, place: string): ParameterPlan | undefined {
   const { name, in: where, required, content, allowReserved } = parameter;
   if (typeof name !== 'string' || name === '' || !places.has(where))
     throw new DocumentProblem(
       place,
-      `its parameter ${JSON.stringify(printable(String(name), 100))} is in ${JSON.stringify(printable(String(where), 40))}: path, query, header and cookie are known`,
+      `its parameter ${shown(name, 100)} is in ${shown(where, 40)}: path, query, header and cookie are known`,
     );
   const at = where as Place;
   if (at === 'header' && ownHeaders.has(name.toLowerCase())) return undefined;
@@ -92,7 +97,7 @@ function planOf(parameter: JsonObject, taken: Set<string>, place: string): Param
     in: at,
     style,
     explode: typeof parameter['explode'] === 'boolean' ? parameter['explode'] : style === 'form',
-    isRaw: allowReserved === true,
+    isRaw: at === 'query' && allowReserved === true,
     isRequired: required === true || at === 'path',
     isJson: isObject(content),
   };

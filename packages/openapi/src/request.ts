@@ -40,15 +40,20 @@ export function requestOf(
     else if (parameter.in === 'cookie') cookies.push(cookieOf(parameter, value));
     else headers[parameter.name.toLowerCase()] = headerText(parameter.argument, inHeader(value, parameter));
   }
-  // A dot segment would be taken out of the address, also if it is encoded, and the request would go elsewhere (RFC 3986, 5.2.4; WHATWG URL).
-  if (path.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment)))
+  // A dot segment would be taken out of the address, also if it or a slash is encoded, by a client or by a proxy that decodes, and the request would go elsewhere (RFC 3986, 5.2.4; WHATWG URL).
+  if (path.split(/[/\\]|%2f|%5c/i).some((segment) => /^(\.|%2e){1,2}$/i.test(segment)))
     throw new ArgumentProblem('no part of the path may be "." or ".."');
   for (const scheme of chosenSchemes(plan, secrets))
     place(scheme, secrets.get(scheme.name) as string, { headers, query, cookies });
   if (cookies.length > 0) headers['cookie'] = cookies.join('; ');
   const body = plan.body === undefined ? undefined : bodyOf(plan.body, given[plan.body.argument], headers);
   const asked = query.filter((pair) => pair !== '').join('&');
-  return { method: plan.method, path: `${base}${path}${asked === '' ? '' : `?${asked}`}`, headers, body };
+  return {
+    method: plan.method,
+    path: `${base}${path}${asked === '' ? '' : `${path.includes('?') ? '&' : '?'}${asked}`}`,
+    headers,
+    body,
+  };
 }
 
 function valueOf({ argument, isRequired, isJson, in: where }: ParameterPlan, given: JsonObject): unknown {
@@ -60,7 +65,10 @@ function valueOf({ argument, isRequired, isJson, in: where }: ParameterPlan, giv
 }
 
 function withPart(path: string, parameter: ParameterPlan, value: unknown): string {
-  return path.replaceAll(`{${parameter.name}}`, () => inPath(parameter.name, value, parameter));
+  const text = inPath(parameter.name, value, parameter);
+  // Without its part, the path is that of another operation, such as one for all things.
+  if (text === '') throw new ArgumentProblem(`the argument "${parameter.argument}" is empty`);
+  return path.replaceAll(`{${parameter.name}}`, () => text);
 }
 
 function cookieOf(parameter: ParameterPlan, value: unknown): string {

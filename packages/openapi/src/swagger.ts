@@ -1,6 +1,7 @@
 /** Reads the parts of a Swagger 2.0 document as those of OpenAPI 3.0, one operation at a time, so that nothing of the document is copied. */
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import type { OpenApiDocument } from './document.ts';
+import { DocumentProblem } from './problem.ts';
 
 /** Styles for `collectionFormat` (Swagger 2.0, Parameter Object). */
 const styles: Readonly<Record<string, JsonObject>> = {
@@ -63,6 +64,8 @@ function bodyOf({ schema, description, required }: JsonObject, consumes: unknown
 
 function formOf(form: readonly JsonObject[], consumes: unknown): JsonObject | undefined {
   if (form.length === 0) return undefined;
+  const nameless = form.find(({ name }) => typeof name !== 'string');
+  if (nameless !== undefined) throw new DocumentProblem('parameters', 'a member of its form has no name');
   const hasFile = form.some((each) => each['type'] === 'file');
   const said = textsOf(consumes);
   const isMultipart = hasFile || (said.includes('multipart/form-data') && !said.includes(urlEncoded));
