@@ -185,3 +185,15 @@ it('is over if it waits for a promise that is never settled', async () => {
     text: 'the script waits for a promise that is never settled',
   });
 });
+
+it('calls that are open have arguments of so many characters together, and more once some are answered', async () => {
+  const end = await ran(`
+    const text = 'x'.repeat(9_000);
+    const settled = await Promise.allSettled(Array.from({ length: 5 }, () => servers.files.read({ text })));
+    const more = await servers.files.read({ text });
+    return [settled.map(({ status }) => status), settled[4].reason.message, more.text.length];`);
+  const [states, problem, length] = JSON.parse(end.text) as readonly unknown[];
+  expect(states).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected']);
+  expect(problem).toContain('30000 are allowed: wait for some of them');
+  expect(length).toBe(9_000);
+});

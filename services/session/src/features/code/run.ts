@@ -27,7 +27,7 @@ import { ScriptFunctions } from './names.ts';
 import { ScriptHost } from './script-host.ts';
 import type { FromScript, ScriptEnd, ScriptLimits, SettledCall } from './script-messages.ts';
 
-interface RunBounds extends Omit<ScriptLimits, 'argumentLength'> {
+interface RunBounds extends Omit<ScriptLimits, 'argumentLength' | 'openLength'> {
   /** Milliseconds without those that users are asked. */
   readonly timeoutMs: number;
   readonly callsAtOnce: number;
@@ -101,7 +101,7 @@ export class Run<Stream extends CallStream> extends OpenRequest {
         names: this.#functions.json,
         now: Date.now(),
         seed: this.#seed,
-        limits: { ...bounds, argumentLength: host.limits.maxBodyBytes / 8 },
+        limits: { ...bounds, argumentLength: host.limits.maxBodyBytes / 8, openLength: host.limits.maxBodyBytes },
       },
       { begun: () => this.#tick(), called: (call) => this.#called(call), ended: (end) => this.#ended(end) },
     );

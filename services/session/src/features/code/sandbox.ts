@@ -25,7 +25,9 @@ export class Sandbox {
   readonly #context: QuickJSContext;
   #settle: QuickJSHandle | undefined;
   #calls = 0;
-  #open = 0;
+  /** Characters of the arguments of calls that are open, by their numbers. */
+  readonly #open = new Map<number, number>();
+  #openLength = 0;
   #printed = '';
   #spentMs = 0;
   #since = 0;
@@ -54,7 +56,8 @@ export class Sandbox {
   settle(settled: readonly SettledCall[]): void {
     this.#during(() => {
       for (const { id, isOk, text } of settled) {
-        this.#open -= 1;
+        this.#openLength -= this.#open.get(id) ?? 0;
+        this.#open.delete(id);
         this.#give(id, isOk, text);
       }
     });
@@ -80,7 +83,7 @@ export class Sandbox {
     }
     this.#spentMs += performance.now() - this.#since;
     if (this.#isOver) return;
-    if (this.#open === 0) this.#end(false, 'the script waits for a promise that is never settled');
+    if (this.#open.size === 0) this.#end(false, 'the script waits for a promise that is never settled');
     else this.#post({ kind: 'idle' });
   }
 
@@ -143,14 +146,19 @@ export class Sandbox {
 
   /** @returns the number of the call, or why it is refused. */
   #call(server: QuickJSHandle, tool: QuickJSHandle, args: QuickJSHandle): QuickJSHandle {
-    const { calls, argumentLength } = this.#script.limits;
+    const { calls, argumentLength, openLength } = this.#script.limits;
     const refuse = (problem: string): QuickJSHandle => this.#context.newString(problem);
     if (this.#calls >= calls) return refuse(`a script may make ${calls} calls (code.calls)`);
     const text = this.#textOf(args);
     if (text.length > argumentLength)
       return refuse(`the arguments have ${text.length} characters; ${argumentLength} are allowed`);
+    if (this.#openLength + text.length > openLength)
+      return refuse(
+        `the arguments of calls that are open have ${this.#openLength} characters; ${openLength} are allowed: wait for some of them`,
+      );
     this.#calls += 1;
-    this.#open += 1;
+    this.#open.set(this.#calls, text.length);
+    this.#openLength += text.length;
     this.#post({ kind: 'call', id: this.#calls, server: this.#textOf(server), tool: this.#textOf(tool), args: text });
     return this.#context.newNumber(this.#calls);
   }

@@ -9,6 +9,8 @@ export interface ScriptLimits {
   readonly calls: number;
   /** Characters of the arguments of one call. */
   readonly argumentLength: number;
+  /** Characters of the arguments of all calls that are open. The worker holds them. */
+  readonly openLength: number;
   /** Characters of everything that the script prints, and of its result. */
   readonly outputLength: number;
 }

@@ -7,6 +7,7 @@ export const limits = {
   memoryBytes: 16 * 1024 * 1024,
   calls: 20,
   argumentLength: 10_000,
+  openLength: 30_000,
   outputLength: 2_000,
 };
 const hosts: ScriptHost[] = [];
