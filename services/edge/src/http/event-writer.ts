@@ -77,12 +77,7 @@ export class EventWriter {
   message(text: string | JsonBytes, sequence: number | undefined): void {
     const id = sequence === undefined ? '' : `id: ${this.#stream.id}.${sequence}\n`;
     const head = `${id}event: message\ndata: `;
-    if (typeof text === 'string') this.#write(`${head}${text}\n\n`);
-    else {
-      this.#response.cork();
-      for (const part of text.within(head, '\n\n').parts) this.#write(part);
-      this.#response.uncork();
-    }
+    this.#write(...(typeof text === 'string' ? [`${head}${text}\n\n`] : text.within(head, '\n\n').parts));
   }
 
   /** An event of another kind than a message. @param data without line breaks. */
@@ -94,14 +89,17 @@ export class EventWriter {
     this.#response.end();
   }
 
-  #write(chunk: string | Buffer): void {
+  /** @param parts of one message: the bytes of the first ones do not count as waiting before the others. */
+  #write(...parts: readonly (string | Buffer)[]): void {
     if (this.#response.destroyed || this.#response.writableEnded) return;
     const { unread, maxBufferedBytes } = this.#options;
     if (this.#response.writableLength > maxBufferedBytes) {
       unread.cutOff(this.#response);
       return;
     }
-    this.#response.write(chunk);
+    if (parts.length > 1) this.#response.cork();
+    for (const part of parts) this.#response.write(part);
+    if (parts.length > 1) this.#response.uncork();
     unread.wrote(this.#response, this.#client);
   }
 
