@@ -218,7 +218,13 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
 
   /** Asks these gates, and sends the call if all let it pass. */
   #pass(planned: Planned<Stream>, gates: readonly Gate[]): void {
-    for (const gate of gates) if (gate.takes(planned, this)) return;
+    try {
+      for (const gate of gates) if (gate.takes(planned, this)) return;
+    } catch (error) {
+      this.#host.log.error({ err: error }, 'a gate could not decide about a request, which is refused');
+      this.messages.deny(planned.call, fault('internal.error'));
+      return;
+    }
     this.carry(planned);
   }
 

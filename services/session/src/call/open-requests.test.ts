@@ -46,3 +46,22 @@ it('a request that goes on with another one leaves its client busy', () => {
   wait(2);
   expect([open.cancel(2, 'which?'), open.cancel(3, 'none'), open.size]).toEqual(['ambiguous', 'unknown', 2]);
 });
+
+it('what throws when a request goes on after its wait ends that request alone', () => {
+  const { open, idle, wait } = start();
+  const failed: unknown[] = [];
+  const broken = new WaitingRequest(
+    { id: 7, stream: {} },
+    () => undefined,
+    (gatewayFault) => failed.push(gatewayFault.reason),
+  );
+  open.add(broken);
+  const other = wait(8);
+  open.resume(broken, () => {
+    throw new Error('by a test, on purpose');
+  });
+  expect([failed, open.size, idle()]).toEqual([['internal.error'], 1, 0]);
+  let isMade = false;
+  open.resume(other, () => (isMade = true));
+  expect(isMade).toBe(true);
+});
