@@ -7,7 +7,7 @@ import { eras, ManyCalls } from './many-calls.ts';
 
 const countedCalls = 4_096;
 /** Before the bulkhead stopped to ask each waiting caller while it had no place, a call of 2026-07-28 took 5 to 7 times the steps. */
-const most = 2.5;
+const most = 2;
 
 it.each(eras)(
   `with 1,024 calls in flight a call of %s takes at most ${most} times the steps that it takes with 32`,

@@ -177,7 +177,7 @@ export const guarantees: readonly Guarantee[] = [
     executed: 'at most once',
     test: [
       'services/edge/src/delivery/session-delivery.test.ts',
-      'a repeated call that has joined the stream of the first goes on there at the next owner, which does not begin it',
+      'the next owner of a session resumes the stream that a repeated call has joined, and does not begin the call',
     ],
   },
   {

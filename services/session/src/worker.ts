@@ -263,7 +263,7 @@ export class SessionWorker {
       owner: bus.isShared ? this.#worker : undefined,
       offers: this.#offers,
       isEdgeThere: this.#edges.isThere,
-      isRead: this.#edges.isRead,
+      readingAt: this.#edges.readingAt,
       drainMs: () => this.#config.timeouts.drain,
       nextExchangeId: this.#nextExchangeId,
       nextQuestionId: idSequence<QuestionId>(this.#worker),

@@ -370,7 +370,7 @@ it('a reader of a stream that has got its last message has not left it', async (
   expect([stream.told, owner.heard]).toEqual([['attached', 'message'], [command]]);
 });
 
-it('a repeated call that has joined the stream of the first goes on there at the next owner, which does not begin it', async () => {
+it('the next owner of a session resumes the stream that a repeated call has joined, and does not begin the call', async () => {
   const [owner, next] = [await started(), await started()];
   const joined = await ask(of(owner), post('tools/call'));
   const earlier = nextStream();

@@ -38,7 +38,7 @@ export class Posted {
     let requests = 0;
     for (const { kind } of messages) if (kind === 'request') requests += 1;
     const toAnswer = requests + refusals.length;
-    const earlier = streams.posts.hasAny ? repeated(command, streams.posts.all, edge) : undefined;
+    const earlier = streams.posts.mayBeLeft(edge) ? repeated(command, streams.posts.all, edge) : undefined;
     const stream = new PostStream(command, reply, toAnswer, streams.posts, edge);
     for (const refusal of refusals) stream.answer(refusal);
     const late: Promise<Outcome>[] = [];
@@ -64,14 +64,17 @@ export class Posted {
     const { forwarding, host } = this.#parts;
     earlier.awaitReader();
     const { lastEdge, reader } = earlier;
-    let isRead = false;
-    const asked = lastEdge === undefined ? Promise.resolve(false) : host.isRead(lastEdge, reader);
-    const known = asked.then((answer) => {
-      isRead = answer;
-    });
+    let isLeft = true;
+    const known =
+      lastEdge === undefined
+        ? Promise.resolve()
+        : host.readingAt(lastEdge, reader).then((reading) => {
+            // An edge that is there has sent the last message of a stream to its client, or reports that it could not.
+            isLeft = reading === 'gone' || (reading === 'unread' && !earlier.isComplete);
+          });
     forwarding.hold({ id: message.id, stream }, known, () => {
       // Another repetition may have come before this one.
-      if (isRead || earlier.reader !== reader) this.#serving.serve(message, stream);
+      if (!isLeft || earlier.reader !== reader) this.#serving.serve(message, stream);
       else if (earlier.isWhole) {
         host.metrics.streamsResumed.inc();
         stream.continueAs(earlier, edge);

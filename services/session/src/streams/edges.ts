@@ -7,6 +7,7 @@ import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { EdgePresence, StreamId, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { SessionStreams } from './session-streams.ts';
+import type { Reading } from './stream-host.ts';
 
 /** A session with streams that edges read. */
 interface ReadSession {
@@ -80,34 +81,34 @@ export class Edges {
   readonly isThere = (edge: WorkerId): boolean => this.#watch.state(edge) === 'alive';
 
   /**
-   * Whether an edge reads a stream. It does not if it says so, or if it is gone: it counts as lost, or twice nothing listens for it at NATS. Resolves with true if
-   * none of this is known within a moment.
+   * Asks an edge whether it reads a stream. It is gone if it counts as lost, or if twice nothing listens for it at NATS. One that does not answer within a moment
+   * may read the stream.
    */
-  readonly isRead = async (edge: WorkerId, reader: StreamId): Promise<boolean> => {
+  readonly readingAt = async (edge: WorkerId, reader: StreamId): Promise<Reading> => {
     for (let attempt = 0; attempt < 2; attempt += 1) {
-      if (this.#watch.state(edge) === 'lost') return false;
-      const answer = await this.#askReader(edge, reader);
-      if (answer !== 'gone') return answer;
+      if (this.#watch.state(edge) === 'lost') return 'gone';
+      const reading = await this.#askReader(edge, reader);
+      if (reading !== 'gone') return reading;
       await new Promise<void>((resolve) => void this.#options.wheel.schedule(unheardAgainMs, resolve));
     }
-    return false;
+    return 'gone';
   };
 
-  #askReader(edge: WorkerId, reader: StreamId): Promise<boolean | 'gone'> {
+  #askReader(edge: WorkerId, reader: StreamId): Promise<Reading> {
     const { bus, wheel } = this.#options;
     return new Promise((resolve) => {
-      const finish = (answer: boolean | 'gone'): void => {
+      const finish = (reading: Reading): void => {
         limit.cancel();
         pending.close();
-        resolve(answer);
+        resolve(reading);
       };
-      const limit = wheel.schedule(readerAnswerMs, () => finish(true));
+      const limit = wheel.schedule(readerAnswerMs, () => finish('read'));
       const pending = bus.request(
         subjects.edgeReaders(edge),
         { readers: [reader] },
         {
-          reply: ({ readers }) => finish(readers.includes(reader)),
-          failed: ({ kind }) => finish(kind === 'no-responders' ? 'gone' : true),
+          reply: ({ readers }) => finish(readers.includes(reader) ? 'read' : 'unread'),
+          failed: ({ kind }) => finish(kind === 'no-responders' ? 'gone' : 'read'),
         },
       );
     });

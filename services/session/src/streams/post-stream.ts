@@ -24,6 +24,8 @@ export class PostStream implements Asked {
   readonly #table: StreamTable;
   readonly #command: PostCommand;
   #openRequests: number;
+  /** Made when it is first asked for: it costs a text of the whole request. */
+  #digest: string | undefined;
 
   /** @param requests number of requests in the POST that are to be answered. */
   constructor(command: PostCommand, reply: Reply, requests: number, table: StreamTable, edge: WorkerId | undefined) {
@@ -60,7 +62,7 @@ export class PostStream implements Asked {
   }
 
   get digest(): string | undefined {
-    return digestOf(this.#command);
+    return (this.#digest ??= digestOf(this.#command));
   }
 
   /** Its client has sent the same request before: it reads the earlier stream from now on. */

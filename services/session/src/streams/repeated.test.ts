@@ -4,6 +4,7 @@ import { subjects } from '@omnibus/bus';
 import { firstReply, Heard } from '@omnibus/bus/testing';
 import {
   anonymous,
+  newWorkerId,
   noLists,
   rootEndpoint,
   sessionKey,
@@ -49,7 +50,7 @@ afterEach(() => {
 });
 
 /** Posts a call. @returns the frames that its client gets. */
-async function pay(stream: string, id: JsonRpcId, args: JsonObject = {}): Promise<Heard<StreamFrame>> {
+async function pay(stream: string, id: JsonRpcId, args: JsonObject = {}, edge?: WorkerId): Promise<Heard<StreamFrame>> {
   const heard = new Heard<StreamFrame>();
   test.takes = (reply) => answers.push(reply);
   send(
@@ -63,16 +64,17 @@ async function pay(stream: string, id: JsonRpcId, args: JsonObject = {}): Promis
       },
     },
     heard,
+    edge,
   );
   // What a session gets after it has been passed on.
   await firstReply(test.bus, subjects.session(worker), { key, command: { kind: 'probe', streams: [] } });
   return heard;
 }
 
-function send(command: SessionCommand, heard = new Heard<StreamFrame>()): void {
+function send(command: SessionCommand, heard = new Heard<StreamFrame>(), edge?: WorkerId): void {
   test.bus.request(
     subjects.session(worker),
-    { key, command },
+    { key, command, ...(edge === undefined ? {} : { edge }) },
     { reply: (frame) => heard.add(frame), failed: ({ kind }) => expect.fail(kind) },
   );
 }
@@ -123,4 +125,30 @@ it('a request that repeats one whose client is still connected is a request of i
   await test.turning(test.asked.until(1));
   await pay('two', 1);
   await test.turning(test.asked.until(2));
+});
+
+it('an answer that one edge has sent to its client is not given again at another edge, while the first one is there', async () => {
+  const [first, second] = [newWorkerId('edge'), newWorkerId('edge')];
+  // The first edge has sent its last message of the stream, so it does not read the stream any more.
+  await test.bus.subscribe(subjects.edgeReaders(first), (_asked, reply) => reply({ readers: [] }));
+  const heard = await pay('one', 1, {}, first);
+  await test.turning(test.asked.until(1));
+  // With an event before the answer, the worker keeps the stream.
+  answers[0]?.({ kind: 'log', params: { level: 'error', data: 'soon' } });
+  answers[0]?.(result);
+  await ended(heard);
+  await pay('two', 1, {}, second);
+  await test.turning(test.asked.until(2));
+  expect(test.reached).toEqual(['up', 'up']);
+});
+
+it('an answer that an edge may not have sent before it was gone is given at another edge', async () => {
+  const [first, second] = [newWorkerId('edge'), newWorkerId('edge')];
+  const heard = await pay('one', 1, {}, first);
+  await test.turning(test.asked.until(1));
+  answers[0]?.({ kind: 'log', params: { level: 'error', data: 'soon' } });
+  answers[0]?.(result);
+  await ended(heard);
+  expect(await ended(await pay('two', 1, {}, second))).toMatchObject({ kind: 'message' });
+  expect(test.reached).toEqual(['up']);
 });

@@ -108,6 +108,11 @@ export class ResumableStream extends Link {
     return this.#isDetached ? undefined : this.#edge;
   }
 
+  /** Whether its last message was sent. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
   /** A client may come back to it: its messages are kept from now on. */
   awaitReader(): void {
     this.#wasDetached = true;

@@ -57,6 +57,7 @@ export class Returning {
       return;
     }
     if (push.resume(after, reader, reply, edge)) return;
+    posts.left();
     const post = posts.find(after.stream);
     if (post === undefined && streams !== undefined) {
       this.#reviving.set(

@@ -57,7 +57,9 @@ export class SessionStreams {
   }
 
   detach(stream: StreamId, reader: StreamId): void {
-    if (!this.#push.detach(stream, reader)) this.posts.find(stream)?.detach(reader);
+    if (this.#push.detach(stream, reader)) return;
+    this.posts.left();
+    this.posts.find(stream)?.detach(reader);
   }
 
   /** Those of the given streams that a client cannot resume here. */
@@ -118,7 +120,9 @@ export class SessionStreams {
   #detachAll(isGone: (stream: ResumableStream) => boolean): number {
     const pushed = this.#push.read.filter(isGone);
     for (const { id, reader } of pushed) this.#push.detach(id, reader);
-    for (const stream of this.posts.open) if (isGone(stream)) stream.detach(stream.reader);
+    const posted = this.posts.open.filter(isGone);
+    if (posted.length > 0) this.posts.left();
+    for (const stream of posted) stream.detach(stream.reader);
     this.#push.flush();
     return pushed.length;
   }

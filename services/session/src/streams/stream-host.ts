@@ -5,6 +5,9 @@ import type { Limits, Presence, StreamEntry, StreamId, WorkerId } from '@omnibus
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { FrameBudget } from './kept-frames.ts';
 
+/** Whether an edge reads a stream; `gone`: the edge itself is not there any more. */
+export type Reading = 'read' | 'unread' | 'gone';
+
 export interface StreamHost {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
@@ -15,8 +18,8 @@ export interface StreamHost {
   readonly frames: FrameBudget;
   /** Whether the signs of life of an edge arrive. */
   readonly isEdgeThere: (edge: WorkerId) => boolean;
-  /** Whether an edge reads a stream. Resolves with true if that is not known. */
-  readonly isRead: (edge: WorkerId, reader: StreamId) => Promise<boolean>;
+  /** Whether an edge reads a stream. Resolves with `read` if that is not known. */
+  readonly readingAt: (edge: WorkerId, reader: StreamId) => Promise<Reading>;
   /** Signs of life of the session workers, which tell whether a worker is there. */
   readonly sessionWorkers: Pick<PresenceWatch<Presence>, 'state'>;
   /** Milliseconds for which a worker that is leaving goes on with the calls it has begun. */

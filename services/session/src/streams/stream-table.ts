@@ -1,6 +1,6 @@
 /** The POST streams of one session that a client may resume: the open ones, and for a while those that have ended. */
 import { Ring } from '@omnibus/collections';
-import type { StreamId } from '@omnibus/protocol';
+import type { StreamId, WorkerId } from '@omnibus/protocol';
 import type { Asked, ResumableStream, StreamHome } from './resumable-stream.ts';
 
 const maxEnded = 32;
@@ -11,8 +11,12 @@ export class StreamTable {
   /** Called when the client of a POST is gone and there is no room for its requests: it must end them. */
   readonly unkept: (asked: Asked) => void;
   #ended: ResumableStream[] = [];
-  /** Whether a stream was ever kept, or is open: a field, since each POST reads it. */
-  hasAny = false;
+  /** Whether a stream is kept or open. */
+  #hasAny = false;
+  /** Whether a stream has lost a reader or got another one, or streams came by several edges: only then a client may repeat a request. */
+  #wasLeft = false;
+  /** The edge of the streams. */
+  #edge: WorkerId | undefined;
   /** Streams by the id of a later POST of the same request, which continues there. */
   readonly #joined = new Map<StreamId, ResumableStream>();
 
@@ -22,8 +26,21 @@ export class StreamTable {
   }
 
   add(stream: ResumableStream): void {
+    if (!this.#hasAny) this.#wasLeft = false;
+    else if (stream.lastEdge !== this.#edge) this.#wasLeft = true;
+    this.#edge = stream.lastEdge;
     this.#open.add(stream);
-    this.hasAny = true;
+    this.#hasAny = true;
+  }
+
+  /** A stream has lost its reader, or has another one. */
+  left(): void {
+    this.#wasLeft = true;
+  }
+
+  /** Whether a client at this edge may have left one of the streams: each POST asks, so it looks at no stream. */
+  mayBeLeft(edge: WorkerId | undefined): boolean {
+    return this.#hasAny && (this.#wasLeft || edge !== this.#edge);
   }
 
   /** All streams that a client can resume, the oldest of the open ones last. */
@@ -42,7 +59,7 @@ export class StreamTable {
   ended(stream: ResumableStream): void {
     this.#open.remove(stream);
     if (!stream.isWorthKeeping) {
-      this.hasAny = this.#open.size > 0 || this.#ended.length > 0;
+      this.#hasAny = this.#open.size > 0 || this.#ended.length > 0;
       return;
     }
     stream.rest();
