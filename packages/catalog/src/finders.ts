@@ -11,20 +11,23 @@ export const coderNames = { find: 'find_api', run: 'run_code' } as const;
 const _meta = { 'anthropic/alwaysLoad': true };
 const readOnly = { readOnlyHint: true };
 
+/** Of both tools that search. */
+const searchSchema = {
+  type: 'object',
+  properties: {
+    query: { type: 'string' },
+    limit: { type: 'integer', description: 'default 8, at most 50' },
+    server: { type: 'string', description: 'only of this server' },
+  },
+  required: ['query'],
+};
+
 const entries: readonly JsonObject[] = [
   {
     name: finderNames.find,
     description:
       'Search the tools of this server, which are not listed. Say in words what one step needs. Answers names, parameters (* required) and what each tool does.',
-    inputSchema: {
-      type: 'object',
-      properties: {
-        query: { type: 'string' },
-        limit: { type: 'integer', description: 'default 8, at most 50' },
-        server: { type: 'string', description: 'only of this server' },
-      },
-      required: ['query'],
-    },
+    inputSchema: searchSchema,
     annotations: readOnly,
     _meta,
   },
@@ -62,15 +65,7 @@ const coding: readonly JsonObject[] = [
     name: coderNames.find,
     description:
       'Search the functions that code of run_code may call. Say in words what each step needs. Answers their TypeScript signatures. Read them before you call them.',
-    inputSchema: {
-      type: 'object',
-      properties: {
-        query: { type: 'string' },
-        limit: { type: 'integer', description: 'default 8, at most 50' },
-        server: { type: 'string', description: 'only of this server' },
-      },
-      required: ['query'],
-    },
+    inputSchema: searchSchema,
     annotations: readOnly,
     _meta,
   },

@@ -75,7 +75,7 @@ function textTest(text: string): WhoTest {
 function partsProblem(parts: WhoParts): string | undefined {
   const named = Object.entries(parts).filter((entry): entry is [string, Texts] => entry[1] !== undefined);
   if (named.length === 0)
-    return 'names nobody: expected `user`, `key`, `group`, `tenant`, `client`, `scope`, `claim` or `via`';
+    return 'names no caller: expected `user`, `key`, `group`, `tenant`, `client`, `scope`, `claim` or `via`';
   for (const [part, given] of named) {
     const texts = textsOf(given);
     if (texts.length === 0) return `\`${part}\` is empty, and nobody is one of none`;

@@ -137,7 +137,7 @@ describe('a large answer', () => {
     expect(read(answerWith(many), { ...defaultLimits, maxJsonValues: 4_000 })).toBeUndefined();
   });
 
-  it('is told apart in its first blocks only, and read as a whole beyond', () => {
+  it('is taken as bytes by its first blocks, and its members are read from all of it', () => {
     const blocks = `[${Array.from({ length: 200 }, (_, index) => `{"type":"text","text":"${index}${'x'.repeat(30)}"}`).join(',')}]`;
     const result = resultIn(answerWith(`{"content":${blocks}}`));
     expect(bytesOf(result)).toBe(`{"content":${blocks}}`);

@@ -1,6 +1,6 @@
 /**
  * Results that pass as the bytes in which they came (decision 67). A large result is an ordinary object whose small members are values, and whose large ones are
- * read from the bytes when code first asks for them. That reading is noted: a result of which no large member was read goes on as its bytes, every
+ * read from the bytes when code first asks for them. That reading is noted: a result of which no large member was read is sent as its bytes, every
  * other one is written again from its values. So code that looks inside a result need not say so, and a client gets no byte that such code has not seen.
  *
  * A copy (`{ ...result }`) reads all members, and is an ordinary object without bytes.

@@ -161,7 +161,7 @@ export class ServedGateway {
     if (unseen.length > 0)
       log.warn(
         { servers: unseen.map(({ server }) => server) },
-        'these servers start something else than what somebody agreed to last; "omnibus check" shows it',
+        'the programs that these servers start differ from those that a user has agreed to; "omnibus check" shows them',
       );
     const warnings = [
       isReached(this.#options) ? exposureWarning(config) : undefined,

@@ -47,7 +47,7 @@ export class KeptDocument {
   readonly #listeners = new Set<() => void>();
   #api: Api | undefined;
   #mark: string | undefined;
-  /** The reading that goes on, which others wait for. */
+  /** The reading in progress; further ones wait for it. */
   #reading: Promise<void> | undefined;
   #watcher: { close(): unknown } | undefined;
   #isClosed = false;
