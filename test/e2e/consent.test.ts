@@ -71,7 +71,7 @@ it(
     );
     expect(refused.shown).not.toContain('one: node');
     const running = startProcess('node', [omnibusProgram, 'serve', '--config', file, ...anyPort], env);
-    expect((await running.line(/start something else than what somebody agreed to/))[0]).toBeDefined();
+    expect((await running.line(/differ from those that a user has agreed to/))[0]).toBeDefined();
     await running.line(/listening/);
     await end(running, 'SIGTERM');
     expect((await serveAt(file, [[/Start it\? \[y\/N\]/, 'y\r']])).shown).toMatch(isStarted);
