@@ -165,10 +165,23 @@ profiles:
     expect(problems).toContain('bus: expected "memory" or "nats://host:port", got "http://...@nats:4222"');
     expect(problems).toContain('nats.token');
     expect(problemsOf('auth: { keys: omk_0123456789ab_hunter2-hunter_2 }\nmcpServers: {}').join()).toContain(
-      'auth.keys: expected a map: write { file: keys.yaml }, got "omk_..."',
+      'auth.keys: expected a map: write { file: keys.yaml }, got "..."',
     );
     expect(problems).toContain('mcpServers.a.env.KEY');
     expect(problems).not.toMatch(/hunter2|4711/);
+  });
+
+  it.each([
+    ['--token=ghp_0123456789abcdefghij', 'args', 'expected a list: ["--token=..."], got "--token=..."'],
+    ['mcp-remote https://h/mcp?apiKey=hunter2', 'args', 'expected a list: ["mcp-remote","https://h/mcp?apiKey=..."]'],
+    ['mcp-remote https://h/mcp', 'args', 'expected a list: ["mcp-remote","https://h/mcp"]'],
+    ['sk-live-0123456789abcdef', 'timeout', 'got "..."'],
+    ['postgres://h/db?password=hunter2', 'url', 'got "postgres://h/db?password=..."'],
+    ['Authorization: Bearer hunter2hunter2', 'cwd.x', 'unknown option'],
+  ])('shows no secret of %s in the place of %s', (value, option, words) => {
+    const [problem] = problemsOf(JSON.stringify({ mcpServers: { a: { command: 'x', [option]: value } } }));
+    expect(problem).toContain(words);
+    expect(problem).not.toMatch(/hunter2|0123456789/);
   });
 
   it('that is no YAML is refused with the line', () => {

@@ -1,4 +1,5 @@
 /** The smallest right form of what people write in another one, by its place in the file. Values of variables and headers are not repeated. */
+import { withoutSecrets } from '@omnibus/protocol';
 import type { Path } from './problem.ts';
 import { secretArguments } from './secret-words.ts';
 import { isMap, textsIn } from './values.ts';
@@ -25,7 +26,7 @@ const option = /^(command|url|type|args|env|headers|cwd|timeout):(?!\/\/)(\S.*)$
 function server(got: string): string | undefined {
   if (/^(https?|wss?):/.test(got)) return undefined;
   const [, name, value] = option.exec(got) ?? [];
-  if (name !== undefined) return `write a blank behind the colon: "${name}: ${withoutSecrets(value ?? '')}"`;
+  if (name !== undefined) return `write a blank behind the colon: "${name}: ${shown(value ?? '')}"`;
   const [command, ...args] = shownWords(got.trim().split(/\s+/));
   return `write { command: ${command ?? ''}${args.length === 0 ? '' : `, args: ${JSON.stringify(args)}`} }`;
 }
@@ -48,7 +49,7 @@ function pairs(got: readonly unknown[]): string {
 function bus(got: unknown): string | undefined {
   if (!isMap(got)) return undefined;
   const address = Object.values(got).find((each) => typeof each === 'string' && /^(nats|tls):/.test(each));
-  return `write ${withoutSecrets(JSON.stringify(address ?? 'nats://HOST:4222'))}, and what else belongs to it under \`nats\``;
+  return `write ${shown(JSON.stringify(address ?? 'nats://HOST:4222'))}, and what else belongs to it under \`nats\``;
 }
 
 /** By the place, with `*` for any step. */
@@ -95,13 +96,15 @@ export function rightForm(got: unknown, path: Path): string | undefined {
   return undefined;
 }
 
-/** The words of a command, without the secrets among them. */
-function shownWords(words: readonly string[]): readonly string[] {
-  const secrets = secretArguments(words.slice(1));
-  return words.map((word) => withoutSecrets(secrets.reduce((left, secret) => left.replaceAll(secret, '…'), word)));
+/** The words of a command, or its arguments, without the secrets among them. */
+export function shownWords(words: readonly string[]): readonly string[] {
+  const secrets = secretArguments(words);
+  return words.map((word) => shown(secrets.reduce((left, secret) => left.replaceAll(secret, mark), word)));
 }
 
-/** Removes what a message must not show: the user and password of addresses, and API keys of a gateway, which somebody wrote in the place of their file. */
-export function withoutSecrets(given: string): string {
-  return given.replaceAll(/\/\/[^/@\s]*@/g, '//...@').replaceAll(/omk_[\w-]+/g, 'omk_...');
+const mark = '...';
+
+/** Removes from a value what a message must not show, which somebody may have written in the place of another option. */
+export function shown(given: string): string {
+  return withoutSecrets(given, mark);
 }

@@ -33,5 +33,5 @@ export function secretsOfUrl(text: string): string[] {
   const query = [...searchParams].flatMap(([name, value], at) =>
     secretName.test(name) || value.length >= 16 ? [written[at]?.replace(/^[^=]*=?/, '') ?? value, value] : [],
   );
-  return [...query, ...[username, password].flatMap((part) => [part, unescape(part)])];
+  return [...query, ...[username, password].flatMap((part) => [part, unescape(part)])].filter((part) => part !== '');
 }

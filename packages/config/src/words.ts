@@ -5,7 +5,7 @@ import { nearestOf } from './nearest.ts';
 import type { Path } from './problem.ts';
 import { configSchema } from './checked-schema.ts';
 import { isSecretOption } from './secret-options.ts';
-import { rightForm, withoutSecrets } from './right-forms.ts';
+import { rightForm, shown, shownWords } from './right-forms.ts';
 import { isMap, type Values } from './values.ts';
 
 type Report = (path: Path, message: string) => void;
@@ -40,7 +40,7 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
     path,
     got === undefined || got === null || isContainer(got) || isSecret(path)
       ? words
-      : `${words}, got ${withoutSecrets(JSON.stringify(got))}`,
+      : `${words}, got ${shown(JSON.stringify(got))}`,
   );
 }
 
@@ -191,7 +191,7 @@ function typeWords(expected: string, got: unknown, path: Path): string {
   if (got === null)
     return `expected ${wanted}, and there is no value${isServer ? ': write "command" (a program to start) or "url" (a server to connect to) below it, indented' : ''}`;
   if (expected === 'array' && typeof got === 'string')
-    return `expected a list${isSecret(path) ? '' : `: ${JSON.stringify(got.trim().split(/\s+/))}`}`;
+    return `expected a list${isSecret(path) ? '' : `: ${JSON.stringify(shownWords(got.trim().split(/\s+/)))}`}`;
   if (Array.isArray(got)) return listWords(wanted, path);
   if (typeof got === 'object') return `expected ${wanted}, and this is a map`;
   const size = typeof got === 'string' ? /^(\d+)\s*([kmg])i?b?$/i.exec(got) : null;
@@ -201,7 +201,7 @@ function typeWords(expected: string, got: unknown, path: Path): string {
     return `expected a map of options, such as "mcpServers:", and this is ${typeof got === 'string' ? 'a text' : `a ${typeof got}`}`;
   if (isServer && !isContainer(got))
     return typeof got === 'string' && /^(https?|wss?):/.test(got)
-      ? `expected a map: write { url: ${JSON.stringify(withoutSecrets(got))} }`
+      ? `expected a map: write { url: ${JSON.stringify(shown(got))} }`
       : 'expected a map: write "command" (a program to start) or "url" (a server to connect to) below it, indented';
   return got === undefined ? `expected ${wanted}, and it is missing` : `expected ${wanted}`;
 }

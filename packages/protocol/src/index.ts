@@ -95,6 +95,7 @@ export { RepairCounts, repairs } from './repairs.ts';
 export type { Repair, RepairRow } from './repairs.ts';
 export { claimIn, claimProblem, whoProblem, withIssuer } from './who-text.ts';
 export { printable } from './printable.ts';
+export { hasToken, tokenPattern, withoutSecrets } from './secret-text.ts';
 export { isLoopback, redirectKind } from './redirect-uri.ts';
 export { version } from './version.ts';
 export { canTalk, formatProblem, isRead, ownFormats } from './format.ts';

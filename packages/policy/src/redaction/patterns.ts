@@ -2,6 +2,7 @@
  * The patterns that are searched for in texts that a rule redacts. Servers choose these texts, so every pattern does a bounded amount of work for each
  * character: repetitions are bounded, and a pattern from the configuration has no groups and may match in few ways.
  */
+import { tokenPattern } from '@omnibus/protocol';
 
 /** Returns the text with each match replaced by the mark; the same text when nothing matches. */
 export type Replace = (text: string, mark: string) => string;
@@ -10,9 +11,6 @@ const email = /[\p{L}\p{N}._%+'-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,
 /** Digits in groups, as card numbers are written; `isCard` decides which of them are card numbers. */
 const digits = /(?<!\d)\d(?:[ -]?\d){12,}/g;
 const account = /(?<![A-Z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?![A-Z0-9])/g;
-/** Tokens with a known prefix, and JSON Web Tokens. */
-const token =
-  /\b(?:sk-|pk-|rk-|sk_live_|sk_test_|rk_live_|whsec_|omk_|ghp_|gho_|ghs_|ghu_|ghr_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|npm_|eyJ[\w-]{6,300}\.)[\w.-]{10,4000}/g;
 /** A private key (RFC 7468; RFC 9580 section 6.2), with what may stand in it: headers, and line ends that a text in JSON writes as `\n`. What comes after its last line is not part of it. */
 const privateKey = /-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=\s:,.()\\-]{0,16000}/g;
 const privateKeyEnd = /-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----/;
@@ -23,7 +21,7 @@ const builtIn: Readonly<Record<string, Replace>> = {
     text.replace(digits, (found) => inGroups(found, /[ -]/, { least: 13, most: 19, fits: isCard }, mark)),
   iban: (text, mark) =>
     text.replace(account, (found) => inGroups(found, / /, { least: 15, most: 34, fits: isAccount }, mark)),
-  key: (text, mark) => withoutPrivateKeys(text, mark).replace(token, mark),
+  key: (text, mark) => withoutPrivateKeys(text, mark).replace(tokenPattern, mark),
 };
 
 /** The patterns that have a name. */

@@ -1,7 +1,7 @@
 /** The configuration in force for showing to people: each value and where it comes from, without secrets. */
 import type { Configuration, ConfigDifference } from '@omnibus/admin-api';
 import { isSecretOption, type Config, type LoadedConfig } from '@omnibus/config';
-import { isObject } from '@omnibus/protocol';
+import { hasToken, isObject } from '@omnibus/protocol';
 import { mayDo, type AdminRole } from '../roles.ts';
 
 type Value = Configuration['values'][number];
@@ -128,8 +128,6 @@ function isEmpty(value: unknown): boolean {
 
 /** Words in the name of an argument or part of an address that suggest a secret, though no option marks it as one. */
 const secretWord = /(^|[-_])(pass|pwd|secret|token|key|cred|auth)/i;
-const knownToken =
-  /\b(?:sk-|pk-|rk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza|eyJ[\w-]{6,}\.)[\w.-]{10,}/;
 
 function cleaned(value: unknown, given: unknown): unknown {
   if (typeof given === 'string' && reference.test(given)) return hidden;
@@ -158,7 +156,7 @@ function cleaned(value: unknown, given: unknown): unknown {
   if (typeof value !== 'string') return value;
   const [, option] = /^(--?[\w-]+=)./.exec(value) ?? [];
   if (option !== undefined && secretWord.test(option)) return `${option}${hidden}`;
-  if (knownToken.test(value)) return hidden;
+  if (hasToken(value)) return hidden;
   return cleanAddress(value);
 }
 

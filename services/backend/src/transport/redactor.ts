@@ -3,7 +3,7 @@
  * client through it. From texts for the operator's log, everything that looks like a secret is removed too.
  */
 import { secretArguments, secretName, secretsOfUrl, type ServerConfig } from '@omnibus/config';
-import { isObject, printable } from '@omnibus/protocol';
+import { isObject, printable, withoutSecrets } from '@omnibus/protocol';
 
 const mark = '[secret]';
 /** Shorter secrets are everyday words, and their removal would spoil texts without hiding anything. */
@@ -34,15 +34,6 @@ const harmless = new Set([
 ]);
 /** Bound on searched characters of an excerpt. */
 const maxLookedAt = 16_384;
-
-/** `name=value` and `name: value` with a name that suggests a secret, in prose, JSON, headers and query strings. */
-const assignment =
-  /((?:[\w.-]{0,64}(?:password|passwd|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?|authorization|cookie))["']?\s{0,3}[:=]\s{0,3})(?:(?:bearer|basic)\s+)?(?:"[^"]{1,2000}"|'[^']{1,2000}'|[^\s"',;&]{1,2000})/gi;
-const scheme = /\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi;
-const userInfo = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@]{1,500}@/gi;
-/** Tokens with a known beginning, and JSON Web Tokens. */
-const knownToken =
-  /\b(?:sk-|pk-|rk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza|eyJ[\w-]{6,}\.)[\w.-]{10,}/g;
 
 export class Redactor {
   /** Longest first, so that no part of a longer secret remains. */
@@ -101,12 +92,7 @@ export class Redactor {
   /** An excerpt for the operator's log: one line, without control characters and recognizable secrets. */
   excerpt(text: string, maxLength?: number): string {
     // Searches much more text than it keeps, so that a secret is not cut in half, but little enough to be fast.
-    const known = this.sent(text.slice(0, maxLookedAt))
-      .replace(userInfo, `$1${mark}@`)
-      .replace(scheme, `$1 ${mark}`)
-      .replace(assignment, `$1${mark}`)
-      .replace(knownToken, mark);
-    return printable(known, maxLength);
+    return printable(withoutSecrets(this.sent(text.slice(0, maxLookedAt)), mark), maxLength);
   }
 }
 
