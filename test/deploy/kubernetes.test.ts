@@ -108,7 +108,7 @@ it('only edges and session workers get the sealing key, only edges the digests o
 /** What an object cannot say of its server: options of programs of the gateway's own machine, and what only the operator may decide. */
 const ofOperators = [
   ...['cwd', 'envFile', 'user', 'sandbox'],
-  ...['absentFacts', 'credentials', 'disabled', 'hints', 'proxy', 'restart', 'tls'],
+  ...['absentFacts', 'credentials', 'disabled', 'hints', 'openapi', 'proxy', 'restart', 'tls'],
 ];
 const ofPods = ['image', 'port', 'path', 'envFrom', 'resources', 'imagePullSecrets'];
 it.each([

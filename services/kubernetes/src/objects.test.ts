@@ -83,20 +83,19 @@ it('a name that no Service may have is refused, and variables of the gateway are
 
 it.each([
   ['credentials', { kind: 'oauth' }],
+  ['openapi', { document: '/etc/passwd' }],
   ['tls', { caFile: 'ca.pem' }],
 ])('who may add a server may not name its %s, and is told so', (option, value) => {
   const spec = { url: 'http://wiki.docs.svc/mcp' };
   expect(problemOf(read(object({ ...spec, [option]: value })))).toBe(
-    `spec.${option}: an object cannot name the credentials of a server; the operator names them in the gateway's own file`,
+    `spec.${option}: only the operator sets this, in the gateway's own file`,
   );
   const service: ServerObject = {
     ...object({ ports: [{ port: 80 }] }),
     kind: 'Service',
     annotations: { [`omnibus.dev/${option}`]: 'x' },
   };
-  expect(problemOf(read(service))).toContain(
-    `annotation omnibus.dev/${option}: an object cannot name the credentials of a server`,
-  );
+  expect(problemOf(read(service))).toContain(`annotation omnibus.dev/${option}: only the operator sets this`);
 });
 
 it.each([

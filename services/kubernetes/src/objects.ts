@@ -47,10 +47,10 @@ const fields = [
 ] as const;
 
 /**
- * Options that only the operator may set: with `credentials`, users must sign in, and callers' tokens are exchanged, with secrets of the gateway. They are
- * refused here, and not left out, so that no server seems to use its users' credentials.
+ * Options that only the operator may set: with `credentials`, users must sign in, and callers' tokens are exchanged, with secrets of the gateway; the document of
+ * `openapi` may be a file of the gateway's machine. They are refused here, and not left out, so that no server seems to use its users' credentials.
  */
-const operatorsOwn = ['credentials', 'tls'] as const;
+const operatorsOwn = ['credentials', 'openapi', 'tls'] as const;
 
 /** Defaults of a server in a pod: longer to connect, since the pod may have to be scheduled and its image pulled, and fewer connections, since each is a program that takes memory of the one pod. */
 const podDefaults = { sleepAfter: '10m', connectTimeout: '60s', maxConnections: 16 };
@@ -143,7 +143,7 @@ function operatorProblem({ spec, annotations }: ServerObject): string | undefine
   const option = operatorsOwn.find((each) => spec[each] !== undefined || annotations[`${group}/${each}`] !== undefined);
   if (option === undefined) return undefined;
   const place = spec[option] === undefined ? `annotation ${group}/${option}` : `spec.${option}`;
-  return `${place}: an object cannot name the credentials of a server; the operator names them in the gateway's own file`;
+  return `${place}: only the operator sets this, in the gateway's own file`;
 }
 
 interface ObjectSettings {

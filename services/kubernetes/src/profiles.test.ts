@@ -5,7 +5,7 @@ import type { ServerObject } from './server-object.ts';
 const profile = (spec: object): ServerObject =>
   ({ kind: 'McpProfile', namespace: 'docs', name: 'reading', spec, generation: 1 }) as unknown as ServerObject;
 
-it('an endpoint of a team says which tools its list shows, by the names that servers have in the namespace', () => {
+it('an endpoint of a team says which tools its list shows and how large results are, by the names that servers have in the namespace', () => {
   const listing = {
     mode: 'search',
     show: ['wiki/get_*'],
@@ -21,6 +21,16 @@ it('an endpoint of a team says which tools its list shows, by the names that ser
         descriptions: { 'docs_wiki/get_page': 'Reads a page.' },
       },
     },
+  });
+  expect(
+    readProfile(profile({ results: { maxTokens: 2_000, tools: { 'wiki/get_*': 500, '*/list': 300 } } }), ['docs_wiki']),
+  ).toMatchObject({
+    config: {
+      results: { maxTokens: 2_000, tools: { 'docs_wiki/get_*': 500, 'docs_*/list': 300 }, structured: 'omit' },
+    },
+  });
+  expect(readProfile(profile({ results: { maxTokens: 5 } }), ['docs_wiki'])).toMatchObject({
+    problem: expect.stringMatching(/^spec\.results\.maxTokens: /) as string,
   });
   expect(readProfile(profile({ listing: { mode: 'some' } }), ['docs_wiki'])).toMatchObject({
     problem: expect.stringMatching(/^spec\.listing.*"full", "search" or "code"/) as string,

@@ -32,7 +32,7 @@ export function readProfile(object: ServerObject, servers: readonly string[]): R
         .filter(([key]) => known.has(key.split('/', 1)[0] as string)),
     );
   const globs = (given: readonly unknown[]): string[] => given.map((glob) => inNamespace(String(glob), full));
-  const { description, prefix, tenants, tools, listing } = spec;
+  const { description, prefix, tenants, tools, listing, results } = spec;
   const given = {
     ...(description === undefined ? {} : { description }),
     ...(prefix === undefined ? {} : { prefix }),
@@ -40,6 +40,7 @@ export function readProfile(object: ServerObject, servers: readonly string[]): R
     servers: named?.filter((server) => !missing.includes(server)).map(full) ?? servers,
     ...(Array.isArray(tools) ? { tools: globs(tools) } : {}),
     ...(isObject(listing) ? { listing: listingOf(listing, globs, keyed) } : {}),
+    ...(isObject(results) ? { results: resultsOf(results, full) } : {}),
     rename: keyed(spec['rename']),
     pin: keyed(spec['pin']),
   };
@@ -70,6 +71,15 @@ function listingOf(
     ...rest,
     ...(Array.isArray(show) ? { show: globs(show) } : {}),
     ...(descriptions === undefined ? {} : { descriptions: keyed(descriptions) }),
+  };
+}
+
+/** Bounds on results, whose globs are about servers of the namespace. */
+function resultsOf({ tools, ...rest }: JsonObject, full: (server: string) => string): JsonObject {
+  if (!isObject(tools)) return rest;
+  return {
+    ...rest,
+    tools: Object.fromEntries(Object.entries(tools).map(([glob, bound]) => [inNamespace(glob, full), bound])),
   };
 }
 
