@@ -141,7 +141,7 @@ for (const problem of strayImports(files)) {
   console.error(problem);
 }
 /** Bounds on the imports between the top-level parts of a service (`service-arrows.mjs`). */
-const maxArrows = { session: 33, backend: 29, edge: 25 };
+const maxArrows = { session: 33, backend: 28, edge: 25 };
 for (const [service, allowed] of Object.entries(maxArrows)) {
   const arrows = arrowsOf(service, files);
   if (process.argv.includes('--arrows'))

@@ -31,7 +31,9 @@ import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adapter, type AdapterOptions } from './adapter.ts';
 import type { ApprovedStore } from './features/definitions/approved-store.ts';
 import { Definitions } from './features/definitions/definitions.ts';
-import { credentialsOf } from './transport/credentials/server-credentials.ts';
+import { callSignIns, featureOf } from './features/credentials/feature.ts';
+import { identitiesOf } from './features/credentials/identities.ts';
+import { credentialsOf } from './features/credentials/server-credentials.ts';
 import { serverFeatures } from './features/index.ts';
 import { ConnectionBudget } from './connection/budget.ts';
 import { ReadingBudget } from './transport/reading-budget.ts';
@@ -129,9 +131,18 @@ export class AdapterUnderTest implements AsyncDisposable {
       isForOne: true,
       edges: { receiver: new TokenReceiver(), ask: () => Promise.reject(new Error('there is no edge')) },
     });
+    const users = credentials?.users;
     this.adapter = new Adapter({
       features: (parts) =>
-        serverFeatures({ tracing: undefined, credentials, signIns: undefined, repairs }, parts, undefined),
+        serverFeatures(
+          {
+            tracing: undefined,
+            added: users === undefined ? [] : [featureOf(callSignIns(parts, users, undefined))],
+            repairs,
+          },
+          parts,
+          undefined,
+        ),
       server: this.#name,
       worker: this.#worker,
       config,
@@ -141,7 +152,7 @@ export class AdapterUnderTest implements AsyncDisposable {
       reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }),
       dispatcher: this.#agents.of(undefined, undefined, config.proxy),
       isWaitedFor,
-      credentials,
+      identities: identitiesOf(this.#name, config, credentials),
       slept: (isAsleep) => this.slept.add(isAsleep),
       repairs,
       bus: this.bus,

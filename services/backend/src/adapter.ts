@@ -14,7 +14,7 @@ import {
 } from '@omnibus/protocol';
 import type { UpstreamLoad } from '@omnibus/telemetry';
 import { Calls, type CallsOptions } from './call/calls.ts';
-import { Features, type ServerFeature, type ServerParts } from './feature.ts';
+import { Features, type ServerFeature, type ServerIdentities, type ServerParts } from './feature.ts';
 import { QuestionRelay } from './call/question-relay.ts';
 import type { CallWatcher } from './call/steps.ts';
 import { ServerWords } from './call/server-words.ts';
@@ -22,13 +22,13 @@ import { CatalogPublisher } from './catalog/publisher.ts';
 import type { ConnectionBudget } from './connection/budget.ts';
 import { settingMs, type UpstreamConnection } from './connection/connection.ts';
 import { ConnectionFactory, isStdio, type ConnectionFactoryOptions } from './connection/factory.ts';
-import { callersOf, type ServerCallers } from './catalog/server-callers.ts';
 import { callerIdleMs, type NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
 import { Slumber } from './connection/slumber.ts';
 import type { RecordFilter } from './catalog/record-of.ts';
 
 export interface AdapterOptions extends ConnectionFactoryOptions, Pick<CallsOptions, 'isWaitedFor'> {
+  readonly identities: ServerIdentities;
   readonly budget: ConnectionBudget;
   readonly bus: Bus;
   /** Makes the features of the server. */
@@ -47,7 +47,6 @@ export class Adapter {
   readonly #pool: ConnectionPool;
   readonly calls: Calls;
   readonly #features: Features;
-  readonly #callers: ServerCallers;
   readonly #questions: QuestionRelay;
   readonly #catalog: CatalogPublisher;
   readonly #words: ServerWords;
@@ -63,7 +62,6 @@ export class Adapter {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
     this.#questions = new QuestionRelay({ bus, server, wheel });
-    this.#callers = callersOf(options);
     this.#catalog = this.#createCatalog();
     this.#features = this.#createFeatures();
     this.#questions.join(this.#features.checks);
@@ -129,7 +127,7 @@ export class Adapter {
   }
 
   #createCatalog(): CatalogPublisher {
-    const { server, config, worker, wheel, limits, log, metrics, repairs, filter } = this.#options;
+    const { server, config, worker, wheel, limits, log, metrics, repairs, filter, identities } = this.#options;
     return new CatalogPublisher({
       server,
       worker,
@@ -142,7 +140,7 @@ export class Adapter {
       rereadMs: config.rereadLists,
       connection: () => this.#connection,
       connections: () => this.#pool,
-      ...this.#callers.catalog,
+      ...identities.catalog,
     });
   }
 
@@ -189,9 +187,9 @@ export class Adapter {
   }
 
   #createPool(factory: ConnectionFactory): ConnectionPool {
-    const { config, wheel, budget } = this.#options;
+    const { config, wheel, budget, identities } = this.#options;
     return new ConnectionPool({
-      ...this.#callers.pool,
+      identities: identities.own,
       isolation: config.isolation,
       extensionsOf: (context, isForced) => this.#extensionsOf(context, isForced),
       isProgram: isStdio(config),
@@ -247,17 +245,13 @@ export class Adapter {
 
   /** The stored credentials of a user have changed. */
   async credentialsChanged(principal: Principal): Promise<void> {
-    const changed = await this.#callers.changed(principal);
+    const { identities } = this.#options;
+    const changed = await identities.changed(principal);
     if (changed === 'shared') this.#connection.reconnect('a user has signed in', true);
     // The user's connections have earlier credentials, or none. The server itself refuses a user without credentials.
     if (changed === 'own') this.#pool.renewFor(principal, 'its user has signed in');
-    if (this.#callers.areSeveral) this.#catalog.owners?.changed(principal);
+    this.#catalog.owners?.changed(principal);
     this.#features.userChanged(principal);
-  }
-
-  /** A sign-in of a user must be confirmed with a code. */
-  codeWanted(principal: Principal): void {
-    this.#features.codeWanted(principal);
   }
 
   /** Resolves when its programs have ended. */

@@ -14,7 +14,7 @@ import {
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
-import type { FeatureMaker, ProcessFeature, ServerMeans } from './feature.ts';
+import { noIdentities, type FeatureMaker, type ProcessFeature, type ServerMeans } from './feature.ts';
 import { SharedMeans } from './connection/shared-means.ts';
 import { Inlet } from './call/inlet.ts';
 import { SessionLeases } from './session-leases.ts';
@@ -246,7 +246,7 @@ export class Backend {
     const server = parseServerName(name);
     const before = this.#served.get(name);
     const { config, means } = await this.#prepare(server, configured);
-    const { credentials, signIns, filter, transports } = means;
+    const { identities = noIdentities, feature, filter, transports } = means;
     const repairs = config.validation === 'enforce' ? undefined : this.#means.repairsOf(server);
     const adapter = new Adapter({
       server,
@@ -260,11 +260,11 @@ export class Backend {
       bus,
       wheel,
       metrics,
-      features: (parts) => features.ofServer({ credentials, signIns, repairs }, parts),
+      features: (parts) => features.ofServer({ added: feature === undefined ? [] : [feature(parts)], repairs }, parts),
       log: log.child({ server }),
       filter,
       transports,
-      credentials,
+      identities,
       isWaitedFor: bus.isShared ? (call) => this.#leases.isWaitedFor(call) : undefined,
       diary: this.#means.diaryOf(name),
       repairs,

@@ -20,30 +20,51 @@ import type { QuestionChecks, QuestionRelay } from './call/question-relay.ts';
 import { merged, type CallStep, type CallWatcher } from './call/steps.ts';
 import type { CatalogPublisher } from './catalog/publisher.ts';
 import type { RecordFilter } from './catalog/record-of.ts';
+import type { CallersInCatalog } from './catalog/publisher-options.ts';
 import type { UpstreamConnection } from './connection/connection.ts';
 import type { Tell } from './connection/connection-observer.ts';
+import type { ConnectionIdentities } from './connection/identities.ts';
 import type { ConnectionPool } from './connection/pool.ts';
 import type { Progress } from './connection/progress.ts';
 import type { Agents } from './transport/agents.ts';
-import type { ServerCredentials } from './transport/credentials/server-credentials.ts';
 import type { TransportMaker } from './transport/http-options.ts';
-import type { SignInDesk } from './transport/credentials/sign-in-answer.ts';
 
 /** What decides which features a server has. */
 export interface FeatureOptions {
   readonly tracing: Tracing | undefined;
   /** Reports calls to users that watch them; undefined where none can. */
   readonly tap?: Tap | undefined;
-  /** The credentials for the server in addition to its configured headers. */
-  readonly credentials: ServerCredentials | undefined;
-  /** Where users sign in, for a server that is called in the name of each user. */
-  readonly signIns: SignInDesk | undefined;
+  /** Those of `ServerMeans`. */
+  readonly added: readonly ServerFeature[];
   /** Counts repairs of the server's messages; undefined if there are none. */
   readonly repairs: RepairCounts | undefined;
 }
 
+/** How one server knows its callers, for all parts of its adapter. */
+export interface ServerIdentities extends ConnectionIdentities {
+  readonly catalog: CallersInCatalog;
+  /**
+   * A user's stored records have changed.
+   * @returns the connections that have to be opened again: those of the user (`own`), or the one of all users (`shared`).
+   */
+  changed(principal: Principal): Promise<'own' | 'shared' | undefined>;
+}
+
+/** Of a server that gets its configured headers, the same for every caller. */
+export const noIdentities: ServerIdentities = {
+  base: undefined,
+  own: undefined,
+  wantsSignIn: false,
+  catalog: { standIn: () => undefined, listsOfUsers: undefined, isToldCallers: false },
+  changed: () => Promise.resolve(undefined),
+};
+
 /** What features give to one server before it is connected to. */
-export interface ServerMeans extends Partial<Pick<FeatureOptions, 'credentials' | 'signIns'>> {
+export interface ServerMeans {
+  /** Undefined for a server to which all callers are the same. */
+  readonly identities?: ServerIdentities | undefined;
+  /** What it adds to the server's adapter. */
+  readonly feature?: ((parts: ServerParts) => ServerFeature) | undefined;
   /** Undefined where everything is published that the server says. */
   readonly filter?: RecordFilter | undefined;
   /** Undefined for an MCP server. */
@@ -55,13 +76,8 @@ export interface ProcessParts {
   readonly agents: Agents;
   /** Session workers that are there, or have vanished. */
   readonly sessionWorkers: () => readonly WorkerId[];
-  /** Hears that the stored credentials of a user for a server have changed, and that a user must confirm a sign-in with a code; undefined for a server that is not served here. */
-  readonly adapterOf: (server: string) =>
-    | {
-        credentialsChanged(principal: Principal): Promise<void>;
-        codeWanted(principal: Principal): void;
-      }
-    | undefined;
+  /** Hears that the stored credentials of a user for a server have changed; undefined for a server that is not served here. */
+  readonly adapterOf: (server: string) => { credentialsChanged(principal: Principal): Promise<void> } | undefined;
 }
 
 /** What one feature keeps for all servers of a process. */
@@ -81,10 +97,7 @@ export interface ProcessFeature {
 /** Makes the features of a backend. */
 export interface FeatureMaker {
   ofProcess(parts: ProcessParts): readonly ProcessFeature[];
-  ofServer(
-    of: Pick<FeatureOptions, 'credentials' | 'signIns' | 'repairs'>,
-    parts: ServerParts,
-  ): readonly ServerFeature[];
+  ofServer(of: Pick<FeatureOptions, 'added' | 'repairs'>, parts: ServerParts): readonly ServerFeature[];
 }
 
 /** The parts of one server's adapter that features use. */
@@ -139,8 +152,6 @@ export interface ServerFeature {
   forgetSession?(session: SessionKey): void;
   /** The stored credentials of a user have changed. */
   userChanged?(principal: Principal): void;
-  /** A sign-in of a user must be confirmed with a code. */
-  codeWanted?(principal: Principal): void;
 }
 
 /** The features of one adapter. */
@@ -207,9 +218,5 @@ export class Features {
 
   userChanged(principal: Principal): void {
     for (const feature of this.all) feature.userChanged?.(principal);
-  }
-
-  codeWanted(principal: Principal): void {
-    for (const feature of this.all) feature.codeWanted?.(principal);
   }
 }

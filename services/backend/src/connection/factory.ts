@@ -14,7 +14,6 @@ import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Dispatcher } from 'undici';
 import { Era } from '../dialect/modern/discovery.ts';
 import { lookupUnder } from '../transport/address-rule.ts';
-import type { ServerCredentials } from '../transport/credentials/server-credentials.ts';
 import type { Diary } from '../transport/diary.ts';
 import { TransportFactory } from '../transport/factory.ts';
 import type { TransportMaker } from '../transport/http-options.ts';
@@ -23,6 +22,7 @@ import { untilPortOpen } from '../transport/port.ts';
 import { UpstreamConnection } from './connection.ts';
 import type { ConnectionObserver } from './connection-observer.ts';
 import type { ConnectionOptions } from './connection-options.ts';
+import type { ConnectionIdentities } from './identities.ts';
 import type { NewConnection } from './pool-options.ts';
 import type { QuestionTarget } from './questions.ts';
 
@@ -35,8 +35,7 @@ export interface ConnectionFactoryOptions {
   readonly limits: Limits;
   readonly reading: ReadingBudget;
   readonly dispatcher: Dispatcher;
-  /** The credentials for the server in addition to its configured headers. */
-  readonly credentials: ServerCredentials | undefined;
+  readonly identities: ConnectionIdentities;
   /** What becomes of the server, for people. */
   readonly diary?: Diary | undefined;
   /** Counts repairs of the server's messages; undefined without repairs (`validation: enforce`). */
@@ -108,9 +107,9 @@ export class ConnectionFactory {
       owner: undefined,
       isTakenInTurn: () => false,
       isBase: true,
-      wantsSignIn: () => this.#options.credentials?.users?.wantsSignIn === true,
+      wantsSignIn: () => this.#options.identities.wantsSignIn,
       capabilities: isolation === 'shared' ? everyCapability : {},
-      createTransport: (hears) => this.#transports.create(hears, true, this.#options.credentials?.base),
+      createTransport: (hears) => this.#transports.create(hears, true, this.#options.identities.base),
       isExclusive: command !== undefined,
       // A program that serves an address must be gone before another one can serve it.
       after: command !== undefined && url !== undefined ? after : undefined,
@@ -119,11 +118,10 @@ export class ConnectionFactory {
 
   /** One other than the first. @param owner its only user. */
   another(
-    { principal, headers, capabilities, leg: { beside }, isTakenInTurn }: NewConnection,
+    { principal, identity, capabilities, leg: { beside }, isTakenInTurn }: NewConnection,
     owner: QuestionTarget | undefined,
     observer: ConnectionObserver,
   ): UpstreamConnection {
-    const { credentials } = this.#options;
     return new UpstreamConnection({
       ...this.#shared,
       capabilities,
@@ -137,8 +135,8 @@ export class ConnectionFactory {
         this.#transports.create(
           hears,
           false,
-          credentials?.users?.areSeveral === true ? credentials.users.of(principal) : credentials?.base,
-          headers,
+          identity === undefined ? this.#options.identities.base : identity.credentials(),
+          identity?.headers,
         ),
       isExclusive: isStdio(this.#options.config),
     });

@@ -1,9 +1,10 @@
 /** Inputs of a pool of connections. */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { ExchangeContext, GatewayFault, JsonObject, Principal, SessionKey } from '@omnibus/protocol';
+import type { ExchangeContext, JsonObject, Principal, SessionKey } from '@omnibus/protocol';
 import type { Leg } from '../dialect/leg.ts';
 import type { ConnectionBudget } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
+import type { Identity, OwnIdentities } from './identities.ts';
 import type { Isolation } from './sharing.ts';
 
 /**
@@ -14,12 +15,8 @@ export const callerIdleMs = 10 * 60_000;
 
 export interface ConnectionPoolOptions {
   readonly isolation: Isolation;
-  /** Each known caller has its own identity at the server. */
-  readonly isOwned: boolean;
-  /** A request comes for a server that is called in the name of each known caller. */
-  readonly met?: ((context: ExchangeContext) => void) | undefined;
-  /** The headers for a caller, if they name the caller; undefined if all callers have the same. */
-  readonly headersFor?: ((context: ExchangeContext) => ShownHeaders) | undefined;
+  /** Undefined if all callers are the same to the server. */
+  readonly identities: OwnIdentities | undefined;
   /**
    * The extensions of a caller for a server of an older era, at the opening of the caller's connection; undefined if there are none.
    * @param isForced also where nothing shows that the server cares: to find that out, and where the caller has a connection of its own anyway.
@@ -43,15 +40,9 @@ export interface ConnectionPoolOptions {
   readonly isNeeded: (connection: UpstreamConnection) => boolean;
 }
 
-/** Headers that name a caller, or why they cannot. */
-export type ShownHeaders = NamingHeaders | { readonly fault: GatewayFault };
-export interface NamingHeaders {
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 export interface NewConnection {
-  /** All configured headers, where some name the caller. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Undefined for one that several callers share. */
+  readonly identity?: Identity | undefined;
   /** The client capabilities that are declared to the server. */
   readonly capabilities: JsonObject;
   /** The identity that opens it. */

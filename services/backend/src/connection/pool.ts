@@ -26,8 +26,8 @@ import { older, type Leg } from '../dialect/leg.ts';
 import { Legs } from '../dialect/legs.ts';
 import { makeRoom, type IdleConnection, type Pool } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
-import { markOf } from './caller-headers.ts';
-import type { ConnectionPoolOptions, NamingHeaders, NewConnection } from './pool-options.ts';
+import type { Identity } from './identities.ts';
+import type { ConnectionPoolOptions, NewConnection } from './pool-options.ts';
 import { everyCapability } from './factory.ts';
 import { turnAt, type Instance } from './instance.ts';
 import { Instances } from './instances.ts';
@@ -56,15 +56,18 @@ export class ConnectionPool implements Pool {
   readonly #instances = new Instances();
   /** Makes keys of connections that are no session's. */
   #count = 0;
+  readonly #isOwned: boolean;
   readonly #legs: Legs;
   readonly #sharing: Sharing;
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
+    this.#isOwned = options.identities !== undefined;
     // Findings over the shared connection are useless if callers do not share one.
-    this.#legs = new Legs(options.mayBeSplit && !options.isOwned, () => this.#openOlder());
+    this.#legs = new Legs(options.mayBeSplit && !this.#isOwned, () => this.#openOlder());
     this.#sharing = new Sharing({
       ...options,
+      isOwned: this.#isOwned,
       keepsState: (leg) => this.#keepsState(leg),
       connections: () => this.all(),
     });
@@ -77,8 +80,8 @@ export class ConnectionPool implements Pool {
    * @returns undefined for a call for which `settling`, `turn` and `take` decide.
    */
   common({ principal, capabilities }: ExchangeContext): UpstreamConnection | undefined {
-    const { base, isOwned, isolation, isProgram } = this.#options;
-    if (isOwned || base.dialect.sharing.servesEverybody) return undefined;
+    const { base, isolation, isProgram } = this.#options;
+    if (this.#isOwned || base.dialect.sharing.servesEverybody) return undefined;
     if (isolation === 'shared') return base;
     const keepsNothing = principal === anonymous || !(isProgram || base.hasState !== false);
     return isolation === 'auto' && keepsNothing && Object.keys(capabilities).length === 0 ? base : undefined;
@@ -103,8 +106,8 @@ export class ConnectionPool implements Pool {
 
   /** A connection with a completed handshake. A server that requires users to sign in may have one only for a user. */
   #met(): UpstreamConnection {
-    const { base, isOwned } = this.#options;
-    if (!isOwned || base.isReady) return base;
+    const { base } = this.#options;
+    if (!this.#isOwned || base.isReady) return base;
     return this.#instances.connections.find(({ isReady }) => isReady) ?? base;
   }
 
@@ -160,20 +163,20 @@ export class ConnectionPool implements Pool {
    */
   // oxlint-disable-next-line complexity -- the rules of sharing in their order (I1, I4), on the path of each call
   take(context: ExchangeContext, roots?: string, isForReading = false): Taken {
-    const { base, met, headersFor, isOwned } = this.#options;
-    met?.(context);
-    const shown = headersFor?.(context);
-    if (shown !== undefined && 'fault' in shown) return { refused: 'facts about the caller', fault: shown.fault };
+    const { base, identities } = this.#options;
+    const identity = identities?.of(context);
+    if (identity !== undefined && 'fault' in identity)
+      return { refused: 'facts about the caller', fault: identity.fault };
     const sharing = this.#sharing;
-    const mark = markOf(shown);
+    const mark = identity?.mark ?? '';
     const leg = this.#legOf(context);
     const capabilities = askableOver(leg, context);
     const apart = sharing.apart(context, leg, capabilities);
     const extensions =
       leg.servesEverybody || context.capabilities['extensions'] === undefined
         ? undefined
-        : this.#options.extensionsOf(context, isForReading || isOwned || !sharing.needsNoOwn(capabilities));
-    if (apart !== undefined) return this.#takeApart(apart, context, { leg, extensions }, shown);
+        : this.#options.extensionsOf(context, isForReading || this.#isOwned || !sharing.needsNoOwn(capabilities));
+    if (apart !== undefined) return this.#takeApart(apart, context, { leg, extensions }, identity);
     if (leg.servesEverybody) return { connection: base, done: nothing };
     if (sharing.needsNoOwn(capabilities)) {
       const extended = extensions === undefined ? undefined : this.#takeExtended(context, extensions, leg);
@@ -185,7 +188,7 @@ export class ConnectionPool implements Pool {
     const isAlone = sharing.isAlone(context);
     const pool = shared ?? (isAlone ? `${context.principal} ${declared}${mark}` : undefined);
     const user = shared ?? (isAlone ? context.session : (context.client?.id ?? sharing.callerOf(context)));
-    const key = this.#options.isOwned ? `${context.principal} ${user} ${declared}${mark}` : `${user} ${declared}`; // I1, I4
+    const key = this.#isOwned ? `${context.principal} ${user} ${declared}${mark}` : `${user} ${declared}`; // I1, I4
     const mayServe = (connection: UpstreamConnection): boolean =>
       sharing.mayServeAnother(connection) && !this.#options.isNeeded(connection);
     const found =
@@ -199,7 +202,7 @@ export class ConnectionPool implements Pool {
       this.#open(pool === undefined ? key : this.#nextKey(), {
         user,
         principal: context.principal,
-        headers: shown?.headers,
+        identity,
         pool,
         capabilities: whole,
         leg,
@@ -216,18 +219,18 @@ export class ConnectionPool implements Pool {
     user: string,
     context: ExchangeContext,
     { leg, extensions }: { readonly leg: Leg; readonly extensions: JsonObject | undefined },
-    shown: NamingHeaders | undefined,
+    identity: Identity | undefined,
   ): Taken {
     const session = user === context.session ? context.session : undefined;
     const capabilities = withExtensions(session === undefined ? nothingDeclared : askable(context), extensions);
     // No other connection's key has no space, or only that of the leg's mark. I1: a session's declared capabilities are part of its key; the connection of a known caller declares nothing.
-    const key = `${session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : `${leg.mark}${user}${extensionMark(extensions)}`}${markOf(shown)}`;
+    const key = `${session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : `${leg.mark}${user}${extensionMark(extensions)}`}${identity?.mark ?? ''}`;
     const instance =
       this.#instances.get(key) ??
       this.#open(key, {
         user,
         principal: context.principal,
-        headers: shown?.headers,
+        identity,
         session,
         capabilities,
         leg,
@@ -269,7 +272,7 @@ export class ConnectionPool implements Pool {
   /** The connection for reading a caller's lists. Lists depend only on declared capabilities; if each request declares them, this is the shared connection. */
   takeToRead(context: ExchangeContext): Taken {
     const leg = this.#legOf(context);
-    return leg.servesEverybody && !this.#options.isOwned
+    return leg.servesEverybody && !this.#isOwned
       ? { connection: this.#options.base, done: nothing }
       : this.take(context, undefined, true);
   }
@@ -285,7 +288,9 @@ export class ConnectionPool implements Pool {
     if (!this.#sharing.mayWait(context)) return undefined;
     const leg = this.#legOf(context);
     const capabilities = askableOver(leg, context);
-    const pool = this.#sharing.sharedPool(context, leg, capabilities, markOf(this.#options.headersFor?.(context)));
+    const identity = this.#options.identities?.of(context);
+    if (identity !== undefined && 'fault' in identity) return undefined;
+    const pool = this.#sharing.sharedPool(context, leg, capabilities, identity?.mark);
     if (pool === undefined || !this.#sharing.isTakenInTurn(capabilities)) return undefined;
     const instances = this.#instances.ofUser(pool, roots);
     const busy = instances.find(({ connection }) => !connection.asked.isOpen);
@@ -300,7 +305,7 @@ export class ConnectionPool implements Pool {
 
   #use(instance: Instance, { principal }: Pick<ExchangeContext, 'principal'>): Taken {
     // In any case, no call uses another caller's identity.
-    if (this.#options.isOwned && instance.principal !== principal) return { refused: 'the isolation of its users' }; // I4
+    if (this.#isOwned && instance.principal !== principal) return { refused: 'the isolation of its users' }; // I4
     instance.calls += 1;
     return {
       connection: instance.connection,
@@ -382,7 +387,7 @@ export class ConnectionPool implements Pool {
 
   /** Whether a connection may carry a caller's request. */
   isFor(connection: UpstreamConnection, principal: Principal): boolean {
-    return !this.#options.isOwned || this.#instances.inNameOf(principal).some((each) => each.connection === connection); // I4
+    return !this.#isOwned || this.#instances.inNameOf(principal).some((each) => each.connection === connection); // I4
   }
 
   /** The connection that created the tasks of a place; undefined when it is gone. */

@@ -18,7 +18,7 @@ export type Isolation = 'auto' | 'shared' | 'principal' | 'session';
 
 export interface SharingOptions {
   readonly isolation: Isolation;
-  /** Whether the server is called with each known caller's own credentials, so that connections of one caller serve no other (I4). */
+  /** Whether each known caller has its own identity at the server, so that connections of one caller serve no other (I4). */
   readonly isOwned: boolean;
   /** Whether each connection has a program of its own (stdio). */
   readonly isProgram: boolean;
@@ -102,7 +102,7 @@ export class Sharing {
   /**
    * The key of requests of one user that may use the same connections; undefined where none may be shared.
    * @param capabilities what `askableOver` gives for the call.
-   * @param mark of the headers that name the caller (`caller-headers.ts`).
+   * @param mark of the caller's identity.
    */
   sharedPool(context: ExchangeContext, leg: Leg, capabilities: JsonObject, mark = ''): string | undefined {
     const { client, principal } = context;

@@ -5,7 +5,6 @@ import { nullSteps } from './repairs/result-nulls.ts';
 import { CallTelling } from './reports/call-telling.ts';
 import { rootsStep } from './roots/feature.ts';
 import { schemas } from './schemas/feature.ts';
-import { signIns } from './sign-in/feature.ts';
 import { subscriptions } from './subscriptions/feature.ts';
 import { takeover } from './takeover/feature.ts';
 import type { SeenExchanges } from './takeover/seen-exchanges.ts';
@@ -17,16 +16,15 @@ import { spansOf } from './traces/feature.ts';
  * @param seen remembers calls that another session worker may continue; undefined in one process, where none can be gone alone.
  */
 export function serverFeatures(
-  { tracing, tap, credentials, signIns: desk, repairs }: FeatureOptions,
+  { tracing, tap, added, repairs }: FeatureOptions,
   parts: ServerParts,
   seen: SeenExchanges | undefined,
 ): readonly ServerFeature[] {
   const { server, config, catalog, questions, pool } = parts;
-  const users = credentials?.users;
   return [
     ...(seen === undefined ? [] : [takeover(seen, server, questions)]),
     { name: 'roots', step: rootsStep({ questions, mustKnow: (context) => pool().mustKnowRoots(context) }) },
-    ...(users === undefined ? [] : [signIns(parts, users, desk)]),
+    ...added,
     ...(repairs === undefined ? [] : [{ name: 'repairs', step: nullSteps(repairs, catalog) }]),
     ...(config.validation === 'off' ? [] : [schemas(parts)]),
     tasks(parts),

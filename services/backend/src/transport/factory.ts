@@ -6,7 +6,7 @@ import type { HeaderSource } from '@omnibus/credentials';
 import { withoutTemplates, type Limits, type RepairCounts, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ChildOptions } from './child-process.ts';
-import { AuthorizedDispatcher } from './credentials/authorized.ts';
+import { AuthorizedDispatcher } from './authorized.ts';
 import type { Diary } from './diary.ts';
 import { guarded } from './guard.ts';
 import type { HttpOptions, TransportMaker } from './http-options.ts';

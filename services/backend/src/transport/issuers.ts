@@ -1,3 +1,3 @@
 /** How issuers are reached, for processes that ask them without connecting to servers. */
 export { Agents } from './agents.ts';
-export { issuersOf, outbound } from './credentials/outbound.ts';
+export { issuersOf, outbound } from './outbound.ts';

@@ -4,14 +4,13 @@ import { isOfUsers, type ServerConfig } from '@omnibus/config';
 import { CredentialProblem, TokenReceiver, type Place, type Vault } from '@omnibus/credentials';
 import { parseServerName, type CallerTokenReply, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { ProcessFeature, ProcessParts } from '../../feature.ts';
-import type { AskEdge } from '../../transport/credentials/caller-accounts.ts';
-import {
-  credentialsOf,
-  UserCredentials,
-  type ServerCredentials,
-} from '../../transport/credentials/server-credentials.ts';
-import { SignIns } from '../../transport/credentials/sign-ins.ts';
+import type { ProcessFeature, ProcessParts, ServerMeans } from '../../feature.ts';
+import type { CallSignIns } from './call-sign-ins.ts';
+import type { AskEdge } from './caller-accounts.ts';
+import { credentialsOf, UserCredentials, type ServerCredentials } from './server-credentials.ts';
+import { identitiesOf } from './identities.ts';
+import { SignIns } from './sign-ins.ts';
+import { callSignIns, featureOf } from './feature.ts';
 import { HandledChanges } from './handled-changes.ts';
 
 /** Resources for calls in the name of users. */
@@ -46,12 +45,19 @@ interface Users {
   stop(): Promise<void>;
 }
 
+/** One server, under its present configuration. */
+interface Served {
+  readonly credentials: ServerCredentials | undefined;
+  /** Its calls that wait for sign-ins; undefined until it has an adapter, and for a server that has no credentials of users. */
+  calls: CallSignIns | undefined;
+}
+
 /** Time within which an edge answers: it may have to find two issuers and ask each of them, at ten seconds at most for a request. */
 const edgeMs = 45_000;
 
 export class Accounts implements ProcessFeature {
   readonly #options: AccountsOptions;
-  readonly #servers = new Map<ServerName, ServerCredentials | undefined>();
+  readonly #servers = new Map<ServerName, Served>();
   #users: Promise<Users> | undefined;
   /** The key to which edges encrypt tokens for this process. */
   readonly #receiver = new TokenReceiver();
@@ -60,14 +66,15 @@ export class Accounts implements ProcessFeature {
     this.#options = options;
   }
 
+  forget(server: ServerName): void {
+    this.#servers.delete(server);
+  }
+
   /**
-   * The credentials of a server, made from its configuration. Those made from an earlier configuration are no longer used.
+   * The identities for a server, made from its configuration. Those made from an earlier configuration are no longer used.
    * @throws {Error} in words for the operator.
    */
-  async of(
-    server: ServerName,
-    config: ServerConfig,
-  ): Promise<{ readonly credentials: ServerCredentials | undefined; readonly signIns: SignIns | undefined }> {
+  async of(server: ServerName, config: ServerConfig): Promise<Pick<ServerMeans, 'identities' | 'feature'>> {
     const {
       users: { clientDocument, isForOne, areKnown },
       baseFolder,
@@ -94,8 +101,19 @@ export class Accounts implements ProcessFeature {
       edges: { receiver: this.#receiver, ask: this.#askEdge },
       clientDocument: clientDocument(),
     });
-    this.#servers.set(server, credentials);
-    return { credentials, signIns: users?.signIns };
+    const served: Served = { credentials, calls: undefined };
+    this.#servers.set(server, served);
+    const accounts = credentials?.users;
+    return {
+      identities: identitiesOf(server, config, credentials),
+      feature:
+        accounts === undefined
+          ? undefined
+          : (parts) => {
+              served.calls = callSignIns(parts, accounts, users?.signIns);
+              return featureOf(served.calls);
+            },
+    };
   }
 
   readonly #askEdge: AskEdge = (edge, ask) =>
@@ -152,7 +170,7 @@ export class Accounts implements ProcessFeature {
       passing,
       base,
       show,
-      users: (server) => signedInAt(this.#servers.get(server)),
+      users: (server) => signedInAt(this.#servers.get(server)?.credentials),
       changed: async (server, principal) => adapterOf(server)?.credentialsChanged(principal),
     });
     const connected = new HandledChanges<Place>({
@@ -162,9 +180,10 @@ export class Accounts implements ProcessFeature {
     });
     const confirmed = new HandledChanges<Place>({
       handle: async ({ server, principal }) => {
-        const adapter = adapterOf(server);
-        if (adapter !== undefined && (await signIns.isCodeWanted(parseServerName(server), principal as Principal)))
-          adapter.codeWanted(principal as Principal);
+        const name = parseServerName(server);
+        const calls = this.#servers.get(name)?.calls;
+        if (calls !== undefined && (await signIns.isCodeWanted(name, principal as Principal)))
+          calls.codeWanted(principal as Principal);
       },
       failed: (error, { server }) =>
         log.error(

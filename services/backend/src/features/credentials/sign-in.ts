@@ -12,7 +12,7 @@ import {
   type Principal,
   type ServerName,
 } from '@omnibus/protocol';
-import type { SignInAnswer, SignInDesk } from '../../transport/credentials/sign-in-answer.ts';
+import type { SignInAnswer, SignInDesk } from './sign-in-answer.ts';
 
 /** What such a call is answered; undefined where it was refused for something else. */
 export type AsksForSignIn = (command: CallCommand, refused: GatewayFault) => Promise<SignInAnswer> | undefined;

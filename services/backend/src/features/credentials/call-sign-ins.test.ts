@@ -18,7 +18,7 @@ import { Call } from '../../call/call.ts';
 import { CallSignIns } from './call-sign-ins.ts';
 import { QuestionRelay } from '../../call/question-relay.ts';
 import { SchemaChecks } from '../schemas/schema-checks.ts';
-import type { SignInAnswer } from '../../transport/credentials/sign-in-answer.ts';
+import type { SignInAnswer } from './sign-in-answer.ts';
 
 const server = parseServerName('one');
 const [ann, ben] = ['p_ann', 'p_ben'] as readonly string[] as readonly [Principal, Principal];

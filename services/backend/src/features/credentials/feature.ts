@@ -1,17 +1,17 @@
 import { signInName } from '@omnibus/protocol';
 import type { ServerFeature, ServerParts } from '../../feature.ts';
-import type { ServerCredentials } from '../../transport/credentials/server-credentials.ts';
-import type { SignInDesk } from '../../transport/credentials/sign-in-answer.ts';
+import type { SignInDesk } from './sign-in-answer.ts';
 import { CallSignIns } from './call-sign-ins.ts';
 import { signInWith } from './sign-in.ts';
+import type { UserAccounts } from './user-accounts.ts';
 
 /** Calls of users that must sign in first. @param desk undefined for a server without sign-ins: its users get the reason why calls are impossible. */
-export function signIns(
+export function callSignIns(
   { server, wheel, questions, catalog }: ServerParts,
-  users: NonNullable<ServerCredentials['users']>,
+  users: UserAccounts,
   desk: SignInDesk | undefined,
-): ServerFeature {
-  const step = new CallSignIns({
+): CallSignIns {
+  return new CallSignIns({
     wheel,
     questions,
     signIn: signInWith({
@@ -24,6 +24,9 @@ export function signIns(
       asked: (principal) => catalog.owners?.refused(principal),
     }),
   });
+}
+
+export function featureOf(step: CallSignIns): ServerFeature {
   return {
     name: 'sign-in',
     step,
@@ -31,6 +34,5 @@ export function signIns(
       return step.waiting;
     },
     userChanged: (principal) => step.changed(principal),
-    codeWanted: (principal) => step.codeWanted(principal),
   };
 }

@@ -16,12 +16,12 @@ import {
 } from '@omnibus/credentials';
 import { anonymous, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { Agents } from '../agents.ts';
-import { ServerTls } from '../server-tls.ts';
+import type { Agents } from '../../transport/agents.ts';
+import { ServerTls } from '../../transport/server-tls.ts';
 import { readAssertion } from './assertion-file.ts';
 import { AwsSignatures } from './aws.ts';
 import { CallerAccounts, type AskEdge } from './caller-accounts.ts';
-import { issuersOf, outbound } from './outbound.ts';
+import { issuersOf, outbound } from '../../transport/outbound.ts';
 import type { UserAccounts } from './user-accounts.ts';
 
 export interface CredentialsOptions {

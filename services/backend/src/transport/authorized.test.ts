@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { decodeJwt, EmbeddedJWK, exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
 import { describe, expect, it, vi } from 'vitest';
 import type { SessionKey } from '@omnibus/protocol';
-import { AdapterUnderTest, type HeardByServer } from '../../adapter-under-test.ts';
+import { AdapterUnderTest, type HeardByServer } from '../adapter-under-test.ts';
 
 interface Asked {
   readonly form: URLSearchParams;

@@ -10,8 +10,8 @@ import {
   type SentHeaders,
 } from '@omnibus/credentials';
 import type { Dispatcher } from 'undici';
-import { addressOf } from '../http-options.ts';
-import { noCredentials } from '../trouble.ts';
+import { addressOf } from './http-options.ts';
+import { noCredentials } from './trouble.ts';
 
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;

@@ -5,7 +5,7 @@
 import { CredentialProblem, isLoopback, type Fetch } from '@omnibus/credentials';
 import { getFollowing, printable } from '@omnibus/protocol';
 import { fetch as fetchOver, type Dispatcher } from 'undici';
-import { addressRefused, isPrivate, type AddressRule } from '../address-rule.ts';
+import { addressRefused, isPrivate, type AddressRule } from './address-rule.ts';
 
 /** Bound on an answer of an issuer: metadata and tokens are small. */
 const maxBytes = 256 * 1_024;

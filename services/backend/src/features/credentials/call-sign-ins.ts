@@ -11,7 +11,7 @@ import type { ExchangeOutcome, InputAnswer, Principal } from '@omnibus/protocol'
 import type { Call } from '../../call/call.ts';
 import type { QuestionRelay } from '../../call/question-relay.ts';
 import type { CallRun, CallStep } from '../../call/steps.ts';
-import type { SignInAnswer } from '../../transport/credentials/sign-in-answer.ts';
+import type { SignInAnswer } from './sign-in-answer.ts';
 import { askedToSignIn, type CallSignIn } from './sign-in.ts';
 
 export interface CallSignInsOptions {

@@ -1,7 +1,7 @@
 /** How issuers are reached that a server names. */
 import { expect, it } from 'vitest';
-import { Agents } from '../agents.ts';
-import { forbiddenHost } from '../address-rule.ts';
+import { Agents } from './agents.ts';
+import { forbiddenHost } from './address-rule.ts';
 import { issuersOf, outbound } from './outbound.ts';
 
 it.each([
