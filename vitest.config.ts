@@ -1,9 +1,13 @@
 import { join } from 'node:path';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { long } from './scripts/lanes.mjs';
 
-/** What looks at the memory that a process takes of the machine, at how long a client waits, or fills the machine: one file at a time, after the others. */
+const isGate = process.env['OMNIBUS_LANE'] === 'gate';
+/**
+ * What fills the machine, or looks at the memory that a process takes of it: one file at a time, after the others. The gate runs them short, beside the others,
+ * since a file alone leaves half of the machine idle.
+ */
 const alone = [
   'test/chaos/**/*.test.ts',
   'test/fuzz/**/*.test.ts',
@@ -12,10 +16,9 @@ const alone = [
   'test/outside/edge-bounds.test.ts',
 ];
 /** Files that `npm test` leaves to `npm run test:long`. A file that is named on the command line runs in any case. */
-const leftOut =
-  process.env['OMNIBUS_LANE'] === 'gate'
-    ? long.flatMap(({ files, only }) => (only ? files.map((beginning) => `${beginning}**`) : []))
-    : [];
+const leftOut = isGate
+  ? long.flatMap(({ files, only }) => (only ? files.map((beginning) => `${beginning}**`) : []))
+  : [];
 
 /** Most of the time of a system test goes by while processes start and time limits pass, so several files are run at once. */
 const system = { testTimeout: 120_000, hookTimeout: 180_000 };
@@ -35,6 +38,7 @@ const longest = [
   'e2e/survival',
   'e2e/command-line',
   'conformance/conformance',
+  'chaos/chaos',
   'outside/sign-in',
   'console/console',
   'package/package',
@@ -76,6 +80,7 @@ export default defineConfig({
           ...shared,
           name: 'unit',
           include: ['{packages,services}/**/src/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...leftOut],
           testTimeout: 60_000,
           maxWorkers: 4,
         },
@@ -87,22 +92,25 @@ export default defineConfig({
           ...shared,
           name: 'system',
           include: ['test/**/*.test.ts'],
-          exclude: [...alone, ...leftOut],
+          exclude: isGate ? leftOut : alone,
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
-      {
-        extends: true,
-        test: {
-          ...system,
-          name: 'alone',
-          include: alone,
-          exclude: leftOut,
-          fileParallelism: false,
-          sequence: { groupOrder: 2 },
-        },
-      },
+      ...(isGate
+        ? []
+        : [
+            {
+              extends: true as const,
+              test: {
+                ...system,
+                name: 'alone',
+                include: alone,
+                fileParallelism: false,
+                sequence: { groupOrder: 2 },
+              },
+            },
+          ]),
     ],
   },
 });

@@ -35,6 +35,12 @@ export const long = [
     sources: ['services/session/src/features/code/'],
   },
   {
+    files: ['test/e2e/backpressure.'],
+    only: false,
+    because: 'ten thousand sessions are opened',
+    sources: ['packages/collections/', 'packages/lifecycle/', 'services/session/src/streams/', 'services/edge/src/'],
+  },
+  {
     files: ['test/chaos/soak.'],
     only: true,
     because: 'memory is compared over minutes',

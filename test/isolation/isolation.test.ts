@@ -12,7 +12,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Balancer } from '../support/balancer.ts';
 import { signInAt } from '../support/browse.ts';
-import { shapes } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
 import { byLane } from '../support/lane.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -103,7 +103,7 @@ function mayBeRefused(
 }
 
 describe.each(
-  shapes.flatMap(
+  shapesOfLane.flatMap(
     (shape) =>
       [
         { shape, callers: 'anonymous' },
