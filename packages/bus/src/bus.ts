@@ -1,5 +1,5 @@
 /**
- * The bus: the only way services talk. Two implementations keep one contract (`testing/contract.ts`).
+ * The bus: the only way services talk. Three implementations keep one contract (`testing/contract.ts`).
  *
  * Invariants
  *  B1  Payloads are immutable: in one process they travel by reference.

@@ -43,6 +43,8 @@ export { afterAsking, type AskedBackend, type Found } from './after-asking.ts';
 export { askWorker, askWorkers, type AskOptions } from './ask-workers.ts';
 export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';
+export { LocalHub } from './local/hub.ts';
+export { openLocalBus, type LocalBusOptions } from './local/bus.ts';
 export { MemoryBus } from './memory/bus.ts';
 export { examineNats, findLoginProblem, openNatsBus, setUpNats } from './nats/open.ts';
 export type { NatsExamination } from './nats/examine.ts';

@@ -35,17 +35,23 @@ interface Listeners {
   readonly groups: Map<string, Group>;
 }
 
+/** Where the answers to a message go. */
+export interface Answered {
+  reply(payload: unknown): void;
+  fail(error: BusError): void;
+}
+
 /** A message to one handler. */
 interface Message {
   readonly to: Subject<unknown, unknown>;
   readonly member: Member;
   readonly payload: unknown;
-  readonly request: MemoryRequest | undefined;
+  readonly request: Answered | undefined;
 }
 
 /** An answer of a handler. */
 interface Answer {
-  readonly request: MemoryRequest;
+  readonly request: Answered;
   readonly answer: unknown;
 }
 
@@ -127,6 +133,29 @@ export class MemoryBus implements Bus {
     });
   }
 
+  /** Whether a subject has a listener. */
+  hasListener(name: string): boolean {
+    return this.#listeners.has(name);
+  }
+
+  /** The queue groups of a subject. */
+  groupsOf(name: string): readonly string[] {
+    return [...(this.#listeners.get(name)?.groups.keys() ?? [])];
+  }
+
+  /**
+   * Passes on a message of another process.
+   * @param queue the group of which one member gets it; undefined for the listeners without a group.
+   * @returns false if there is none, and no answer comes.
+   */
+  passOn(to: Subject<unknown, unknown>, queue: string | undefined, payload: unknown, request?: Answered): boolean {
+    const listeners = this.#listeners.get(to.name);
+    const group = queue === undefined ? undefined : listeners?.groups.get(queue);
+    const members = queue === undefined ? (listeners?.everyone ?? []) : group === undefined ? [] : [nextOf(group)];
+    for (const member of members) this.#enqueue({ to, member, payload, request });
+    return members.length > 0;
+  }
+
   roundTrip(): Promise<number> {
     return Promise.resolve(0);
   }
@@ -194,7 +223,7 @@ export class MemoryBus implements Bus {
   /** B6. Runs in a further microtask, after the replies that the handler has sent. */
   #handlerFailed(
     { name, isForEveryone }: Subject<unknown, unknown>,
-    request: MemoryRequest | undefined,
+    request: Answered | undefined,
     error: unknown,
   ): void {
     const incident = newIncident();
@@ -243,6 +272,11 @@ export class MemoryBus implements Bus {
   }
 }
 
+function nextOf(group: Group): Member {
+  group.next = (group.next + 1) % group.members.length;
+  return group.members[group.next] as Member;
+}
+
 function closed(): BusError {
   return new BusError('closed', 'the bus is closed');
 }
@@ -251,7 +285,7 @@ function ignoreReply(): void {
   // A published message has no sender to answer.
 }
 
-class MemoryRequest extends Link implements PendingRequest {
+class MemoryRequest extends Link implements PendingRequest, Answered {
   readonly #open: Ring<MemoryRequest>;
   readonly #observer: ReplyObserver<unknown>;
   readonly #onFault: OnFault;

@@ -1,5 +1,6 @@
 import type { Bus, Journal, JournalDefinition, Watch } from '../bus.ts';
 import type { Subject } from '../subject.ts';
+import { sizeOf } from './key-value.ts';
 
 interface Kept<Entry> {
   readonly entry: Entry;
@@ -20,7 +21,7 @@ export class MemoryJournal<Entry> implements Journal<Entry> {
   }
 
   append(to: Subject<Entry>, entry: Entry): void {
-    const bytes = JSON.stringify(entry).length;
+    const bytes = sizeOf(entry);
     const before = this.#read(to);
     const { maxEntries, maxBytes } = this.#definition;
     for (const { bytes: freed } of before.slice(0, Math.max(0, before.length + 1 - maxEntries))) this.#bytes -= freed;

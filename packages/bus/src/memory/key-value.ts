@@ -1,6 +1,11 @@
 import { BusError } from '../errors.ts';
 import type { KeyValue, KeyValueChange, KeyValueEntry, Watch } from '../bus.ts';
 
+/** Bytes of a stored value: its characters as JSON; a hub stores JSON of other processes as bytes. */
+export function sizeOf(value: unknown): number {
+  return value instanceof Uint8Array ? value.length : JSON.stringify(value).length;
+}
+
 /** Bound on deleted keys that are remembered; NATS keeps such marks until the bucket's maximum age. */
 const maxDeleted = 10_000;
 
@@ -62,7 +67,7 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
 
   put(key: string, value: Value): Promise<number> {
     this.#sweep();
-    const size = this.#maxBytes === Infinity ? 0 : key.length + JSON.stringify(value).length;
+    const size = this.#maxBytes === Infinity ? 0 : key.length + sizeOf(value);
     if (this.#bytes - (this.#entries.get(key)?.size ?? 0) + size > this.#maxBytes)
       return Promise.reject(new BusError('overloaded', `there is no room for key ${key}`));
     this.#revision += 1;

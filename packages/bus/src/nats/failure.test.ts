@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { foreignSign } from './failure.ts';
+import { foreignSign } from '../failure.ts';
 
 it('what is said of a process that speaks another format names its version as far as that can be shown', () => {
   const said = (version: string): string =>

@@ -12,7 +12,8 @@ import { failObserver, tellFailure } from '../observers.ts';
 import type { Subject } from '../subject.ts';
 import { orderOf } from './blobs.ts';
 import type { Fetches } from './claims.ts';
-import { failureOf, notFitting } from './failure.ts';
+import { notFitting } from '../failure.ts';
+import { failureOf } from './failure.ts';
 import { Lane } from './lanes.ts';
 
 const noResponders = 503;

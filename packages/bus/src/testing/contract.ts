@@ -1,4 +1,4 @@
-/** Behaviour that both implementations must have; the tests run against each of them. */
+/** Behaviour that all implementations must have; the tests run against each of them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BusError } from '../errors.ts';
 import type { BusFault, OnFault, ReplyObserver } from '../bus.ts';
