@@ -2,6 +2,15 @@
  * Sign-ins of users at servers. After a refusal by a server, the caller gets an address with a ticket, which works for one sign-in, for ten minutes, and for that
  * caller only, which the edge checks. There the browser is sent to the issuer, and the tokens are stored in the vault: at once if the browser has proven
  * to be the caller's, otherwise after the caller has entered the code that the page showed (`confirmations.ts`).
+ *
+ * A sign-in is no actor of one process: each of its steps may come to another backend worker, so its state is one encrypted record of the shared vault, and
+ * taking the record decides which worker makes the step.
+ *
+ *            begin               finish                        code
+ *   ticket --------> leaving ------------> ended, pending -------------> connection
+ *     ^                 |        |                 |
+ *     +---- failed -----+        +-> ended,        +-> removed: given up, five wrong codes, ten minutes
+ *                                    connection
  */
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
