@@ -3,15 +3,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { startGateway } from '../support/gateway.ts';
-import { end, fixturePath } from '../support/processes.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, Upstream } from '../support/upstream.ts';
 
 it('one replica that cannot reach a server does not take it from clients: it stays in the lists, and calls go to the other replicas', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-replica-'));
   const obstacle = join(folder, 'in-the-way');
-  await using gateway = await startGateway('nats', {
+  await using gateway = await startGatewayHere('nats', {
     mcpServers: {
       pipe: {
         command: 'node',
@@ -33,7 +33,7 @@ it('one replica that cannot reach a server does not take it from clients: it sta
   await rm(folder, { recursive: true });
   // The obstacle is removed: the replica recovers, and the first one may end.
   await bad.line(/server is up/);
-  await end(gateway.backend, 'SIGTERM');
+  await gateway.backend.stop();
   expect(await client.toolNames()).toContain('pid');
   expect((await client.callTool('pid')).last.error).toBeUndefined();
 });
@@ -44,7 +44,7 @@ it('after a session has unsubscribed, no replica is subscribed, whichever of the
     onCall: (call) => call.answer(text(call.session)),
   });
   await using _upstream = upstream;
-  await using gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });
+  await using gateway = await startGatewayHere('nats', { mcpServers: { up: { url: upstream.url } } });
   await gateway.startPart('backend');
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.includes('echo'));

@@ -182,6 +182,7 @@ export class SessionWorker {
       changed: (servers, hasGap) => this.#adaptersChanged(servers, hasGap),
       workersChanged: () => this.#views.workersChanged(),
       reaching: (server, workers) => this.#views.reaching(server, workers),
+      mustHear: (server, workers) => this.#views.mustHear(server, workers),
       keptFor: (server, context) => this.#settings.keptFor(server, context),
     });
   }

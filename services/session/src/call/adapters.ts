@@ -14,8 +14,9 @@ export interface CallTarget {
   /** Whether no other worker will do, because this one keeps state. */
   readonly isBound: boolean;
   /**
-   * Set where no worker is known for a call of a session that adapters may keep state for, since this process was just started: NATS would send the calls of one
-   * session to several. It resolves when a worker is known, or when that takes too long; then the caller must choose another target.
+   * Set if this process was just started and must hear of a worker first: for a call of a session that adapters may keep state for, since NATS would send the calls
+   * of one session to several; and if the catalogue says that only a worker that gave no sign yet has the server. It resolves when such a worker is known, or
+   * when that takes too long; then the caller must choose another target.
    */
   readonly heard?: Promise<void> | undefined;
 }

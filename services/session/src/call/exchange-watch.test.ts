@@ -32,6 +32,8 @@ let watch: ExchangeWatch;
 let controls: ControlCommand[];
 let outcomes: string[];
 let backends: Backend[];
+/** The only worker whose record says that the server is up; undefined: all records say so. */
+let up: WorkerId | undefined;
 let count = 0;
 
 /** A backend worker with an adapter of the server. */
@@ -86,6 +88,7 @@ class Backend {
 beforeEach(async () => {
   vi.useFakeTimers();
   [controls, outcomes, backends] = [[], [], []];
+  up = undefined;
   bus = new MemoryBus(({ what }) => expect.fail(what));
   wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
   watch = new ExchangeWatch({
@@ -94,7 +97,8 @@ beforeEach(async () => {
     log: createLogger({ level: 'silent', format: 'json' }),
     changed: () => undefined,
     workersChanged: () => undefined,
-    reaching: (_server, workers) => workers,
+    reaching: (_server, workers) => (up !== undefined && workers.includes(up) ? [up] : workers),
+    mustHear: (_server, workers) => up !== undefined && !workers.includes(up),
     keptFor: (_server, { standsAlone, client, session }) => (standsAlone ? client?.id : session),
   });
   await watch.start();
@@ -184,6 +188,35 @@ describe('a call', () => {
     expect(elsewhere).toEqual([alone.id, waiting.id]);
     const later = await call();
     expect(elsewhere).toEqual([alone.id, waiting.id, later.id]);
+  });
+
+  it.each([
+    ['of a client without a session', true],
+    ['of a session', false],
+  ])(
+    '%s waits at the start for the backend that has the server by its record, though one without it gave a sign',
+    async (_of, standsAlone) => {
+      const [having, failing] = [new Backend(), new Backend()];
+      await Promise.all([having.start(), failing.start()]);
+      up = having.worker;
+      failing.beat();
+      await call('tools/call', undefined, { standsAlone });
+      expect([having.calls.size, failing.calls.size]).toEqual([0, 0]);
+      having.beat();
+      await vi.advanceTimersByTimeAsync(0);
+      expect([having.calls.size, failing.calls.size, outcomes]).toEqual([1, 0, []]);
+    },
+  );
+
+  it('goes to a backend without the server when the one that had it gives no sign', async () => {
+    const failing = new Backend();
+    await failing.start();
+    up = newWorkerId('backend');
+    failing.beat();
+    await call();
+    expect(failing.calls.size).toBe(0);
+    await pass(2 * presenceMs);
+    expect(failing.calls.size).toBe(1);
   });
 
   it('at a backend that pauses while another leaves goes on', async () => {

@@ -28,6 +28,8 @@ export interface ExchangeWatchOptions {
   readonly workersChanged: () => void;
   /** Those of the given workers with a record that the server is up; all of them, when no record does. */
   readonly reaching: (server: ServerName, workers: readonly WorkerId[]) => readonly WorkerId[];
+  /** Whether none of the workers that gave a sign of life has the server, and another one has it by its record. */
+  readonly mustHear: (server: ServerName, workers: readonly WorkerId[]) => boolean;
   /** A key for the party (caller, session or client) that the adapter may keep a program or connection for; undefined where it keeps nothing. */
   readonly keptFor: (server: ServerName, context: ExchangeRequest['context']) => string | undefined;
 }
@@ -46,6 +48,8 @@ export class ExchangeWatch implements Adapters {
   readonly #signs = new Map<WorkerId, BackendPresence>();
   /** Workers with an adapter, by server; undefined when it must be computed again. */
   #adapters: ReadonlyMap<ServerName, readonly WorkerId[]> | undefined;
+  /** Whether signs of workers that are there may not have come yet, as far as is known. */
+  #isBeginning = false;
 
   constructor(options: ExchangeWatchOptions) {
     this.#options = options;
@@ -100,6 +104,7 @@ export class ExchangeWatch implements Adapters {
   }
 
   start(): Promise<void> {
+    this.#isBeginning = true;
     return this.#workers.start();
   }
 
@@ -154,18 +159,28 @@ export class ExchangeWatch implements Adapters {
     const known = this.#known().get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
     const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context, chosen);
-    if (worker !== undefined) return { to: subjects.backendAt(server, worker), worker, isBound: false };
-    const mustHear =
-      this.#workers.isWatching &&
-      this.#workers.isBeginning &&
-      sessionOf(context) !== undefined &&
-      this.#options.keptFor(server, context) !== undefined;
-    return {
-      to: subjects.backend(server),
-      worker,
-      isBound: false,
-      heard: mustHear ? this.#workers.heard(() => this.#known().has(server)) : undefined,
-    };
+    const heard = this.#isBeginning ? this.#untilHeard(server, there ?? [], context) : undefined;
+    if (worker !== undefined) return { to: subjects.backendAt(server, worker), worker, isBound: false, heard };
+    return { to: subjects.backend(server), worker, isBound: false, heard };
+  }
+
+  /**
+   * Right after the start, workers may be there that gave no sign yet.
+   * @param there the workers with an adapter of the server that gave one.
+   * @returns a promise of the sign that a call must wait for; undefined if it can be sent now.
+   */
+  #untilHeard(
+    server: ServerName,
+    there: readonly WorkerId[],
+    context: ExchangeRequest['context'],
+  ): Promise<void> | undefined {
+    const { mustHear, keptFor } = this.#options;
+    this.#isBeginning = this.#workers.isBeginning;
+    if (!this.#isBeginning) return undefined;
+    if (mustHear(server, there)) return this.#workers.heard(() => !mustHear(server, this.#known().get(server) ?? []));
+    if (there.length > 0 || sessionOf(context) === undefined || keptFor(server, context) === undefined)
+      return undefined;
+    return this.#workers.heard(() => this.#known().has(server));
   }
 
   /** By server, the number of workers that a call may go to. */

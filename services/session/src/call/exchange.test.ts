@@ -53,6 +53,7 @@ beforeEach(async () => {
     changed: () => undefined,
     workersChanged: () => undefined,
     reaching: (_server, workers) => workers,
+    mustHear: () => false,
     keptFor: () => undefined,
   });
   [calls, controls, said, outcomes] = [[], [], [], []];

@@ -106,6 +106,7 @@ export class RequestsUnderTest {
       },
       workersChanged: () => undefined,
       reaching: (_server, workers) => workers,
+      mustHear: () => false,
       keptFor: (_server, { standsAlone, client, session }) => (standsAlone ? client?.id : session),
     });
     const servers = records.map(({ server }) => server);

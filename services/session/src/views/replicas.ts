@@ -85,6 +85,17 @@ export class Replicas {
     return record?.status === 'up' && record.hasLeft !== true;
   }
 
+  /**
+   * Whether a call may reach a worker without the server, although a worker has it that gave no sign of life yet.
+   * @param there the workers with an adapter of the server that gave one.
+   */
+  mustHear(there: readonly WorkerId[]): boolean {
+    const present = [...this.#records].filter(([worker, record]) => this.#weight(worker, record) === 2);
+    const reaching = present.filter(([, { status }]) => status === 'up').map(([worker]) => worker);
+    if (reaching.length === 0 || reaching.some((worker) => there.includes(worker))) return false;
+    return there.length > 0 || reaching.length < present.length;
+  }
+
   /** Workers that have a record and are not there. */
   get absent(): WorkerId[] {
     return [...this.#records].filter(([worker, record]) => this.#weight(worker, record) < 2).map(([worker]) => worker);

@@ -184,6 +184,24 @@ describe('a server of which several workers have adapters', () => {
     expect(views.reaching(server, [worker, other])).toEqual([worker, other]);
   });
 
+  it('must be heard of if it has the server, and the workers that gave a sign have not', () => {
+    const { put, lost, views } = setUp();
+    const third = newWorkerId('backend');
+    expect(views.mustHear(server, [])).toBe(false);
+    put('up');
+    expect([[], [worker], [other]].map((there) => views.mustHear(server, there))).toEqual([false, false, true]);
+    put('down', other);
+    expect([[], [worker, other], [other]].map((there) => views.mustHear(server, there))).toEqual([true, false, true]);
+    put('up', third);
+    expect([[third], [other]].map((there) => views.mustHear(server, there))).toEqual([false, true]);
+    lost.add(worker).add(third);
+    expect([[], [other]].map((there) => views.mustHear(server, there))).toEqual([false, false]);
+    lost.clear();
+    put('up', worker, { hasLeft: true });
+    put('down', third);
+    expect([[], [other]].map((there) => views.mustHear(server, there))).toEqual([false, false]);
+  });
+
   it('offers the same in every process, in whatever order the records came', () => {
     const lists = { ...noLists, tools: [{ name: 'other', inputSchema: { type: 'object' } }] };
     const steps = [

@@ -298,6 +298,11 @@ export class Views {
     return reaching.length === 0 ? workers : reaching;
   }
 
+  /** See `Replicas.mustHear`. */
+  mustHear(server: ServerName, there: readonly WorkerId[]): boolean {
+    return this.#replicas.get(server)?.mustHear(there) ?? false;
+  }
+
   #chooseAnew(server: ServerName, replicas: Replicas): void {
     const isOther = replicas.choose();
     if (replicas.isEmpty) this.#replicas.delete(server);
