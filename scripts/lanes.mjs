@@ -29,6 +29,12 @@ export const long = [
     sources: ['packages/config/', 'services/cli/'],
   },
   {
+    files: ['test/e2e/command-table.'],
+    only: false,
+    because: 'each command runs on a terminal too',
+    sources: ['services/cli/'],
+  },
+  {
     files: ['services/session/src/features/code/bombs.'],
     only: true,
     because: 'the engine needs seconds to fill its memory',

@@ -30,6 +30,10 @@ const seed = Number(process.env['OMNIBUS_CHAOS_SEED'] ?? 20_261_121);
 /** In the long lane every fault occurs at least once, then more until the time is over. In the short lane the seed chooses faults until the time is over. */
 const seconds = byLane('OMNIBUS_CHAOS_SECONDS', 15, 60);
 const logFolder = process.env['OMNIBUS_CHAOS_LOGS'];
+/** A client waits at most this long between two calls. */
+const pauseMs = isLongLane ? 20 : 60;
+/** Between two messages of a hostile server, each of which costs the backends as much as a call. */
+const hostileMs = isLongLane ? 20 : 100;
 const longSteps = 8;
 const stepMs = 150;
 const orphansGoneMs = 60_000;
@@ -101,7 +105,7 @@ it(
         headers,
         tally,
         over: over.signal,
-        pauseMs: () => random() * 20,
+        pauseMs: () => random() * pauseMs,
         touch: (uri) => upstream.notify('notifications/resources/updated', { uri }),
       };
       const clients = [
@@ -196,7 +200,7 @@ function hostile(marker: string): Record<string, { readonly command: string; rea
   return Object.fromEntries(
     ['garbage', 'storm', 'deep', 'hang'].map((way) => [
       way,
-      { command: 'node', args: [fixturePath('chaos-stdio'), way, marker] },
+      { command: 'node', args: [fixturePath('chaos-stdio'), way, marker, String(hostileMs)] },
     ]),
   );
 }
