@@ -100,6 +100,14 @@ const cases: Readonly<Record<string, Case>> = {
   'keys create': { args: () => ['--subject', 'ann'] },
   'keys list': {},
   'keys revoke': { args: ({ key }) => [key] },
+  // The gateway of this file has no authorization server; their output is checked in test/outside/agents.test.ts.
+  'agents add': { args: (at) => ['bot', '--owner', 'ann', ...admin(at)], ends: 'forbidden' },
+  'agents list': { args: admin, ends: 'other' },
+  'agents show': { args: (at) => ['bot', ...admin(at)], ends: 'other' },
+  'agents block': { args: (at) => ['bot', '--for', '1m', ...admin(at)] },
+  'agents unblock': { args: (at) => ['nobody', ...admin(at)], ends: 'unknown' },
+  'agents rotate': { args: (at) => ['bot', ...admin(at)], ends: 'forbidden' },
+  'agents remove': { args: (at) => ['bot', ...admin(at)], ends: 'forbidden' },
   'users add': {
     args: () => ['bob', '--file', 'users.yaml'],
     stdin: 'a long enough password\n',

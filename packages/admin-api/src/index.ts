@@ -1,3 +1,4 @@
+export type { AgentSeen } from './agents.ts';
 export { attempt, attemptAnswer, maxAttemptBytes } from './attempts.ts';
 export * from './audit.ts';
 export type { ClientWay, ConnectWays } from './connect.ts';

@@ -20,6 +20,7 @@ import {
 import { connectQuery, connectWays } from './connect.ts';
 import { connectionRevoked, connections } from './connections.ts';
 import { operatorOperations } from './operators.ts';
+import { agentOperations } from './agents.ts';
 import { entryOperations } from './server-entries.ts';
 import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
@@ -176,6 +177,7 @@ export const operations = {
     answer: connectionRevoked,
   },
   ...operatorOperations,
+  ...agentOperations,
   configuration: {
     method: 'get',
     path: '/configuration',

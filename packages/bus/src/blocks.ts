@@ -77,6 +77,10 @@ export class Blocks {
     this.#watch?.close();
   }
 
+  has(kind: BlockKind, name: string): boolean {
+    return this.#find(`${kind} ${name}`) !== undefined;
+  }
+
   /** The reason why a caller is refused altogether. */
   callerProblem(facts: Facts | undefined): GatewayFault | undefined {
     if (this.#blocked.size === 0 || facts === undefined) return undefined;
@@ -135,11 +139,12 @@ function targetFault(record: BlockRecord): GatewayFault {
 }
 
 /** All names by which a caller may be blocked: an agent is blocked by its own name, and by the names of those it acts for. */
-function namesOf({ principal, issuer, subject, actors, key, client }: Facts): readonly string[] {
+function namesOf({ principal, issuer, subject, actors, key, client, agent }: Facts): readonly string[] {
   return [
     `user ${issuer}|${subject}`,
     `user ${principal}`,
     ...(issuer === keyIssuer ? [`user key:${subject}`] : []),
+    ...(agent === undefined ? [] : [`user agent:${agent}`]),
     ...actors.map((actor) => `user ${actor.issuer}|${actor.subject}`),
     ...(key === undefined ? [] : [`key ${key}`]),
     ...(client === undefined ? [] : [`client ${client}`]),

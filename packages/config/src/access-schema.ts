@@ -13,6 +13,9 @@ const parts = z.strictObject({
   ),
   tenant: named('The tenant of the caller.'),
   client: named('The client id of the program that the token was issued to: "ID", or "ISSUER|ID".'),
+  agent: named(
+    "The name of an agent of the gateway's own authorization server (docs/how-to/agents.md). For an agent that acts for a user, a rule that permits needs `via`.",
+  ),
   scope: named('A scope of the token: "NAME", or "ISSUER|NAME".'),
   claim: named(
     'A claim of the token, as "NAME=VALUE"; in the value "*" stands for any text. The issuer must pass the claim on (`claims`); a caller without the claim does not match.',
@@ -126,7 +129,7 @@ const rule = z.strictObject({
     .optional()
     .describe('Name of the rule in refusals, logs and records. Default: its number, such as "#3".'),
   who: who.describe(
-    '"everyone", "known" (every authenticated caller), "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "scope:NAME", "claim:NAME=VALUE", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match. Groups, clients and scopes of one issuer are "group:ISSUER|NAME", and so on.',
+    '"everyone", "known" (every authenticated caller), "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "agent:NAME", "scope:NAME", "claim:NAME=VALUE", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match. Groups, clients and scopes of one issuer are "group:ISSUER|NAME", and so on.',
   ),
   except: who.optional().describe('Callers that the rule exempts; written like `who`.'),
   allow: texts

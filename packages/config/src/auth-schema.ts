@@ -257,6 +257,17 @@ const authorizationServer = z.strictObject({
     .optional()
     .describe('Users with passwords that the gateway keeps itself; meant for a few.'),
   signIn: signIn.optional().describe('Users sign in at an OpenID provider.'),
+  agents: z
+    .strictObject({
+      file: z
+        .string()
+        .min(1)
+        .describe(
+          'File of agents that `omnibus agents` writes. It contains digests of secrets and public keys, and a running gateway follows its changes.',
+        ),
+    })
+    .optional()
+    .describe('Programs that get tokens for themselves (docs/how-to/agents.md).'),
   registration: z
     .enum(['open', 'token', 'off'])
     .default('open')
@@ -291,6 +302,9 @@ const authorizationServer = z.strictObject({
           .max(200)
           .regex(/^[\x20-\x7E]+$/, { error: 'expected letters, digits and other characters of ASCII' })
           .refine((id) => id !== 'omnibus-account', { error: 'this is the client id of the page /account' })
+          .refine((id) => !id.startsWith('agent-'), {
+            error: 'client ids that begin with "agent-" are those of agents',
+          })
           .describe('The client id.'),
         name: z.string().max(200).optional().describe('Name that the consent page shows.'),
         secret: z
@@ -548,10 +562,15 @@ const ways = z
     error: 'the same issuer is listed twice',
     path: ['issuers'],
   })
-  .refine(({ server }) => server === undefined || server.users !== undefined || server.signIn !== undefined, {
-    error: 'expected users: `users: { file: users.yaml }`, or `signIn` with an OpenID provider',
-    path: ['server'],
-  })
+  .refine(
+    ({ server }) =>
+      server === undefined || server.users !== undefined || server.signIn !== undefined || server.agents !== undefined,
+    {
+      error:
+        'expected users: `users: { file: users.yaml }`, or `signIn` with an OpenID provider; or agents: `agents: { file: agents.yaml }`',
+      path: ['server'],
+    },
+  )
   .refine(({ server }) => server?.registration !== 'token' || server.registrationToken !== undefined, {
     error: 'registration with a token needs `registrationToken`',
     path: ['server', 'registration'],

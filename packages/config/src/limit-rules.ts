@@ -47,7 +47,7 @@ const rule = z
       .union([who, z.array(who).min(1).max(1_000)])
       .default('everyone')
       .describe(
-        'Callers that the rule limits: "everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME" (of callers without a tenant), "tenant:NAME", "client:ID", "scope:NAME", "claim:NAME=VALUE", "known" for every authenticated caller; or a list of these.',
+        'Callers that the rule limits: "everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME" (of callers without a tenant), "tenant:NAME", "client:ID", "agent:NAME", "scope:NAME", "claim:NAME=VALUE", "known" for every authenticated caller; or a list of these.',
       ),
     what: z
       .array(what)

@@ -84,6 +84,8 @@ export class Authenticator {
   readonly #noMetadata: (problem: string) => void;
   /** Facts from tokens that another service checked: such a token can be revoked before it expires. */
   readonly #asked = new WeakSet<Facts>();
+  /** When tokens of agents were last accepted, in milliseconds since 1970, by name. Only our own server names agents, and it has a bound on them. */
+  readonly #agentUses = new Map<string, number>();
   /** Counts of requests by way and outcome. */
   readonly tally = new Tally();
   readonly #listeners: Set<() => void>;
@@ -179,6 +181,7 @@ export class Authenticator {
   }
 
   #noted(verdict: Verdict, token: string, isAdminPort: true | undefined): Verdict {
+    if (!('fault' in verdict) && verdict.agent !== undefined) this.#agentUses.set(verdict.agent, Date.now());
     return this.tally.count(
       'token',
       isAdminPort === true || 'fault' in verdict ? verdict : this.#holding(verdict, token),
@@ -203,9 +206,10 @@ export class Authenticator {
     return this.#own?.holds(facts) === false ? undefined : facts;
   }
 
-  /** When API keys were last accepted, in milliseconds since 1970, by their ids; since the start of this process. */
+  /** When API keys were last accepted, in milliseconds since 1970, by their ids, and tokens of agents, by `agent:NAME`; since the start of this process. */
   keyUses(): ReadonlyMap<string, number> {
-    return this.#keys?.uses() ?? new Map<string, number>();
+    const agents = [...this.#agentUses].map(([name, at]) => [`agent:${name}`, at] as const);
+    return new Map([...(this.#keys?.uses() ?? []), ...agents]);
   }
 
   /** Whether facts are from a token of a service that reports no revocations, so that it must be asked. */

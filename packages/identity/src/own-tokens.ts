@@ -27,6 +27,7 @@ const names = {
   tenant: 'tenant',
   mayLackTenant: true,
   record: recordClaim,
+  agent: 'agent:',
 } as const;
 
 export class OwnTokens {

@@ -90,6 +90,22 @@ describe.each<[Who, readonly string[]]>([
   });
 });
 
+it('an agent is named as itself, and one that acts for a user only where that counts against the user', () => {
+  const bot = { ...ann, subject: 'agent:bot', agent: 'bot' };
+  const acting = { ...ann, agent: 'bot', actors: [{ issuer: ann.issuer, subject: 'agent:bot' }] };
+  const decided = [bot, acting, ann, undefined].map((facts) =>
+    [false, true].map((isAgainst) => matchesWho('agent:bot', isAgainst)(facts)),
+  );
+  expect(decided).toEqual([
+    [true, true],
+    [false, true],
+    [false, false],
+    [false, false],
+  ]);
+  expect(matchesWho({ agent: ['other', 'bot'], group: 'eng' }, false)(bot)).toBe(true);
+  expect(matchesWho('agent:other', true)(bot)).toBe(false);
+});
+
 it('each of those that act for somebody has to be named where that is in his favour', () => {
   const chain = { ...ann, actors: [agent, { ...agent, subject: 'helper' }] };
   expect(matchesWho({ via: 'https://login.example|agent' }, false)(chain)).toBe(false);

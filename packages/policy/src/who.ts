@@ -15,6 +15,8 @@ export interface WhoParts {
   readonly tenant?: Texts | undefined;
   /** The client of the token: `ID`, or `ISSUER|ID`. */
   readonly client?: Texts | undefined;
+  /** The name of an agent of the gateway's own authorization server. One that acts for a user counts only where a match counts against the caller; `via` names it elsewhere. */
+  readonly agent?: Texts | undefined;
   /** `NAME`, or `ISSUER|NAME`. */
   readonly scope?: Texts | undefined;
   /** `NAME=VALUE` of a claim that the caller's issuer passes on (`claims`); `*` in a value stands for any text. A caller without the claim does not match. */
@@ -23,7 +25,7 @@ export interface WhoParts {
   readonly via?: Texts | undefined;
 }
 
-/** `everyone`, `known`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `scope:NAME`, `claim:NAME=VALUE`; or several that must all match; or a list of which one must match. */
+/** `everyone`, `known`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `agent:NAME`, `scope:NAME`, `claim:NAME=VALUE`; or several that must all match; or a list of which one must match. */
 export type Who = string | WhoParts | readonly (string | WhoParts)[];
 
 /** The caller; undefined for an anonymous one. */
@@ -40,7 +42,7 @@ const keyIssuer = 'omnibus:keys';
  */
 export function matchesWho(who: Who, isAgainst: boolean): WhoTest {
   const tests = (typeof who === 'string' || !isList(who) ? [who] : who).map((each) =>
-    typeof each === 'string' ? textTest(each) : partsTest(each, isAgainst),
+    typeof each === 'string' ? textTest(each, isAgainst) : partsTest(each, isAgainst),
   );
   return tests.length === 1 ? (tests[0] as WhoTest) : (facts) => tests.some((test) => test(facts));
 }
@@ -62,20 +64,20 @@ export function agentClients(who: Who): readonly string[] {
 
 const clientMark = 'client:';
 
-function textTest(text: string): WhoTest {
+function textTest(text: string, isAgainst: boolean): WhoTest {
   const problem = whoProblem(text);
   if (problem !== undefined) throw new Error(problem);
   if (text === 'everyone') return () => true;
   if (text === 'known') return (facts) => facts !== undefined;
   const at = text.indexOf(':');
-  return partsTest({ [text.slice(0, at)]: text.slice(at + 1) }, false); // No text names agents.
+  return partsTest({ [text.slice(0, at)]: text.slice(at + 1) }, isAgainst);
 }
 
 /** The problem of properties that must all match, for the operator. */
 function partsProblem(parts: WhoParts): string | undefined {
   const named = Object.entries(parts).filter((entry): entry is [string, Texts] => entry[1] !== undefined);
   if (named.length === 0)
-    return 'names no caller: expected `user`, `key`, `group`, `tenant`, `client`, `scope`, `claim` or `via`';
+    return 'names no caller: expected `user`, `key`, `group`, `tenant`, `client`, `agent`, `scope`, `claim` or `via`';
   for (const [part, given] of named) {
     const texts = textsOf(given);
     if (texts.length === 0) return `\`${part}\` is empty, and nobody is one of none`;
@@ -98,7 +100,7 @@ function partsProblem(parts: WhoParts): string | undefined {
 function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
   const problem = partsProblem(parts);
   if (problem !== undefined) throw new Error(problem);
-  const { user, key, group, tenant, client, scope, claim, via } = parts;
+  const { user, key, group, tenant, client, agent, scope, claim, via } = parts;
   const tests: ((facts: Facts) => boolean)[] = [];
   const wanted = (texts: Texts | undefined, test: (values: readonly string[], facts: Facts) => boolean): void => {
     if (texts === undefined) return;
@@ -119,6 +121,11 @@ function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
   };
   if (group !== undefined) tests.push(groupTest(textsOf(group), tenant !== undefined));
   if (claim !== undefined) tests.push(claimTest(textsOf(claim)));
+  wanted(
+    agent,
+    (values, facts) =>
+      facts.agent !== undefined && (isAgainst || facts.actors.length === 0) && values.includes(facts.agent),
+  );
   issued(client, ({ client: id }) => (id === undefined ? [] : [id]));
   issued(scope, ({ scopes }) => scopes);
   wanted(via, isAgainst ? actsAlsoVia : actsVia);

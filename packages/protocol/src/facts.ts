@@ -33,6 +33,8 @@ export interface Facts extends Subject {
   readonly isUnscoped?: true;
   /** The id of the user's consent, which the user may withdraw; only in tokens of our own authorization server. */
   readonly grant?: string | undefined;
+  /** The agent of the gateway's own authorization server that sent the request, for itself or for the subject; left out for all others. */
+  readonly agent?: string | undefined;
   /** The edge that holds the token by which the caller is known, where a server is called with tokens made from it; left out otherwise. */
   readonly at?: WorkerId | undefined;
 }

@@ -48,7 +48,7 @@ export type BlockKind = (typeof blockKinds)[number];
 
 export interface BlockRecord {
   readonly kind: BlockKind;
-  /** `ISSUER|SUBJECT`, `key:SUBJECT` or a principal; the id of a key; of a client; `server/tool`; the name of a server. */
+  /** `ISSUER|SUBJECT`, `key:SUBJECT`, `agent:NAME` or a principal; the id of a key; of a client; `server/tool`; the name of a server. */
   readonly name: string;
   /** The operator that blocked it. */
   readonly by: string;

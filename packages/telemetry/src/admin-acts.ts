@@ -10,6 +10,8 @@ export const adminActs = [
   'keys.change',
   'users.list',
   'users.change',
+  'agents.list',
+  'agents.change',
   'blocks.list',
   'blocks.change',
   'usage',

@@ -29,6 +29,8 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   restart: ['operator', 'admin'],
   'keys.list': ['auditor', 'admin'],
   'users.list': ['auditor', 'admin'],
+  'agents.list': ['operator', 'auditor', 'admin'],
+  'agents.change': ['admin'],
   'keys.change': ['admin'],
   'users.change': ['admin'],
   'blocks.list': ['operator', 'auditor', 'admin'],

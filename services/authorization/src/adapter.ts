@@ -19,6 +19,10 @@ export interface AdapterOptions {
   readonly refreshGraceMs: number;
   /** Makes the error for which the library answers `invalid_grant`. */
   readonly usedBefore: () => Error;
+  /** The metadata of a client that is kept elsewhere; undefined for any other id. */
+  readonly clientOf?: (id: string) => AdapterPayload | undefined;
+  /** Throws when a client makes the server remember too many ids of assertions and proofs. @param client undefined where the library names none. */
+  readonly remembers?: (client: unknown) => void;
   /** Called once a day for a user with programs that refresh tokens. */
   readonly isUsing?: (subject: string) => Promise<void>;
   /** Called when a code or token was used again that may be used only once. */
@@ -75,11 +79,13 @@ class StoreAdapter implements Adapter {
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
     const now = this.#now();
+    if (this.#model === 'ReplayDetection') this.#options.remembers?.(payload['iss']);
     const stored: Stored = {
       payload,
       writtenAt: now,
       until: expiresIn === undefined ? undefined : now + expiresIn * 1_000,
     };
+    if (this.#model === 'ReplayDetection') return this.#remember(id, stored);
     const store = payload.accountId === undefined ? (this.#strangers ?? this.#store) : this.#store;
     await store.put(this.#model, id, stored);
     if (payload.userCode !== undefined) await this.#store.put('UserCode', payload.userCode, { id });
@@ -91,6 +97,14 @@ class StoreAdapter implements Adapter {
         now + expiresIn * 1_000,
         consentSlackMs(expiresIn * 1_000),
       );
+  }
+
+  /** Of several edges that get the same assertion or proof at the same time, one remembers it, and the others refuse it. */
+  async #remember(id: string, stored: Stored): Promise<void> {
+    await this.#store.change<Stored>('ReplayDetection', id, (kept) => {
+      if (kept?.until !== undefined && kept.until > this.#now()) throw this.#options.usedBefore();
+      return stored;
+    });
   }
 
   /** A consent lasts longer than its tokens. */
@@ -116,6 +130,8 @@ class StoreAdapter implements Adapter {
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
+    const elsewhere = this.#model === 'Client' ? this.#options.clientOf?.(id) : undefined;
+    if (elsewhere !== undefined) return elsewhere;
     const stored = await this.#current(id);
     if (stored === undefined) return undefined;
     const { payload, writtenAt } = stored.value;

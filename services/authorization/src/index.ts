@@ -3,3 +3,13 @@ export type { FurtherScope } from './further-scope.ts';
 export { openRevocations } from './revocations.ts';
 export { digestOf, formatUsers, leastCost, minPasswordCharacters, parseUsers } from './users.ts';
 export type { UserRecord } from './users.ts';
+export {
+  digestOfSecret,
+  formatAgents,
+  newAgentId,
+  newSecret,
+  parseAgents,
+  publicKeyOf,
+  type AgentRecord,
+} from './agents/agent-file.ts';
+export { agentClientMark } from './agents/agents.ts';

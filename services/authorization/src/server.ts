@@ -8,6 +8,8 @@ import type { Logger, Metrics } from '@omnibus/telemetry';
 import type * as oidc from 'oidc-provider';
 import type Provider from 'oidc-provider';
 import { adapterFactory } from './adapter.ts';
+import { AgentTokens } from './agents/agent-tokens.ts';
+import { Agents, agentSubjectMark } from './agents/agents.ts';
 import { audienceOf } from './audience.ts';
 import { ClientDocuments } from './client-documents.ts';
 import { Site } from './site.ts';
@@ -31,6 +33,10 @@ export interface AuthorizationServerOptions extends Rules {
   /** The sealing keys of the gateway; undefined for a gateway of one process without any. */
   readonly sealingKeys: readonly [Buffer, ...Buffer[]] | undefined;
   readonly usersFile: string | undefined;
+  /** The file of agents; left out where programs get no tokens for themselves. */
+  readonly agentsFile?: string | undefined;
+  /** Whether an operator has blocked an agent, by its name. */
+  readonly isBlocked?: (agent: string) => boolean;
   readonly signIn: SignInOptions | undefined;
   readonly refreshGraceMs: number;
   /** The servers that an address gives users of a tenant access to. @returns undefined for an address that is not of this gateway. */
@@ -57,6 +63,7 @@ export class AuthorizationServer {
   readonly #site: Site;
   #keys: SigningKeys | undefined;
   #users: Users | undefined;
+  #agents: Agents | undefined;
   readonly #upstream: Upstream | undefined;
   readonly #build: (keys: SigningKeys) => Provider;
   #provider: Provider | undefined;
@@ -92,10 +99,13 @@ export class AuthorizationServer {
     this.#people = new People(stores.long, revocations);
     this.#upstream = signIn === undefined ? undefined : new Upstream(signIn, publicUrl, secrets, this.#people);
     revocations.onRevoked(() => this.#changed());
+    const agentTokens = new AgentTokens({ ...options, errors: library.errors, agents: () => this.#agents });
     const adapter = adapterFactory({
       stores,
       revocations,
       refreshGraceMs,
+      clientOf: (id) => agentTokens.clientOf(id),
+      remembers: (client) => agentTokens.remembers(client),
       isUsing: (subject) => this.#people.isUsing(subject),
       usedBefore: () => new library.errors.InvalidGrant('used before'),
       reused: (grantId) => log.warn({ grant: Revocations.nameOf(grantId) }, 'a grant is revoked, with all its tokens'),
@@ -117,11 +127,13 @@ export class AuthorizationServer {
           policy: library.interactionPolicy,
           errors: library.errors,
           documents,
+          agents: agentTokens,
           audienceOf: (resource) => audienceAt(resource, options),
           personOf: (subject, isAsked, signedInAt) => this.#personOf(subject, isAsked, signedInAt),
         }),
       );
       equip(provider, options);
+      agentTokens.equip(provider);
       return provider;
     };
     this.#site = new Site({
@@ -155,6 +167,7 @@ export class AuthorizationServer {
             },
             rejected: (problem) => log.warn({ problem }, 'the changed users are not taken'),
           });
+    await this.#openAgents();
     await this.#endFormer();
     const keys: SigningKeys = await SigningKeys.open({
       bucket: await bus.keyValue<string>(authorizationBuckets.keys),
@@ -168,6 +181,23 @@ export class AuthorizationServer {
         .renew()
         .catch((error: unknown) => log.warn({ problem: String(error) }, 'the signing keys cannot be renewed now'));
     }, renewMs).unref();
+  }
+
+  async #openAgents(): Promise<void> {
+    const { agentsFile, log } = this.#options;
+    if (agentsFile === undefined) return;
+    this.#agents = await Agents.open(agentsFile, {
+      ended: (grants) => {
+        for (const grant of grants)
+          this.#revocations
+            .revoke(grant)
+            .catch((error: unknown) =>
+              log.warn({ problem: String(error) }, 'the tokens of a changed agent could not be revoked elsewhere'),
+            );
+      },
+      changed: () => this.#changed(),
+      rejected: (problem) => log.warn({ problem }, 'the changed agents are not taken'),
+    });
   }
 
   userOfFile(subject: string): Pick<UserRecord, 'created' | 'id'> | undefined {
@@ -199,7 +229,10 @@ export class AuthorizationServer {
    * @param subject of the token; that of a user of a provider is `ISSUER|SUBJECT`, and no name in the file has that character.
    */
   isRevoked(grant: string, subject: string): boolean {
-    return this.#revocations.has(grant) || (!subject.includes('|') && this.#users?.find(subject) === undefined);
+    if (this.#revocations.has(grant)) return true;
+    if (subject.startsWith(agentSubjectMark))
+      return this.#agents?.holds(subject, grant, (each) => Revocations.nameOf(each)) !== true;
+    return !subject.includes('|') && this.#users?.find(subject) === undefined;
   }
 
   /** Calls back when a consent was revoked or the keys have changed. */
@@ -243,6 +276,7 @@ export class AuthorizationServer {
     this.#keys?.close();
     this.#revocations.close();
     await this.#users?.close();
+    await this.#agents?.close();
   }
 
   #rebuild(): void {

@@ -10,6 +10,8 @@ import { printable, redirectKind, type JsonObject, basePathOf } from '@omnibus/p
 import { consentSlackMs } from './adapter.ts';
 import type { ClientDocuments } from './client-documents.ts';
 import { anotherDevice, deviceFeature, deviceGrant, devicePaths, deviceSeconds } from './device.ts';
+import { assertionAlgorithms } from './agents/agents.ts';
+import type { AgentTokens } from './agents/agent-tokens.ts';
 import { answerPlace, describeClient } from './registration.ts';
 import type { People, Person } from './people.ts';
 import { sendPage, wordsPage, type Page } from './pages.ts';
@@ -52,6 +54,7 @@ export interface Parts {
   /** The library's error for an address that tokens cannot be issued for. */
   readonly errors: typeof providerErrors;
   readonly documents: ClientDocuments;
+  readonly agents: AgentTokens;
   /** The audience for a resource; undefined for an address that is not of this gateway. */
   readonly audienceOf: (resource: string) => string | undefined;
   /** The user of a token or session; undefined for a user that no longer exists. With `isAsked` the gateway asks the provider. */
@@ -62,7 +65,7 @@ const codeSeconds = 60;
 const interactionSeconds = 10 * 60;
 
 export function settingsOf(parts: Parts): Configuration {
-  const { rules, keys, people, adapter, policy, documents } = parts;
+  const { rules, keys, people, adapter, policy, documents, agents } = parts;
   const { publicUrl, scopes, moreScopes } = rules;
   return {
     adapter,
@@ -77,8 +80,10 @@ export function settingsOf(parts: Parts): Configuration {
       response_types: ['code'],
       token_endpoint_auth_method: 'client_secret_basic',
     },
-    enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
-    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+    enabledJWA: { idTokenSigningAlgValues: ['ES256'], clientAuthSigningAlgValues: [...assertionAlgorithms] },
+    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+    assertJwtClientAuthClaimsAndHeader: (_ctx, claims) => agents.checkAssertion(claims),
+    formats: { customizers: { jwt: (_ctx, token, parts) => agents.customize(token, parts) } },
     responseTypes: ['code'],
     scopes: [
       'openid',
@@ -98,7 +103,7 @@ export function settingsOf(parts: Parts): Configuration {
       code_verification: devicePaths.page,
       jwks: '/.well-known/jwks.json',
     },
-    ttl: lifetimesOf(rules),
+    ttl: { ...lifetimesOf(rules), ClientCredentials: (_ctx, token) => agents.secondsOf(token.clientId) },
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token') && client.clientId !== accountClient,
     // Signing out of the account page does not end the access of programs; users withdraw that separately.
@@ -115,7 +120,7 @@ export function settingsOf(parts: Parts): Configuration {
   };
 }
 
-function featuresOf({ rules, errors, documents, audienceOf }: Parts): NonNullable<Configuration['features']> {
+function featuresOf({ rules, errors, documents, agents, audienceOf }: Parts): NonNullable<Configuration['features']> {
   const { publicUrl, scopes, moreScopes, accessTokenMs } = rules;
   return {
     devInteractions: { enabled: false },
@@ -131,6 +136,7 @@ function featuresOf({ rules, errors, documents, audienceOf }: Parts): NonNullabl
     },
     deviceFlow: deviceFeature(basePathOf(publicUrl)),
     revocation: { enabled: true },
+    clientCredentials: { enabled: agents.isOn },
     // The draft is pinned: a newer one could come with a minor version of the library and break clients.
     clientIdMetadataDocument: {
       enabled: rules.clientDocuments,
@@ -141,14 +147,17 @@ function featuresOf({ rules, errors, documents, audienceOf }: Parts): NonNullabl
     resourceIndicators: {
       enabled: true,
       // Clients of 2025-03-26 send no resource: they mean the address of all servers.
-      defaultResource: (_ctx, _client, oneOf) =>
-        oneOf === undefined ? `${publicUrl}/mcp` : ([oneOf].flat()[0] as string),
+      defaultResource: (_ctx, client, oneOf) =>
+        oneOf === undefined
+          ? (agents.resourceOf(client?.clientId) ?? `${publicUrl}/mcp`)
+          : ([oneOf].flat()[0] as string),
       useGrantedResource: () => true,
-      getResourceServerInfo(_ctx, resource) {
+      getResourceServerInfo(_ctx, resource, client) {
         const audience = audienceOf(resource);
         if (audience === undefined) throw new errors.InvalidTarget('there is no such resource at this gateway');
+        agents.checkResource(client.clientId, audience);
         return {
-          scope: [...scopes, ...moreScopes.map(({ name }) => name)].join(' '),
+          scope: [...scopes, ...(agents.scopesOf(client.clientId) ?? moreScopes.map(({ name }) => name))].join(' '),
           audience,
           accessTokenFormat: 'jwt',
           accessTokenTTL: seconds(accessTokenMs),
@@ -197,7 +206,7 @@ function cookiesOf({ rules: { publicUrl }, secrets }: Parts): NonNullable<Config
 }
 
 /** How users are found, and what tokens say about them. */
-function accountsOf({ personOf }: Parts): Pick<Configuration, 'findAccount' | 'extraTokenClaims'> {
+function accountsOf({ personOf, agents }: Parts): Pick<Configuration, 'findAccount' | 'extraTokenClaims'> {
   return {
     async findAccount(ctx, subject, token) {
       // Without a token this is the session of a browser, which lasts no longer than that at the provider.
@@ -209,6 +218,7 @@ function accountsOf({ personOf }: Parts): Pick<Configuration, 'findAccount' | 'e
       return person === undefined ? undefined : accountOf(person);
     },
     async extraTokenClaims(ctx, token) {
+      if (token.kind === 'ClientCredentials') return agents.claimsOf(token.clientId);
       const subject = 'accountId' in token ? token.accountId : undefined;
       const person =
         (ctx.oidc.account as unknown as AccountOf | undefined)?.person ??

@@ -165,11 +165,18 @@ export class Site {
   async #token({ request, response, address }: Exchange, library: Handle): Promise<void> {
     const text = await readText(request);
     const form = new URLSearchParams(text);
+    if (form.get('grant_type') === clientCredentials)
+      form.set(
+        'scope',
+        this.#scopesFor(form.get('scope') ?? this.#options.moreScopes.map(({ name }) => name).join(' ')),
+      );
     if (form.get('grant_type') !== deviceGrant || this.#polls.take(form, address))
       return library(
         withBody(
           request,
-          form.has('resource') ? withAudiences(form, this.#base).toString() : text,
+          form.has('resource') || form.get('grant_type') === clientCredentials
+            ? withAudiences(form, this.#base).toString()
+            : text,
           request.headers['content-type'],
         ),
         response,
@@ -256,6 +263,7 @@ export class Site {
   }
 }
 
+const clientCredentials = 'client_credentials';
 /** Addresses that programs request, and browsers do not show. */
 const forPrograms = /^\/(?:register|token|revoke|device_authorization)(?:[/?]|$)/;
 

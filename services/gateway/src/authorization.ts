@@ -3,7 +3,7 @@ import { basePathOf, pathBelow } from '@omnibus/protocol';
 import { resolve } from 'node:path';
 import type { AuthorizationServer, FurtherScope } from '@omnibus/authorization';
 import type { Audit } from '@omnibus/audit';
-import type { Bus } from '@omnibus/bus';
+import type { Blocks, Bus } from '@omnibus/bus';
 import { enabledServers, hasEndpoint, hasTenants, serversFor, type Config } from '@omnibus/config';
 import { compileSelector } from '@omnibus/policy';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -18,6 +18,7 @@ interface AuthorizationOptions {
   readonly metrics: Metrics;
   readonly sealingKeys: SealingKeys | undefined;
   readonly audit: Audit | undefined;
+  readonly blocks: Blocks | undefined;
 }
 
 /** The scope of access tokens where the configuration names none. */
@@ -37,6 +38,7 @@ export async function openAuthorization({
   metrics,
   sealingKeys,
   audit,
+  blocks,
 }: AuthorizationOptions): Promise<AuthorizationServer | undefined> {
   const { auth, publicUrl } = config();
   if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return undefined;
@@ -60,6 +62,8 @@ export async function openAuthorization({
     clientDocuments: server.clientDocuments,
     documentHosts: server.documentHosts,
     usersFile: server.users === undefined ? undefined : resolve(baseFolder, server.users.file),
+    isBlocked: (agent) => blocks?.has('user', `agent:${agent}`) === true,
+    agentsFile: server.agents === undefined ? undefined : resolve(baseFolder, server.agents.file),
     signIn:
       server.signIn === undefined
         ? undefined

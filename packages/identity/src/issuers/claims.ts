@@ -16,6 +16,8 @@ export interface ClaimNames {
   readonly claims?: readonly string[] | undefined;
   /** The claim with the id of the user's record, where a name may pass from one user to another. */
   readonly record?: string | undefined;
+  /** The beginning of subjects that are agents of the gateway. */
+  readonly agent?: string | undefined;
   /** Claims that a token must have, with their accepted values. */
   readonly require?: Readonly<Record<string, readonly string[]>> | undefined;
 }
@@ -89,6 +91,7 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
   // The library that verified the claims may have read milliseconds as seconds.
   if (exp !== undefined && (exp + toleranceSeconds) * 1_000 <= Date.now())
     return 'the token is not accepted: it has expired';
+  const acting = [...actors.slice(0, 1), { issuer, subject }][0] as Subject;
   const record = names.record === undefined ? undefined : textOf(claims[names.record]);
   return {
     audiences: (Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']])
@@ -103,6 +106,7 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
       ...(told === undefined ? {} : { claims: told }),
       scopes,
       client,
+      ...agentOf(acting, issuer, names),
       key: undefined,
       grant: textOf(claims['grant_id']),
       principal: principalOf({ issuer, subject }, tenant, actors, record),
@@ -133,6 +137,13 @@ function subjectOf(
   return Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes
     ? 'the token names somebody by a text that is too long'
     : { subject, client };
+}
+
+/** The agent of the gateway that sent the request with a token, if it is one. @param acting the first of its actors, or the subject. */
+function agentOf(acting: Subject, issuer: string, { agent: mark }: ClaimNames): { readonly agent?: string } {
+  return mark !== undefined && acting.issuer === issuer && acting.subject.startsWith(mark)
+    ? { agent: acting.subject.slice(mark.length) }
+    : {};
 }
 
 /** The tenant of a token. @returns the problem, in words, if there is one. */

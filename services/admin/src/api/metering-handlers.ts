@@ -70,9 +70,9 @@ function nameProblem(kind: BlockKind, name: string): string | undefined {
   if (name !== name.trim()) return 'expected no blanks around it';
   switch (kind) {
     case 'user':
-      return name.includes('|') || /^(key:.|p_.)/.test(name)
+      return name.includes('|') || /^(key:.|agent:.|p_.)/.test(name)
         ? undefined
-        : 'expected "ISSUER|SUBJECT", "key:SUBJECT" for the API keys of a subject, or the principal of a log line (p_...)';
+        : 'expected "ISSUER|SUBJECT", "key:SUBJECT" for the API keys of a subject, "agent:NAME", or the principal of a log line (p_...)';
     // The name is not repeated: it may be a whole key.
     case 'key':
       return name.includes('_') ? 'expected the part between the two "_" of a key' : undefined;

@@ -14,6 +14,7 @@ import { connectionHandlers } from './connection-handlers.ts';
 import { DefinitionsOfAll } from './definition-board.ts';
 import { definitionQuestions } from './definition-desk.ts';
 import { entryHandlers } from './entry-handlers.ts';
+import { agentHandlers } from './agent-handlers.ts';
 import { keyUseQuestions, keyUsesOf } from './key-uses.ts';
 import { meteringHandlers } from './metering-handlers.ts';
 import { operatorHandlers } from './operator-handlers.ts';
@@ -73,6 +74,7 @@ export function openAdminApi(options: ApiOptions): Api {
     ...connectionHandlers(options),
     ...meteringHandlers({ ...options, hasServer: (name) => enabledServers(options.config()).has(name) }),
     ...operatorHandlers({ ...options, keyUses: () => keyUsesOf(all) }),
+    ...agentHandlers({ ...options, keyUses: () => keyUsesOf(all) }),
     ...entryHandlers(options),
     ...vaultHandlers({ ...options, assembly: () => all.assembly }),
     ...trustHandlers({

@@ -15,6 +15,7 @@ export const person = z.union([
     group: texts,
     tenant: z.string().optional(),
     client: z.string().optional(),
+    agent: z.string().optional(),
     scope: texts,
     claim: texts,
     via: texts,
@@ -29,6 +30,7 @@ export interface PersonParts {
   readonly group?: Texts;
   readonly tenant?: string | undefined;
   readonly client?: string | undefined;
+  readonly agent?: string | undefined;
   readonly scope?: Texts;
   /** `NAME=VALUE`. */
   readonly claim?: Texts;
@@ -41,14 +43,14 @@ export type Person = string | PersonParts;
 /** @param person `nobody` for an anonymous caller; else as in a rule: `group:eng` is a caller with only that group known. @returns undefined for `nobody`. */
 export function personOf(person: Person): Facts | undefined {
   if (person === 'nobody') return undefined;
-  const { user, key, group, tenant, client, scope, claim, via } = partsOf(person);
+  const { user, key, group, tenant, client, agent, scope, claim, via } = partsOf(person);
   const named = [...listOf(group), ...listOf(scope), ...listOf(client)].map((text) => withIssuer(text).issuer);
   const [issuer, subject] =
     key !== undefined
       ? ['omnibus:keys', key]
-      : user === undefined
-        ? [named.find((each) => each !== undefined) ?? '', 'somebody']
-        : split(user);
+      : user !== undefined
+        ? split(user)
+        : [named.find((each) => each !== undefined) ?? '', agent === undefined ? 'somebody' : `agent:${agent}`];
   const agents = listOf(via);
   return {
     principal: 'p_test' as Principal,
@@ -67,6 +69,7 @@ export function personOf(person: Person): Facts | undefined {
             }),
           ),
         }),
+    ...(agent === undefined ? {} : { agent }),
     expiresAt: undefined,
     key: undefined,
     client:

@@ -95,7 +95,7 @@ function change(file: string, make: (keys: readonly KeyRecord[]) => readonly Key
 }
 
 /** @returns ISO 8601; undefined when the text is neither a number of days nor a date. */
-function dateOf(text: string): string | undefined {
+export function dateOf(text: string): string | undefined {
   const days = /^(\d{1,5})d$/.exec(text)?.[1];
   if (days !== undefined) return new Date(Date.now() + Number(days) * dayMs).toISOString();
   const day = /^(\d{4}-\d{2}-\d{2})(T.*)?$/.exec(text)?.[1];

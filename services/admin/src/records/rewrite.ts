@@ -4,6 +4,9 @@ import { dirname } from 'node:path';
 import { renameDurably, writeDurably } from '@omnibus/credentials/durable';
 import { FileLock } from '@omnibus/credentials/file-lock';
 
+/** A file has no such record. */
+export class UnknownRecord extends Error {}
+
 /**
  * Replaces a file of secrets in one step, readable by its owner only; a symbolic link stays one. It waits for concurrent changes. A
  * lock of a killed process delays others for at most ten seconds.

@@ -43,7 +43,7 @@ function withToken(command: Command): Command {
 }
 
 function addBlocks(command: (name: string, description: string) => Command): void {
-  const kinds = 'user (ISSUER|SUBJECT, or key:SUBJECT), key (its id), client, tool (server/tool) or server';
+  const kinds = 'user (ISSUER|SUBJECT, key:SUBJECT or agent:NAME), key (its id), client, tool (server/tool) or server';
 
   withToken(
     command(

@@ -172,6 +172,9 @@ export const groups: readonly Group[] = [
     title: 'Callers and rules',
     commands: {
       keys: { examples: [['keys create --subject ci --expires 90d', 'a key for a program']] },
+      agents: {
+        examples: [['agents add deployer --owner ann --group ci --expires 90d', 'a program with tokens of its own']],
+      },
       users: { examples: [['users add ann --group eng', "a user of the gateway's own sign-in"]] },
       policy: {
         examples: [

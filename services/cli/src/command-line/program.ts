@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import type { StartGateway } from '../gateway.ts';
 import { answer } from '../output/outcome.ts';
 import { addAdmin } from './administering.ts';
+import { addAgents } from './agents.ts';
 import { addApprovals } from './approvals.ts';
 import { addAudit } from './audit.ts';
 import { addConnections } from './connections.ts';
@@ -41,6 +42,7 @@ export function createProgram(start: StartGateway): Command {
   addConnections(program, start);
   addKeys(program);
   addUsers(program);
+  addAgents(program);
   addPolicy(program);
   addApprovals(program);
   addDefinitions(program);

@@ -26,6 +26,8 @@ const topic = { topic: text, kind: text, title: text };
 const whole = z.record(z.string(), z.unknown());
 const ms = count.describe('milliseconds since 1970');
 
+const agentShown = z.object({ name: text, client: text, secret: text.optional() });
+const agentRow = z.looseObject({ name: text, client: text, owner: text, state: text, groups: z.array(text) });
 const placed = z.object({ file: text, line: count, column: count, path: text, message: text });
 const change = { file: text, isChanged: z.boolean().optional(), text: text.optional().describe('with --print') };
 const taken = z.array(
@@ -245,6 +247,13 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'users add': z.object({ name: text, file: text, isNew: z.boolean() }),
   'users list': z.array(z.object({ name: text, groups: z.array(text), created: text.optional() })),
   'users remove': z.object({ name: text, file: text, isRemoved: z.literal(true) }),
+  'agents add': agentShown,
+  'agents list': z.array(agentRow),
+  'agents show': agentRow,
+  'agents block': z.object({ name: text, isBlocked: z.literal(true) }),
+  'agents unblock': z.object({ name: text, isBlocked: z.literal(false) }),
+  'agents rotate': agentShown,
+  'agents remove': z.object({ name: text, isRemoved: z.literal(true) }),
   'audit verify': z.object({
     records: count,
     writers: count,

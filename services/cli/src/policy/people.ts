@@ -59,18 +59,25 @@ function issuersIn(parts: readonly PersonParts[]): ReadonlySet<string> {
   return new Set(named.filter((issuer) => issuer !== undefined));
 }
 
+/** Whether parts name callers in more than one way: an API key, a user and an agent are three callers. */
+function namesTwo(parts: readonly PersonParts[]): boolean {
+  const ways = (['key', 'user', 'agent'] as const).filter((way) => parts.some((part) => part[way] !== undefined));
+  return ways.length > 1;
+}
+
 /** @returns undefined if no caller can be both, such as a caller of two tenants. */
 function together(one: Person, other: Person): Person | undefined {
   const [first, second] = [partsOf(one), partsOf(other)];
-  const isOne = (part: 'user' | 'key' | 'tenant' | 'client'): boolean =>
+  const isOne = (part: 'user' | 'key' | 'tenant' | 'client' | 'agent'): boolean =>
     first[part] === undefined || second[part] === undefined || first[part] === second[part];
   if (
     !isOne('user') ||
     !isOne('key') ||
     !isOne('tenant') ||
     !isOne('client') ||
+    !isOne('agent') ||
     issuersIn([first, second]).size > 1 ||
-    ([first, second].some(({ key }) => key !== undefined) && [first, second].some(({ user }) => user !== undefined))
+    namesTwo([first, second])
   )
     return undefined;
   const all = (part: 'group' | 'scope' | 'claim' | 'via'): PersonParts['group'] => {

@@ -2,6 +2,7 @@
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Part, PartHost } from '../part.ts';
 import { auditing } from './audit.ts';
+import { blocking } from './blocks.ts';
 import { connectedBus } from './bus.ts';
 
 /** Whether a process serves clients over HTTP. */
@@ -20,6 +21,7 @@ export const ownAuthorization: Part<AuthorizationServer | undefined> = {
       sealingKeys,
       metrics: host.metrics,
       audit: host.of(auditing),
+      blocks: host.of(blocking),
       log: host.log.child({ role: 'edge' }),
     });
     return { offers: authorization, stop: async () => authorization?.close() };
