@@ -7,7 +7,8 @@ import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject } from '@omnibus/protocol';
 import { Balancer } from '../support/balancer.ts';
 import { signInAt } from '../support/browse.ts';
-import { shapesOfLane, startGateway, type GatewayUnderTest, type Shape } from '../support/gateway.ts';
+import { shapesOfLane, type Shape } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { PersonalServer } from '../support/personal-server.ts';
@@ -55,13 +56,13 @@ async function open(
   shape: Shape,
   stack: AsyncDisposableStack,
   auth: { readonly keys?: Keys },
-): Promise<{ readonly server: PersonalServer; readonly gateway: GatewayUnderTest }> {
+): Promise<{ readonly server: PersonalServer; readonly gateway: GatewayHere }> {
   const server = stack.use(await PersonalServer.start());
   const front = stack.use(await Balancer.start());
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-waits-'));
   stack.defer(() => rm(folder, { recursive: true }));
   const gateway = stack.use(
-    await startGateway(shape, {
+    await startGatewayHere(shape, {
       publicUrl: front.url,
       ...(auth.keys === undefined ? {} : { auth: auth.keys.auth }),
       vault: { file: join(folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] },

@@ -59,6 +59,8 @@ interface Refresh {
 export class UserTokens implements HeaderSource {
   readonly #options: UserTokensOptions;
   #held: Held | undefined;
+  /** Whether there were no tokens, as far as `changed` has reported. Another request may have found new ones since, before they were announced. */
+  #wereMissing = false;
   #asking: Promise<SentHeaders> | undefined;
   #wanted: Challenge | undefined;
   #lacking: Challenge | undefined;
@@ -112,12 +114,13 @@ export class UserTokens implements HeaderSource {
         if (shown !== undefined) this.#held = undefined;
         return shown === undefined ? 'same' : 'gone';
       }
-      if (shown === authorizationOf(tokens)) return 'same';
+      if (shown === authorizationOf(tokens) && !this.#wereMissing) return 'same';
+      const areNew = this.#wereMissing || this.#wanted !== undefined;
       this.#lacking = undefined;
-      const wasMissing = this.#wanted !== undefined || this.#held?.headers === nobody;
       this.#wanted = undefined;
+      this.#wereMissing = false;
       this.#hold(kept.value);
-      return wasMissing ? 'new' : 'same';
+      return areNew ? 'new' : 'same';
     }).catch((error: unknown) => {
       if (this.#held !== undefined) this.#held = { ...this.#held, until: 0 };
       throw error;
@@ -195,8 +198,15 @@ export class UserTokens implements HeaderSource {
 
   #want(challenge: Challenge): false {
     this.#wanted = challenge;
-    this.#held = { headers: nobody, until: Infinity };
+    this.#miss();
     return false;
+  }
+
+  /** There are no tokens. */
+  #miss(): SentHeaders {
+    this.#wereMissing = true;
+    this.#held = { headers: nobody, until: Infinity };
+    return nobody;
   }
 
   /** Reads the record, and once more where it has changed meanwhile. @param use is called in the same turn, so that no newer record can arrive before it begins. */
@@ -212,10 +222,7 @@ export class UserTokens implements HeaderSource {
   #find(): Promise<SentHeaders> {
     return this.#newest((kept) => {
       const tokens = kept?.value.tokens;
-      if (kept === undefined || tokens === undefined) {
-        this.#held = { headers: nobody, until: Infinity };
-        return nobody;
-      }
+      if (kept === undefined || tokens === undefined) return this.#miss();
       if (tokens.refreshToken === undefined || isGood(tokens)) return this.#hold(kept.value);
       return this.#refresh(tokens.accessToken).catch((error: unknown) => {
         if (isExpired(tokens)) throw error;
@@ -261,8 +268,7 @@ export class UserTokens implements HeaderSource {
       if (renewed === 'moved') mayMove = false;
       else if (renewed !== undefined) return renewed;
     }
-    this.#held = { headers: nobody, until: Infinity };
-    return nobody;
+    return this.#miss();
   }
 
   /**
