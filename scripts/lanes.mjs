@@ -168,6 +168,12 @@ export const long = [
     sources: ['packages/bus/'],
   },
   {
+    files: ['test/package/package.'],
+    only: false,
+    because: 'an older and the oldest Node are installed',
+    sources: ['services/gateway/bin/', 'services/gateway/package.json', 'scripts/package/'],
+  },
+  {
     files: ['test/package/clone.', 'test/package/release.'],
     only: true,
     because: 'a fresh clone is installed from the registry, and a release is made',

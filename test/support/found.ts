@@ -38,19 +38,38 @@ function formsOf(secret: string): Readonly<Record<string, string>> {
   return forms;
 }
 
-/** The places of any of the secrets in the text. */
+/** Characters of a form that are compared first. No form is shorter. */
+const firstCharacters = 4;
+const hashes = 1 << 20;
+
+/** A number of the first characters of a form, where they begin in a text. */
+function hashAt(text: string, at: number): number {
+  let hash = 0;
+  for (let index = at; index < at + firstCharacters; index += 1) hash = (hash * 131 + text.charCodeAt(index)) | 0;
+  return hash & (hashes - 1);
+}
+
+/** The places of any of the secrets in the text. Each text is read once, however many secrets there are. */
 export function findSecrets(secrets: readonly string[], written: Written): readonly Finding[] {
+  const names = new Map<string, string>();
+  for (const secret of new Set(secrets))
+    for (const [name, text] of Object.entries(formsOf(secret))) names.set(text, name);
+  const short = [...names.keys()].find((text) => text.length < firstCharacters);
+  if (short !== undefined) throw new Error(`too short to look for: ${short}`);
+  const byHash = Map.groupBy(names.keys(), (text) => hashAt(text, 0));
+  const isFirst = new Uint8Array(hashes);
+  for (const hash of byHash.keys()) isFirst[hash] = 1;
   const found: Finding[] = [];
-  for (const secret of new Set(secrets)) {
-    for (const [text, form] of new Map(Object.entries(formsOf(secret)).map(([name, text]) => [text, name]))) {
-      for (const [place, content] of Object.entries(written)) {
-        const at = content.indexOf(text);
-        if (at >= 0)
-          found.push({
-            place,
-            form,
-            around: content.slice(Math.max(0, at - aroundCharacters), at + text.length + aroundCharacters),
-          });
+  for (const [place, content] of Object.entries(written)) {
+    const left = new Set(names.keys());
+    for (let at = 0; at <= content.length - firstCharacters; at += 1) {
+      const hash = hashAt(content, at);
+      if (isFirst[hash] === 0) continue;
+      for (const text of byHash.get(hash) ?? []) {
+        // The first place of each form is enough.
+        if (!content.startsWith(text, at) || !left.delete(text)) continue;
+        const around = content.slice(Math.max(0, at - aroundCharacters), at + text.length + aroundCharacters);
+        found.push({ place, form: names.get(text) as string, around });
       }
     }
   }
