@@ -165,6 +165,8 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     ['calls', 'Nothing was called since'],
     ['calls?outcome=failed', 'has failed'],
     ['sessions', 'No client is connected'],
+    ['tokens', 'listing: search'],
+    ['tokens/shop?endpoint=lamps', 'All servers'],
     ['connect', 'Claude Code'],
     ['connect/cursor?endpoint=lamps', '.cursor/mcp.json'],
     ['connections', 'Nobody has signed in at a server'],

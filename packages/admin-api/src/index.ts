@@ -8,6 +8,7 @@ export * from './policy.ts';
 export * from './problem.ts';
 export type { EntryChanged, ServerEntry } from './server-entries.ts';
 export * from './state.ts';
+export { tokens, tokensSaid, type Tokens } from './tokens.ts';
 export * from './traffic.ts';
 export * from './trust.ts';
 export { addEvent, callOf, sentArguments } from './calls.ts';

@@ -24,6 +24,7 @@ import { agentOperations } from './agents.ts';
 import { entryOperations } from './server-entries.ts';
 import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
+import { tokens } from './tokens.ts';
 import { callPage, calls, failures, payloads, replay, stateTopics, watchFilter } from './traffic.ts';
 import {
   approvalPage,
@@ -139,6 +140,16 @@ export const operations = {
       q: z.string().max(200).optional().describe('Stands in a name, title or description.'),
       kind: z.enum(catalogueKinds).optional(),
       server: z.string().max(64).optional(),
+    }),
+  },
+  tokens: {
+    method: 'get',
+    path: '/tokens',
+    summary: 'What the tools of an endpoint cost a model in each conversation, and what each measure saves.',
+    answer: tokens,
+    query: z.object({
+      endpoint: z.string().max(64).optional().describe('Default: the one of all servers.'),
+      server: z.string().max(64).optional().describe('The tools of this server, one by one. Default: all servers.'),
     }),
   },
   sessions: {

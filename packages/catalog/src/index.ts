@@ -12,6 +12,7 @@ export type { OfferedTool } from './shown-tool.ts';
 export { coderNames, coders, finderNames, finders } from './finders.ts';
 export { measures, slimTool, type Measure } from './slim.ts';
 export { tokensOf } from './short-tools.ts';
+export { tokenCosts, type TokenCost, type TokenCosts } from './token-costs.ts';
 export { resultBound, resultReader, resultScheme, type ResultBounds } from './result-bounds.ts';
 export type { KeptPages } from './list-pages.ts';
 export type { Route } from './tools.ts';

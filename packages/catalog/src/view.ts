@@ -429,9 +429,12 @@ export class View {
     return this.#short?.isShort === true;
   }
 
-  /** All tools that the caller sees, also those of servers that are down, and those that are held back, of which only the name is known. */
-  everyTool(): readonly OfferedTool[] {
-    return [...this.#tools].map(([name, tool]) => offeredTool(this.definition, tool, name));
+  /**
+   * All tools that the caller sees, also those of servers that are down, and those that are held back, of which only the name is known.
+   * @param how the measures that change their definitions; default: those of the endpoint.
+   */
+  everyTool(how: Pick<EndpointDefinition, 'listing' | 'results'> = this.definition): readonly OfferedTool[] {
+    return [...this.#tools].map(([name, tool]) => offeredTool(how, tool, name));
   }
 
   #contents(): Contents {

@@ -390,6 +390,16 @@ export class Metrics extends Instruments {
     for (const state of ['running', 'waiting']) this.guardrailChecks.remove({ guardrail, state });
   }
 
+  /** Results over their bound, and the tokens of them that clients did not get. */
+  async savedByResults(): Promise<{ readonly results: number; readonly tokens: number }> {
+    const [results, tokens] = await Promise.all(
+      [this.results.bounded, this.results.savedTokens].map(async (counter) =>
+        (await counter.get()).values.reduce((sum, { value }) => sum + value, 0),
+      ),
+    );
+    return { results: results ?? 0, tokens: tokens ?? 0 };
+  }
+
   dropped(reason: DropReason): void {
     this.#drops.inc({ reason });
   }

@@ -23,6 +23,7 @@ const shown: Readonly<Record<string, ComponentType>> = {
   try: later(async () => (await import('./views/try.tsx')).Try),
   calls: later(async () => (await import('./views/calls.tsx')).Calls),
   sessions: later(async () => (await import('./views/sessions.tsx')).Sessions),
+  tokens: later(async () => (await import('./views/tokens.tsx')).Tokens),
   connect: later(async () => (await import('./views/connect.tsx')).Connect),
   connections: later(async () => (await import('./views/connections.tsx')).Connections),
   topology: later(async () => (await import('./views/topology.tsx')).Topology),

@@ -11,6 +11,7 @@ export const views = [
   { name: 'topology', group: 'Now', title: 'Topology', key: 'p', asks: 'Which processes are there?' },
   { name: 'catalogue', group: 'Use', title: 'Catalogue', key: 'c', asks: 'What is offered, under which name?' },
   { name: 'try', group: 'Use', title: 'Try', key: 't', asks: 'What does it do, really?' },
+  { name: 'tokens', group: 'Use', title: 'Tokens', key: 'w', asks: 'What do tools cost a model, and what saves that?' },
   { name: 'connect', group: 'Use', title: 'Connect', key: 'm', asks: 'How does my client get here?' },
   { name: 'connections', group: 'Use', title: 'Connections', key: 'n', asks: 'Who has signed in where?' },
   { name: 'approvals', group: 'Rules', title: 'Approvals', key: 'a', asks: 'Which calls wait for an approver?' },

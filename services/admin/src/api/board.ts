@@ -199,12 +199,6 @@ export class Board {
   }): Promise<Catalogue> {
     const { assembly, config } = this.#options;
     const from = positionOf(cursor);
-    const { mcpServers, profiles } = config();
-    const names = [
-      '',
-      ...Object.keys(mcpServers).filter((name) => mcpServers[name]?.disabled !== true),
-      ...Object.keys(profiles),
-    ];
     const heard = await assembly.ask(
       'catalogue',
       {
@@ -216,19 +210,8 @@ export class Board {
       cataloguePart,
     );
     const [first] = heard.said.toSorted((one, other) => one.process.localeCompare(other.process));
-    if (first === undefined) {
-      if (!names.includes(endpoint)) throw new ApiProblem('unknown', `there is no endpoint /mcp/${endpoint}`);
-      throw new ApiProblem(
-        'starting',
-        'no process with the role session answers, and those know what clients are offered',
-      );
-    }
-    return {
-      ...first.body,
-      endpoint,
-      endpoints: names.map((name) => ({ name, path: name === '' ? '/mcp' : `/mcp/${name}` })),
-      missing: heard.missing,
-    };
+    if (first === undefined) throw noEndpoint(config(), endpoint);
+    return { ...first.body, endpoint, endpoints: endpointsOf(config()), missing: heard.missing };
   }
 
   async sessions({
@@ -306,6 +289,23 @@ export class Board {
       missing,
     };
   }
+}
+
+function namesOf({ mcpServers, profiles }: Config): readonly string[] {
+  const servers = Object.keys(mcpServers).filter((name) => mcpServers[name]?.disabled !== true);
+  return ['', ...servers, ...Object.keys(profiles)];
+}
+
+/** The endpoints of a configuration; the name of the one of all servers is empty. */
+export function endpointsOf(config: Config): Catalogue['endpoints'] {
+  return namesOf(config).map((name) => ({ name, path: name === '' ? '/mcp' : `/mcp/${name}` }));
+}
+
+/** The reason why no process knows an endpoint. */
+export function noEndpoint(config: Config, endpoint: string): ApiProblem {
+  return namesOf(config).includes(endpoint)
+    ? new ApiProblem('starting', 'no process with the role session answers, and those know what clients are offered')
+    : new ApiProblem('unknown', `there is no endpoint /mcp/${endpoint}`);
 }
 
 function unknownServer(name: string): ApiProblem {

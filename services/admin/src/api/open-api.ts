@@ -26,6 +26,7 @@ import { historyOf, RateHistory } from './rate-history.ts';
 import { serverHandlers } from './server-handlers.ts';
 import { configurationFor } from './shown-config.ts';
 import { apiSite, type Handlers } from './site.ts';
+import { tokenHandlers, tokenQuestions } from './token-handlers.ts';
 import { approvalsFor, trustHandlers } from './trust-handlers.ts';
 import { vaultQuestions } from './vault-desk.ts';
 import { vaultHandlers } from './vault-handlers.ts';
@@ -61,6 +62,7 @@ export function openAdminApi(options: ApiOptions): Api {
       ...keyUseQuestions(options.authenticator),
       ...new AuditDesk({ ...options, bus: () => all.bus }).questions,
       ...calls.questions,
+      ...tokenQuestions(options),
     },
   });
   const handlers: Handlers = {
@@ -70,6 +72,7 @@ export function openAdminApi(options: ApiOptions): Api {
     ...stateHandlers(options, all),
     ...policyHandlers(options, all),
     ...serverHandlers(options, all),
+    ...tokenHandlers(options, all),
     ...auditHandlers(options, all),
     ...connectionHandlers(options),
     ...meteringHandlers({ ...options, hasServer: (name) => enabledServers(options.config()).has(name) }),

@@ -49,6 +49,7 @@ const acts: Readonly<Record<OperationName, AdminAct>> = {
   server: 'console',
   logs: 'console',
   catalogue: 'console',
+  tokens: 'console',
   connect: 'console',
   metrics: 'console',
   rates: 'console',

@@ -10,6 +10,7 @@ import {
   serverRow,
   sessions,
   summary,
+  tokens,
   call,
   line,
   vaultReport,
@@ -18,8 +19,6 @@ import { z } from 'zod';
 
 const text = z.string();
 const count = z.int();
-/** Tokens that tools cost. */
-const cost = z.object({ tools: count, tokens: count, slim: count.describe('with `listing: { slim: true }`') });
 /** A page of the documents. */
 const topic = { topic: text, kind: text, title: text };
 /** Unchanged data of a server or of a user's file. */
@@ -208,14 +207,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'calls replay': results,
   logs: logs.describe('with --follow a line of the log a line'),
   top: z.object({ servers: z.array(serverRow), tools: summary.shape.tools, all: summary.shape.all, missing }),
-  tokens: z.object({
-    counting: text.describe('how tokens are counted'),
-    rows: z.array(cost.extend({ name: text.describe('of a server; with --server, of a tool') })),
-    total: cost,
-    savings: z.array(z.object({ measure: text, tokens: count })).describe('of each measure of `slim` alone'),
-    search: count.describe('tokens of the list with `listing: search`'),
-    code: count.describe('tokens of the list with `listing: code`'),
-  }),
+  tokens: tokens.omit({ endpoint: true, endpoints: true, missing: true }),
   'sign-in': z.object({ server: text, isSignedIn: z.boolean(), wasSignedIn: z.boolean() }),
   'connections list': z.object({
     connections: z.array(

@@ -1,5 +1,6 @@
 /** Information about a session worker, and operations on it, for operators. Nothing here is on the path of a call. */
-import type { View } from '@omnibus/catalog';
+import { setImmediate } from 'node:timers/promises';
+import { tokenCosts, type TokenCosts, type View } from '@omnibus/catalog';
 import { enabledServers, type Config } from '@omnibus/config';
 import {
   isObject,
@@ -117,13 +118,9 @@ export class Desk {
 
   /** The lists of an endpoint, under the public names; undefined when there is no such endpoint. */
   catalogue({ endpoint, q, kind, server, from, limit }: Looked): object | undefined {
-    const { config, views } = this.#options;
-    const { mcpServers, profiles } = config();
-    if (endpoint !== '' && !Object.hasOwn(mcpServers, endpoint) && !Object.hasOwn(profiles, endpoint)) return undefined;
-    const at = endpoint === '' ? ('' as EndpointName) : parseEndpointName(endpoint);
-    const plain = views.get(at);
-    if (plain === undefined) return undefined;
-    const view = this.#options.offered(at, askable) ?? plain;
+    const both = this.#viewsOf(endpoint);
+    if (both === undefined) return undefined;
+    const { view, plain } = both;
     const wanted = q?.toLowerCase();
     const found = listKinds
       .flatMap((each) => entriesOf(view, each, plain))
@@ -141,6 +138,22 @@ export class Desk {
       problems: view.problems.map((each) => `${each.server}: ${each.problem}`),
       unreachable: [...missing].map(([name, problem]) => ({ server: name, problem })),
     };
+  }
+
+  /** The cost of an endpoint's tools for a model, by server or by tool of one; undefined when there is no such endpoint. */
+  async tokens(endpoint: string, server: string | undefined): Promise<TokenCosts | undefined> {
+    const both = this.#viewsOf(endpoint);
+    return both === undefined ? undefined : tokenCosts(both.view, server, () => setImmediate());
+  }
+
+  /** The view for clients that answer questions, and that for others; undefined when there is no such endpoint. */
+  #viewsOf(endpoint: string): { readonly view: View; readonly plain: View } | undefined {
+    const { config, views, offered } = this.#options;
+    const { mcpServers, profiles } = config();
+    if (endpoint !== '' && !Object.hasOwn(mcpServers, endpoint) && !Object.hasOwn(profiles, endpoint)) return undefined;
+    const at = endpoint === '' ? ('' as EndpointName) : parseEndpointName(endpoint);
+    const plain = views.get(at);
+    return plain === undefined ? undefined : { view: offered(at, askable) ?? plain, plain };
   }
 
   /** Names of the endpoints; that of the endpoint of all servers is empty. */
