@@ -343,7 +343,12 @@ it('doctor checks everything, and advises on what is wrong', async () => {
   });
   const guarded = createHttpServer((request, response) => {
     if (request.url === '/meta')
-      response.end(JSON.stringify({ resource: 'x', authorization_servers: ['https://issuer.example'] }));
+      response.end(
+        JSON.stringify({
+          resource: `http://${request.headers.host ?? ''}/mcp`,
+          authorization_servers: ['https://issuer.example'],
+        }),
+      );
     else
       response
         .writeHead(401, { 'www-authenticate': `Bearer resource_metadata="http://${request.headers.host ?? ''}/meta"` })

@@ -1,5 +1,6 @@
 /** How the gateway obtains credentials for servers. The package talks to issuers, and knows neither connections to servers nor the bus. */
 export { insufficientScope, readChallenge, type Challenge } from './challenge.ts';
+export { issuersNamed } from './discovery.ts';
 export { CredentialProblem, isLoopback, isTrustworthy, type Fetch } from './outbound.ts';
 export type { HeaderSource, SentHeaders } from './source.ts';
 export {

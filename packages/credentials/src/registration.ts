@@ -6,7 +6,7 @@ import { isObject } from '@omnibus/protocol';
 import type { AuthorizationServer } from 'oauth4webapi';
 import { CredentialProblem, isLoopback, type Fetch } from './outbound.ts';
 import { scopeUnion } from './scopes.ts';
-import type { ClientIdentity } from './token-request.ts';
+import { sentBy, type ClientIdentity } from './token-request.ts';
 import { placeOfSecret, type Vault } from './vault/vault.ts';
 
 interface Registered {
@@ -80,10 +80,11 @@ async function register(
   const method = ['client_secret_basic', 'client_secret_post', 'none'].find(
     (each) => supported.length === 0 || supported.includes(each),
   );
-  const answer = await fetch(endpoint, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
-    body: JSON.stringify({
+  const library = await import('oauth4webapi');
+  // The answer is read here: issuers answer 200, too, and leave out members that the library demands.
+  const answer = await library.dynamicClientRegistrationRequest(
+    server,
+    {
       client_name: 'Omnibus',
       redirect_uris: [redirectUri],
       grant_types: ['authorization_code', 'refresh_token'],
@@ -91,8 +92,9 @@ async function register(
       token_endpoint_auth_method: method,
       application_type: isLoopback(new URL(redirectUri).hostname) ? 'native' : 'web',
       scope,
-    }),
-  });
+    },
+    sentBy(library, fetch),
+  );
   const said: unknown = answer.status < 300 ? await answer.json().catch(() => undefined) : undefined;
   const {
     client_id: clientId,

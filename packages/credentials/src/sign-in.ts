@@ -2,8 +2,9 @@
  * A user's sign-in at the issuer of a server (MCP authorization; OAuth 2.1, 4.1): how the gateway identifies itself there, to which address the user is sent, and
  * how the issuer's answer is redeemed. The vault stores the state of a sign-in; the addresses that browsers see contain the minimum.
  */
-import { createHash, randomBytes, type JsonWebKey } from 'node:crypto';
+import type { JsonWebKey } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type * as oauth from 'oauth4webapi';
 import type { AuthorizationServer } from 'oauth4webapi';
 import type { Challenge } from './challenge.ts';
 import { discover } from './discovery.ts';
@@ -104,7 +105,8 @@ export async function beginSignIn(
   const scope = asked !== undefined && offered.includes('offline_access') ? scopeUnion(asked, 'offline_access') : asked;
   const client = await clientAt(options, server, { redirectUri, scope, doubted });
   const resource = namesResource ? named : undefined;
-  const verifier = randomBytes(32).toString('base64url');
+  const library = await import('oauth4webapi');
+  const verifier = library.generateRandomCodeVerifier();
   const { state, answerKey } = newState();
   const address = new URL(endpoint);
   // OpenID providers give no refresh token otherwise (OpenID Connect Core, 11).
@@ -116,7 +118,7 @@ export async function beginSignIn(
     state,
     scope,
     resource,
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge: await library.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     prompt,
   };
@@ -186,11 +188,10 @@ export async function finishSignIn(
           { cause: problem },
         )
       : problem;
-  const iss = query.get('iss');
-  if (iss === null ? server.authorization_response_iss_parameter_supported === true : iss !== issuer)
-    throw new CredentialProblem('the answer does not come from the issuer that was asked');
-  const code = query.get('code');
-  if (code === null || query.has('error')) {
+  const library = await import('oauth4webapi');
+  const answer = answerOf(library, { ...server, issuer }, client, query);
+  const code = answer?.get('code') ?? undefined;
+  if (code === undefined) {
     const error = query.get('error') ?? '';
     const known = refusals.has(error) ? ` (${error})` : '';
     const problem =
@@ -212,6 +213,25 @@ export async function finishSignIn(
         : await inWords(error, isOfClient(error));
   });
   return { url, issuer, server, client, resource, proofKey, scope, tokens, since: Date.now() };
+}
+
+/**
+ * Checks the issuer's answer (RFC 9207). Its state has found the sign-in already.
+ * @returns undefined for an error of the issuer.
+ * @throws {CredentialProblem}
+ */
+function answerOf(
+  library: typeof oauth,
+  server: AuthorizationServer,
+  { clientId }: ClientIdentity,
+  query: URLSearchParams,
+): URLSearchParams | undefined {
+  try {
+    return library.validateAuthResponse(server, { client_id: clientId }, query, library.skipStateCheck);
+  } catch (error) {
+    if (error instanceof library.AuthorizationResponseError) return undefined;
+    throw new CredentialProblem('the answer does not come from the issuer that was asked', { cause: error });
+  }
 }
 
 /**

@@ -96,14 +96,11 @@ export async function requestTokens({
     await authentication(library, server, client),
     grant,
     given,
-    {
-      // The address was checked above, and is checked again when it is connected to.
-      [library.allowInsecureRequests]: true,
-      [library.customFetch]: (address: string, { method, headers, body }) =>
-        withProof(prover, method, address, (proof) =>
-          fetch(address, { method, headers: { ...headers, ...proof }, body: String(body) }),
-        ),
-    },
+    sentBy(library, (address, { method = 'POST', headers, body } = {}) =>
+      withProof(prover, method, address, (proof) =>
+        fetch(address, { method, headers: { ...headers, ...proof }, ...(body === undefined ? {} : { body }) }),
+      ),
+    ),
   );
   const sent = [
     ...Object.entries(given).flatMap(([name, value]) => (spoken.has(name) ? [] : [value])),
@@ -156,13 +153,21 @@ export async function revokeToken(
     { client_id: client.clientId },
     await authentication(library, server, client),
     token,
-    {
-      [library.allowInsecureRequests]: true,
-      [library.customFetch]: (address: string, { method, headers, body }) =>
-        fetch(address, { method, headers: { ...headers }, body: String(body) }),
-    },
+    sentBy(library, fetch),
   );
   return answer.status === 200;
+}
+
+/** How the library sends its requests. Addresses were checked when they were read, and are checked again when they are connected to. */
+export function sentBy(
+  library: typeof oauth,
+  fetch: Fetch,
+): oauth.HttpRequestOptions<'POST', URLSearchParams | string> {
+  return {
+    [library.allowInsecureRequests]: true,
+    [library.customFetch]: (address, { method, headers, body }) =>
+      fetch(address, { method, headers, body: String(body) }),
+  };
 }
 
 async function authentication(

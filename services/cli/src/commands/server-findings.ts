@@ -1,5 +1,5 @@
 /** The findings of `omnibus doctor` about each server: it starts a gateway with only the servers, and checks their state. */
-import { readChallenge } from '@omnibus/credentials';
+import { issuersNamed, readChallenge, type Fetch } from '@omnibus/credentials';
 import { accountOf, noServers, type Config, type ServerConfig } from '@omnibus/config';
 import type { ServerLoad } from '@omnibus/backend';
 import { printable, repairs, unfitWords, type CatalogRecord } from '@omnibus/protocol';
@@ -179,7 +179,6 @@ async function signInAdvice(server: string, settings: ServerConfig | undefined):
   if (url === undefined || !/^https?:/.test(url)) return undefined;
   if (credentials !== undefined)
     return `Its credentials are of kind "${credentials.kind}", and the server does not accept them.${credentials.kind === 'oauth' ? ` Where users sign in: omnibus sign-in ${server}.` : ''}`;
-  const { origin, pathname } = new URL(url);
   const response = await fetch(url, {
     method: 'POST',
     redirect: 'manual',
@@ -189,19 +188,12 @@ async function signInAdvice(server: string, settings: ServerConfig | undefined):
   }).catch(() => undefined);
   await response?.body?.cancel();
   const { resourceMetadata } = readChallenge(response?.headers.get('www-authenticate') ?? undefined);
-  const place = resourceMetadata ?? `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}`;
-  const issuer = URL.canParse(place) ? await issuerAt(place) : undefined;
+  // The issuers themselves are not asked.
+  const named = await issuersNamed({ fetch: asking, url, resourceMetadata }).catch(() => undefined);
+  const issuer = named?.[0];
   if (issuer === undefined && resourceMetadata === undefined) return undefined;
   return `It wants OAuth${issuer === undefined ? '' : `, with tokens of ${printable(issuer, 200)}`}: add to this server "credentials: { kind: oauth }" for its users to sign in (omnibus sign-in ${server}), or "credentials: { kind: client, … }" for the gateway as one client (docs/how-to/credentials.md).`;
 }
 
-async function issuerAt(place: string): Promise<string | undefined> {
-  const said: unknown = await fetch(place, { redirect: 'manual', signal: AbortSignal.timeout(signInMs) })
-    .then((response) => (response.ok ? response.json() : undefined))
-    .catch(() => undefined);
-  const servers =
-    typeof said === 'object' && said !== null
-      ? (said as { readonly authorization_servers?: unknown }).authorization_servers
-      : undefined;
-  return Array.isArray(servers) && typeof servers[0] === 'string' ? servers[0] : undefined;
-}
+const asking: Fetch = (address, request) =>
+  fetch(address, { ...request, redirect: 'manual', signal: AbortSignal.timeout(signInMs) });

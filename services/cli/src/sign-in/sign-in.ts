@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { readChallenge } from '@omnibus/credentials';
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import type { Configuration } from 'openid-client';
 import { openBrowser, showsPages } from '../desktop/browser.ts';
@@ -58,8 +59,8 @@ async function findIssuer(url: string): Promise<Guarded | undefined> {
       'unreachable',
     );
   if (answer.status !== 401) return undefined;
-  const challenge = answer.headers.get('www-authenticate') ?? '';
-  const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1];
+  const challenge = readChallenge(answer.headers.get('www-authenticate') ?? undefined);
+  const { resourceMetadata: named } = challenge;
   const { origin, pathname } = new URL(url);
   // The metadata have to be at the origin of the gateway: it must not send the user's client elsewhere.
   if (named !== undefined && (!URL.canParse(named) || new URL(named).origin !== origin))
@@ -89,7 +90,7 @@ async function findIssuer(url: string): Promise<Guarded | undefined> {
     throw new SignInProblem(
       `${url} names ${JSON.stringify(printable(issuer))} as the place to sign in, which is no https:// address`,
     );
-  return { resource, issuer, scope: scopeOf(challenge, metadata) };
+  return { resource, issuer, scope: challenge.scope ?? scopesOf(metadata) };
 }
 
 /** Whether a status says that there is nothing at an address, or something else. A gateway that requires no token answers a ping, or misses a session (400). */
@@ -268,10 +269,8 @@ async function registered(
   }
 }
 
-function scopeOf(challenge: string, metadata: JsonObject): string | undefined {
-  const named = /(?:^|[\s,])scope="([^"]+)"/.exec(challenge)?.[1];
-  const { scopes_supported: supported } = metadata;
-  return named ?? (Array.isArray(supported) && supported.length > 0 ? supported.join(' ') : undefined);
+function scopesOf({ scopes_supported: supported }: JsonObject): string | undefined {
+  return Array.isArray(supported) && supported.length > 0 ? supported.join(' ') : undefined;
 }
 
 function canonical(address: string): string {

@@ -3,15 +3,12 @@
  * issuer, where the page registers itself and sends its user. Tokens stay in the memory of the tab. While the user is away, the tab's session storage
  * holds what proves that it was this tab that began; it is removed when the user comes back.
  */
-
+import * as oauth from 'oauth4webapi';
 import type { Challenge, Granted } from './ask.ts';
 
 /** Inputs of the token request. */
 interface Begun {
-  readonly issuer: string;
-  /** Whether the issuer says its name in each answer (RFC 9207). */
-  readonly saysIssuer: boolean;
-  readonly tokenUrl: string;
+  readonly server: oauth.AuthorizationServer;
   readonly client: string;
   readonly resource: string;
   readonly verifier: string;
@@ -21,47 +18,26 @@ interface Begun {
   readonly view: string;
 }
 
-type Members = Readonly<Record<string, unknown>>;
-
 /** The name under which the tab's session storage has the started sign-in. */
 const place = 'omnibus-sign-in';
+/** The browser itself blocks requests from a page over TLS to addresses without. */
+const options = { [oauth.allowInsecureRequests]: true, [oauth.customFetch]: ask } as const;
 
 /** Leaves the page for the issuer's. @throws {Error} in words for the user, when that is not possible. */
 export async function beginSignIn({ metadata, scope, client: given }: Challenge): Promise<void> {
-  const { authorization_servers: servers, resource } = await read(metadata);
+  const { authorization_servers: servers, resource } = (await (await ask(metadata)).json()) as Members;
   const issuer = Array.isArray(servers) ? textOf(servers[0]) : undefined;
   if (issuer === undefined || !URL.canParse(issuer) || typeof resource !== 'string')
     throw new Error('The gateway does not say where one signs in: enter a key or a token.');
-  const found = await metadataOf(issuer);
-  const [authorizeUrl, tokenUrl, registerUrl] = [
-    textOf(found['authorization_endpoint']),
-    textOf(found['token_endpoint']),
-    textOf(found['registration_endpoint']),
-  ];
-  if (
-    found['issuer'] !== issuer ||
-    authorizeUrl === undefined ||
-    tokenUrl === undefined ||
-    !/^https?:/.test(authorizeUrl)
-  )
+  const server = await metadataOf(issuer);
+  const { authorization_endpoint: authorizeUrl, code_challenge_methods_supported: methods } = server;
+  if (authorizeUrl === undefined || server.token_endpoint === undefined || !/^https?:/.test(authorizeUrl))
     throw new Error(`${issuer} does not say how one signs in there.`);
-  const methods = found['code_challenge_methods_supported'];
-  if (!Array.isArray(methods) || !methods.includes('S256'))
+  if (methods?.includes('S256') !== true)
     throw new Error(`${issuer} does not say that it knows PKCE, without which no code is safe.`);
   const redirectUri = `${location.origin}${location.pathname}`;
-  const client = given ?? (await register(issuer, registerUrl, redirectUri));
-  const [verifier, state] = [random(), random()];
-  const begun: Begun = {
-    issuer,
-    saysIssuer: found['authorization_response_iss_parameter_supported'] === true,
-    tokenUrl,
-    client,
-    resource,
-    verifier,
-    state,
-    redirectUri,
-    view: location.hash,
-  };
+  const client = given ?? (await register(server, redirectUri));
+  const [verifier, state] = [oauth.generateRandomCodeVerifier(), oauth.generateRandomState()];
   const address = new URL(authorizeUrl);
   for (const [name, value] of Object.entries({
     response_type: 'code',
@@ -70,32 +46,34 @@ export async function beginSignIn({ metadata, scope, client: given }: Challenge)
     state,
     resource,
     ...(scope === undefined ? {} : { scope }),
-    code_challenge: base64url(
-      new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))),
-    ),
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
   }))
     address.searchParams.set(name, value);
+  const begun: Begun = { server, client, resource, verifier, state, redirectUri, view: location.hash };
   sessionStorage.setItem(place, JSON.stringify(begun));
   location.assign(address);
 }
 
 /** @returns the client id. @throws {Error} in words for the user. */
-async function register(issuer: string, registerUrl: string | undefined, redirectUri: string): Promise<string> {
-  if (registerUrl === undefined)
+async function register(server: oauth.AuthorizationServer, redirectUri: string): Promise<string> {
+  const { issuer } = server;
+  if (server.registration_endpoint === undefined)
     throw new Error(
       `${issuer} registers no clients. Somebody who looks after the gateway can register this page there, and write its client id as auth.admin.clientId; or enter a key or a token.`,
     );
-  const { client_id: client } = await read(
-    registerUrl,
-    JSON.stringify({
+  const made = await oauth.dynamicClientRegistrationRequest(
+    server,
+    {
       client_name: 'Omnibus console',
       redirect_uris: [redirectUri],
       token_endpoint_auth_method: 'none',
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
-    }),
+    },
+    options,
   );
+  const { client_id: client } = (await made.json().catch(() => ({}))) as Members;
   if (typeof client !== 'string') throw new Error(`${issuer} has not registered this page.`);
   return client;
 }
@@ -114,100 +92,93 @@ export async function finishSignIn(): Promise<Granted> {
     throw new Error(
       'This tab has not begun the sign-in that was answered; nothing of the answer was used. Sign in again.',
     );
-  const said = answer.get('iss');
-  if (said !== begun.issuer && (said !== null || begun.saysIssuer))
-    throw new Error(
-      `The answer is not of ${begun.issuer}, where the sign-in began; nothing of it was used. Sign in again.`,
-    );
-  const code = answer.get('code');
-  if (code === null)
-    throw new Error(
-      `You were not signed in: ${answer.get('error_description') ?? answer.get('error') ?? 'the issuer does not say why'}.`,
-    );
-  return granted(
-    begun,
-    await requestToken(begun, {
-      grant_type: 'authorization_code',
-      code,
-      redirect_uri: begun.redirectUri,
-      code_verifier: begun.verifier,
-    }),
+  const { server, redirectUri, verifier } = begun;
+  const client = { client_id: begun.client };
+  const code = await oauth.authorizationCodeGrantRequest(
+    server,
+    client,
+    oauth.None(),
+    codeIn(begun, answer),
+    redirectUri,
+    verifier,
+    { ...options, additionalParameters: { resource: begun.resource } },
   );
+  return granted(begun, await oauth.processAuthorizationCodeResponse(server, client, code));
 }
 
-function granted(begun: Begun, said: Members, before?: string): Granted {
-  const token = textOf(said['access_token']);
-  const refreshToken = textOf(said['refresh_token']) ?? before;
-  if (token === undefined) throw new Error(`${begun.issuer} has given no token.`);
+/** Checks that the answer comes from the issuer that was asked (RFC 9207), and grants. @throws {Error} in words for the user. */
+function codeIn({ server, client, state }: Begun, answer: URLSearchParams): URLSearchParams {
+  try {
+    return oauth.validateAuthResponse(server, { client_id: client }, answer, state);
+  } catch (error) {
+    if (error instanceof oauth.AuthorizationResponseError)
+      throw new Error(`You were not signed in: ${error.error_description ?? error.error}.`, { cause: error });
+    throw new Error(
+      `The answer is not of ${server.issuer}, where the sign-in began; nothing of it was used. Sign in again.`,
+      { cause: error },
+    );
+  }
+}
+
+function granted(begun: Begun, said: oauth.TokenEndpointResponse, before?: string): Granted {
+  const refreshToken = said.refresh_token ?? before;
   return {
-    token,
-    async renew() {
-      if (refreshToken === undefined) return undefined;
-      try {
-        return granted(
-          begun,
-          await requestToken(begun, { grant_type: 'refresh_token', refresh_token: refreshToken }),
-          refreshToken,
-        );
-      } catch (error) {
-        if (error instanceof Refused) return undefined;
-        throw error;
-      }
-    },
+    token: said.access_token,
+    renew: () => (refreshToken === undefined ? Promise.resolve(undefined) : renewed(begun, refreshToken)),
   };
 }
 
-function requestToken(
-  { tokenUrl, client, resource }: Begun,
-  grant: Readonly<Record<string, string>>,
-): Promise<Members> {
-  return read(tokenUrl, new URLSearchParams({ ...grant, client_id: client, resource }));
+/** @returns undefined if the issuer gives no further token. */
+async function renewed(begun: Begun, refreshToken: string): Promise<Granted | undefined> {
+  const { server, resource } = begun;
+  const client = { client_id: begun.client };
+  try {
+    const answer = await oauth.refreshTokenGrantRequest(server, client, oauth.None(), refreshToken, {
+      ...options,
+      additionalParameters: { resource },
+    });
+    return granted(begun, await oauth.processRefreshTokenResponse(server, client, answer), refreshToken);
+  } catch (error) {
+    if (error instanceof Refused) return undefined;
+    throw error;
+  }
 }
 
 /** The metadata of an issuer, which are those of OAuth (RFC 8414), or of OpenID Connect alone. @throws {Error} in words for the user. */
-async function metadataOf(issuer: string): Promise<Members> {
-  const { origin, pathname } = new URL(issuer);
-  const path = pathname.replace(/\/$/, '');
+async function metadataOf(issuer: string): Promise<oauth.AuthorizationServer> {
+  const address = new URL(issuer);
+  const found = async (algorithm: 'oauth2' | 'oidc'): Promise<oauth.AuthorizationServer> =>
+    oauth.processDiscoveryResponse(address, await oauth.discoveryRequest(address, { ...options, algorithm }));
   // Where there is nothing, an issuer may answer without the headers that let a page see that.
-  return read(`${origin}/.well-known/oauth-authorization-server${path}`).catch(() =>
-    read(`${origin}${path}/.well-known/openid-configuration`),
-  );
+  const said = await found('oauth2').catch(() => found('oidc'));
+  if (said.issuer !== issuer) throw new Error(`${issuer} does not say how one signs in there.`);
+  return said;
 }
 
 /** The issuer has refused the request. */
 class Refused extends Error {}
 
-/** The members of the answer to a GET, or with `body` to a POST. @throws {Refused} for a status of 400 to 499. @throws {Error} in words for the user. */
-async function read(address: string, body?: string | URLSearchParams): Promise<Members> {
+/** @throws {Refused} for a status of 400 to 499. @throws {Error} in words for the user. */
+async function ask(
+  address: string,
+  request: Partial<oauth.CustomFetchOptions<string, unknown>> = {},
+): Promise<Response> {
   const { host } = new URL(address);
   let answer: Response;
   try {
-    answer = await fetch(address, {
-      credentials: 'omit',
-      redirect: 'error',
-      headers: {
-        accept: 'application/json',
-        ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}),
-      },
-      ...(body === undefined ? {} : { method: 'POST', body }),
-    });
+    answer = await fetch(address, { ...(request as RequestInit), credentials: 'omit', redirect: 'error' });
   } catch {
     // The browser does not tell a page why.
     throw new Error(
       `${host} does not answer this page. If the gateway is there: does it run, and is ${location.origin} one of security.allowedOrigins? Another issuer may not let this page register and ask it (CORS): that is set where its client is registered there (auth.admin.clientId). Else enter a key or a token.`,
     );
   }
+  if (answer.ok) return answer;
   const said = (await answer.json().catch(() => ({}))) as Members;
   const words = `${host} answers HTTP ${answer.status}: ${textOf(said['error_description']) ?? textOf(said['error']) ?? 'it does not say why'}`;
-  if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) throw new Refused(words);
-  if (!answer.ok) throw new Error(words);
-  return said;
+  throw answer.status < 500 && answer.status !== 429 ? new Refused(words) : new Error(words);
 }
 
+type Members = Readonly<Record<string, unknown>>;
+
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-const random = (): string => base64url(crypto.getRandomValues(new Uint8Array(32)));
-const base64url = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '');
