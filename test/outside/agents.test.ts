@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { base, changeHeader } from '@omnibus/admin-api';
+import { StandInIssuer } from '@omnibus/identity/testing';
 import { Balancer } from '../support/balancer.ts';
 import { shapesOfLane } from '../support/gateway.ts';
 import { startGatewayHere, type GatewayHere } from '../support/gateway-here.ts';
@@ -28,6 +29,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
   let gateway: GatewayHere;
   let admin: string;
   let keys: Keys;
+  let cluster: StandInIssuer;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'omnibus-agents-'));
@@ -38,6 +40,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
       },
     });
     keys = await Keys.make('root');
+    cluster = await StandInIssuer.start();
     front = await Balancer.start();
     gateway = await startGatewayHere(shape, {
       publicUrl: front.url,
@@ -45,7 +48,10 @@ describe.each(shapesOfLane)('%s', (shape) => {
       auth: {
         ...keys.auth,
         admin: { roles: { admin: ['key:root'] } },
-        server: { agents: { file: join(folder, 'agents.yaml') } },
+        server: {
+          agents: { file: join(folder, 'agents.yaml') },
+          workloads: [{ agent: 'pod', issuer: cluster.issuer, subject: 'system:serviceaccount:ci:*' }],
+        },
       },
       access: {
         rules: [
@@ -65,6 +71,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     await front[Symbol.asyncDispose]();
     await upstream[Symbol.asyncDispose]();
     await keys[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
     delete process.env['OMNIBUS_TOKEN'];
     await rm(folder, { recursive: true });
   });
@@ -172,6 +179,32 @@ describe.each(shapesOfLane)('%s', (shape) => {
     expect(await tokenOf('reader', first)).toMatchObject({ error: 'invalid_client' });
     expect(await tokenOf('reader', second)).toMatchObject({ error: 'invalid_client' });
     await expect.poll(async () => (await client.callTool('read')).status, { timeout: 60_000 }).toBe(401);
+  });
+
+  it('a workload is served as its agent by an assertion of its issuer', async () => {
+    expect(await api('POST', '/agents', { name: 'pod', owner: 'bob', groups: ['readers'], isWorkload: true })).toEqual({
+      status: 200,
+      name: 'pod',
+      client: 'agent-pod',
+    });
+    const tokenFor = async (sub: string): Promise<Readonly<Record<string, unknown>>> =>
+      (await (
+        await fetch(`${front.url}/token`, {
+          method: 'POST',
+          body: new URLSearchParams({
+            grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+            assertion: await cluster.token({ sub, aud: front.url }, { typ: 'JWT' }),
+          }),
+        })
+      ).json()) as Readonly<Record<string, unknown>>;
+    await expect
+      .poll(() => tokenFor('system:serviceaccount:ci:builder'), { timeout: 60_000 })
+      .toHaveProperty('access_token');
+    const token = await tokenFor('system:serviceaccount:ci:builder');
+    using client = await RawClient.open(`${front.url}/mcp`, '2025-11-25', bearer(token));
+    expect(await client.untilTools((names) => names.length > 0)).toEqual(['read']);
+    expect(await tokenFor('system:serviceaccount:web:builder')).toMatchObject({ error: 'invalid_grant' });
+    expect(await api('POST', '/agents/pod', {})).toMatchObject({ status: 400 });
   });
 
   it('wrong requests for agents are refused in words', async () => {

@@ -18,7 +18,7 @@ const agentSeen = z.object({
   groups: z.array(z.string()),
   scopes: z.array(z.string()),
   endpoints: z.array(z.string()).optional(),
-  proof: z.enum(['secret', 'key']).describe('How it proves that it is the agent.'),
+  proof: z.enum(['secret', 'key', 'workload']).describe('How it proves that it is the agent.'),
   state: z.enum(['valid', 'expired', 'blocked']),
   because: z.string().optional().describe('The reason of a block.'),
   blockedUntil: z.number().optional().describe('Milliseconds since 1970.'),
@@ -44,6 +44,10 @@ const wantedAgent = z.strictObject({
   expires: z.string().optional().describe('Days such as `90d`, or a date. Default: never.'),
   note: z.string().max(1_000).optional(),
   keys: publicKeys,
+  isWorkload: z
+    .literal(true)
+    .optional()
+    .describe('It gets tokens for assertions of a workload, and has neither secret nor key.'),
 });
 const wantedRotation = z.strictObject({
   keepMs: z
@@ -57,7 +61,7 @@ const wantedRotation = z.strictObject({
 const agentMade = z.object({
   name: z.string(),
   client: z.string(),
-  secret: z.string().optional().describe('Shown only here; left out for an agent with keys.'),
+  secret: z.string().optional().describe('Shown only here; left out for an agent with keys and for a workload.'),
 });
 
 export const agentOperations = {

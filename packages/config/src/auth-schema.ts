@@ -244,6 +244,40 @@ const redirectUri = z
   .max(2_000)
   .refine((uri) => problemOf(uri) === undefined, { error: ({ input }) => problemOf(String(input)) });
 
+const workload = z.strictObject({
+  agent: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, { error: 'expected the name of an agent' })
+    .describe('The agent whose tokens the workload gets, added with `omnibus agents add NAME --workload`.'),
+  issuer: issuerUrl.describe('The issuer of the assertions, exactly as they name it.'),
+  jwksUri: trustedUrl.optional().describe("Address of the issuer's keys, for an issuer without metadata."),
+  subject: z
+    .union([z.string(), z.array(z.string()).min(1).max(100)])
+    .transform((said) => [said].flat())
+    .refine((patterns) => patterns.every((pattern) => /^[^*]{3}/.test(pattern)), {
+      error:
+        'expected subjects such as "repo:acme/app:*"; "*" stands for any text, and not at the beginning: an issuer in the cloud serves others too',
+    })
+    .describe('The subject (`sub`) of the assertions, or several; "*" stands for any text.'),
+  audience: z
+    .array(z.string().min(1))
+    .max(20)
+    .default([])
+    .describe('Audiences that an assertion may have. Default: `publicUrl` and the address of its /token.'),
+  algorithms: z
+    .array(z.enum(algorithms))
+    .min(1)
+    .default(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'])
+    .describe('Signature algorithms that are accepted. None of them uses a shared secret.'),
+  require: required,
+  reuse: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether an assertion works until it expires, as the mounted token of a pod must. Otherwise each works once, within ten minutes of its `iat`.',
+    ),
+});
+
 const authorizationServer = z.strictObject({
   users: z
     .strictObject({
@@ -268,6 +302,13 @@ const authorizationServer = z.strictObject({
     })
     .optional()
     .describe('Programs that get tokens for themselves (docs/how-to/agents.md).'),
+  workloads: z
+    .array(workload)
+    .max(100)
+    .default([])
+    .describe(
+      'Workloads of other systems that get tokens of agents for assertions of their issuers (RFC 7523): service accounts of Kubernetes, SPIFFE, jobs of GitHub and GitLab, clouds. The first entry that fits decides.',
+    ),
   registration: z
     .enum(['open', 'token', 'off'])
     .default('open')

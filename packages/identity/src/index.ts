@@ -7,7 +7,7 @@ export { areElsewhere, claimAt, fewerGroups, requireProblem, withoutNulls } from
 export { followFiles } from './follow-files.ts';
 export { isName, noName } from './names.ts';
 export { Networks } from './networks.ts';
-export { issuerProblem } from './issuers/key-set.ts';
+export { issuerProblem, KeySet, KeysUnavailable } from './issuers/key-set.ts';
 export { principalOf } from './facts.ts';
 export { Proofs } from './proofs.ts';
 export { recordClaim, type OwnServer } from './own-tokens.ts';

@@ -1,5 +1,5 @@
 /** The callers of a rule, as the configuration writes them, and whether one of them matches. */
-import { claimIn, claimProblem, whoProblem, withIssuer, type Facts, type Subject } from '@omnibus/protocol';
+import { claimIn, claimProblem, starred, whoProblem, withIssuer, type Facts, type Subject } from '@omnibus/protocol';
 
 /** A text, or a list of which one must match. */
 type Texts = string | readonly string[];
@@ -150,23 +150,6 @@ function claimTest(texts: readonly string[]): (facts: Facts) => boolean {
   });
   return ({ claims = {} }) =>
     wanted.some(({ name, fits }) => Object.hasOwn(claims, name) && fits(claims[name] as string));
-}
-
-/** A test for a text in which `*` stands for any text, and nothing else has a meaning. Its time grows with the length of the tested text at most, times the number of stars. */
-function starred(pattern: string): (text: string) => boolean {
-  const [first = '', ...rest] = pattern.split('*');
-  const last = rest.pop();
-  if (last === undefined) return (text) => text === pattern;
-  return (text) => {
-    if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
-    let at = first.length;
-    for (const part of rest) {
-      const found = text.indexOf(part, at);
-      if (found === -1) return false;
-      at = found + part.length;
-    }
-    return at <= text.length - last.length;
-  };
 }
 
 /** Each agent that acts for the subject must be named; where none acts, the client must be. */

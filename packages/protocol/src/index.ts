@@ -104,6 +104,7 @@ export type { Limits } from './limits.ts';
 export { approvalStates, shortApproval } from './approval-records.ts';
 export type { ApprovalRecord, ApprovalState } from './approval-records.ts';
 export type { OwnedResults, StoredPart, StoredResult } from './stored-results.ts';
+export { starred } from './starred.ts';
 export { blockKinds } from './limit-records.ts';
 export type { BlockKind, BlockRecord, LimitsNews, QuotaRecord, UsageRecord, UsageRow } from './limit-records.ts';
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';

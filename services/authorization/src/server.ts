@@ -10,6 +10,7 @@ import type Provider from 'oidc-provider';
 import { adapterFactory } from './adapter.ts';
 import { AgentTokens } from './agents/agent-tokens.ts';
 import { Agents, agentSubjectMark } from './agents/agents.ts';
+import { Workloads, type WorkloadOptions } from './agents/workloads.ts';
 import { audienceOf } from './audience.ts';
 import { ClientDocuments } from './client-documents.ts';
 import { Site } from './site.ts';
@@ -35,6 +36,8 @@ export interface AuthorizationServerOptions extends Rules {
   readonly usersFile: string | undefined;
   /** The file of agents; left out where programs get no tokens for themselves. */
   readonly agentsFile?: string | undefined;
+  /** Workloads of other systems that get tokens of agents. */
+  readonly workloads?: readonly WorkloadOptions[];
   /** Whether an operator has blocked an agent, by its name. */
   readonly isBlocked?: (agent: string) => boolean;
   readonly signIn: SignInOptions | undefined;
@@ -138,6 +141,7 @@ export class AuthorizationServer {
     };
     this.#site = new Site({
       ...options,
+      workloads: workloadsOf(options, stores.short, () => this.#agents),
       records: new SignInRecords(options.audit, publicUrl),
       secrets,
       people: this.#people,
@@ -352,6 +356,18 @@ export class AuthorizationServer {
         this.#options.log.warn({ problem: String(error) }, 'the consents of a removed user could not be revoked'),
       );
   }
+}
+
+/** @returns undefined where no workload is trusted. */
+function workloadsOf(
+  { publicUrl, workloads = [], log }: AuthorizationServerOptions,
+  seen: SealedStore,
+  agents: () => Agents | undefined,
+): Workloads | undefined {
+  if (workloads.length === 0) return undefined;
+  const failed = (issuer: string, problem: string): void =>
+    log.warn({ issuer, problem }, 'the keys of an issuer cannot be had');
+  return new Workloads({ publicUrl, workloads, agents, seen, failed });
 }
 
 /** Gives the library's server our answers beside the protocol: metadata, metrics and the log. */

@@ -6,6 +6,7 @@ import type { FurtherScope } from './further-scope.ts';
 import type { People, Person } from './people.ts';
 import type { Secrets } from './secrets.ts';
 import type { SignInRecords } from './sign-in-records.ts';
+import type { Workloads } from './agents/workloads.ts';
 import type { Upstream } from './upstream.ts';
 import type { Users } from './users.ts';
 
@@ -19,6 +20,8 @@ export interface SiteOptions {
   readonly secrets: Secrets;
   readonly people: People;
   readonly upstream: Upstream | undefined;
+  /** Undefined where no workload gets tokens. */
+  readonly workloads: Workloads | undefined;
   readonly users: () => Users | undefined;
   /** The signed-in user, if the user still exists, with current data of the provider. */
   readonly personOf: (subject: string, signedInAt: number | undefined) => Promise<Person | undefined>;

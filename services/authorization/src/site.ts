@@ -165,6 +165,7 @@ export class Site {
   async #token({ request, response, address }: Exchange, library: Handle): Promise<void> {
     const text = await readText(request);
     const form = new URLSearchParams(text);
+    if (form.get('grant_type') === assertionGrant) return this.#workload(request, response, form, library);
     if (form.get('grant_type') === clientCredentials)
       form.set(
         'scope',
@@ -185,6 +186,37 @@ export class Site {
       error: 'slow_down',
       error_description: 'ask every five seconds, and each time that this is the answer, five seconds more seldom',
     });
+  }
+
+  /** Gives a workload the token of its agent: after its assertion was verified, the request is that of the agent with a secret for this one request. */
+  async #workload(
+    request: IncomingMessage,
+    response: ServerResponse,
+    form: URLSearchParams,
+    library: Handle,
+  ): Promise<void> {
+    const { workloads } = this.#options;
+    const admitted = (await workloads?.admit(form, request.headers.authorization)) ?? {
+      error: 'unsupported_grant_type',
+      problem: 'no workload gets tokens here (auth.server.workloads)',
+    };
+    if ('problem' in admitted) {
+      sendJson(response, 400, { error: admitted.error, error_description: admitted.problem });
+      return;
+    }
+    const scope = form.get('scope');
+    const own = new URLSearchParams({
+      grant_type: clientCredentials,
+      client_id: admitted.client,
+      client_secret: admitted.ticket,
+      ...(scope === null ? {} : { scope }),
+    });
+    for (const resource of form.getAll('resource')) own.append('resource', resource);
+    try {
+      await this.#token({ request: withBody(request, own.toString()), response, address: '' }, library);
+    } finally {
+      workloads?.done(admitted.ticket);
+    }
   }
 
   /** Adds the scopes that every token must have to a request that has none of them. */
@@ -264,6 +296,7 @@ export class Site {
 }
 
 const clientCredentials = 'client_credentials';
+const assertionGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 /** Addresses that programs request, and browsers do not show. */
 const forPrograms = /^\/(?:register|token|revoke|device_authorization)(?:[/?]|$)/;
 

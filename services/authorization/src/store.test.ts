@@ -38,6 +38,14 @@ async function edge(
 }
 
 describe('what the authorization server keeps', () => {
+  it('an assertion or a proof is remembered by one of two edges that have both found it unused, and refused by the other', async () => {
+    const edges = await Promise.all([edge(), edge()]);
+    const models = edges.map((factory) => factory('ReplayDetection'));
+    expect(await Promise.all(models.map((model) => model.find('id')))).toEqual([undefined, undefined]);
+    const remembered = await Promise.allSettled(models.map((model) => model.upsert('id', { iss: 'agent-a' }, 60)));
+    expect(remembered.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  });
+
   it('is sealed for its place: whoever reads the bus reads nothing, and what is moved opens nowhere', async () => {
     const store = await storeOf('short');
     await store.put('AuthorizationCode', 'secret-code', { user: 'ann' });

@@ -55,14 +55,14 @@ async function seen(
     (kept()?.blocks.all ?? []).flatMap((block) => (block.kind === 'user' ? [[block.name, block] as const] : [])),
   );
   return {
-    agents: records.map(({ id: _id, secrets: _secrets, round: _round, keys, ...rest }): AgentSeen => {
+    agents: records.map(({ id: _id, secrets: _secrets, round: _round, keys, isWorkload, ...rest }): AgentSeen => {
       const block = blocks.get(`agent:${rest.name}`);
       const at = uses.get(`agent:${rest.name}`);
       const isOver = rest.expires !== undefined && Date.parse(rest.expires) <= Date.now();
       return {
         ...rest,
         client: `agent-${rest.name}`,
-        proof: keys.length > 0 ? 'key' : 'secret',
+        proof: isWorkload === true ? 'workload' : keys.length > 0 ? 'key' : 'secret',
         state: block !== undefined ? 'blocked' : isOver ? 'expired' : 'valid',
         ...(block?.because === undefined ? {} : { because: block.because }),
         ...(block?.until === undefined ? {} : { blockedUntil: block.until }),

@@ -24,6 +24,7 @@ export interface NewAgent {
   readonly note?: string | undefined;
   /** Default: the agent gets a secret. */
   readonly keys?: readonly JsonWebKey[] | undefined;
+  readonly isWorkload?: true | undefined;
 }
 
 /** @returns no agents where there is no file. @throws {Error} where it is not a file of agents. */
@@ -38,19 +39,19 @@ export function readAgents(file: string): readonly AgentRecord[] {
 
 /** @returns the secret, which is stored nowhere; undefined for an agent with keys. @throws {Error} */
 export async function addAgent(file: string, wanted: NewAgent): Promise<string | undefined> {
-  const { name, owner, tenant, groups, scopes, endpoints, expires, note, keys } = wanted;
+  const { name, owner, tenant, groups, scopes, endpoints, expires, note, keys, isWorkload } = wanted;
   const until = expires === undefined ? undefined : dateOf(expires);
   if (expires !== undefined && (until === undefined || Date.parse(until) <= Date.now()))
     throw new Error(
       `expires: expected a number of days such as "90d", or a date that is not over, not ${JSON.stringify(expires)}`,
     );
-  const proof = proofOf(keys);
+  if (isWorkload === true && keys !== undefined) throw new Error('keys: a workload has no key of its own');
+  const { secret, ...proven } = isWorkload === true ? workloadProof : proofOf(keys);
   await change(file, (agents) => {
     if (agents.some((agent) => agent.name === name))
       throw new Error(
         `there is an agent ${JSON.stringify(name)} already; "omnibus agents rotate" gives it another secret`,
       );
-    const { secret: _secret, ...proven } = proof;
     return [
       ...agents,
       {
@@ -69,7 +70,7 @@ export async function addAgent(file: string, wanted: NewAgent): Promise<string |
       },
     ];
   });
-  return proof.secret;
+  return secret;
 }
 
 /**
@@ -89,6 +90,8 @@ export async function rotateAgent(
     (agents) =>
       agents.map((agent) => {
         if (agent.name !== name) return agent;
+        if (agent.isWorkload === true)
+          throw new Error(`the agent ${JSON.stringify(name)} is a workload: its issuer rotates what proves it`);
         if (keys === undefined && agent.keys.length > 0)
           throw new Error(`the agent ${JSON.stringify(name)} signs assertions with a key: give its next public key`);
         const proof = proofOf(keys);
@@ -111,9 +114,10 @@ export function removeAgentFrom(file: string, name: string): Promise<void> {
   return change(file, (agents) => agents.filter((agent) => agent.name !== name), name);
 }
 
-function proofOf(
-  keys: readonly JsonWebKey[] | undefined,
-): Pick<AgentRecord, 'secrets' | 'keys'> & { readonly secret?: string } {
+type Proof = Pick<AgentRecord, 'secrets' | 'keys' | 'isWorkload'> & { readonly secret?: string };
+const workloadProof: Proof = { secrets: [], keys: [], isWorkload: true };
+
+function proofOf(keys: readonly JsonWebKey[] | undefined): Proof {
   if (keys !== undefined && keys.length > 0) return { secrets: [], keys: keys.map((key) => publicKeyOf(key)) };
   const { secret, record } = newSecret();
   return { secret, secrets: [record], keys: [] };

@@ -66,15 +66,19 @@ const record = z
       )
       .max(maxKeys)
       .default([]),
+    /** It gets tokens for the assertions of a workload (`auth.server.workloads`), and has neither secret nor key. */
+    isWorkload: z.literal(true).optional(),
     created: date,
     expires: date.optional(),
     note: z.string().max(1_000).optional(),
     /** Rises when open tokens must end. */
     round: z.int().nonnegative().default(0),
   })
-  .refine(({ secrets, keys }) => secrets.length > 0 !== keys.length > 0, {
-    error: 'expected either secrets or keys',
-  });
+  .refine(
+    ({ secrets, keys, isWorkload }) =>
+      [secrets.length > 0, keys.length > 0, isWorkload === true].filter(Boolean).length === 1,
+    { error: 'expected secrets, keys or `isWorkload: true`, and one of these alone' },
+  );
 
 const file = z
   .strictObject({

@@ -3,7 +3,7 @@
  * gateway follows. All that a record permits is part of the name of its grant, so a changed record ends the tokens that were issued before.
  */
 import { readFileSync } from 'node:fs';
-import { timingSafeEqual } from 'node:crypto';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { followFiles, unwrittenProblem } from '@omnibus/identity';
 import type { JsonObject } from '@omnibus/protocol';
 import { TokenBuckets } from '@omnibus/lifecycle';
@@ -30,6 +30,8 @@ export class Agents {
   readonly #observer: AgentsObserver;
   #agents: ReadonlyMap<string, AgentRecord>;
   #unfollow: (() => Promise<void>) | undefined;
+  /** Client ids of agents by secrets for requests that are running, of workloads only. */
+  readonly #tickets = new Map<string, string>();
   readonly #pace = new TokenBuckets(issued);
 
   /** @throws {Error} in words for the operator when the file cannot be used. */
@@ -61,9 +63,21 @@ export class Agents {
     return agent !== undefined && nameOf(grantOf(agent)) === grantName;
   }
 
+  /** A secret for one request of a workload, after its assertion was verified. `endTicket` takes it back. */
+  ticketFor(clientId: string): string {
+    const ticket = randomBytes(32).toString('base64url');
+    this.#tickets.set(ticket, clientId);
+    return ticket;
+  }
+
+  endTicket(ticket: string): void {
+    this.#tickets.delete(ticket);
+  }
+
   /** Compares a secret with all that are valid now. @returns undefined for a client that is no agent. */
   accepts(clientId: string, secret: string): boolean | undefined {
     if (nameIn(clientId) === undefined) return undefined;
+    if (this.#tickets.get(secret) === clientId) return this.find(clientId)?.isWorkload === true;
     const given = Buffer.from(digestOfSecret(secret), 'hex');
     return (
       this.find(clientId)?.secrets.some(
@@ -121,6 +135,9 @@ export function grantOf({ name, id, tenant, groups, scopes, endpoints, round }: 
   return `agent ${JSON.stringify([name, id, tenant ?? null, groups, scopes, endpoints ?? null, round])}`;
 }
 
+/** The library demands a secret of a client; `Agents.accepts` never accepts this one. */
+const unusable = 'a workload has none';
+
 /** The agent as a client of the library (RFC 7591, 2). The library never compares its secret: `Agents.accepts` does. */
 export function clientOf({ name, owner, secrets, keys }: AgentRecord): JsonObject {
   return {
@@ -131,7 +148,7 @@ export function clientOf({ name, owner, secrets, keys }: AgentRecord): JsonObjec
     grant_types: ['client_credentials'],
     ...(keys.length > 0
       ? { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys } }
-      : { token_endpoint_auth_method: 'client_secret_basic', client_secret: String(secrets[0]?.hash) }),
+      : { token_endpoint_auth_method: 'client_secret_basic', client_secret: secrets[0]?.hash ?? unusable }),
   };
 }
 

@@ -31,6 +31,7 @@ export function addAgents(program: Command): void {
     )
     .option('-x, --expires <when>', 'when the agent expires: days such as 90d, or a date (default: never)')
     .option('-k, --key <file>', 'its public key, JWK or PEM: it signs assertions and has no secret (private_key_jwt)')
+    .option('-w, --workload', 'it gets tokens for assertions of a workload (auth.server.workloads), and has no secret')
     .option('-n, --note <text>', 'a note for people')
     .action(loaded(async () => (await import('../commands/agents.ts')).addAgent));
 

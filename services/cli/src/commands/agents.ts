@@ -16,11 +16,12 @@ export interface AddAgentOptions extends ApiOptions {
   readonly endpoint?: readonly string[];
   readonly expires?: string;
   readonly key?: string;
+  readonly workload?: true;
   readonly note?: string;
 }
 
 export function addAgent(name: string, options: AddAgentOptions): Promise<void> {
-  const { owner, tenant, group = [], scope = [], endpoint, expires, key, note } = options;
+  const { owner, tenant, group = [], scope = [], endpoint, expires, key, workload, note } = options;
   return runCommand(options.json, async () => {
     const made = await askApi(options, 'makeAgent', '/agents', 'POST', {
       name,
@@ -32,6 +33,7 @@ export function addAgent(name: string, options: AddAgentOptions): Promise<void> 
       expires,
       note,
       keys: keysOf(key),
+      ...(workload === undefined ? {} : { isWorkload: workload }),
     });
     show(options, made, `agent ${name} of ${printable(owner)} was added; its client id is ${made.client}`);
   });
