@@ -29,6 +29,7 @@ import {
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adapter, type AdapterOptions } from './adapter.ts';
+import type { ServerFeature } from './feature.ts';
 import type { ApprovedStore } from './features/definitions/approved-store.ts';
 import { Definitions } from './features/definitions/definitions.ts';
 import { callSignIns, featureOf } from './features/credentials/feature.ts';
@@ -95,6 +96,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     settings: object,
     store: ApprovedStore | undefined,
     isWaitedFor: AdapterOptions['isWaitedFor'],
+    more: readonly ServerFeature[],
   ) {
     this.#server = server;
     this.#agents = new Agents();
@@ -133,8 +135,8 @@ export class AdapterUnderTest implements AsyncDisposable {
     });
     const users = credentials?.users;
     this.adapter = new Adapter({
-      features: (parts) =>
-        serverFeatures(
+      features: (parts) => [
+        ...serverFeatures(
           {
             tracing: undefined,
             added: users === undefined ? [] : [featureOf(callSignIns(parts, users, undefined))],
@@ -143,6 +145,8 @@ export class AdapterUnderTest implements AsyncDisposable {
           parts,
           undefined,
         ),
+        ...more,
+      ],
       server: this.#name,
       worker: this.#worker,
       config,
@@ -167,18 +171,20 @@ export class AdapterUnderTest implements AsyncDisposable {
    * @param settings of the server in the configuration, without its address.
    * @param store of the approved definitions.
    * @param isWaitedFor of the adapter.
+   * @param more features, after those of every adapter.
    */
   static async start(
     script: ServerScript,
     settings: object = {},
     store?: ApprovedStore,
     isWaitedFor?: AdapterOptions['isWaitedFor'],
+    more: readonly ServerFeature[] = [],
   ): Promise<AdapterUnderTest> {
     let made: AdapterUnderTest | undefined;
     const server = createServer((request, response) => void made?.serve(script, request, response));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    made = new AdapterUnderTest(server, settings, store, isWaitedFor);
+    made = new AdapterUnderTest(server, settings, store, isWaitedFor, more);
     const catalog = await made.bus.keyValue(catalogBucket);
     const heard = made.records;
     await catalog.watch((change) => {

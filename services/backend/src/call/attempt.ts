@@ -48,6 +48,8 @@ export interface AttemptPort {
   answered(attempt: Attempt, outcome: ExchangeOutcome, requestId: number): void;
   /** The call has ended without another answer. */
   finish(call: Call, outcome: ExchangeOutcome): void;
+  /** A bug in the gateway ends the call that met it, and nothing else. */
+  failed(call: Call, error: unknown): void;
 }
 
 export class Attempt implements PendingReply, RunningCall {
@@ -140,7 +142,11 @@ export class Attempt implements PendingReply, RunningCall {
   }
 
   settle(outcome: ExchangeOutcome, requestId: number): void {
-    if (this.connection.dialect.goesOn?.(this, outcome) !== true) this.#port.answered(this, outcome, requestId);
+    try {
+      if (this.connection.dialect.goesOn?.(this, outcome) !== true) this.#port.answered(this, outcome, requestId);
+    } catch (error) {
+      this.#port.failed(this.call, error);
+    }
   }
 
   get #words(): CallWords {
@@ -151,6 +157,10 @@ export class Attempt implements PendingReply, RunningCall {
 
   isOpen(): boolean {
     return this.#port.isOpen(this.call);
+  }
+
+  after<Got>(wait: Promise<Got>, goOn: (got: Got) => void): void {
+    wait.then(goOn).catch((error: unknown) => this.#port.failed(this.call, error));
   }
 
   askClient(method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void): void {

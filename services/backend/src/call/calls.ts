@@ -205,7 +205,10 @@ export class Calls implements CallRun, AttemptPort {
 
   failed(call: Call, error: unknown): void {
     this.#options.log.error({ err: error, exchange: call.command.exchange }, 'a call could not be made');
-    this.#refuse(call, fault('internal.error'));
+    // What failed may be a step, so none is asked about this end.
+    call.end(); // A2
+    const outcome: ExchangeOutcome = { kind: 'fault', fault: fault('internal.error') };
+    if (this.#forget(call, 'fault', outcome)) call.reply(outcome); // A1
   }
 
   report(call: Call, message: string, step: number): void {
@@ -343,10 +346,7 @@ export class Calls implements CallRun, AttemptPort {
           if (!this.#calls.has(call)) call.end();
           else this.resume(call, () => (send === undefined ? attempt.send() : send(attempt)));
         })
-        .catch((error: unknown) => {
-          call.end();
-          this.failed(call, error);
-        });
+        .catch((error: unknown) => this.failed(call, error));
   }
 
   /** The server has given its final answer. */
@@ -388,14 +388,22 @@ export class Calls implements CallRun, AttemptPort {
   /** @param outcome undefined for a call that was cancelled. @returns false when the call had ended before. */
   #forget(call: Call, result: CallResult, outcome: ExchangeOutcome | undefined): boolean {
     if (!this.#calls.remove(call)) return false;
-    const { questions, meter } = this.#options;
-    if (questions.isOpen) questions.forget(call.exchange);
-    for (const step of this.#forgotten) step.forgotten(call);
+    const { questions, meter, log } = this.#options;
+    try {
+      if (questions.isOpen) questions.forget(call.exchange);
+      for (const step of this.#forgotten) step.forgotten(call);
+    } catch (error) {
+      log.error({ err: error, exchange: call.command.exchange }, 'a feature could not forget a call, which ends');
+    }
     call.limit.cancel();
     meter.finished(result, (performance.now() - call.arrivedAt) / 1_000, call.tool?.name);
     call.place?.leave(); // A2
     if (this.#drain.isAwaited) this.#drain.ended();
-    for (const watched of call.watched) watched.ended?.(result, outcome);
+    try {
+      for (const watched of call.watched) watched.ended?.(result, outcome);
+    } catch (error) {
+      log.error({ err: error, exchange: call.command.exchange }, 'a watcher failed at the end of a call');
+    }
     return true;
   }
 }

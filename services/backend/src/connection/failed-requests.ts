@@ -96,10 +96,14 @@ export class FailedRequests {
       return;
     }
     const current = transport();
-    void renewal.check(ping).then((isLost) => {
-      if (isLost && transport() === current && isReady() && renewal.take()) renew();
-      if (requests.find(id) === pending) requests.settle(id, outcome);
-    });
+    const decide = (isLost: boolean): void => {
+      try {
+        if (isLost && transport() === current && isReady() && renewal.take()) renew();
+      } finally {
+        if (requests.find(id) === pending) requests.settle(id, outcome);
+      }
+    };
+    void renewal.check(ping).then(decide, () => decide(false));
   }
 
   /** Some servers refuse a method that is in no revision with an HTTP status and a page. */

@@ -67,6 +67,8 @@ export interface Sending {
   readonly wheel: DeadlineWheel;
   /** False once the call has ended otherwise. */
   isOpen(): boolean;
+  /** Goes on after a wait. A wait that fails, or a continuation that throws, ends this call alone. */
+  after<Got>(wait: Promise<Got>, goOn: (got: Got) => void): void;
   /** Asks the call's client. */
   askClient(method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void): void;
   /** Sends the call's request again, in the next round. */

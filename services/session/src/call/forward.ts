@@ -110,7 +110,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
       (gatewayFault) => stream.refuse(id, gatewayFault),
     );
     this.open.add(waiting);
-    void until.then(() => this.open.resume(waiting, go));
+    this.open.after(waiting, until, () => this.open.resume(waiting, go));
   }
 
   /** Answers the open requests of one stream with a fault of the gateway. */

@@ -65,3 +65,20 @@ it('what throws when a request goes on after its wait ends that request alone', 
   open.resume(other, () => (isMade = true));
   expect(isMade).toBe(true);
 });
+
+it('a wait that fails ends its request alone, and the owner hears that none is open', async () => {
+  const { open, idle, wait } = start();
+  const failed = Promise.withResolvers<string>();
+  const waiting = new WaitingRequest(
+    { id: 7, stream: {} },
+    () => undefined,
+    (gatewayFault) => failed.resolve(gatewayFault.reason),
+  );
+  open.add(waiting);
+  open.after(waiting, Promise.reject(new Error('by a test, on purpose')), () => expect.fail('it goes on'));
+  expect(await failed.promise).toBe('internal.error');
+  await expect.poll(() => [open.size, idle()]).toEqual([0, 1]);
+  const other = wait(8);
+  open.after(other, Promise.resolve(), () => open.resume(other, () => undefined));
+  await expect.poll(() => [open.size, idle()]).toEqual([0, 2]);
+});

@@ -103,7 +103,16 @@ export class OpenRequests extends Ring<OpenRequest> {
   resume(request: WaitingRequest, go: () => void, gone?: () => void): void {
     const doubt = this.doubt();
     if (doubt === undefined) this.#resume(request, undefined, go, gone);
-    else void doubt.then((problem) => this.#resume(request, problem, go, gone));
+    else this.after(request, doubt, (problem) => this.#resume(request, problem, go, gone));
+  }
+
+  /** Goes on after a wait. A wait that fails, or a continuation that throws, ends this request alone. */
+  after<Got>(request: WaitingRequest, wait: Promise<Got>, goOn: (got: Got) => void): void {
+    wait.then(goOn).catch((error: unknown) => {
+      this.#log.error({ err: error }, 'the wait of a request failed');
+      if (this.remove(request)) request.fail(fault('internal.error'));
+      this.lookIdle();
+    });
   }
 
   #resume(request: WaitingRequest, problem: GatewayFault | undefined, go: () => void, gone?: () => void): void {

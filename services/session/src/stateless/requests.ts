@@ -383,15 +383,22 @@ export class StatelessRequests {
     } = waiter;
     const { bus } = this.#host;
     this.#waiting.set(key, bus.reconnects);
-    void until.then(() => {
+    const goOn = (failure?: GatewayFault): void => {
       this.#places.give(caller);
       const wantedAt = this.#waiting.get(key);
       if (wantedAt === undefined) return;
       this.#waiting.delete(key);
-      const doubt = doubtOf(bus, wantedAt);
+      const doubt = failure ?? doubtOf(bus, wantedAt);
       if (doubt === undefined) this.#guard(waiter, () => this.#receive(waiter));
       else refuse(waiter, doubt);
-    });
+    };
+    void until.then(
+      () => goOn(),
+      (error: unknown) => {
+        this.#host.log.error({ err: error }, 'the wait of a request failed');
+        goOn(fault('internal.error'));
+      },
+    );
   }
 
   /** Runs work that follows a wait: what throws ends this request alone. */

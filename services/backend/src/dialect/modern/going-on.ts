@@ -16,7 +16,7 @@ export function goesOn(sending: Sending, outcome: ExchangeOutcome): boolean {
   const code = outcome.kind === 'error' ? outcome.error.code : undefined;
   if (code === modernCodes.headerMismatch && round === 0 && method === 'tools/call') {
     // Nothing was executed: our copy of the tool's schema is out of date.
-    void sending.refreshTools().then(() => (sending.isOpen() ? sending.again(params) : undefined));
+    sending.after(sending.refreshTools(), () => (sending.isOpen() ? sending.again(params) : undefined));
     return true;
   }
   if (code === modernCodes.revisionUnsupported) {
@@ -55,7 +55,7 @@ function runAsTask(sending: Sending): void {
     step += 1;
     sending.report(message, step);
   };
-  void sending.request(method, params, capabilities).then((outcome) => {
+  sending.after(sending.request(method, params, capabilities), (outcome) => {
     if (outcome.kind !== 'result' || outcome.result['resultType'] !== 'task') {
       finish(outcome);
       return;
@@ -69,6 +69,7 @@ function runAsTask(sending: Sending): void {
       request: (asked, given) => sending.request(asked, given, capabilities),
       ask: (kind, wanted, respond) => sending.askClient(kind, wanted, respond),
       isOver: () => !sending.isOpen(),
+      after: (wait, goOn) => sending.after(wait, goOn),
     });
   });
 }

@@ -26,6 +26,8 @@ export interface TaskDriveOptions {
   readonly ask: (method: InputMethod, params: JsonObject, respond: (answer: InputAnswer) => void) => void;
   /** Whether the call was cancelled or has ended otherwise. */
   readonly isOver: () => boolean;
+  /** Goes on after a wait. A wait that fails, or a continuation that throws, ends the call alone. */
+  readonly after: <Got>(wait: Promise<Got>, goOn: (got: Got) => void) => void;
   /** Reports that the task is being worked on. @param message its own status message. */
   readonly progress: (message: string | undefined) => void;
   readonly finish: (outcome: ExchangeOutcome) => void;
@@ -35,8 +37,9 @@ const minPollMs = 50;
 const maxPollMs = 5_000;
 const defaultPollMs = 500;
 
-export function driveTask({ created, method, wheel, request, ask, isOver, progress, finish }: TaskDriveOptions): void {
-  const { taskId } = created;
+export function driveTask(options: TaskDriveOptions): void {
+  const { method, wheel, request, ask, isOver, after, progress, finish } = options;
+  const { taskId } = options.created;
   /** Keys of sent questions; each is sent once in the life of a task. */
   const asked = new Set<string>();
 
@@ -46,7 +49,7 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
       pollIntervalMs !== undefined ? Math.min(Math.max(pollIntervalMs, minPollMs), maxPollMs) : defaultPollMs;
     wheel.schedule(delay, () => {
       if (isOver()) void request('tasks/cancel', { taskId });
-      else void request('tasks/get', { taskId }).then(look);
+      else after(request('tasks/get', { taskId }), look);
     });
   };
 
@@ -93,7 +96,7 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
     }
   };
 
-  poll(created);
+  poll(options.created);
 }
 
 /** The error of a failed task, as far as it is a valid JSON-RPC error. */

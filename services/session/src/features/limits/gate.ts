@@ -54,7 +54,7 @@ function waitForLease<Stream extends CallStream>(
     request?.kind === 'tool' ? request.name : undefined,
   );
   run.open.add(waiting);
-  void leasing.then((accounting) => {
+  run.open.after(waiting, leasing, (accounting) => {
     const isRefused = 'reason' in accounting;
     run.open.resume(
       waiting,

@@ -89,7 +89,8 @@ function goOn<Stream extends CallStream>(
     (gatewayFault) => messages.answerFault(call.stream, call.id, gatewayFault),
   );
   open.add(waiting);
-  void ask(options, { exchange, owner, ageMs: begun.ageMs, turn: begun.turn, takes: false }, begun).then((found) =>
+  const asking = ask(options, { exchange, owner, ageMs: begun.ageMs, turn: begun.turn, takes: false }, begun);
+  open.after(waiting, asking, (found) =>
     open.resume(waiting, () => {
       if (found === 'never') run.next(gate, run.again(call));
       else run.carry(continued(run.again(call), { at: found.at, turn: begun.turn }));
