@@ -120,6 +120,12 @@ export const long = [
     sources: ['services/session/src/', 'packages/lifecycle/'],
   },
   {
+    files: ['test/e2e/restart.'],
+    only: false,
+    because: 'each restart starts a process; the gate kills them, and does not start the Python SDK',
+    sources: ['packages/bus/src/', 'services/session/src/ownership/', 'services/session/src/streams/'],
+  },
+  {
     files: ['test/conformance/auth.'],
     only: false,
     because: 'each sign-in scenario starts a gateway',

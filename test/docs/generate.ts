@@ -147,7 +147,7 @@ function whenPartsDie(): string {
   ]);
   return `# Guarantees when a part dies
 
-${generated('test/docs/guarantees.ts')}A part of a gateway over NATS dies while a client's request is open: the table has the outcome for the client. In one process, all parts die together: each open connection ends.
+${generated('test/docs/guarantees.ts')}A part of a gateway over NATS dies while a client's request is open: the table has the outcome for the client. In one process, all parts die together: each open connection ends, and with [\`sessions.store\`](../how-to/restarts.md) the next process continues the sessions.
 
 "Unknown" means an answer with the reason \`gateway.interrupted\` and \`retry: unknown-outcome\`: the server may have executed the call. The column "revision" has the revisions that the test uses; in the other revisions with
 sessions (2024-11-05 to 2025-11-25) the same code runs.
@@ -158,7 +158,7 @@ A repeated request is a request of its own if its first connection is still open
 
 Progress and log messages that were on their way are lost. \`limits.maxKeptAnswerBytes\` and \`limits.maxKeptAnswerBytesPerCaller\` bound the kept answers, and \`omnibus_kept_answer_bytes\` shows them. An answer of more than 1 MiB is not kept.
 
-Decisions [60](../decisions/0060-calls-outlive-session-workers.md) and [65](../decisions/0065-repeated-requests-join.md) have the reasons, and [When a process dies](../internals/failures.md) the inner steps.
+Decisions [60](../decisions/0060-calls-outlive-session-workers.md), [65](../decisions/0065-repeated-requests-join.md) and [71](../decisions/0071-one-process-has-a-store.md) have the reasons, and [When a process dies](../internals/failures.md) the inner steps.
 `;
 }
 

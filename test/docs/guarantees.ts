@@ -15,6 +15,7 @@ export interface Guarantee {
 
 const takeover = 'test/e2e/takeover.test.ts';
 const survival = 'test/e2e/survival.test.ts';
+const restart = 'test/e2e/restart.test.ts';
 const both = '2025-11-25, 2026-07-28';
 
 export const guarantees: readonly Guarantee[] = [
@@ -187,5 +188,48 @@ export const guarantees: readonly Guarantee[] = [
     sees: 'the answers; each worker finishes its calls within `timeouts.drain`',
     executed: 'once',
     test: [survival, 'SIGTERM: workers are replaced one after the other, and no request of either era fails'],
+  },
+  {
+    fault: 'one process with `sessions.store` killed or stopped, and started again',
+    request: 'the next request of an open session, by the official TypeScript and Python SDK clients',
+    era: '2025-11-25',
+    sees: 'the answer; the session goes on',
+    executed: 'once',
+    test: [restart, '%s: open sessions of the official SDK clients of both major versions go on'],
+  },
+  {
+    fault: 'one process with `sessions.store` killed, and started again',
+    request: 'a call that runs; its client resumes the stream with `Last-Event-ID`',
+    era: '2025-11-25',
+    sees: 'the messages after that event, and unknown',
+    executed: 'at most once',
+    test: [
+      restart,
+      'SIGKILL: a client that resumes the stream of its call gets the messages that it has missed, and "outcome unknown"',
+    ],
+  },
+  {
+    fault: 'one process with `sessions.store` killed or stopped, and started again',
+    request: 'a subscription to a resource',
+    era: '2025-11-25',
+    sees: 'a notification, since a change may have been missed, and further changes',
+    executed: 'once or twice',
+    test: [restart, '%s: a subscription and the stream for it are there again'],
+  },
+  {
+    fault: 'one process with `sessions.store` killed or stopped between two rounds, and started again',
+    request: 'a call at a server of 2026-07-28 with a question',
+    era: '2026-07-28',
+    sees: 'the answer, after the round',
+    executed: 'once',
+    test: [restart, '%s: a call between two rounds goes on at a server of 2026-07-28'],
+  },
+  {
+    fault: 'one process with `sessions.store` stopped, and started again',
+    request: 'a call that runs',
+    era: '2025-11-25',
+    sees: 'the answer; the process finishes its calls within `timeouts.drain`',
+    executed: 'once',
+    test: [restart, 'SIGTERM: an open call is finished by the process that stops'],
   },
 ];

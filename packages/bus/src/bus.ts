@@ -80,8 +80,11 @@ export interface Bus {
   /** The region of this process, for an installation that spans several; undefined where the configuration names none. */
   readonly region?: string | undefined;
 
-  /** Whether other processes are on the bus too, and stored values outlive this process. */
+  /** Whether other processes are on the bus too. */
   readonly isShared: boolean;
+
+  /** Whether stored values and journals outlive this process; always so on a shared bus. */
+  readonly outlives: boolean;
 
   /** Delivers sent messages, then closes. Open requests fail with `closed`. */
   drain(): Promise<void>;

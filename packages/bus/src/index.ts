@@ -46,6 +46,8 @@ export { openStreamJournal } from './stream-journal.ts';
 export { LocalHub } from './local/hub.ts';
 export { openLocalBus, type LocalBusOptions } from './local/bus.ts';
 export { MemoryBus } from './memory/bus.ts';
+export { haveFormerWorkersEnded } from './former-workers.ts';
+export { FolderStore } from './folder/store.ts';
 export { examineNats, findLoginProblem, openNatsBus, setUpNats } from './nats/open.ts';
 export type { NatsExamination } from './nats/examine.ts';
 export type { NatsLogin } from './nats/login.ts';

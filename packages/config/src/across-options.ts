@@ -24,6 +24,8 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
   }
   if (config.listen === config.admin && !config.listen.endsWith(':0'))
     report(['admin'], [[[], 'clients connect to this address already (`listen`): choose another port']]);
+  if (config.sessions.store !== undefined && config.bus !== 'memory')
+    report(['sessions'], [[['store'], 'sessions are stored at NATS already (`bus`): leave out this option']]);
   for (const [name, settings] of Object.entries(config.mcpServers)) {
     report(['mcpServers', name], programMistakes(settings));
     report(

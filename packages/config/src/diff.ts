@@ -68,6 +68,7 @@ export function restartOptions(before: Config, after: Config): string[] {
         'publicUrl',
         'proxy',
         'nats',
+        'sessions',
         'log',
         'limits',
         'security',

@@ -158,6 +158,12 @@ profiles:
     ]);
   });
 
+  it('is refused with a store of sessions beside a bus that has one', () => {
+    expect(problemsOf('bus: nats://127.0.0.1:4222\nsessions: { store: state }')).toEqual([
+      'omnibus.yaml:2:13: sessions.store: sessions are stored at NATS already (`bus`): leave out this option, got "state"',
+    ]);
+  });
+
   it('shows no password or token of it', () => {
     const problems = problemsOf(
       'bus: "http://team:hunter2@nats:4222"\nnats: { password: { secret: hunter2 }, token: 4711 }\nmcpServers: { a: { url: "ftp://me:hunter2@host", env: { KEY: 4711 } } }',

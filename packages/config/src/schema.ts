@@ -364,6 +364,18 @@ export const shape = z.strictObject({
     .describe(
       'What edges, session workers and backends talk over. "memory": all of them run in one process. "nats://host:port": NATS, several addresses separated by commas; "tls://host:port" demands TLS.',
     ),
+  sessions: z
+    .strictObject({
+      store: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          'A folder in which a gateway of one process stores its sessions and the last messages of their streams, so that clients stay connected when it is restarted or upgraded (docs/how-to/restarts.md). Only the user of the process can read it. Default: sessions end with the process. Over NATS they are stored there, without this option.',
+        ),
+    })
+    .prefault({})
+    .describe('The life of client sessions.'),
   nats: z
     .strictObject({
       prefix: name

@@ -162,7 +162,7 @@ export class Edge {
    */
   async start(): Promise<string> {
     const { bus } = this.#options;
-    if (bus.isShared) this.#router.keepStreams(await openStreamJournal(bus, this.#options.log));
+    if (bus.outlives) this.#router.keepStreams(await openStreamJournal(bus, this.#options.log));
     await this.#followTls();
     await this.#delivery.start();
     this.#server.listen(this.#port, this.#host.replace(/^\[|\]$/g, ''));

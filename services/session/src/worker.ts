@@ -99,7 +99,7 @@ export class SessionWorker {
 
   static async create(options: SessionWorkerOptions): Promise<SessionWorker> {
     const { bus } = options;
-    const streams = bus.isShared ? await openStreamJournal(bus, options.log) : undefined;
+    const streams = bus.outlives ? await openStreamJournal(bus, options.log) : undefined;
     const worker = newWorkerId('session');
     const features = await options.features({ worker, workers: () => made.#ownership.peers.others.length + 1 });
     const made: SessionWorker = new SessionWorker(

@@ -5,6 +5,7 @@ import {
   examineNats,
   findLoginProblem,
   inboxOf,
+  FolderStore,
   MemoryBus,
   openingAdvice,
   openNatsBus,
@@ -26,6 +27,8 @@ interface BusOptions {
   /** Folder that relative paths of the configuration are resolved against. */
   readonly baseFolder: string;
   readonly onFault: OnFault;
+  /** Whether clients connect to this process: only then a gateway of one process uses `sessions.store`. */
+  readonly isServing?: boolean;
   /** Called now and then while NATS cannot be reached, with the reason. */
   readonly waiting?: (problem: string) => void;
   /** Default: it waits without limit. */
@@ -35,9 +38,9 @@ interface BusOptions {
 /** @throws {BusError} in words for the operator, without a secret. */
 export function openBus(
   config: Config,
-  { role, baseFolder, onFault, waiting = () => undefined, connectTimeoutMs = Infinity }: BusOptions,
+  { role, baseFolder, onFault, isServing = false, waiting = () => undefined, connectTimeoutMs = Infinity }: BusOptions,
 ): Promise<Bus> {
-  if (config.bus === 'memory') return Promise.resolve(new MemoryBus(onFault));
+  if (config.bus === 'memory') return openMemoryBus(isServing ? storeOf(config, baseFolder) : undefined, onFault);
   const { prefix, domain, region } = config.nats;
   return openNatsBus(
     {
@@ -51,6 +54,19 @@ export function openBus(
     },
     onFault,
   );
+}
+
+async function openMemoryBus(folder: string | undefined, onFault: OnFault): Promise<Bus> {
+  try {
+    return new MemoryBus(onFault, folder === undefined ? undefined : await FolderStore.open(folder, onFault));
+  } catch (error) {
+    throw new Error(`sessions.store: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** The folder of `sessions.store`; undefined where sessions end with the process. */
+export function storeOf({ sessions }: Pick<Config, 'sessions'>, baseFolder: string): string | undefined {
+  return sessions.store === undefined ? undefined : resolve(baseFolder, sessions.store);
 }
 
 /** Examines NATS for `omnibus doctor` without changing anything there. @throws {BusError} as `openBus` does. */

@@ -58,6 +58,7 @@ interface Waiting {
 
 class LocalBus implements Bus {
   readonly isShared = true;
+  readonly outlives = true;
   readonly reconnects = 0;
   readonly missing: readonly string[] = [];
   readonly region: string | undefined;

@@ -16,6 +16,7 @@ import type {
 } from '../bus.ts';
 import type { Subject } from '../subject.ts';
 import { failObserver, tellFailure } from '../observers.ts';
+import type { BusStore } from './bus-store.ts';
 import { MemoryJournal } from './journal.ts';
 import { MemoryLedger } from './ledger.ts';
 import { MemoryKeyValue } from './key-value.ts';
@@ -64,18 +65,22 @@ const maxUndelivered = 1_000_000;
 export class MemoryBus implements Bus {
   readonly #listeners = new Map<string, Listeners>();
   readonly #buckets = new Map<string, MemoryKeyValue<unknown>>();
-  readonly #journals = new Map<string, MemoryJournal<unknown>>();
+  readonly #journals = new Map<string, Journal<unknown>>();
   readonly #ledgers = new Map<string, MemoryLedger>();
   readonly #requests = new Ring<MemoryRequest>();
   readonly #onFault: OnFault;
+  readonly #store: BusStore | undefined;
   /** Messages that were sent and not handled yet; one microtask at a time drains them. */
   #queue: Undelivered[] = [];
   #scheduled = false;
   #closed = false;
   #isDraining = false;
 
-  constructor(onFault: OnFault) {
+  /** @param store where values and journals outlive the process; the bus closes it. Without it, they end with the process. */
+  constructor(onFault: OnFault, store?: BusStore) {
     this.#onFault = onFault;
+    this.#store = store;
+    this.outlives = store !== undefined;
   }
 
   get connected(): boolean {
@@ -162,14 +167,19 @@ export class MemoryBus implements Bus {
 
   readonly reconnects: number = 0;
   readonly isShared: boolean = false;
+  readonly outlives: boolean;
   readonly missing: readonly string[] = [];
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
-    const existing =
-      this.#buckets.get(bucket.name) ??
-      new MemoryKeyValue<unknown>((delivery) => this.#enqueue(delivery), bucket.maxAgeMs, bucket.maxBytes);
+    const existing = this.#buckets.get(bucket.name) ?? this.#open(bucket);
     this.#buckets.set(bucket.name, existing);
     return Promise.resolve(existing as unknown as KeyValue<Value>);
+  }
+
+  #open<Value>(bucket: Bucket<Value>): MemoryKeyValue<unknown> {
+    const { maxAgeMs, maxBytes } = bucket;
+    const stored = this.#store?.bucket<unknown>(bucket as Bucket<unknown>);
+    return new MemoryKeyValue<unknown>({ deliver: (delivery) => this.#enqueue(delivery), maxAgeMs, maxBytes, stored });
   }
 
   ledger(definition: LedgerDefinition): Promise<Ledger> {
@@ -179,7 +189,10 @@ export class MemoryBus implements Bus {
   }
 
   journal<Entry>(definition: JournalDefinition<Entry>): Promise<Journal<Entry>> {
-    const existing = this.#journals.get(definition.name) ?? new MemoryJournal<unknown>(this, definition);
+    const existing =
+      this.#journals.get(definition.name) ??
+      this.#store?.journal<unknown>(this, definition) ??
+      new MemoryJournal<unknown>(this, definition);
     this.#journals.set(definition.name, existing);
     return Promise.resolve(existing as unknown as Journal<Entry>);
   }
@@ -190,6 +203,7 @@ export class MemoryBus implements Bus {
     this.#closed = true;
     for (const request of this.#requests.toArray()) request.fail(closed());
     this.#listeners.clear();
+    this.#store?.close();
   }
 
   #send(

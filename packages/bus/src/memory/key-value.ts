@@ -1,5 +1,6 @@
 import { BusError } from '../errors.ts';
 import type { KeyValue, KeyValueChange, KeyValueEntry, Watch } from '../bus.ts';
+import type { StoredBucket } from './bus-store.ts';
 
 /** Bytes of a stored value: its characters as JSON; a hub stores JSON of other processes as bytes. */
 export function sizeOf(value: unknown): number {
@@ -16,6 +17,14 @@ interface Stored<Value> extends KeyValueEntry<Value> {
   readonly size: number;
 }
 
+export interface MemoryKeyValueOptions<Value> {
+  readonly deliver: (delivery: () => void) => void;
+  readonly maxAgeMs?: number | undefined;
+  readonly maxBytes?: number | undefined;
+  /** Where the values outlive the process; without it, they end with it. */
+  readonly stored?: StoredBucket<Value> | undefined;
+}
+
 export class MemoryKeyValue<Value> implements KeyValue<Value> {
   /** The entry that expires next comes first. */
   readonly #entries = new Map<string, Stored<Value>>();
@@ -25,13 +34,26 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
   readonly #watchers = new Set<(change: KeyValueChange<Value>) => void>();
   readonly #deliver: (delivery: () => void) => void;
   readonly #maxBytes: number;
+  readonly #stored: StoredBucket<Value> | undefined;
   #bytes = 0;
   #revision = 0;
 
-  constructor(deliver: (delivery: () => void) => void, maxAgeMs = Infinity, maxBytes = Infinity) {
+  constructor({ deliver, maxAgeMs = Infinity, maxBytes = Infinity, stored }: MemoryKeyValueOptions<Value>) {
     this.#deliver = deliver;
     this.#maxAgeMs = maxAgeMs;
     this.#maxBytes = maxBytes;
+    this.#stored = stored;
+    for (const { leftMs, ...entry } of stored?.load() ?? []) {
+      const size = this.#sizeOf(entry.key, entry.value);
+      this.#entries.set(entry.key, { ...entry, until: performance.now() + leftMs, size });
+      this.#bytes += size;
+      this.#revision = Math.max(this.#revision, entry.revision);
+    }
+  }
+
+  /** Counted only where the bytes are bounded. */
+  #sizeOf(key: string, value: Value): number {
+    return this.#maxBytes === Infinity ? 0 : key.length + sizeOf(value);
   }
 
   #read(key: string): KeyValueEntry<Value> | undefined {
@@ -39,8 +61,17 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
     if (stored === undefined) return undefined;
     const { until, size: _size, ...entry } = stored;
     if (performance.now() < until) return entry;
-    this.#remove(key);
+    this.#expire(key);
     return undefined;
+  }
+
+  #expire(key: string): void {
+    this.#remove(key);
+    try {
+      this.#stored?.remove(key);
+    } catch {
+      // The next process removes it: it has expired there, too.
+    }
   }
 
   #remove(key: string): boolean {
@@ -53,7 +84,7 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
     const now = performance.now();
     for (const [key, { until }] of this.#entries) {
       if (now < until) return;
-      this.#remove(key);
+      this.#expire(key);
     }
   }
 
@@ -67,11 +98,16 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
 
   put(key: string, value: Value): Promise<number> {
     this.#sweep();
-    const size = this.#maxBytes === Infinity ? 0 : key.length + sizeOf(value);
+    const size = this.#sizeOf(key, value);
     if (this.#bytes - (this.#entries.get(key)?.size ?? 0) + size > this.#maxBytes)
       return Promise.reject(new BusError('overloaded', `there is no room for key ${key}`));
+    const entry = { key, value, revision: this.#revision + 1 };
+    try {
+      this.#stored?.write({ ...entry, leftMs: this.#maxAgeMs });
+    } catch (error) {
+      return Promise.reject(error as BusError);
+    }
     this.#revision += 1;
-    const entry = { key, value, revision: this.#revision };
     this.#remove(key);
     this.#bytes += size;
     this.#entries.set(key, { ...entry, until: performance.now() + this.#maxAgeMs, size });
@@ -101,6 +137,11 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
   delete(key: string, revision?: number): Promise<void> {
     if (revision !== undefined && this.#read(key)?.revision !== revision) {
       return Promise.reject(new BusError('revision-conflict', `key ${key} is not at revision ${revision}`));
+    }
+    try {
+      this.#stored?.remove(key);
+    } catch (error) {
+      return Promise.reject(error as BusError);
     }
     this.#deleted.delete(key);
     this.#deleted.add(key);

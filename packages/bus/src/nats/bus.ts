@@ -168,6 +168,7 @@ class NatsBus implements Bus {
   }
 
   readonly isShared = true;
+  readonly outlives = true;
 
   get region(): string | undefined {
     return this.#place.region;

@@ -10,13 +10,13 @@ export const connectedBus: Part<Bus> = {
   name: 'the bus',
   async start(host) {
     const { config, log, wheel, metrics, onFault, addresses } = host;
-    const { role, baseFolder } = host.options;
+    const { role, baseFolder, isServing } = host.options;
     host.waitsFor = [lost];
     const waiting = (problem: string): void => {
       host.waitsFor = [problem];
       log.warn({ problem, admin: addresses.admin }, 'waiting for the bus');
     };
-    const bus = await openBus(config, { role, baseFolder, onFault, waiting });
+    const bus = await openBus(config, { role, baseFolder, onFault, waiting, isServing });
     host.waitsFor = [];
     const stopMeasuring = measureBus(bus, wheel, metrics);
     return {

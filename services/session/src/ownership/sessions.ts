@@ -1,5 +1,5 @@
 /** The sessions that this worker holds: commands for them, and how they are handed over to another worker. */
-import { subjects, type Bus } from '@omnibus/bus';
+import { haveFormerWorkersEnded, subjects, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import {
@@ -171,8 +171,10 @@ export class Sessions {
       command.kind === 'probe' || command.kind === 'detach' ? this.held.byKey.get(key)?.session : this.find(key);
     const problem = 'caller' in command ? this.#problem(command, session) : undefined;
     if (problem !== undefined) answer({ kind: 'refused', fault: problem });
-    else if (session === undefined) answer({ kind: 'moved' });
-    else session.receive(command, answer, edge);
+    else if (session !== undefined) session.receive(command, answer, edge);
+    else if (this.#isStopping && haveFormerWorkersEnded(this.#options.bus))
+      answer({ kind: 'refused', fault: fault('gateway.draining') });
+    else answer({ kind: 'moved' });
   };
 
   /** Why a command is not accepted from its caller, which is put on record. */
@@ -256,13 +258,22 @@ export class Sessions {
     });
   }
 
-  /** Ends all sessions of a gateway of one process, else hands them over to other workers. @param limitMs for running requests. */
+  /**
+   * Hands all sessions over to other workers. Those of a gateway of one process end here; with a store, the next process continues them.
+   * @param limitMs for running requests.
+   */
   async stop(limitMs: number): Promise<void> {
     this.#isStopping = true;
     const { bus } = this.#options;
     await Promise.all(
-      this.held.values().map((held) => (bus.isShared ? this.#handOver(held, limitMs) : held.session.drain(limitMs))),
+      this.held.values().map((held) => (bus.isShared ? this.#handOver(held, limitMs) : this.#end(held, limitMs))),
     );
+  }
+
+  /** Ends a session here. Its record stays if records outlive this process. */
+  async #end({ session }: HeldSession<Session>, limitMs: number): Promise<void> {
+    if (this.#options.bus.outlives) await this.#options.records.release(session.key);
+    await session.drain(limitMs);
   }
 
   /** Hands a session over to another worker: its record is written, commands are no longer accepted here, and its streams move. */

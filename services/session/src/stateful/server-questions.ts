@@ -1,5 +1,5 @@
 /** Questions of servers to the client of one session, in the form of its revision, and its answers. */
-import { subjects } from '@omnibus/bus';
+import { haveFormerWorkersEnded, subjects } from '@omnibus/bus';
 import {
   askerOf,
   fault,
@@ -69,6 +69,8 @@ export class ServerQuestions {
   }
 
   restore({ questions = [], worker }: Pick<SessionRecord, 'questions' | 'worker'>): void {
+    // The connections with the questions ended, too.
+    if (haveFormerWorkersEnded(this.#options.host.bus)) return;
     this.heldBefore = worker;
     this.#wasStanding = questions.length > 0;
     for (const [id, server, input] of questions) this.#requests.restore(id, this.#standingQuestion(server, input));

@@ -6,7 +6,7 @@
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  *  S3  A caller other than the session's own, or a request at another endpoint, is answered that there is no such session.
  */
-import { subjects } from '@omnibus/bus';
+import { haveFormerWorkersEnded, subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
@@ -234,7 +234,8 @@ export class Session {
     const { revision, capabilities, isReady, logLevel, touched, subscriptions, bound = [], offered } = record;
     const { client, kept, questions } = this.#parts;
     client.offered = new Set(offered ?? capabilityNames); // A worker of an older version told its clients of everything.
-    kept.restore(touched, subscriptions, bound);
+    const areAdaptersNew = haveFormerWorkersEnded(this.#parts.host.bus);
+    kept.restore(touched, subscriptions, areAdaptersNew ? [] : bound);
     // Which pages the client shows is not noted: it may show some of every server that it has used.
     for (const server of touched) client.linkedResources.showPage(server);
     this.#declare(revision, capabilities, record.client);
@@ -245,6 +246,7 @@ export class Session {
     this.#actor.send({ type: 'client.initialized' });
     this.listsChanged(changeKinds);
     for (const [server, uri] of subscriptions) this.#missed(server, uri);
+    if (areAdaptersNew) for (const server of touched) this.adaptersChanged(server, false);
   }
 
   // --- what its client sends ---------------------------------------------------------------------------------------------------
