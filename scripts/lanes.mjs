@@ -29,6 +29,18 @@ export const long = [
     sources: ['packages/config/', 'services/cli/'],
   },
   {
+    files: ['test/e2e/takeover.'],
+    only: false,
+    because: 'each test replaces processes',
+    sources: ['services/session/src/ownership/', 'services/backend/src/features/takeover/', 'packages/bus/'],
+  },
+  {
+    files: ['test/console/console.'],
+    only: false,
+    because: 'axe looks at every view at a third width',
+    sources: ['services/console/'],
+  },
+  {
     files: ['test/e2e/command-table.'],
     only: false,
     because: 'each command runs on a terminal too',

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Agent, request } from 'undici';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { byLane } from '../support/lane.ts';
 import { collectedMemoryOf, measured, memoryOf, metricsOf } from '../support/metrics.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
@@ -39,7 +39,7 @@ async function send(
   return socket;
 }
 
-describe.each(shapes)('under load, %s', (shape) => {
+describe.each(shapesOfLane)('under load, %s', (shape) => {
   let upstream: Upstream;
   let gateway: GatewayUnderTest;
 

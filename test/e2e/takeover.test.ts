@@ -1,7 +1,11 @@
-/** Calls in flight outlive the session worker that carried them: the next worker continues them, gives their kept answers, or begins them. */
+/**
+ * Calls in flight outlive the session worker that carried them: the next worker continues them, gives their kept answers, or begins them. Each test replaces
+ * processes, so the gate runs the half that differs most; the chaos run kills workers of each role there too.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Heard } from '@omnibus/bus/testing';
 import { EraServer } from '../matrix/era-server.ts';
+import { byLane, isLongLane } from '../support/lane.ts';
 import { end, type RunningProcess } from '../support/processes.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
@@ -46,6 +50,8 @@ const clients = {
     });
   },
 };
+/** Clients that lose their edge at once. */
+const crowdSize = byLane('OMNIBUS_TAKEOVER_CLIENTS', 12, 40);
 const contentOf = ({ last }: { readonly last: Message }): unknown => last.result?.['content'] ?? last.error;
 
 it.each(Object.keys(clients) as (keyof typeof clients)[])(
@@ -74,7 +80,7 @@ it.each(Object.keys(clients) as (keyof typeof clients)[])(
   },
 );
 
-it.each(Object.keys(clients) as (keyof typeof clients)[])(
+it.runIf(isLongLane).each(Object.keys(clients) as (keyof typeof clients)[])(
   'calls of a client of %s that come while their worker dies reach the server once, and get answers',
   async (revision) => {
     const [first, client] = await besideAnother(async () => {
@@ -154,26 +160,29 @@ it('a worker that is frozen is replaced, the next one answers its call, and it e
   client[Symbol.dispose]();
 });
 
-it('a call at a backend worker that stops goes on there when its session worker is killed', async () => {
-  const made = upstream.calls.values.length;
-  const { backend } = workers.gateway;
-  const [first, { client, slow }] = await besideAnother(async () => {
-    const opened = await RawClient.open(workers.gateway.url);
-    const waiting = opened.callTool('up__slow');
-    await upstream.calls.until(made + 1);
-    return { client: opened, slow: waiting };
-  });
-  const next = await workers.gateway.startPart('backend');
-  const stopped = end(backend, 'SIGTERM');
-  await backend.line(/"stopping"/);
-  first.kill('SIGKILL');
-  expect(await client.toolNames()).toContain('up__echo');
-  (upstream.calls.values[made] as Call).answer(text('while it stops'));
-  expect(contentOf(await slow)).toEqual(text('while it stops')['content']);
-  await stopped;
-  expect(next.child.exitCode).toBeNull();
-  client[Symbol.dispose]();
-});
+it.runIf(isLongLane)(
+  'a call at a backend worker that stops goes on there when its session worker is killed',
+  async () => {
+    const made = upstream.calls.values.length;
+    const { backend } = workers.gateway;
+    const [first, { client, slow }] = await besideAnother(async () => {
+      const opened = await RawClient.open(workers.gateway.url);
+      const waiting = opened.callTool('up__slow');
+      await upstream.calls.until(made + 1);
+      return { client: opened, slow: waiting };
+    });
+    const next = await workers.gateway.startPart('backend');
+    const stopped = end(backend, 'SIGTERM');
+    await backend.line(/"stopping"/);
+    first.kill('SIGKILL');
+    expect(await client.toolNames()).toContain('up__echo');
+    (upstream.calls.values[made] as Call).answer(text('while it stops'));
+    expect(contentOf(await slow)).toEqual(text('while it stops')['content']);
+    await stopped;
+    expect(next.child.exitCode).toBeNull();
+    client[Symbol.dispose]();
+  },
+);
 
 /** A client, and the messages that it hears. */
 interface Asked {
@@ -198,7 +207,7 @@ async function untilProgress({ client, heard }: Asked, id: number, calls: () => 
   }
 }
 
-it('forty clients that send their calls again when their edge was killed get the answers, and the server gets each call once', async () => {
+it(`${crowdSize} clients that send their calls again when their edge was killed get the answers, and the server gets each call once`, async () => {
   const made = upstream.calls.values.length;
   const calls = (): readonly Call[] => upstream.calls.values.slice(made);
   const answered = new Set<Call>();
@@ -213,7 +222,7 @@ it('forty clients that send their calls again when their edge was killed get the
   };
   const edge = await workers.gateway.startPart('edge');
   const [, endpoint = ''] = await edge.line(/"endpoint":"([^"]+)"/);
-  const ids = Array.from({ length: 40 }, (_, index) => index + 1);
+  const ids = Array.from({ length: crowdSize }, (_, index) => index + 1);
   const first = await Promise.all(
     ids.map(async () => ({ client: await RawClient.open(endpoint), heard: new Heard<Message>() })),
   );
@@ -232,23 +241,29 @@ it('forty clients that send their calls again when their edge was killed get the
   for (const { client } of again) client[Symbol.dispose]();
 });
 
-it('a request that repeats an id while its first connection is open, or with another body, is a request of its own', async () => {
-  const made = upstream.calls.values.length;
-  const second = await workers.gateway.startEdge();
-  const client = await RawClient.open(workers.gateway.url);
-  const leaving = new AbortController();
-  const open = client.post(slowCall(1), {}, leaving.signal).catch(() => undefined);
-  await upstream.calls.until(made + 1);
-  const beside = client.at(second).post(slowCall(1));
-  await upstream.calls.until(made + 2);
-  leaving.abort();
-  await open;
-  const other = client.post({ ...slowCall(1), params: { ...slowCall(1).params, arguments: { number: 2 } } });
-  await upstream.calls.until(made + 3);
-  for (const call of upstream.calls.values.slice(made)) call.answer(text('own'));
-  expect((await Promise.all([beside, other])).map(contentOf)).toEqual([text('own')['content'], text('own')['content']]);
-  client[Symbol.dispose]();
-});
+it.runIf(isLongLane)(
+  'a request that repeats an id while its first connection is open, or with another body, is a request of its own',
+  async () => {
+    const made = upstream.calls.values.length;
+    const second = await workers.gateway.startEdge();
+    const client = await RawClient.open(workers.gateway.url);
+    const leaving = new AbortController();
+    const open = client.post(slowCall(1), {}, leaving.signal).catch(() => undefined);
+    await upstream.calls.until(made + 1);
+    const beside = client.at(second).post(slowCall(1));
+    await upstream.calls.until(made + 2);
+    leaving.abort();
+    await open;
+    const other = client.post({ ...slowCall(1), params: { ...slowCall(1).params, arguments: { number: 2 } } });
+    await upstream.calls.until(made + 3);
+    for (const call of upstream.calls.values.slice(made)) call.answer(text('own'));
+    expect((await Promise.all([beside, other])).map(contentOf)).toEqual([
+      text('own')['content'],
+      text('own')['content'],
+    ]);
+    client[Symbol.dispose]();
+  },
+);
 
 it('a client of a killed edge resumes the stream of its call at another edge by its last event id', async () => {
   const made = upstream.calls.values.length;
