@@ -5,6 +5,7 @@ import type { Principal, StreamFrame } from '@omnibus/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EraServer } from '../matrix/era-server.ts';
 import { shapesOfLane, startGateway, type GatewayUnderTest, type Shape } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 import type { RunningProcess } from '../support/processes.ts';
@@ -12,7 +13,7 @@ import { turnable, turnByMinute, turningUntil } from '../support/turned-clock.ts
 
 const accepted = (answer: string) => ({ action: 'accept', content: { answer } });
 
-async function until(gateway: GatewayUnderTest, tool: string): Promise<void> {
+async function until(gateway: { readonly url: string }, tool: string): Promise<void> {
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.includes(tool));
 }
@@ -193,7 +194,7 @@ it("a question that is never answered is answered in the client's place, and its
 
 it('a client that goes away while its call runs cancels it at the server', async () => {
   await using server = await EraServer.start('2025-11-25');
-  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: server.url } } });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: { up: { url: server.url } } });
   await until(gateway, 'wait');
   const client = new ModernClient(gateway.url);
   const heard = new Heard<string | undefined>();
@@ -277,7 +278,7 @@ describe('with several session workers', () => {
 
 it('a request that wants log messages has an older server set to its level before it is called', async () => {
   await using server = await EraServer.start('2025-11-25');
-  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: server.url } } });
+  await using gateway = await startGatewayHere('embedded', { mcpServers: { up: { url: server.url } } });
   await until(gateway, 'log');
   using client = new ModernClient(gateway.url);
   const logged = async (more: object): Promise<unknown[]> =>

@@ -8,6 +8,7 @@ import { isObject, type JsonObject } from '@omnibus/protocol';
 import { EraServer } from '../matrix/era-server.ts';
 import { EventReader } from '../support/event-reader.ts';
 import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { end, fixturePath, root } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
@@ -148,7 +149,7 @@ describe.each(shapesOfLane)('clients kept apart, %s', (shape) => {
     const touched = all.use(await KeeperHost.start('touched', '2025-11-25', () => undefined));
     const era = all.use(await EraServer.start('2025-11-25'));
     ({ url } = all.use(
-      await startGateway(shape, {
+      await startGatewayHere(shape, {
         mcpServers: {
           asking: { url: asking.url('http') },
           files: { command: join(root, 'node_modules/.bin/mcp-server-filesystem'), args: [folders[0]] },

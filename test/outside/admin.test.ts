@@ -14,7 +14,7 @@ import { digestOf, formatUsers, leastCost } from '@omnibus/authorization';
 import { Authority } from '@omnibus/bus/testing';
 import { formatKeys, newKey } from '@omnibus/identity';
 import { Balancer } from '../support/balancer.ts';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { omnibusProgram, sealing, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Browser, OAuthClient, type Tokens } from '../support/sign-in.ts';
@@ -27,7 +27,7 @@ let folder: string;
 let keysFile: string;
 let upstream: Upstream;
 let front: Balancer;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let config: Readonly<Record<string, unknown>>;
 /** A key of a caller with each role. */
 let keys: Readonly<Record<'viewer' | 'operator' | 'auditor' | 'admin' | 'nobody', string>>;
@@ -97,7 +97,7 @@ beforeAll(async () => {
     auth: { keys: { file: keysFile }, server: { users: { file: usersFile } } },
     mcpServers: { up: { url: upstream.url } },
   };
-  gateway = await startGateway('nats', adminsOf(roles));
+  gateway = await startGatewayHere('nats', adminsOf(roles));
   front.edges = [gateway.url];
   const [backend, session] = gateway.processes;
   ports = await Promise.all([
@@ -360,7 +360,7 @@ it('by default, programs of the machine may read the status and reload, over TLS
     { type: 'dns', value: 'localhost' },
     { type: 'ip', value: '127.0.0.1' },
   ]);
-  await using plain = await startGateway('embedded', {
+  await using plain = await startGatewayHere('embedded', {
     tls: { certFile, keyFile, admin: true },
     auth: { keys: { file: keysFile }, clientCertificates: { caFile: authority.caFile, required: true } },
     mcpServers: {},

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Caller } from '../isolation/caller.ts';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath } from '../support/processes.ts';
 
 interface ProcessStatus {
@@ -21,7 +21,7 @@ const many = Array.from({ length: 8 }, (_, index) => index);
 describe('clients without a session at programs of two backend workers', () => {
   const callers: Caller[] = [];
   let folder: string;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let urls: readonly string[];
 
   beforeAll(async () => {
@@ -30,7 +30,7 @@ describe('clients without a session at programs of two backend workers', () => {
       command: 'node',
       args: [fixturePath('keeper-stdio'), revision, name, join(folder, 'notes')],
     });
-    gateway = await startGateway('nats', {
+    gateway = await startGatewayHere('nats', {
       mcpServers: {
         pages: keeper('pages'),
         told: keeper('told'),

@@ -10,7 +10,8 @@ import { approvals, type Approval, type Approvals, type Processes } from '@omnib
 import { inboxOf, openNatsBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject } from '@omnibus/protocol';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { omnibusProgram, startProcess } from '../support/processes.ts';
@@ -49,7 +50,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
   let keys: Keys;
   let bank: Upstream;
   let webhook: Server;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let admin: string;
   const told = new Heard<Told>();
   let failures = 1;
@@ -114,7 +115,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     await new Promise<void>((resolve) => {
       webhook.listen(0, '127.0.0.1', resolve);
     });
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       auth: { ...keys.auth, admin: { roles: { approver: ['group:finance'], operator: ['key:ops'] } } },
       mcpServers: { bank: { url: bank.url } },
       access: {

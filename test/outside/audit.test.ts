@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { legacyRevisions } from '@omnibus/protocol';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { end, omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -74,7 +75,7 @@ describe('in one process', () => {
     await writeFile(join(folder, 'public.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
     const elsewhere = join(folder, 'checkpoints.jsonl');
     {
-      await using gateway = await startGateway('embedded', {
+      await using gateway = await startGatewayHere('embedded', {
         mcpServers: { up: { url: upstream.url, excludeTools: ['missing'] } },
         audit: {
           sinks: [{ kind: 'file', folder: records }],
@@ -103,7 +104,7 @@ describe('in one process', () => {
           })
         ).status,
       ).toBe(200);
-      await end(gateway.edge, 'SIGTERM');
+      await gateway.edge.stop();
     }
     const entries = await recordsIn(records);
     const revisions = 1 + legacyRevisions.length;

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Balancer } from '../support/balancer.ts';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { statusAt } from '../support/status-at.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { bearer, Browser, callback, claimsOf, OAuthClient, register, type Tokens } from '../support/sign-in.ts';
@@ -34,14 +35,14 @@ afterAll(async () => {
 
 describe.each(shapesOfLane)('%s', (shape) => {
   let front: Balancer;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let issuer: string;
 
   beforeAll(async () => {
     front = await Balancer.start();
     // Of several processes, the gateway stands below a path.
     issuer = shape === 'embedded' ? front.url : `${front.url}/team`;
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       publicUrl: issuer,
       auth: { server: { users: { file: usersFile }, refreshGrace: 0 } },
       mcpServers: { up: { url: upstream.url }, other: { url: upstream.url } },

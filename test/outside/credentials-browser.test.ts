@@ -9,7 +9,8 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, launch, openConsole } from '../console/browser.ts';
 import { Balancer } from '../support/balancer.ts';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { PersonalServer } from '../support/personal-server.ts';
 import { noAddress, Person } from '../support/person.ts';
 import { manageUsers, writeUsers } from '../support/users.ts';
@@ -23,7 +24,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('%s,', (shape) => 
   let browser: Browser;
   let server: PersonalServer;
   let other: PersonalServer;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let file: string;
   let ann: Person;
   let ben: Person;
@@ -42,7 +43,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('%s,', (shape) => 
     const publicUrl = shape === 'nats' ? `${front.url}/team` : front.url;
     const restart = { minDelay: '50ms', maxDelay: '200ms' };
     gateway = stack.use(
-      await startGateway(shape, {
+      await startGatewayHere(shape, {
         publicUrl,
         auth: { server: { users: { file } } },
         vault: { file: join(folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] },

@@ -8,7 +8,7 @@ import { openNatsBus, vaultBuckets } from '@omnibus/bus';
 import { jsonShapes } from '@omnibus/cli/json-shapes';
 import { Balancer } from '../support/balancer.ts';
 import { signInAt } from '../support/browse.ts';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Link } from '../support/link.ts';
 import { Keys } from '../support/keys.ts';
 import { PersonalServer } from '../support/personal-server.ts';
@@ -50,7 +50,7 @@ async function omnibus<Said = Record<string, unknown>>(
 describe('several processes,', () => {
   const stack = new AsyncDisposableStack();
   let server: PersonalServer;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let keys: Keys;
   let folder: string;
   let admin: string;
@@ -72,7 +72,7 @@ describe('several processes,', () => {
         personal: { url: server.url, restart: { minDelay: '50ms', maxDelay: '200ms' }, credentials: { kind: 'oauth' } },
       },
     });
-    gateway = stack.use(await startGateway('nats', config('a')));
+    gateway = stack.use(await startGatewayHere('nats', config('a')));
     front.edges = [gateway.url];
     admin = await gateway.admin(gateway.edge);
     await (await gateway.startPart('backend')).line(/"ready"/);
@@ -254,13 +254,13 @@ it('a gateway that makes its keys itself makes the next one too, while it runs a
     mcpServers: { personal: { url: server.url, credentials: { kind: 'oauth' } } },
   };
   const keyFile = (): Promise<string> => readFile(join(folder, 'vault.key'), 'utf8');
-  const called = async (gateway: GatewayUnderTest, mark: string, tool = 'whose'): Promise<Answer> => {
+  const called = async (gateway: GatewayHere, mark: string, tool = 'whose'): Promise<Answer> => {
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.length > 0);
     return await client.callTool(tool, { mark });
   };
   {
-    await using gateway = await startGateway('embedded', config);
+    await using gateway = await startGatewayHere('embedded', config);
     await signInAt(
       /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(textOf(await called(gateway, 'none', 'connect')))?.[0] ?? '',
       server.signsInAs('una'),
@@ -284,6 +284,6 @@ it('a gateway that makes its keys itself makes the next one too, while it runs a
   expect((await omnibus('vault', 'backup', copy, '--config', file)).code).toBe(0);
   await rm(config.vault.file);
   expect((await omnibus('vault', 'restore', copy, '--config', file)).code).toBe(0);
-  await using gateway = await startGateway('embedded', config);
+  await using gateway = await startGatewayHere('embedded', config);
   expect(textOf(await called(gateway, 'three'))).toBe('una three');
 });

@@ -4,9 +4,10 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { definitions, definitionsPage, type Definitions, type DefinitionsPage } from '@omnibus/admin-api';
 import { legacyRevisions } from '@omnibus/protocol';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
-import { end, omnibusProgram, startProcess } from '../support/processes.ts';
+import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
@@ -18,7 +19,7 @@ const riskier = {
 
 describe.each(shapesOfLane)('definitions that are pinned: %s', (shape) => {
   let upstream: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let admin: string;
 
   const omnibus = async (...args: string[]): Promise<{ readonly status: number; readonly output: string }> => {
@@ -36,7 +37,7 @@ describe.each(shapesOfLane)('definitions that are pinned: %s', (shape) => {
       onCall: (call) => call.answer(text('done')),
     });
     // Commands work over the API of any process, also where the console is off.
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       console: { mode: shape === 'nats' ? 'auto' : 'off' },
       mcpServers: { bank: { url: upstream.url, definitions: 'pin' } },
       audit: { sinks: [{ kind: 'file', folder: 'audit' }] },
@@ -241,7 +242,7 @@ describe.each(shapesOfLane)('definitions that are pinned: %s', (shape) => {
     // Another backend reads the approval from the bus.
     const other = await gateway.startPart('backend');
     await other.line(/server is up/);
-    await end(gateway.backend, 'SIGTERM');
+    await gateway.backend.stop();
     admin = await gateway.admin(other);
     expect((await omnibus('status')).output).toMatch(/look +changed, approved texts are shown\n.*new +new, held back/);
     using client = await RawClient.open(gateway.url);

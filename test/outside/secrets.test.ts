@@ -17,7 +17,7 @@ import { signInAt, type Page } from '../support/browse.ts';
 import { startCertificateServer } from '../support/certificate-server.ts';
 import { startCollector, type Collector } from '../support/collector.ts';
 import { findSecrets, type Finding, type Written } from '../support/found.ts';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { IdentityProvider } from '../support/identity-provider.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient } from '../support/modern-client.ts';
@@ -49,7 +49,7 @@ const proofKeyStart = '"crv":"P-256","d":"';
 
 const stack = new AsyncDisposableStack();
 let folder: string;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 let collector: Collector;
 let outsider: Outsider;
 let captured: () => string;
@@ -137,7 +137,7 @@ beforeAll(async () => {
     clientSecret: secret('client-secret'),
   });
   gateway = stack.use(
-    await startGateway(
+    await startGatewayHere(
       'nats',
       {
         publicUrl: front.url,

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EventReader } from '../support/event-reader.ts';
 import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
 import { metricsOf } from '../support/metrics.ts';
 import type { RunningProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -124,7 +125,7 @@ describe('edges that come and go', () => {
 describe.each(shapesOfLane)('clients that go away at once, %s', (shape) => {
   it('leave no stream behind: sixty aborted GETs do not prevent the next one', async () => {
     await using upstream = await Upstream.start();
-    await using gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
+    await using gateway = await startGatewayHere(shape, { mcpServers: { up: { url: upstream.url } } });
     using client = await RawClient.open(gateway.url);
     for (let count = 0; count < 60; count += 1) {
       const connection = new AbortController();

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jsonShapes } from '@omnibus/cli/json-shapes';
 import { formatKeys, newKey } from '@omnibus/identity';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapesOfLane } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -37,7 +38,7 @@ const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
 describe.each(shapesOfLane)('%s', (shape) => {
   let folder: string;
   let upstreams: ReadonlyMap<string, Upstream>;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let keys: Readonly<Record<CallerName, string>>;
   let admin: string;
   const headersOf = (caller: CallerName): Readonly<Record<string, string>> => ({
@@ -80,7 +81,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
       ),
     );
     const urlOf = (name: string): string => upstreams.get(name)?.url ?? '';
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       prefix: 'always',
       auth: {
         keys: { file: join(folder, 'keys.yaml') },
