@@ -207,7 +207,7 @@ async function untilProgress({ client, heard }: Asked, id: number, calls: () => 
   }
 }
 
-it(`${crowdSize} clients that send their calls again when their edge was killed get the answers, and the server gets each call once`, async () => {
+it('clients that send their calls again when their edge was killed get the answers, and the server gets each call once', async () => {
   const made = upstream.calls.values.length;
   const calls = (): readonly Call[] => upstream.calls.values.slice(made);
   const answered = new Set<Call>();
