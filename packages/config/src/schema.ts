@@ -746,7 +746,7 @@ export const shape = z.strictObject({
             .array(z.string())
             .default([])
             .describe(
-              'A `url` of a server from the cluster is refused when its host is, or resolves to, an address of this machine, a link-local address, or one where clouds serve credentials. Hosts named here are allowed all the same.',
+              'A `url` of a server from the cluster is refused when its host is, or resolves to, an address of this machine, a link-local address, one where clouds serve credentials, or one of a private network. A name that the cluster gives (`NAME.NAMESPACE.svc`) may be in a private network. Hosts named here are allowed all the same.',
             ),
           secrets: z
             .boolean()
@@ -827,11 +827,11 @@ function isPlainAddress({ username, password, search, hash, pathname }: URL): bo
 export type Config = Options;
 /**
  * The configuration of one server. `addresses` is set for servers that others add (from a cluster): they may be at an address of this machine, of its
- * link or of a cloud's credentials only where the host is listed there. `isStarted`: something else starts the server when it is needed, so a call waits for it.
+ * link or of a cloud's credentials only where the host is listed there, and with `isPublicOnly` that is true of addresses of private networks too. `isStarted`: something else starts the server when it is needed, so a call waits for it.
  * `problem`: why the server cannot be connected to, for example because a reference in its entry leads nowhere.
  */
 export type ServerConfig = Config['mcpServers'][string] & {
-  readonly addresses?: { readonly allowedHosts: readonly string[] } | undefined;
+  readonly addresses?: { readonly allowedHosts: readonly string[]; readonly isPublicOnly?: boolean } | undefined;
   readonly isStarted?: boolean | undefined;
   readonly problem?: string | undefined;
 };

@@ -108,3 +108,37 @@ it.each([
   };
   expect(problemOf(read(object(spec), secret))).toBe('spec.headersFrom: the header "X-Who" cannot name the caller');
 });
+
+it.each([
+  ['http://10.1.2.3/mcp', 'of a private network'],
+  ['https://192.168.250.251/mcp', 'of a private network'],
+  ['https://172.31.250.1:8443/mcp', 'of a private network'],
+  ['http://[fd12:3456::1]/mcp', 'of a private network'],
+  ['http://[::ffff:10.1.2.3]/mcp', 'of a private network'],
+  ['http://100.64.1.1/mcp', 'of a private network'],
+  ['https://1.1.1.1/mcp', undefined],
+])('whether an object may name %s: %s', (url, reason) => {
+  const problem = problemOf(read(object({ url })));
+  if (reason === undefined) expect(problem).toBe('');
+  else expect(problem).toMatch(new RegExp(`^spec\\.url: the address is not allowed: .*${reason}`));
+  const { hostname } = new URL(url);
+  expect(problemOf(readObject(object({ url }), { allowedHosts: [hostname], pods: undefined, secret: undefined }))).toBe(
+    '',
+  );
+});
+
+it('only a name that the cluster gives may resolve to an address of a private network', () => {
+  const isPublicOnly = (url: string): unknown => {
+    const result = read(object({ url }));
+    return 'config' in result ? result.config.addresses?.isPublicOnly : result.problem;
+  };
+  expect(
+    [
+      'http://wiki.docs.svc/mcp',
+      'http://wiki.docs.svc.cluster.local./mcp',
+      'http://wiki.docs.svc.evil.example/mcp',
+      'http://wiki.docs/mcp',
+      'https://wiki.example/mcp',
+    ].map(isPublicOnly),
+  ).toEqual([false, false, true, true, true]);
+});

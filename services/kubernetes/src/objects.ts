@@ -119,7 +119,7 @@ export function readObject(object: ServerObject, options: ReadOptions): Read {
   const [naming] = Object.entries(headers).find(([name, value]) => hasTemplates({ [name]: value })) ?? [];
   if (naming !== undefined)
     return { server, problem: `spec.headersFrom: the header "${naming}" cannot name the caller` };
-  const complete = { ...config, headers, addresses: { allowedHosts: options.allowedHosts } };
+  const complete = { ...config, headers, addresses: addressesOf(config, options.allowedHosts) };
   return pod === undefined
     ? { server, config: complete }
     : { server, config: { ...complete, isStarted: true }, pod: { ...pod, sleepMs: config.sleepAfter } };
@@ -193,9 +193,20 @@ function checked(
       .map(({ path, message }) => `${path.replace(`mcpServers.${server}`, 'spec')}: ${message}`)
       .join('; ');
   const config = result.config.mcpServers[server] as ServerConfig;
-  const problem = forbiddenHost(new URL(String(config.url)).hostname, { allowedHosts });
+  const problem = forbiddenHost(new URL(String(config.url)).hostname, addressesOf(config, allowedHosts));
   return problem === undefined ? config : `spec.url: the address is not allowed: ${problem}`;
 }
+
+/** Where a server of a team may be. The cluster itself gives its Services private addresses; for any other host they need the permission of the operator. */
+function addressesOf(
+  { url }: ServerConfig,
+  allowedHosts: ReadOptions['allowedHosts'],
+): NonNullable<ServerConfig['addresses']> {
+  return { allowedHosts, isPublicOnly: !isOfCluster(new URL(String(url)).hostname) };
+}
+
+/** Whether a host is the name of a Service: no name of the public DNS ends so. */
+const isOfCluster = (hostname: string): boolean => /\.svc(\.cluster\.local)?\.?$/i.test(hostname);
 
 /** The values from Secrets, in the order of `secretsOf`. @returns a text where one cannot be read, which says why. */
 function secretValues(object: ServerObject, secret: ReadOptions['secret']): string | readonly string[] {
