@@ -282,20 +282,46 @@ describe('requests that are odd', () => {
     socket.destroy();
   });
 
-  it.each([
-    ['an unknown transfer coding', ['POST /mcp HTTP/1.1', ...json, 'transfer-encoding: x'], 400],
-    ['one that does not end with chunked', ['POST /mcp HTTP/1.1', ...json, 'transfer-encoding: identity'], 400],
-    ['two transfer codings', ['POST /mcp HTTP/1.1', ...json, 'transfer-encoding: gzip, chunked'], 400],
-    ['the same at a path that is not there', ['POST /nowhere HTTP/1.1', ...json, 'transfer-encoding: x'], 404],
-    ['a wish for another protocol', ['GET /nowhere HTTP/1.1', 'connection: Upgrade', 'upgrade: h2c'], 404],
+  it.each<readonly [string, readonly string[], number, string]>([
+    ['an unknown transfer coding', ['POST /mcp HTTP/1.1', ...json, 'transfer-encoding: x'], 400, ''],
+    ['a transfer coding that is a number', ['POST /mcp HTTP/1.1', ...json, 'transfer-encoding: 1e9'], 400, ''],
+    ['one that does not end with chunked', ['POST /mcp HTTP/1.1', ...json, 'transfer-encoding: identity'], 400, ''],
+    ['two transfer codings', ['POST /mcp HTTP/1.1', ...json, 'transfer-encoding: gzip, chunked'], 400, ''],
+    ['the same at a path that is not there', ['POST /nowhere HTTP/1.1', ...json, 'transfer-encoding: x'], 404, ''],
+    ['a wish for another protocol', ['GET /nowhere HTTP/1.1', 'connection: Upgrade', 'upgrade: h2c'], 404, ''],
+    ...['h2c', 'websocket', 'HTTP/2.0, TLS/1.3'].map((wish) => {
+      const lines = ['POST /mcp HTTP/1.1', ...json, 'connection: Upgrade', `upgrade: ${wish}`];
+      return [`a wish for ${wish} in a POST that is served`, lines, 200, initialize] as const;
+    }),
   ])(
     'the answer to a request after which nothing can be read says that the connection ends: %s',
-    async (_, lines, status) => {
-      const answer = await exchange(gateway.url, requestText(gateway.url, lines));
+    async (_, lines, status, body) => {
+      const answer = await exchange(gateway.url, requestText(gateway.url, lines, body));
       expect([answer.status, /^connection: (.*)$/im.exec(answer.head)?.[1]?.trim()]).toEqual([status, 'close']);
+      // A second request in the packet gets no answer, and its client knows that from the end of the connection.
+      const socket = await dial(gateway.url);
+      const ended = once(socket, 'close');
+      let heard = '';
+      socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')));
+      socket.write(requestText(gateway.url, lines, body) + requestText(gateway.url, ['GET /second HTTP/1.1']));
+      await ended;
+      expect(heard.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
       await served();
     },
   );
+
+  it('an initialize with the id of an ended session is refused with the step that helps, and that step works', async () => {
+    using ended = await RawClient.open(gateway.url);
+    const post = ['POST /mcp HTTP/1.1', ...json];
+    const stale = `mcp-session-id: ${ended.session}`;
+    await exchange(gateway.url, requestText(gateway.url, ['DELETE /mcp HTTP/1.1', stale, 'connection: close']));
+    const refused = await exchange(gateway.url, requestText(gateway.url, [...post, stale], initialize));
+    const { error } = JSON.parse(refused.body) as { error: { message: string; data: object } };
+    // The same request never succeeds; without the header it does.
+    expect([refused.status, error.data]).toMatchObject([404, { reason: 'session.unknown', retry: 'never' }]);
+    expect(error.message).toMatch(/Send initialize without Mcp-Session-Id\.$/);
+    expect((await exchange(gateway.url, requestText(gateway.url, post, initialize))).status).toBe(200);
+  });
 
   it('requests in one packet are answered in their order', async () => {
     const socket = await dial(gateway.url);

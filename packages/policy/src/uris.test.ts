@@ -1,7 +1,9 @@
 /** Rules about resources: clients may write a URI in many ways. */
 import type { EndpointName, Facts, Principal } from '@omnibus/protocol';
 import { describe, expect, it } from 'vitest';
+import { compileGuardrails } from './guardrails/guardrails.ts';
 import { compile, type Policy } from './policy.ts';
+import type { Redaction } from './redaction/redaction.ts';
 import type { AccessSettings, RuleSettings } from './settings.ts';
 import { WantedScopes } from './wanted-scopes.ts';
 
@@ -28,6 +30,33 @@ function decide(policy: Policy, text: string): string {
     },
   );
   return `${effect === 'deny' && !isVisible ? 'hidden' : effect}${rule === undefined ? '' : ` ${rule}`}`;
+}
+
+const circumstances = (name: string) => ({
+  facts: undefined,
+  kind: 'resource' as const,
+  method: 'resources/read',
+  server: 'a',
+  name,
+  args: undefined,
+  now: 0,
+  address: undefined,
+});
+
+/** The redaction of what server `a` gives for a URI. */
+function redactionOf(policy: Policy, name: string): Redaction | undefined {
+  return policy.rightsOf(undefined).redaction({ kind: 'resource', server: 'a', name }, circumstances(name));
+}
+
+/** The ids of the guardrails about a URI of server `a`, where one is for a glob. */
+async function guardsOf(glob: string, name: string): Promise<readonly string[]> {
+  const made = await compileGuardrails(
+    [{ id: 'hidden', what: `resource:a/${glob}`, mode: 'enforce', hidden: 'all' }],
+    () => undefined,
+  );
+  if ('problems' in made) throw new Error(JSON.stringify(made.problems));
+  const found = made.guardrails.about(undefined, { kind: 'resource', server: 'a', name }, circumstances(name));
+  return (found?.all ?? []).map(({ id }) => id);
 }
 
 describe('a URI is compared in all forms in which a server may read it', () => {
@@ -115,7 +144,7 @@ it.each([
   ['file:///R/my docs/*', ['file:///R/my%20docs/x', 'file:///R/%6dy%20docs/x']],
   ['file:///R/[ab]%2a/*', ['file:///R/a*/x', 'file:///R/b%2A/x']],
   ['https://bücher.example/*', ['https://xn--bcher-kva.example/x', 'https://B%C3%BCcher.example/x']],
-])('a rule that asks or redacts for %s is in the same normal form as %j', async (glob, uris) => {
+])('a rule that asks or redacts, and a guardrail, for %s is in the same normal form as %j', async (glob, uris) => {
   const policy = await policyOf(
     [
       { id: 'first', who: 'everyone', ask: `resource:a/${glob}` },
@@ -124,6 +153,11 @@ it.each([
     'allow',
   );
   expect(uris.map((uri) => decide(policy, `resource:a/${uri}`))).toEqual(uris.map(() => 'ask first'));
+  const said = (uri: string): unknown => redactionOf(policy, uri)?.said('write to ann@example.com');
+  expect(uris.map(said)).toEqual(uris.map(() => 'write to [redacted]'));
+  expect(said('https://else/x')).toBeUndefined();
+  expect(await Promise.all(uris.map((uri) => guardsOf(glob, uri)))).toEqual(uris.map(() => ['hidden']));
+  expect(await guardsOf(glob, 'https://else/x')).toEqual([]);
   expect(decide(policy, 'resource:a/https://else/x')).toBe('allow');
 });
 
