@@ -8,7 +8,8 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapes } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -33,7 +34,7 @@ const forecast = ['city_forecast of Bern', 'city_forecast of Oslo'];
 const elicits = run(`return await servers.asking.elicit();`);
 
 describe.each(shapes)('%s', (shape) => {
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let upstream: Upstream;
   let folder: string;
 
@@ -46,7 +47,7 @@ describe.each(shapes)('%s', (shape) => {
         call.answer(text(`${call.name} of ${String(call.args['city'])}`));
       },
     });
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       listing: 'code',
       profiles: { all: { listing: 'full' } },
       mcpServers: { weather: { url: upstream.url }, asking },

@@ -3,8 +3,8 @@ import { Heard } from '@omnibus/bus/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { EraServer, type MatrixRevision } from '../matrix/era-server.ts';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { startGatewayHere } from '../support/gateway-here.ts';
+import { shapesOfLane, startGateway } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 
@@ -25,12 +25,12 @@ function listen(
 
 describe.each(shapesOfLane)('a subscription, %s', (shape) => {
   const servers = new Map<MatrixRevision, EraServer>();
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
 
   beforeAll(async () => {
     for (const revision of ['2025-11-25', '2026-07-28'] as const)
       servers.set(revision, await EraServer.start(revision));
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       mcpServers: { old: { url: servers.get('2025-11-25')?.url }, young: { url: servers.get('2026-07-28')?.url } },
     });
     using client = await RawClient.open(gateway.url);

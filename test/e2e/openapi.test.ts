@@ -6,7 +6,8 @@ import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { shapes } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { StandInApi } from '../support/stand-in-api.ts';
@@ -55,7 +56,7 @@ const text = (result: unknown): string =>
   (result as { readonly content: readonly { readonly text: string }[] }).content.map((each) => each.text).join('\n');
 
 describe.each(shapes)('%s', (shape) => {
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let api: StandInApi;
   let folder: string;
   let file: string;
@@ -83,7 +84,7 @@ describe.each(shapes)('%s', (shape) => {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":7,"name":null}');
       return true;
     });
-    gateway = await startGateway(shape, {
+    gateway = await startGatewayHere(shape, {
       mcpServers: {
         pets: {
           openapi: { document: file, security: { key: 'the-key-of-the-api' } },

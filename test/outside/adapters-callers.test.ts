@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
@@ -41,7 +41,7 @@ const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
 
 describe('callers at one server', () => {
   let upstream: Upstream;
-  let gateway: GatewayUnderTest;
+  let gateway: GatewayHere;
   let held: { answer: (result: JsonObject) => void }[] = [];
 
   beforeAll(async () => {
@@ -49,7 +49,7 @@ describe('callers at one server', () => {
       tools: [tool('slow'), tool('echo')],
       onCall: (call) => (call.name === 'slow' ? held.push(call) : call.answer(text(call.session))),
     });
-    gateway = await startGateway('embedded', {
+    gateway = await startGatewayHere('embedded', {
       limits: { maxCallerPrograms: 6 },
       mcpServers: {
         web: { url: upstream.url },
@@ -246,14 +246,14 @@ describe('callers at one server', () => {
   });
 
   it('a session that ends while its connection is being opened leaves no program behind', async () => {
-    const before = await childrenOf(gateway.backend.pid);
+    const before = await childrenOf(process.pid);
     const client = await open(gateway.url, { sampling: {} });
     const call = client.callTool('pipe__hold').catch(() => undefined);
     await expect.poll(async () => (await metricsOf(gateway.backend)).get('omnibus_caller_programs')).toBe(1);
     await client.delete();
     await call;
     await expect.poll(async () => (await metricsOf(gateway.backend)).get('omnibus_caller_programs')).toBe(0);
-    await expect.poll(() => childrenOf(gateway.backend.pid)).toBeLessThanOrEqual(before);
+    await expect.poll(() => childrenOf(process.pid)).toBeLessThanOrEqual(before);
   });
 
   it('a server that constantly announces changed lists gets requests for them at intervals', async () => {
@@ -311,7 +311,7 @@ function isAlive(pid: number): boolean {
 
 it('the log messages of one user at a shared program reach all sessions of that user, and no other user', async () => {
   await using keys = await Keys.make('ann', 'bob');
-  await using gateway = await startGateway('embedded', { auth: keys.auth, mcpServers: { pipe: blunt } });
+  await using gateway = await startGatewayHere('embedded', { auth: keys.auth, mcpServers: { pipe: blunt } });
   const openAs = (subject: string): Promise<RawClient> =>
     RawClient.open(gateway.url, '2025-11-25', keys.headersOf(subject));
   using ann1 = await openAs('ann');

@@ -6,8 +6,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { RawClient } from '../support/raw-client.ts';
 
 const path = `/runtimes/${encodeURIComponent('arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/files')}/invocations?qualifier=DEFAULT`;
@@ -17,7 +17,7 @@ const scope = 'eu-central-1/bedrock-agentcore/aws4_request';
 let good = { id: 'AKIDFIRST', secret: 'first-secret-of-the-workload' };
 const refused: string[] = [];
 let folder: string;
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const mac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
@@ -90,29 +90,26 @@ beforeAll(async () => {
   await share();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  gateway = await startGateway(
-    'nats',
-    {
-      mcpServers: {
-        files: {
-          url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
-          credentials: { kind: 'aws', service: 'bedrock-agentcore', region: 'eu-central-1', profile: 'workload' },
-        },
+  // The SDK of AWS reads the variables of the process.
+  vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', join(folder, 'credentials'));
+  vi.stubEnv('AWS_CONFIG_FILE', '/dev/null');
+  vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true');
+  gateway = await startGatewayHere('nats', {
+    mcpServers: {
+      files: {
+        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+        credentials: { kind: 'aws', service: 'bedrock-agentcore', region: 'eu-central-1', profile: 'workload' },
       },
-      log: { level: 'trace', format: 'json' },
     },
-    {
-      AWS_SHARED_CREDENTIALS_FILE: join(folder, 'credentials'),
-      AWS_CONFIG_FILE: '/dev/null',
-      AWS_EC2_METADATA_DISABLED: 'true',
-    },
-  );
+    log: { level: 'trace', format: 'json' },
+  });
 });
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
   server.closeAllConnections();
   server.close();
   await rm(folder, { recursive: true, force: true });
+  vi.unstubAllEnvs();
 });
 
 it('every request is signed, others are found when they are refused, and no secret is said anywhere', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { dial, exchange, requestText } from '../support/raw-http.ts';
 
@@ -17,15 +17,15 @@ const upgrade = [
 const reasonOf = (body: string): unknown =>
   (JSON.parse(body) as { error: { data: { reason: unknown } } }).error.data.reason;
 
-let gateway: GatewayUnderTest;
+let gateway: GatewayHere;
 /** One with a time limit of a second for requests. */
-let hasty: GatewayUnderTest;
+let hasty: GatewayHere;
 let stack: AsyncDisposableStack;
 
 beforeAll(async () => {
   [gateway, hasty] = await Promise.all([
-    startGateway('embedded', { limits, mcpServers: {} }),
-    startGateway('embedded', { limits, timeouts: { request: '1s' }, mcpServers: {} }),
+    startGatewayHere('embedded', { limits, mcpServers: {} }),
+    startGatewayHere('embedded', { limits, timeouts: { request: '1s' }, mcpServers: {} }),
   ]);
 });
 afterAll(async () => void (await Promise.all([gateway, hasty].map((each) => each[Symbol.asyncDispose]()))));
