@@ -16,6 +16,7 @@ export interface Guarantee {
 const takeover = 'test/e2e/takeover.test.ts';
 const survival = 'test/e2e/survival.test.ts';
 const restart = 'test/e2e/restart.test.ts';
+const workers = 'test/e2e/workers.test.ts';
 const both = '2025-11-25, 2026-07-28';
 
 export const guarantees: readonly Guarantee[] = [
@@ -231,5 +232,21 @@ export const guarantees: readonly Guarantee[] = [
     sees: 'the answer; the process finishes its calls within `timeouts.drain`',
     executed: 'once',
     test: [restart, 'SIGTERM: an open call is finished by the process that stops'],
+  },
+  {
+    fault: 'worker of `serve --workers` replaced with SIGHUP',
+    request: 'a call',
+    era: both,
+    sees: 'the answer; the next worker serves first, and calls end within `timeouts.drain`',
+    executed: 'once',
+    test: [workers, 'are replaced one after the other on SIGHUP, and no request of either era fails'],
+  },
+  {
+    fault: 'worker of `serve --workers` killed',
+    request: 'a call that it works on or has received',
+    era: '2025-11-25',
+    sees: 'the end of its connection, or unknown; the session goes on at another worker',
+    executed: 'at most once',
+    test: [workers, 'outlive each other: sessions of a killed worker go on at the other one, and it is started again'],
   },
 ];

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const at = z.string().describe('ISO 8601.');
 const counted = z.int().nonnegative();
-export const roles = ['all', 'edge', 'session', 'backend'] as const;
+export const roles = ['supervisor', 'all', 'edge', 'session', 'backend'] as const;
 const role = z.enum(roles);
 
 export const missing = z

@@ -86,6 +86,12 @@ export interface Bus {
   /** Whether stored values and journals outlive this process; always so on a shared bus. */
   readonly outlives: boolean;
 
+  /** Whether stored values outlive all processes of the gateway; if not, values that must last belong into files. */
+  readonly isDurable: boolean;
+
+  /** Names this process among those of a gateway with several workers on one machine, which prefer their own parts; undefined elsewhere. */
+  readonly process?: string | undefined;
+
   /** Delivers sent messages, then closes. Open requests fail with `closed`. */
   drain(): Promise<void>;
 }

@@ -18,6 +18,8 @@ export interface Sign {
   readonly formats?: Formats;
   /** The region of the worker. Set by `Heartbeat`. */
   readonly region?: string;
+  /** The process of the worker (`Bus.process`). Set by `Heartbeat`. */
+  readonly process?: string;
   /** Whether this is the worker's last sign. */
   readonly isLeaving: boolean;
   /** How often the worker's bus was gone; messages from and to it in between may be lost. */
@@ -159,6 +161,14 @@ export class PresenceWatch<S extends Sign> {
     if (region === undefined) return workers;
     const near = workers.filter((worker) => this.#isNear(worker));
     return near.length === 0 ? workers : near;
+  }
+
+  /** The one of the given workers that is in this process; undefined where none is, or the bus names no processes. */
+  here(workers: readonly WorkerId[]): WorkerId | undefined {
+    const { process } = this.#options.bus;
+    return process === undefined
+      ? undefined
+      : workers.find((worker) => this.#workers.get(worker)?.sign.process === process);
   }
 
   /** Workers that are alive or may be: silence of less than `lostMs` proves nothing. */
@@ -344,6 +354,11 @@ export class Heartbeat<S extends Sign> {
   }
 }
 
-function spoken<S extends Sign>(sign: S, { region }: Bus): S {
-  return { ...sign, formats: ownFormats, ...(region === undefined ? {} : { region }) };
+function spoken<S extends Sign>(sign: S, { region, process }: Bus): S {
+  return {
+    ...sign,
+    formats: ownFormats,
+    ...(region === undefined ? {} : { region }),
+    ...(process === undefined ? {} : { process }),
+  };
 }

@@ -3,7 +3,7 @@ export { parseDurationMs as parseDuration } from './duration.ts';
 export { configJsonSchema, ignoredServerKeys } from './schema.ts';
 export { accountOf } from './accounts.ts';
 export { isForOneUser, isOfUsers, isOwned, takesKeysOnly } from './users.ts';
-export type { Role } from './role.ts';
+export type { GivenRole, Role } from './role.ts';
 export type { Config, ProfileConfig, ServerConfig } from './schema.ts';
 export { isLoopback, isOfThisMachine } from './loopback.ts';
 export { consoleMode } from './console-schema.ts';

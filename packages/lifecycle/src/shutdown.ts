@@ -5,6 +5,8 @@ export interface ShutdownOptions {
   /** Milliseconds `stop` may take. */
   readonly limitMs: number;
   readonly onForced: (reason: string) => void;
+  /** The signals that end the process. Default: both. */
+  readonly signals?: readonly ('SIGINT' | 'SIGTERM')[];
 }
 
 /** Pauses in milliseconds in which operations on files may end when everything else has stopped: lines of the log are written at once, anything else has the longer one. */
@@ -12,7 +14,13 @@ const pausesMs = [20, 1_000] as const;
 /** Milliseconds that the last line of the log has. */
 const farewellMs = 100;
 
-export function stopOnSignal({ stop, limitMs, onForced }: ShutdownOptions): void {
+/** @returns a function that ends the process in order, with the reason. */
+export function stopOnSignal({
+  stop,
+  limitMs,
+  onForced,
+  signals = ['SIGINT', 'SIGTERM'],
+}: ShutdownOptions): (reason: string) => void {
   let stopping = false;
   const force = (reason: string): void => {
     onForced(reason);
@@ -30,8 +38,8 @@ export function stopOnSignal({ stop, limitMs, onForced }: ShutdownOptions): void
       (error: unknown) => force(String(error)),
     );
   };
-  process.on('SIGINT', () => begin('SIGINT'));
-  process.on('SIGTERM', () => begin('SIGTERM'));
+  for (const signal of signals) process.on(signal, () => begin(signal));
+  return begin;
 }
 
 /**

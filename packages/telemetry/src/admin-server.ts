@@ -26,6 +26,8 @@ export interface AdminOptions {
   readonly host: string;
   readonly port: number;
   readonly metrics: Metrics;
+  /** The text of `/metrics`. Default: the metrics of this process. */
+  readonly metricsText?: (() => Promise<string>) | undefined;
   /** Names that `Host` may have, in addition to this machine's and any address. */
   readonly allowedHosts: readonly string[];
   /** Undefined when it speaks plain HTTP. */
@@ -118,7 +120,7 @@ async function answer(
   options: AdminOptions,
 ): Promise<AdminAnswer | 'answered'> {
   const { method = '', url = '/', headers } = request;
-  const { metrics, notReady, status, allowedHosts, guard, sites = [] } = options;
+  const { metrics, metricsText = () => metrics.text(), notReady, status, allowedHosts, guard, sites = [] } = options;
   const path = url.split('?', 1)[0] as string;
   const isRead = method === 'GET' || method === 'HEAD';
   // These three paths are requested under any address or name of a cluster, and their answers are of no use to a web page.
@@ -131,7 +133,7 @@ async function answer(
     return (
       (await guard(request, url, 'metrics')) ?? {
         status: 200,
-        text: await metrics.text(),
+        text: await metricsText(),
         type: metrics.registry.contentType,
       }
     );

@@ -1,6 +1,7 @@
 export { createLogger } from './logger.ts';
 export type { LogFormat, Logger } from './logger.ts';
 export { Faults } from './faults.ts';
+export { mergedMetrics, type MetricsSnapshot } from './merged-metrics.ts';
 export { Metrics } from './metrics.ts';
 export type { ApprovalFormOutcome, ApprovalOutcome, FaultPart } from './metrics.ts';
 export { durationBuckets } from './instruments.ts';

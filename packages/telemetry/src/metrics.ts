@@ -8,6 +8,7 @@ import { AuditMetrics } from './audit-metrics.ts';
 import { CallerMetrics } from './caller-metrics.ts';
 import { CodeMetrics } from './code-metrics.ts';
 import { Instruments } from './instruments.ts';
+import type { MetricsSnapshot } from './merged-metrics.ts';
 import { UpstreamMetrics } from './upstream-metrics.ts';
 
 const dropReasons = [
@@ -424,8 +425,18 @@ export class Metrics extends Instruments {
   }
 
   async text(): Promise<string> {
+    this.#collect();
+    return this.registry.metrics();
+  }
+
+  /** The metrics as JSON, for `mergedMetrics` in another process. */
+  snapshot(): Promise<MetricsSnapshot> {
+    this.#collect();
+    return this.registry.getMetricsAsJSON();
+  }
+
+  #collect(): void {
     for (const collect of this.#collectors) collect();
     this.upstream.flush();
-    return this.registry.metrics();
   }
 }

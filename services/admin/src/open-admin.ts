@@ -15,7 +15,11 @@ import { statusFor } from './status.ts';
 import { trySite } from './try-site.ts';
 
 export interface OpenAdminOptions
-  extends Omit<ApiOptions, 'access' | 'recovery' | 'edge' | 'note' | 'denied'>, Pick<AdminOptions, 'notReady'> {
+  extends
+    Omit<ApiOptions, 'access' | 'recovery' | 'edge' | 'note' | 'denied'>,
+    Pick<AdminOptions, 'notReady' | 'metricsText'> {
+  /** False in a process whose admin port is that of another one. */
+  readonly listens: boolean;
   /** @returns undefined while the process is starting, and if callers are not authenticated. */
   readonly authenticator: () => Authenticator | undefined;
   /** @returns undefined in a process without one, and while it starts. */
@@ -23,7 +27,10 @@ export interface OpenAdminOptions
 }
 
 /** The port, and its questions and answers over the bus. */
-export interface OpenedAdmin extends AdminServer {
+export interface OpenedAdmin {
+  /** `host:port`; undefined where it does not listen. */
+  readonly address: string | undefined;
+  close(): Promise<void>;
   /** Begins to ask other processes, and to answer them. */
   join(bus: Bus): Promise<void>;
 }
@@ -47,6 +54,10 @@ export async function openAdmin(options: OpenAdminOptions): Promise<OpenedAdmin>
       recordAct(audit(), access.of(request), request, act, { outcome: 'ok', details });
     },
   });
+  const answers = { join: (bus: Bus) => api.start(bus) };
+  if (!options.listens) {
+    return { ...answers, address: undefined, close: () => Promise.resolve(api.stop()) };
+  }
   const tries = trySite({ ...options, access });
   const page = consoleSite(
     () => consoleMode(config()) !== 'off',
@@ -71,8 +82,8 @@ export async function openAdmin(options: OpenAdminOptions): Promise<OpenedAdmin>
           },
         });
   return {
-    ...server,
-    join: (bus) => api.start(bus),
+    ...answers,
+    address: server.address,
     async close() {
       await endTls?.();
       api.stop();
@@ -84,7 +95,7 @@ export async function openAdmin(options: OpenAdminOptions): Promise<OpenedAdmin>
 
 /** @throws {Error} in words for the operator. */
 async function listen(
-  { config, metrics, notReady, onFault }: OpenAdminOptions,
+  { config, metrics, metricsText, notReady, onFault }: OpenAdminOptions,
   served: Pick<AdminOptions, 'sites' | 'tls' | 'guard' | 'status'>,
 ): Promise<AdminServer> {
   const {
@@ -98,6 +109,7 @@ async function listen(
       port: Number(port || 80),
       allowedHosts,
       metrics,
+      metricsText,
       notReady,
       onFault,
       ...served,

@@ -2,13 +2,29 @@
 import type { Reloaded, ServerEditor } from '@omnibus/admin';
 import type { ConfigHistory } from '@omnibus/admin/history';
 import type { Audit } from '@omnibus/audit';
-import type { Bus } from '@omnibus/bus';
+import type { Bus, OnFault } from '@omnibus/bus';
 import type { Config, Role } from '@omnibus/config';
 import type { SealingKeys } from '@omnibus/identity';
 import type { ServersHere } from '@omnibus/kubernetes';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { CatalogRecord, ServerName } from '@omnibus/protocol';
 import type { Faults, Logger, Metrics, Tracing } from '@omnibus/telemetry';
+
+/** A process of a gateway with several workers on one machine (`serve --workers`): their supervisor, or one of them. */
+export interface Membership {
+  /** Names the process in its log; undefined in the supervisor. */
+  readonly name?: string;
+  /** Opens the bus that the processes share. */
+  readonly openBus: (onFault: OnFault) => Bus;
+  /** Whether this process starts the program of a server: one of them does. */
+  readonly hasProgramOf: (server: string) => boolean;
+  /** Milliseconds that clients have to connect to another process, when this one leaves. */
+  readonly leaveMs: () => number;
+  /** Why the gateway cannot serve now, beside the reasons of this process, in words for the operator. */
+  readonly notReady: () => readonly string[];
+  /** The metrics of all workers beside those of this process; undefined in a worker. */
+  readonly metrics?: (own: Metrics) => Promise<string>;
+}
 
 export interface GatewayOptions {
   readonly config: Config;
@@ -26,6 +42,8 @@ export interface GatewayOptions {
   readonly editor?: ServerEditor;
   /** Shows the one user of this machine the page of a sign-in, or prints its address. @returns whether a browser was opened. */
   readonly showPage?: (server: ServerName, address: string) => boolean;
+  /** Undefined in a gateway of one process, and over NATS. */
+  readonly member?: Membership | undefined;
   /** Versions of the configuration and whether they were applied. If undefined, no operator sees them. */
   readonly history?: ConfigHistory;
 }

@@ -70,7 +70,8 @@ export class LocalPages {
 
 async function listening(host: string, port: number): Promise<Server> {
   const server = createServer();
-  server.listen(port, host);
+  // Among several workers, the pages of this process answer at an address of their own.
+  server.listen({ port, host, exclusive: true });
   await once(server, 'listening');
   return server;
 }

@@ -231,15 +231,16 @@ export class Edge {
    * Goes on serving, but closes each connection after its next response, so that clients connect elsewhere and no request meets a connection
    * that was just closed. Resolves after `timeouts.leave`, once no request waits for its answer.
    * @param limitMs milliseconds for which answers are awaited after that at most.
+   * @param leastMs milliseconds that it serves at least, where `timeouts.leave` is shorter.
    */
-  async leave(limitMs: number): Promise<void> {
+  async leave(limitMs: number, leastMs = 0): Promise<void> {
     this.#isLeaving = true;
     const {
       wheel,
       config: { timeouts },
     } = this.#options;
     const pause = (ms: number): Promise<void> => new Promise((resolve) => void wheel.schedule(ms, resolve));
-    await pause(timeouts.leave);
+    await pause(Math.max(timeouts.leave, leastMs));
     const endsAt = performance.now() + limitMs;
     for (let isQuiet = false; !isQuiet && performance.now() < endsAt; isQuiet = this.#delivery.asked === 0) {
       await this.#delivery.drained(endsAt - performance.now());

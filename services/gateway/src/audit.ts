@@ -170,7 +170,7 @@ async function openSink(
         retired,
       });
     case 'jetstream': {
-      if (!bus.isShared) throw new Error('audit: a sink of kind "jetstream" needs a NATS: "bus: nats://host:port"');
+      if (!bus.isDurable) throw new Error('audit: a sink of kind "jetstream" needs a NATS: "bus: nats://host:port"');
       const ledger = await bus.ledger(auditLedgerOf(sink));
       return new library.LedgerSink({
         name,

@@ -18,12 +18,12 @@ import {
   type SetUpOptions,
   type SetUpStep,
 } from '@omnibus/bus';
-import type { Config, Role } from '@omnibus/config';
+import type { Config, GivenRole } from '@omnibus/config';
 import type { Logger } from '@omnibus/telemetry';
 
 interface BusOptions {
   /** Names the process in NATS' own monitoring, and the prefix of the subjects that it receives replies on. */
-  readonly role: Role;
+  readonly role: GivenRole;
   /** Folder that relative paths of the configuration are resolved against. */
   readonly baseFolder: string;
   readonly onFault: OnFault;

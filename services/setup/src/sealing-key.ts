@@ -23,7 +23,7 @@ interface SealerSources {
  */
 export function findSealingKeys(role: Role, { config, baseFolder, env }: SealerSources): SealingKeys | undefined {
   const signs = role === 'edge' && config.auth !== undefined && config.auth !== 'none';
-  if (role !== 'all' && role !== 'session' && !signs) return undefined;
+  if (role !== 'all' && role !== 'session' && role !== 'supervisor' && !signs) return undefined;
   const given = env[variable];
   if (given !== undefined && given !== '') return read(variable, given);
   const file = env[fileVariable] ?? config.security.sealingKeyFile;

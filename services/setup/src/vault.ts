@@ -1,4 +1,4 @@
-/** Opens the vault, which stores the tokens of users for servers: on the bus for several processes, in a file for one. Its keys are never stored in it. */
+/** Opens the vault, which stores the tokens of users for servers: on the bus for several processes over NATS, in a file for those of one machine. Its keys are never stored in it. */
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { vaultBuckets, type Bus } from '@omnibus/bus';
@@ -49,7 +49,7 @@ export async function openVaults({
   usesKeychain = false,
 }: VaultOptions): Promise<Vaults> {
   const file = fileOf(config, baseFolder);
-  const own = hasKeys(config) || bus.isShared ? undefined : new OwnKeys(file);
+  const own = hasKeys(config) || bus.isDurable ? undefined : new OwnKeys(file);
   const ring = new KeyRing(
     own === undefined ? keysOf(config) : await own.open(usesKeychain && config.vault?.keychain !== false),
     own === undefined ? undefined : () => own.read(),
@@ -57,7 +57,7 @@ export async function openVaults({
   if (own?.areInKeychain === true) log.info('the key of the vault is in the keychain of this user');
   const envelopes = new Envelopes(ring);
   const unreadable = unreadableSaid(log);
-  const store: VaultStore = bus.isShared ? await bus.keyValue<string>(vaultBuckets.connections) : new FileStore(file);
+  const store: VaultStore = bus.isDurable ? await bus.keyValue<string>(vaultBuckets.connections) : new FileStore(file);
   const connections = new Vault(store, envelopes, unreadable);
   const say = (resealed: Resealed): void => sayResealed(resealed, { log, ring, connections });
   const following = await connections.follow({

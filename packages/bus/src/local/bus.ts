@@ -28,7 +28,7 @@ import type { FromHub, FromWorker, RequestAddress } from './messages.ts';
 import { Store } from './store.ts';
 
 export interface LocalBusOptions {
-  /** Names this worker among those of the gateway: adapters of its own are nearer to it than others. Undefined in the supervisor. */
+  /** Names this worker among those of the gateway. Undefined in the supervisor. */
   readonly worker?: string | undefined;
   readonly onFault: OnFault;
 }
@@ -59,9 +59,10 @@ interface Waiting {
 class LocalBus implements Bus {
   readonly isShared = true;
   readonly outlives = true;
+  readonly isDurable = false;
   readonly reconnects = 0;
   readonly missing: readonly string[] = [];
-  readonly region: string | undefined;
+  readonly process: string | undefined;
   readonly #onFault: OnFault;
   readonly #here: MemoryBus;
   readonly #frames: Frames<FromWorker, FromHub>;
@@ -73,7 +74,7 @@ class LocalBus implements Bus {
   #last = 0;
 
   constructor(stream: Duplex, { worker, onFault }: LocalBusOptions) {
-    this.region = worker;
+    this.process = worker;
     this.#onFault = onFault;
     this.#here = new MemoryBus(onFault);
     this.#frames = new Frames<FromWorker, FromHub>(stream, {

@@ -168,6 +168,7 @@ export class MemoryBus implements Bus {
   readonly reconnects: number = 0;
   readonly isShared: boolean = false;
   readonly outlives: boolean;
+  readonly isDurable: boolean = false;
   readonly missing: readonly string[] = [];
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {

@@ -169,6 +169,7 @@ class NatsBus implements Bus {
 
   readonly isShared = true;
   readonly outlives = true;
+  readonly isDurable = true;
 
   get region(): string | undefined {
     return this.#place.region;

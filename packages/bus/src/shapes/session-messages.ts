@@ -80,6 +80,7 @@ export const signs = {
   worker: token,
   formats: optional(formats),
   region: optional(text),
+  process: optional(text),
   isLeaving: flag,
   reconnects: count,
 };

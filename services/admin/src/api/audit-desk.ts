@@ -105,7 +105,7 @@ export class AuditDesk {
     const places = (config().audit?.sinks ?? []).flatMap(({ kind, format, folder }): Place[] => {
       if (format !== 'omnibus') return [];
       if (kind === 'jetstream')
-        return bus()?.isShared === true
+        return bus()?.isDurable === true
           ? [{ source: 'nats', kind, place: `the stream ${auditLedger.name} in NATS`, folder: '' }]
           : [];
       if (kind !== 'file' || folder === undefined) return [];

@@ -312,7 +312,7 @@ function unknownServer(name: string): ApiProblem {
   return new ApiProblem('unknown', `there is no server ${JSON.stringify(name.slice(0, 64))}`);
 }
 
-const roleOrder = ['all', 'edge', 'session', 'backend'];
+const roleOrder = ['supervisor', 'all', 'edge', 'session', 'backend'];
 function order2(one: string, other: string): number {
   return roleOrder.indexOf(one) - roleOrder.indexOf(other);
 }

@@ -22,6 +22,7 @@ export const groups: readonly Group[] = [
         examples: [
           ['serve', 'the servers of omnibus.yaml in this folder, at http://127.0.0.1:7300/mcp'],
           ['serve --config team.yaml --listen 0.0.0.0:7300', 'another configuration, reachable from other machines'],
+          ['serve --workers auto', 'a process for each core of this machine'],
           ['serve --role edge --bus nats://nats:4222', 'one role of a gateway that runs as several processes'],
         ],
       },

@@ -1,6 +1,7 @@
 /** Commands that run a gateway, and that check its requirements. */
 import { Option, type Command } from 'commander';
 import type { StartGateway } from '../gateway.ts';
+import { parseWorkers } from '../workers/number-of-workers.ts';
 import { loaded } from './loaded.ts';
 import { shared } from './shared-options.ts';
 
@@ -16,6 +17,12 @@ export function addServing(program: Command, start: StartGateway): void {
       new Option('-r, --role <role>', 'which part of the gateway this process is')
         .choices(['all', 'edge', 'session', 'backend'])
         .default('all'),
+    )
+    .addOption(
+      new Option(
+        '-w, --workers <number>',
+        'number of processes that serve clients at one address, or "auto" for one for each core; without NATS (docs/how-to/cores.md)',
+      ).argParser(parseWorkers),
     )
     .option('-y, --yes', 'start the programs of servers without a question, and approve them')
     .option('--consent <digest>', 'start nothing but what this digest stands for, which "omnibus check" prints')

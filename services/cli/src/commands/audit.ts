@@ -17,7 +17,7 @@ import {
 } from '@omnibus/audit';
 import { isObject, printable } from '@omnibus/protocol';
 import { auditLedgerOf } from '@omnibus/bus';
-import { ledgerSinkOf, type Role } from '@omnibus/config';
+import { ledgerSinkOf, type GivenRole } from '@omnibus/config';
 import { openBus } from '@omnibus/setup/bus';
 import { wordOf, readTime } from '@omnibus/admin';
 import { alignColumns } from '../output/table.ts';
@@ -28,7 +28,7 @@ import { needSettings } from './settings.ts';
 interface ReadOptions {
   readonly config?: string;
   /** Reads the records in the NATS of the configuration, as the user of this role; `true` stands for the role `all`. */
-  readonly bus?: boolean | Role;
+  readonly bus?: boolean | GivenRole;
   readonly json?: boolean;
 }
 
@@ -232,7 +232,7 @@ async function isFolder(place: string): Promise<boolean> {
 }
 
 /** All lines of the records in NATS, in the order in which they were written there. @throws {Error} where NATS is not configured or not reached. */
-async function* linesOnBus(config: string | undefined, role: Role): AsyncGenerator<PlacedLine> {
+async function* linesOnBus(config: string | undefined, role: GivenRole): AsyncGenerator<PlacedLine> {
   const settings = await needSettings(config, {});
   if (settings.config.bus === 'memory')
     throw new CommandProblem('config', `${settings.file} names no NATS: write "bus: nats://host:port"`);

@@ -7,7 +7,7 @@ import { counted } from '../output/counted.ts';
 import { CommandProblem, type Exit } from '@omnibus/client';
 import { once } from 'node:events';
 import type { NatsExamination } from '@omnibus/bus';
-import { enabledServers, formatProblem, type Config, type Role } from '@omnibus/config';
+import { enabledServers, formatProblem, type Config, type GivenRole } from '@omnibus/config';
 import { printable } from '@omnibus/protocol';
 import { exposureProblem, exposureWarning } from '../findings/exposure.ts';
 import { adminTlsFilesOf, tlsFilesOf, tlsFilesProblem } from '@omnibus/identity';
@@ -22,8 +22,10 @@ import { identityFindings } from './identity-findings.ts';
 import { serverFindings } from './server-findings.ts';
 import { findConfigFile, needSettings, type Overrides } from './settings.ts';
 
-export interface DoctorOptions extends Overrides, Starting, Omit<AskOptions, 'admin'> {
+export interface DoctorOptions extends Omit<Overrides, 'role'>, Starting, Omit<AskOptions, 'admin'> {
   readonly config?: string;
+  /** Default: all. */
+  readonly role?: GivenRole;
   readonly json?: boolean;
 }
 
@@ -157,7 +159,7 @@ async function tlsFindings(config: Config, baseFolder: string): Promise<Finding[
 }
 
 /** Whether the ports can be listened on. */
-async function addressFindings({ listen, admin }: Config, role: Role): Promise<Finding[]> {
+async function addressFindings({ listen, admin }: Config, role: GivenRole): Promise<Finding[]> {
   const addresses = [
     ...(role === 'all' || role === 'edge' ? [['listen', listen] as const] : []),
     ['admin', admin] as const,
@@ -191,7 +193,7 @@ async function addressFindings({ listen, admin }: Config, role: Role): Promise<F
   );
 }
 
-async function busFindings(config: Config, baseFolder: string, role: Role): Promise<Finding[]> {
+async function busFindings(config: Config, baseFolder: string, role: GivenRole): Promise<Finding[]> {
   if (config.bus === 'memory') return [{ about: 'bus', state: 'good', text: 'in this process' }];
   try {
     const { roundTripMs, roles, storage, clockSkewMs } = await examineBus(config, baseFolder, busMs);
@@ -223,7 +225,7 @@ async function busFindings(config: Config, baseFolder: string, role: Role): Prom
 }
 
 /** Which roles the NATS user has the permissions of. A user of some roles only is good for these; `--role` says which one is meant. */
-function rolesFinding(roles: NatsExamination['roles'], wanted: Role): Finding {
+function rolesFinding(roles: NatsExamination['roles'], wanted: GivenRole): Finding {
   const about = 'bus user';
   if (roles.includes('all')) return { about, state: 'good', text: 'may be used by processes of every role' };
   if (roles.includes(wanted)) return { about, state: 'good', text: `may be used by a process with the role ${wanted}` };

@@ -1,21 +1,21 @@
+import cluster from 'node:cluster';
 import { growYoungGenerationFaster, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import type { Gateway, Starting } from '../gateway.ts';
 import { opensPages } from '../desktop/browser.ts';
 import { showingPages } from '../desktop/page-shower.ts';
 import { notice } from '../output/outcome.ts';
 import { hideEnvironment } from '../serving/hide-environment.ts';
-import { ServedGateway, type ServedOptions } from '../serving/served-gateway.ts';
+import type { ServeOptions } from '../serving/serve-options.ts';
+import { ServedGateway } from '../serving/served-gateway.ts';
 import { isAtTerminal } from '../starts/consent.ts';
 import { fail, findConfigFile } from './settings.ts';
 
-export interface ServeOptions extends ServedOptions {
-  /** Whether pages of sign-ins are opened in a browser; undefined: where one is seen. */
-  readonly browser?: boolean;
-}
-
 export async function serve(options: ServeOptions): Promise<void> {
+  const { workers } = options;
+  if (workers !== undefined && cluster.isWorker) return (await import('../workers/worker.ts')).serveAsWorker(options);
   growYoungGenerationFaster();
   if (findConfigFile(options.config) === undefined && isAtTerminal(options)) await askFirst(options);
+  if (workers !== undefined) return (await import('../workers/supervise.ts')).supervise({ ...options, workers });
   const served = await prepared(options);
   if (served === undefined) return;
   const { log } = served;

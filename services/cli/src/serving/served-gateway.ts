@@ -3,7 +3,8 @@
  * caller, so one process can serve several gateways.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Config, Role } from '@omnibus/config';
+import { enabledServers, type Config, type Role } from '@omnibus/config';
+import type { Reloaded } from '@omnibus/admin';
 import { ConfigHistory } from '@omnibus/admin/history';
 import type { SealingKeys } from '@omnibus/identity';
 import { busProblem } from '@omnibus/setup/bus';
@@ -21,7 +22,7 @@ import {
 } from '../commands/settings.ts';
 import { exposureProblem, exposureWarning } from '../findings/exposure.ts';
 import { sharingWarning } from '../findings/sharing.ts';
-import type { Gateway, GatewayOptions, Starting } from '../gateway.ts';
+import type { Gateway, GatewayOptions, Membership, Starting } from '../gateway.ts';
 import { FollowedSecrets } from '../secrets/followed.ts';
 import { changedSince, consentProblem } from '../starts/consent.ts';
 import { startsOf, type Start } from '../starts/starts.ts';
@@ -34,6 +35,8 @@ export interface ServedOptions extends Overrides, Starting {
   /** The configuration file. Default: the first of `defaultFiles` in the working directory. */
   readonly config?: string;
   readonly role: Role;
+  /** Set in a gateway with several workers on one machine. */
+  readonly member?: Membership;
   /** Approves the programs of servers, without a question. */
   readonly yes?: boolean;
   /** The digest of all that may be started. */
@@ -85,8 +88,12 @@ export class ServedGateway {
     this.#sealingKeys = sealingKeys;
     this.#secrets = secrets;
     this.#history = new ConfigHistory(file, settings, overridesIn(options, surroundings.env));
-    this.stopMs = config.timeouts.leave + config.timeouts.drain + stopSlackMs;
-    this.log = createLogger(config.log, surroundings.log);
+    const { member } = options;
+    const { leave, drain } = config.timeouts;
+    // The edge of one of several workers waits for the calls of other workers before its sessions wait for theirs.
+    this.stopMs = leave + (member === undefined ? drain : 2 * drain) + stopSlackMs;
+    const log = createLogger(config.log, surroundings.log);
+    this.log = member?.name === undefined ? log : log.child({ worker: member.name });
     secrets.warnWith((problem) => this.log.warn({ problem }, 'the secret store'));
   }
 
@@ -108,7 +115,7 @@ export class ServedGateway {
   /** Starts the gateway. Its edge listens when this resolves. @throws {Error} in words for the operator. */
   async start(): Promise<Gateway> {
     const { config, baseFolder, file, client } = this.#settings;
-    const { start, role, consent } = this.#options;
+    const { start, role, consent, member } = this.#options;
     this.#gateway = await start({
       config,
       baseFolder,
@@ -117,9 +124,10 @@ export class ServedGateway {
       history: this.#history,
       editor: serverEditor({ file, client, consent }),
       role,
+      member,
       isServing: true,
       showPage: this.#surroundings.showPage,
-      reload: async () => this.#followed?.reload() ?? { problems: ['the process is starting'], later: [] },
+      reload: () => this.reload(),
     });
     return this.#gateway;
   }
@@ -140,6 +148,11 @@ export class ServedGateway {
     this.#followed = followed;
     this.#secrets.follow(() => followed.reload());
     await this.#announce(gateway);
+  }
+
+  /** Reads the configuration again and applies it. */
+  async reload(): Promise<Reloaded> {
+    return this.#followed?.reload() ?? { problems: ['the process is starting'], later: [] };
   }
 
   /** Finishes running work and stops. A gateway that still waits for its bus has nothing to finish. */
@@ -171,7 +184,8 @@ export class ServedGateway {
     ].filter((warning) => warning !== undefined);
     for (const warning of warnings) log.warn(warning);
     const settled = gateway.settled().then(() => log.info({ part: role }, 'ready'));
-    if (gateway.endpoint !== undefined && role === 'all') await this.#showBanner(gateway, settled, warnings);
+    if (gateway.endpoint !== undefined && (role === 'all' || role === 'supervisor'))
+      await this.#showBanner(gateway, settled, warnings);
     await settled;
   }
 
@@ -222,11 +236,11 @@ async function readAll(
 
 /** Whether clients connect to this process. */
 function isReached({ role }: ServedOptions): boolean {
-  return role === 'all' || role === 'edge';
+  return role === 'all' || role === 'edge' || role === 'supervisor';
 }
 
 function startsPrograms({ role }: ServedOptions): boolean {
-  return role === 'all' || role === 'backend';
+  return role === 'all' || role === 'backend' || role === 'supervisor';
 }
 
 /** Why the gateway cannot start with this configuration; the first kind of problem only. */
@@ -235,8 +249,10 @@ async function startProblems(
   { config, baseFolder, file, problemAt, client }: Settings,
   starts: readonly Start[],
 ): Promise<readonly string[]> {
-  const { role, yes, consent, input } = options;
-  if (role !== 'all' && config.bus === 'memory')
+  const { role, yes, consent, input, member } = options;
+  const ofWorkers = member === undefined ? undefined : workersProblem(config);
+  if (ofWorkers !== undefined) return [ofWorkers];
+  if (member === undefined && role !== 'all' && config.bus === 'memory')
     return [`--role ${role} needs a bus between processes: give --bus nats://host:port`];
   const rules = await accessProblems(config, problemAt);
   if (rules.length > 0) return rules;
@@ -248,6 +264,18 @@ async function startProblems(
   const asked = { file, starts, isOfClient: client !== undefined, yes, digest: consent, input };
   const refused = await consentProblem(asked);
   return refused === undefined ? [] : [refused];
+}
+
+/** Why a configuration does not work with several workers on one machine. */
+function workersProblem(config: Config): string | undefined {
+  if (config.bus !== 'memory')
+    return '--workers is for one machine without NATS, and the configuration has `bus`: leave one of both out. Over NATS, start several processes instead';
+  if (config.sessions.store !== undefined)
+    return '--workers: sessions of several workers end with the supervisor; take `sessions.store` out of the configuration, or leave out --workers';
+  const approved = [...enabledServers(config)].find(([, { definitions }]) => definitions !== 'off')?.[0];
+  return approved === undefined
+    ? undefined
+    : `--workers: the approved definitions of ${approved} would be lost with the supervisor; take \`definitions\` out of the server, or leave out --workers`;
 }
 
 /** Makes and shows a first API key where the environment names the file of keys, as that of the container image does, and the file has none yet. */

@@ -22,8 +22,11 @@ export const admin: Part<OpenedAdmin> = {
   async start(host) {
     const { openAdmin } = await import('@omnibus/admin');
     const { self, wheel, metrics, faults, notReady } = host;
-    const { baseFolder, sealingKeys, reload, history, editor } = host.options;
+    const { baseFolder, sealingKeys, reload, history, editor, role, member } = host.options;
     const opened = await openAdmin({
+      // A worker answers for itself at the port of the supervisor.
+      listens: member === undefined || role === 'supervisor',
+      ...(member?.metrics === undefined ? {} : { metricsText: () => member.metrics?.(metrics) ?? metrics.text() }),
       config: () => host.config,
       authenticator: () => host.find(callers),
       kept: () => {
@@ -57,7 +60,7 @@ export const admin: Part<OpenedAdmin> = {
       faults,
       onFault: (what, error) => faults.bug('request', what, error),
     });
-    host.addresses.admin = opened.address;
+    if (opened.address !== undefined) host.addresses.admin = opened.address;
     measureConfig(history, metrics);
     return { offers: opened, stop: () => opened.close() };
   },

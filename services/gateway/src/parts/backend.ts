@@ -1,6 +1,8 @@
 /** The servers that this process connects to. */
 import type { Audit } from '@omnibus/audit';
 import type { Backend, BackendOptions } from '@omnibus/backend';
+import type { Membership } from '@omnibus/cli';
+import type { Config } from '@omnibus/config';
 import { begun, type Part } from '../part.ts';
 import { auditing } from './audit.ts';
 import { connectedBus } from './bus.ts';
@@ -14,8 +16,9 @@ export const servers: Part<Backend> = {
   isIn: (host) => host.has('backend'),
   async start(host) {
     const { createBackend } = await import('@omnibus/backend');
-    const { config, wheel, metrics, isForOne } = host;
-    const { baseFolder, showPage } = host.options;
+    const { wheel, metrics, isForOne } = host;
+    const { baseFolder, showPage, member } = host.options;
+    const config = startedHere(host.config, member);
     const pages = host.of(signInPages);
     const backend = createBackend({
       config,
@@ -48,12 +51,21 @@ export const servers: Part<Backend> = {
       prepare: (changed) => async () => {
         // Servers of the changed configuration are called with what its keys open.
         await host.of(vaults).opened?.apply(changed);
-        await backend.apply(changed);
+        await backend.apply(startedHere(changed, member));
       },
       stop: () => backend.stop(),
     };
   },
 };
+
+/** The configuration without the programs that other workers of this machine start. */
+function startedHere(config: Config, member: Membership | undefined): Config {
+  if (member === undefined) return config;
+  const here = Object.entries(config.mcpServers).filter(
+    ([server, { command }]) => command === undefined || member.hasProgramOf(server),
+  );
+  return { ...config, mcpServers: Object.fromEntries(here) };
+}
 
 /** Records that definitions of a server changed since they were approved. */
 function changesOnRecord(audit: Audit | undefined): BackendOptions['definitionChanged'] {

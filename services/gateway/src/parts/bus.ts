@@ -10,18 +10,26 @@ export const connectedBus: Part<Bus> = {
   name: 'the bus',
   async start(host) {
     const { config, log, wheel, metrics, onFault, addresses } = host;
-    const { role, baseFolder, isServing } = host.options;
+    const { role, baseFolder, isServing, member } = host.options;
     host.waitsFor = [lost];
     const waiting = (problem: string): void => {
       host.waitsFor = [problem];
       log.warn({ problem, admin: addresses.admin }, 'waiting for the bus');
     };
-    const bus = await openBus(config, { role, baseFolder, onFault, waiting, isServing });
+    const bus =
+      member?.openBus(onFault) ??
+      (await openBus(config, {
+        role: role === 'supervisor' ? 'all' : role,
+        baseFolder,
+        onFault,
+        waiting,
+        isServing,
+      }));
     host.waitsFor = [];
     const stopMeasuring = measureBus(bus, wheel, metrics);
     return {
       offers: bus,
-      notReady: () => [...(bus.connected ? [] : [lost]), ...missingStreams(bus)],
+      notReady: () => [...(bus.connected ? [] : [lost]), ...missingStreams(bus), ...(member?.notReady() ?? [])],
       async stop() {
         stopMeasuring();
         await bus.drain();

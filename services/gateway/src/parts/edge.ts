@@ -22,7 +22,7 @@ export const edge: Part<Edge> = {
       import('@omnibus/connect/sites'),
     ]);
     const { config, wheel, metrics, isForOne } = host;
-    const { baseFolder, role } = host.options;
+    const { baseFolder, role, member } = host.options;
     const log = host.log.child({ role: 'edge' });
     const [bus, tracing, authenticator] = [host.of(connectedBus), host.of(traces), host.of(callers)];
     const authorization = host.of(ownAuthorization);
@@ -49,7 +49,10 @@ export const edge: Part<Edge> = {
       async leave() {
         const { leave, drain } = config.timeouts;
         // In a process that has sessions too, these wait for running calls: if the edge waited as well, the stop would take longer than it may.
-        if (leave > 0 || role === 'edge') await clients.leave(role === 'edge' ? drain : 0);
+        // One of several workers answers requests for sessions of the others too.
+        const isOneOfSeveral = role === 'edge' || member !== undefined;
+        const leastMs = member?.leaveMs() ?? 0;
+        if (leave > 0 || isOneOfSeveral) await clients.leave(isOneOfSeveral ? drain : 0, leastMs);
         clients.drain();
       },
       stop: () => clients.stop(),

@@ -205,7 +205,7 @@ export class ExchangeWatch implements Adapters {
     chosen: WorkerId | undefined,
   ): WorkerId | undefined {
     const caller = this.#options.keptFor(server, context);
-    if (caller === undefined) return there[Math.floor(Math.random() * there.length)];
+    if (caller === undefined) return this.#workers.here(there) ?? there[Math.floor(Math.random() * there.length)];
     if (chosen !== undefined && there.includes(chosen)) return chosen;
     return chooseFor(`${caller} ${server}`, there);
   }

@@ -1,0 +1,208 @@
+/** `omnibus serve --workers`: several processes at one address, without NATS. */
+import { once } from 'node:events';
+import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
+import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
+import { WebSocket } from 'ws';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { revisions } from '../matrix/era-server.ts';
+import { EraClient } from '../matrix/era-client.ts';
+import { startGateway, writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
+import { fixturePath, omnibusProgram, startProcess } from '../support/processes.ts';
+import { ModernClient } from '../support/modern-client.ts';
+import { RawClient, type Message } from '../support/raw-client.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
+
+const pipe = { command: 'node', args: [fixturePath('stdio-server')] };
+const info = { name: 'test', version: '1.0.0' };
+
+const startWorkers = (config: object): Promise<GatewayUnderTest> =>
+  startGateway('embedded', config, {}, omnibusProgram, ['--workers', '2']);
+
+/** Process ids of the workers that have started so far, the latest of each slot last. */
+function workersOf({ edge }: GatewayUnderTest): { readonly slot: number; readonly pid: number }[] {
+  return [...edge.output().matchAll(/"worker":"(\d+)-\d+","pid":(\d+)/g)].map(([, slot, pid]) => ({
+    slot: Number(slot),
+    pid: Number(pid),
+  }));
+}
+
+/** The text of the admin port, until it fits. */
+async function adminUntil(gateway: GatewayUnderTest, path: string, fits: (text: string) => boolean): Promise<string> {
+  const address = await gateway.admin(gateway.edge);
+  for (;;) {
+    const said = await (await fetch(`http://${address}${path}`)).text();
+    if (fits(said)) return said;
+  }
+}
+
+const isReady = (text: string): boolean => text === 'ready\n';
+
+describe('two workers', () => {
+  let gateway: GatewayUnderTest;
+  let upstream: Upstream;
+
+  beforeAll(async () => {
+    upstream = await Upstream.start({
+      tools: [tool('slow'), tool('echo')],
+      onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined),
+    });
+    gateway = await startWorkers({
+      prefix: 'always',
+      timeouts: { drain: '1m' },
+      mcpServers: { pipe, up: { url: upstream.url } },
+    });
+    await adminUntil(gateway, '/readyz', isReady);
+  });
+
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+  });
+
+  it.each(revisions)(
+    'serve clients of %s, whose requests come to either worker, with one program',
+    async (revision) => {
+      const clients = await Promise.all(
+        Array.from({ length: 4 }, () => EraClient.open({ url: gateway.url, revision, capabilities: {}, answers: {} })),
+      );
+      // Requests that wait at the same time come over connections of their own, which the workers take in turn.
+      const calls = clients.flatMap((client) => Array.from({ length: 4 }, () => client.call('pipe__pid')));
+      const pids = new Set((await Promise.all(calls)).map(({ result }) => JSON.stringify(result['content'])));
+      expect(pids.size).toBe(1);
+      const echoes = await Promise.all(clients.map((client) => client.call('up__echo')));
+      expect(echoes.map(({ result }) => result['content'])).toEqual(clients.map(() => text('echoed')['content']));
+      for (const client of clients) client[Symbol.dispose]();
+    },
+  );
+
+  it.each([
+    ['SDK 1.x over HTTP', () => new StreamableHTTPClientTransport(new URL(gateway.url))],
+    ['SDK 1.x over HTTP+SSE', () => new SSEClientTransport(new URL(gateway.url.replace(/mcp$/, 'sse')))],
+    [
+      'SDK 1.x over a WebSocket',
+      () => {
+        Object.assign(globalThis, { WebSocket });
+        return new WebSocketClientTransport(new URL(gateway.url.replace(/^http/, 'ws').replace(/mcp$/, 'ws')));
+      },
+    ],
+  ] as const)('serve official clients: %s', async (_name, transport) => {
+    const clients = await Promise.all(
+      Array.from({ length: 3 }, async () => {
+        const client = new ClientOne(info);
+        // The SDK declares optional members without `undefined`.
+        await client.connect(transport() as Parameters<ClientOne['connect']>[0]);
+        return client;
+      }),
+    );
+    const calls = clients.map((client) => client.callTool({ name: 'pipe__echo', arguments: { of: 'workers' } }));
+    expect((await Promise.all(calls)).map(({ content }) => content)).toEqual(
+      clients.map(() => [{ type: 'text', text: '{"of":"workers"}' }]),
+    );
+    await Promise.all(clients.map((client) => client.close()));
+  });
+
+  it.each([
+    ['2025-11-25', {}],
+    ['2026-07-28', { versionNegotiation: { mode: 'auto' } }],
+  ] as const)('serve official clients: SDK 2.x at %s', async (revision, options) => {
+    const client = new ClientTwo(info, options);
+    await client.connect(new TransportTwo(new URL(gateway.url)));
+    expect(client.getNegotiatedProtocolVersion()).toBe(revision);
+    const result = await client.callTool({ name: 'pipe__echo', arguments: { of: 'workers' } });
+    expect(result.content).toEqual([{ type: 'text', text: '{"of":"workers"}' }]);
+    await client.close();
+  });
+
+  it('count what each of them does, at the one admin port', async () => {
+    const metrics = await adminUntil(gateway, '/metrics', () => true);
+    for (const worker of ['supervisor', '0', '1'])
+      expect(metrics).toMatch(new RegExp(`omnibus_build_info\\{[^}]*worker="${worker}"\\} 1`));
+    expect(metrics.match(/# TYPE omnibus_build_info gauge/g)).toHaveLength(1);
+  });
+
+  it('are replaced one after the other on SIGHUP, and no request of either era fails', async () => {
+    const clients = await Promise.all(Array.from({ length: 3 }, () => RawClient.open(gateway.url)));
+    const modern = Array.from({ length: 3 }, () => new ModernClient(gateway.url));
+    const failures: unknown[] = [];
+    const over = new AbortController();
+    const goOn = async (ask: () => Promise<{ readonly last: Message }>): Promise<void> => {
+      while (!over.signal.aborted) {
+        const { last } = await ask();
+        if (!JSON.stringify(last.result ?? {}).includes('content')) failures.push(last);
+      }
+    };
+    const slow = clients.map((client) => client.callTool('up__slow'));
+    const held = await upstream.calls.until(1);
+    expect(held.length).toBeGreaterThan(0);
+    const running = [
+      ...clients.map((client, index) => goOn(() => client.callTool(index % 2 === 0 ? 'up__echo' : 'pipe__echo'))),
+      ...modern.map((client, index) => goOn(() => client.call(index % 2 === 0 ? 'up__echo' : 'pipe__echo'))),
+    ];
+    const before = workersOf(gateway).map(({ pid }) => pid);
+    gateway.edge.kill('SIGHUP');
+    // From here on the first worker leaves. Its calls end before it does.
+    await gateway.edge.line(/"worker":"0-3","part":"all","msg":"ready"/);
+    for (const call of upstream.calls.values) if (call.name === 'slow') call.answer(text('content at last'));
+    await gateway.edge.line(/all workers were replaced/);
+    over.abort();
+    await Promise.all(running);
+    expect(failures).toEqual([]);
+    expect((await Promise.all(slow)).map(({ last }) => last.error)).toEqual(slow.map(() => undefined));
+    for (const pid of before) expect(() => process.kill(pid, 0)).toThrow();
+    for (const client of clients) client[Symbol.dispose]();
+  }, 120_000);
+
+  it('outlive each other: sessions of a killed worker go on at the other one, and it is started again', async () => {
+    const clients = await Promise.all(Array.from({ length: 6 }, () => RawClient.open(gateway.url)));
+    const calls = upstream.calls.values.length;
+    const slow = clients.map((client) =>
+      client.callTool('up__slow').then(
+        ({ last }) => last,
+        () => undefined,
+      ),
+    );
+    await upstream.calls.until(calls + clients.length);
+    const killed = workersOf(gateway).findLast(({ slot }) => slot === 0)?.pid as number;
+    process.kill(killed, 'SIGKILL');
+    await gateway.edge.line(/"worker":0,"status":"SIGKILL"/);
+    for (const call of upstream.calls.values.slice(calls)) call.answer(text('content'));
+    // A call of the killed worker is lost with its connection, or gets an error. None is executed twice.
+    await Promise.all(slow);
+    expect(upstream.calls.values.length).toBe(calls + clients.length);
+    for (const client of clients) expect((await client.callTool('up__echo')).last.result).toEqual(text('echoed'));
+    await adminUntil(gateway, '/readyz', isReady);
+    for (const client of clients) {
+      expect((await client.callTool('pipe__pid')).last.error).toBeUndefined();
+      client[Symbol.dispose]();
+    }
+  }, 60_000);
+
+  it('end running calls before they stop', async () => {
+    using client = await RawClient.open(gateway.url);
+    const calls = upstream.calls.values.length;
+    const slow = client.callTool('up__slow');
+    const call = (await upstream.calls.until(calls + 1))[calls];
+    const ended = once(gateway.edge.child, 'exit');
+    gateway.edge.kill('SIGTERM');
+    await gateway.edge.line(/"msg":"stopping"/);
+    call?.answer(text('at last'));
+    expect((await slow).last.result).toEqual(text('at last'));
+    expect(await ended).toEqual([0, null]);
+  });
+});
+
+it.each([
+  [['--bus', 'nats://127.0.0.1:4222'], /--workers is for one machine without NATS/],
+  [['--role', 'edge'], /--workers: each worker has all roles; leave out --role/],
+])('`serve --workers 2 %s` says what is wrong, and starts nothing', async (words, problem) => {
+  await using gateway = startProcess('node', [
+    ...[omnibusProgram, 'serve', '--config', await writeConfig({ mcpServers: {} }), '--workers', '2'],
+    ...words,
+  ]);
+  const ended = once(gateway.child, 'exit');
+  await gateway.line(problem);
+  expect(await ended).toEqual([78, null]);
+});
