@@ -154,7 +154,21 @@ sessions (2024-11-05 to 2025-11-25) the same code runs.
 
 ${table(['fault', 'request', 'revision', 'the client gets', 'executed', 'test'], rows)}
 
-A repeated request is a request of its own if its first connection is still open, if the first answer came within half a second of the request and before the edge died, or if the client has no session (2026-07-28): such a client cannot prove that it repeats itself.
+A repeated request is a request of its own if its first connection is still open, if the first answer came within half a second of the request and before the edge died.
+
+## Requests without a session
+
+A client of 2026-07-28 has no session, and any client may use the same id, so it proves with a key that it repeats a request. It makes a random key for the request and sends it in \`params._meta\`; when it repeats the request, with the same id and parameters, it adds \`dev.omnibus/repeats\`:
+
+\`\`\`json
+{ "dev.omnibus/repeatKey": "3f0c9a52-5b0f-4a55-9d0e-6f4d2b7f8f11", "dev.omnibus/repeats": true }
+\`\`\`
+
+Within 30 seconds after the end of its connection, or 60 after the answer, such a request joins the call that runs or gets its answer; a question of the server comes again. The end of the connection does not cancel such a call; the gateway cancels it after those 30 seconds. A key has 16 to 128 letters, digits and \`_.:+/=-\`; servers do not get it. If the
+gateway cannot prove that no server has the call, the client gets "unknown". Without \`dev.omnibus/repeats\`, the repeated request joins only if the session worker of the first one still runs.
+
+## Bounds
+
 
 Progress and log messages that were on their way are lost. \`limits.maxKeptAnswerBytes\` and \`limits.maxKeptAnswerBytesPerCaller\` bound the kept answers, and \`omnibus_kept_answer_bytes\` shows them. An answer of more than 1 MiB is not kept.
 

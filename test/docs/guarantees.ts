@@ -172,6 +172,28 @@ export const guarantees: readonly Guarantee[] = [
     ],
   },
   {
+    fault: 'edge killed, alone or with the session worker; the client sends the same request again with its key',
+    request: 'a call with `dev.omnibus/repeatKey`',
+    era: '2026-07-28',
+    sees: 'the answer; the request joins the call that runs, or gets its answer',
+    executed: 'once',
+    test: [
+      takeover,
+      '%s killed: clients of 2026-07-28 that repeat their calls with a key get the answers, and the server gets each call once',
+    ],
+  },
+  {
+    fault: 'none: the client loses its connection and sends the same request again with its key, also in one process',
+    request: 'a call with `dev.omnibus/repeatKey`',
+    era: '2026-07-28',
+    sees: 'the answer, for 60 seconds; later unknown',
+    executed: 'once',
+    test: [
+      'services/session/src/stateless/repeated-calls.test.ts',
+      'each request of the time gets an answer that came while the client was away, and a later one gets unknown',
+    ],
+  },
+  {
     fault: 'edge killed, and then the session worker',
     request: 'a call that the client has sent again',
     era: 'all',

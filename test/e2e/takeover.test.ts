@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Heard } from '@omnibus/bus/testing';
+import { repeatKey, repeatsKey, type JsonObject } from '@omnibus/protocol';
 import { EraServer } from '../matrix/era-server.ts';
 import { byLane, isLongLane } from '../support/lane.ts';
 import { end, type RunningProcess } from '../support/processes.ts';
@@ -262,6 +263,47 @@ it.runIf(isLongLane)(
       text('own')['content'],
     ]);
     client[Symbol.dispose]();
+  },
+);
+
+it.each(['edge', 'edge and session worker'])(
+  '%s killed: clients of 2026-07-28 that repeat their calls with a key get the answers, and the server gets each call once',
+  async (killed) => {
+    const made = upstream.calls.values.length;
+    await workers.replace('SIGTERM');
+    const [holder] = workers.holders() as [RunningProcess];
+    const edge = await workers.gateway.startPart('edge');
+    const [, endpoint = ''] = await edge.line(/"endpoint":"([^"]+)"/);
+    const ids = Array.from({ length: crowdSize }, (_, index) => index);
+    const asked = ids.map((id) => {
+      const key = `${killed.replaceAll(' ', '-')}-of-client-${id}`;
+      return new ModernClient(endpoint).compose('tools/call', {
+        name: 'up__slow',
+        arguments: { id },
+        _meta: { [repeatKey]: key },
+      });
+    });
+    for (const { body, headers } of asked) void new RawClient(endpoint).post(body, headers).catch(() => undefined);
+    await upstream.calls.until(made + crowdSize);
+    const answer = (isMeant: (id: number) => boolean): void => {
+      for (const call of upstream.calls.values.slice(made)) {
+        const id = call.args['id'] as number;
+        if (isMeant(id)) call.answer(text(String(id)));
+      }
+    };
+    if (killed !== 'edge') await workers.gateway.startPart('session');
+    await workers.gateway.lose(edge, ...(killed === 'edge' ? [] : [holder]));
+    // Some answers come before the clients do.
+    answer((id) => id % 4 === 0);
+    const repeated = asked.map(({ body, headers }) => {
+      const { params } = body as { readonly params: JsonObject };
+      const meta = { ...(params['_meta'] as JsonObject), [repeatsKey]: true };
+      return new RawClient(workers.gateway.url).post({ ...body, params: { ...params, _meta: meta } }, headers);
+    });
+    await Promise.all(repeated.filter((_, id) => id % 4 === 0));
+    answer((id) => id % 4 !== 0);
+    expect((await Promise.all(repeated)).map(contentOf)).toEqual(ids.map((id) => text(String(id))['content']));
+    expect(upstream.calls.values.length).toBe(made + crowdSize);
   },
 );
 

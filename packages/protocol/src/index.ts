@@ -85,6 +85,7 @@ export { isCustomMethod, isCustomNotification, serverKey } from './custom-method
 export type { CustomMethod } from './custom-methods.ts';
 export { calledName, callToolName } from './called-name.ts';
 export { listingHeader, withOwnListing } from './own-listing.ts';
+export { keyedRequest, repeatKey, repeatMs, repeatsKey, type KeyedRequest } from './repeat-key.ts';
 export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
 export { labelsKey, withoutLabels } from './labels.ts';
 export { compileGlob, compileGlobStart, namesLike } from './glob.ts';

@@ -8,8 +8,8 @@ export function anyWorker(there: readonly WorkerId[], except: ReadonlySet<Worker
   return others[Math.floor(Math.random() * others.length)];
 }
 
-/** All workers, in an order that is the same for one session at every edge (rendezvous hashing): edges agree, and sessions are spread. */
-export function workersFor(key: SessionKey, there: readonly WorkerId[]): WorkerId[] {
+/** All workers, in an order that is the same for one session or key at every edge (rendezvous hashing): edges agree, and sessions are spread. */
+export function workersFor(key: SessionKey | string, there: readonly WorkerId[]): WorkerId[] {
   return there
     .map((worker) => ({ worker, weight: hash('md5', `${key} ${worker}`) }))
     .sort((a, b) => (a.weight < b.weight ? -1 : 1))

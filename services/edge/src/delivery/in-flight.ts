@@ -63,11 +63,15 @@ export class Tracked extends Link implements PendingRequest {
   readonly #backends: Backends;
   #lookAt = this.acceptedAt + firstLookMs;
   readonly #open: OpenTracked;
+  readonly #begunMs: number;
 
-  constructor(open: OpenTracked, backends: Backends) {
+  /** @param begunMs milliseconds before now in which another edge may have accepted it first; 0 if none has. */
+  constructor(open: OpenTracked, backends: Backends, begunMs = 0) {
     super();
     this.#open = open;
     this.#backends = backends;
+    this.#begunMs = begunMs;
+    if (begunMs > 0) this.turn = 1;
   }
 
   /** Whether it is time to ask whether its worker still has it: at first after half a second, then ever less often. */
@@ -80,7 +84,7 @@ export class Tracked extends Link implements PendingRequest {
   /** What the next worker has to know; empty unless a worker that is gone may have begun it. */
   get begun(): { readonly begun?: Begun } {
     if (this.turn === 0) return {};
-    const ageMs = performance.now() - this.acceptedAt;
+    const ageMs = performance.now() - this.acceptedAt + this.#begunMs;
     const all = this.#backends.since(ageMs);
     return { begun: { ageMs, turn: this.turn, backends: all ?? this.#backends.expected, areAll: all !== undefined } };
   }

@@ -16,7 +16,11 @@ import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
 import {
   fault,
   repeatableMethods,
+  repeatKey,
+  repeatMs,
+  repeatsKey,
   type HeldRequests,
+  type JsonObject,
   type ModernCommand,
   type ModernReply,
   type Presence,
@@ -24,7 +28,7 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { anyWorker } from './choose-worker.ts';
+import { anyWorker, workersFor } from './choose-worker.ts';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
 import { continuesCalls, OpenCommands, Tracked, type Backends, type OpenTracked } from './in-flight.ts';
 import { retryMs } from './owner-search.ts';
@@ -39,11 +43,17 @@ class InFlightRequest extends Tracked {
   /** The worker that has it; undefined while only NATS knows which one it chose. */
   sentTo: WorkerId | undefined;
   attempts = 0;
+  /** The key with which its client can repeat it: every edge sends it to the same worker. */
+  readonly repeatKey: string | undefined;
 
   constructor(open: OpenTracked, backends: Backends, command: ModernCommand, observer: ReplyObserver<StreamFrame>) {
-    super(open, backends);
+    const meta = command.request.params?.['_meta'] as JsonObject | undefined;
+    // A worker that is gone may have begun it for the first request.
+    super(open, backends, meta?.[repeatsKey] === true ? repeatMs : 0);
     this.command = command;
     this.observer = observer;
+    const key = meta?.[repeatKey];
+    this.repeatKey = typeof key === 'string' ? key : undefined;
   }
 }
 
@@ -125,7 +135,7 @@ export class StatelessDelivery {
     inFlight.attempts += 1;
     if (inFlight.turn > 0)
       for (const { worker } of workers.signs) if (!continuesCalls(workers, worker)) inFlight.without.add(worker);
-    const worker = inFlight.holder ?? (workers.isWatching ? this.#choose(inFlight.without) : undefined);
+    const worker = inFlight.holder ?? (workers.isWatching ? this.#choose(inFlight) : undefined);
     inFlight.sentTo = worker;
     const { command, turn } = inFlight;
     // NATS may choose a worker of an older version.
@@ -145,8 +155,9 @@ export class StatelessDelivery {
   }
 
   /** A worker of this region, else any; undefined if none is known. */
-  #choose(without: ReadonlySet<WorkerId>): WorkerId | undefined {
+  #choose({ without, repeatKey: key }: InFlightRequest): WorkerId | undefined {
     const { workers } = this.#options;
+    if (key !== undefined) return workersFor(key, workers.alive).find((worker) => !without.has(worker));
     return anyWorker(workers.near, without) ?? anyWorker(workers.alive, without);
   }
 

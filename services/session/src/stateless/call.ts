@@ -12,13 +12,16 @@
  * Invariants
  *  M1  The server gets one answer to each question, however often the client sends it.
  *  M2  A request that brings answers a second time joins the call and gets the same answer.
- *  M3  A disconnection of the client cancels a running call; between two rounds a client has no connection, and does not count as gone.
+ *  M3  A disconnection of the client cancels a running call, after a time if its client may repeat it; between two rounds a client has no
+ *      connection, and does not count as gone.
  *  M5  While it runs it has a place among running calls, while it waits for its client one among kept calls, and never both.
  */
 import type { View } from '@omnibus/catalog';
 import { KeyedLink } from '@omnibus/collections';
+import type { Deadline } from '@omnibus/lifecycle';
 import {
   fault,
+  repeatMs,
   type Begun,
   type Caller,
   type ExchangeMethod,
@@ -58,6 +61,8 @@ export interface CallTable extends CallClientHost {
   urlsRequired(call: BegunCall, error: JsonRpcErrorObject): JsonObject | undefined;
   /** A call cannot be continued any more. */
   ended(call: StatelessCall | SettledCall): void;
+  /** A call that its client may repeat has ended. */
+  remember(key: SessionKey): void;
   /** A call has its answer, which its client may request again. @param left the rest of it. */
   settled(left: SettledCall): void;
 }
@@ -71,6 +76,8 @@ export interface BegunCall {
   readonly params: JsonObject;
   /** Number of earlier requests to visit addresses. */
   readonly urlRound: number;
+  /** The key of a call that its client may repeat: its connection may break, and the answer is kept. */
+  readonly repeated?: SessionKey | undefined;
   /** Set for a call of an own tool that itself makes calls. */
   readonly own?: OwnRun | undefined;
 }
@@ -94,6 +101,8 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   #phase: 'running' | 'collecting' | 'parked' | 'settled' = 'running';
   #round = 0;
   #collecting: NodeJS.Timeout | undefined;
+  /** The end of a call whose client has left and may come back. */
+  #leaving: Deadline | undefined;
   #askedUntil = Infinity;
   /** The tag under which the call is watched, over all its rounds. */
   #tag: string | undefined;
@@ -104,7 +113,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   constructor(table: CallTable, begun: BegunCall) {
     super();
     const { first } = begun;
-    this.key = first.command.key;
+    this.key = begun.repeated ?? first.command.key;
     this.caller = first.command.caller;
     this.#table = table;
     this.#begun = begun;
@@ -198,6 +207,7 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
 
   leaveUnanswered(): void {
     clearTimeout(this.#collecting);
+    if (this.#begun.repeated !== undefined) this.#table.remember(this.key);
     this.#phase = 'settled';
     this.#table.ended(this);
   }
@@ -210,7 +220,9 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     this.#waiters = [];
     for (const waiter of waiters) deliver(waiter, given);
     table.ended(this);
-    if (this.#round === 0) return;
+    if (this.#begun.repeated !== undefined) table.remember(this.key);
+    else if (this.#round === 0) return;
+    this.#leaving?.cancel();
     // As bytes it would hold the whole chunk in which they came.
     const kept = 'member' in given ? { ...given, member: String(given.member) } : given;
     const left = new SettledCall(this, kept, this.#client.progress, this.#askedUntil, table);
@@ -330,8 +342,18 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     if (index === -1) return false;
     this.#waiters.splice(index, 1);
     if (isGivenAway) this.#forwarding.open.giveAway();
-    if (this.#waiters.length === 0 && this.#phase !== 'parked') this.#forwarding.cancelAll(reason); // M3
+    if (this.#waiters.length > 0 || this.#phase === 'parked') return true;
+    if (this.#begun.repeated === undefined || isGivenAway) this.#forwarding.cancelAll(reason); // M3
+    else this.#cancelLater(reason);
     return true;
+  }
+
+  /** Its client may come back, and repeats the request. */
+  #cancelLater(reason: string): void {
+    this.#leaving?.cancel();
+    this.#leaving = this.#table.host.wheel.schedule(repeatMs, () => {
+      if (this.#waiters.length === 0 && this.isRunning) this.#forwarding.cancelAll(reason);
+    });
   }
 
   /** Ends the call because the gateway stops; it cannot be continued. */

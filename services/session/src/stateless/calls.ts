@@ -8,6 +8,8 @@ import {
   anonymous,
   fault,
   isCustomMethod,
+  keyedRequest,
+  repeatKey,
   withoutModernMeta,
   type ExchangeMethod,
   type GatewayFault,
@@ -32,8 +34,12 @@ import type { SettledCall } from './settled-call.ts';
 import type { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { answerResult, refuse, requestedIn, requesterOf, type PendingReply } from './pending-reply.ts';
 import type { Places } from './places.ts';
+import { EndedCalls } from './ended-calls.ts';
 import { digestOf, RequestStates, type SealedState } from './request-state.ts';
 import type { StatelessHost } from './stateless-host.ts';
+
+/** The round of a request that brings no answers: a call that waits for its client asks again. */
+const noRound = -1;
 
 export interface StatelessCallsOptions {
   readonly host: StatelessHost;
@@ -52,6 +58,7 @@ export class StatelessCalls implements CallTable {
   readonly #worker: WorkerId;
   readonly #states: RequestStates;
   readonly #open = new KeyedRing<StatelessCall | SettledCall>();
+  readonly #ended = new EndedCalls();
   /** Continued calls, by the request that continues them. */
   readonly #joined = new Map<SessionKey, StatelessCall | SettledCall>();
 
@@ -142,8 +149,11 @@ export class StatelessCalls implements CallTable {
     const given = request.params ?? {};
     const isContinued = 'inputResponses' in given || 'requestState' in given;
     const params = withoutModernMeta(isContinued ? this.#withoutOurState(given, method, view, waiter.command) : given);
-    const call = new StatelessCall(this, { first: waiter, view, method, params, urlRound, own });
+    const repeated = (given['_meta'] as JsonObject | undefined)?.[repeatKey] === undefined ? undefined : callOf(waiter);
+    const first = repeated === undefined ? waiter : this.#leaving(waiter);
+    const call = new StatelessCall(this, { first, view, method, params, urlRound, own, repeated });
     this.#open.add(call);
+    if (repeated !== undefined) this.#joined.set(waiter.command.key, call);
     call.start();
   }
 
@@ -154,10 +164,10 @@ export class StatelessCalls implements CallTable {
     return plain;
   }
 
-  seal({ first: { command }, method }: BegunCall, round: number): string {
+  seal({ first: { command }, method, repeated }: BegunCall, round: number): string {
     const { key, caller, request } = command;
     return this.#states.seal(
-      { kind: 'parked', worker: this.#worker, call: key, round },
+      { kind: 'parked', worker: this.#worker, call: repeated ?? key, round },
       caller,
       digestOf(method, request.params ?? {}),
     );
@@ -246,19 +256,51 @@ export class StatelessCalls implements CallTable {
       reply({ kind: 'refused', fault: fault(call === undefined ? 'state.lost' : 'state.invalid') });
       return;
     }
-    const { key } = command;
-    this.#joined.set(key, call);
-    call.resume(
-      {
-        command,
-        reply: (frame) => {
-          if (frame.kind !== 'message' || frame.last) this.#joined.delete(key);
-          reply(frame);
-        },
+    this.#joined.set(command.key, call);
+    call.resume(this.#leaving({ command, reply }), round, view);
+  }
+
+  /** A request that no longer counts as waiting for a call once it has its answer. */
+  #leaving({ command, reply }: PendingReply): PendingReply {
+    return {
+      command,
+      reply: (frame) => {
+        if (frame.kind !== 'message' || frame.last) this.#joined.delete(command.key);
+        reply(frame);
       },
-      round,
-      view,
-    );
+    };
+  }
+
+  // --- calls that clients repeat ------------------------------------------------------------------------------------------------
+
+  /**
+   * Joins a request with a key to its first one, if that came here.
+   * @returns false if the request is the first as far as this worker knows.
+   */
+  repeat(waiter: PendingReply, view: View): boolean {
+    const asked = keyedRequest(waiter.command);
+    if ('problem' in asked) {
+      this.#refuse(waiter, fault('params.invalid', asked.problem));
+      return true;
+    }
+    const call = this.#open.get(asked.call);
+    if (call !== undefined) {
+      this.#joined.set(waiter.command.key, call);
+      call.resume(this.#leaving(waiter), noRound, view);
+      return true;
+    }
+    if (!this.#ended.has(asked.call) && (!asked.repeats || this.#mayBegin(waiter.command))) return false;
+    this.#refuse(waiter, fault('gateway.interrupted'));
+    return true;
+  }
+
+  /** Over NATS, the backend workers are asked before it begins. In one process, this worker would know of it. */
+  #mayBegin({ begun }: ModernCommand): boolean {
+    return this.host.bus.isShared ? begun !== undefined : this.#ended.isComplete;
+  }
+
+  remember(key: SessionKey): void {
+    this.#ended.add(key);
   }
 
   /** The user has visited the addresses that the server named. Nothing is open at the server, so it is called again. */
@@ -330,4 +372,10 @@ export class StatelessCalls implements CallTable {
   #callOf(key: SessionKey): StatelessCall | SettledCall | undefined {
     return this.#joined.get(key) ?? this.#open.get(key);
   }
+}
+
+/** The key of a call that its client may repeat; undefined if the key in its request is invalid. */
+function callOf({ command }: PendingReply): SessionKey | undefined {
+  const asked = keyedRequest(command);
+  return 'call' in asked ? asked.call : undefined;
 }

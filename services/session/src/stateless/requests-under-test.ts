@@ -80,6 +80,8 @@ export class RequestsUnderTest {
   readonly faults: string[] = [];
   /** The caller from now on. */
   principal: Principal = anonymous;
+  /** The time limit of calls from now on, in milliseconds. */
+  callMs = 10_000;
   /** Where requests come in from now on. */
   endpoint: EndpointName = rootEndpoint;
   /** With few ticks: tests let minutes pass. */
@@ -144,7 +146,7 @@ export class RequestsUnderTest {
       ownTools: ownToolsOf([]),
       resultGate: undefined,
       watchers: new Watchers([]),
-      timeLimits: () => ({ callMs: 10_000, maxMs: 20_000, humanMs: 10_000, taskMs: 20_000 }),
+      timeLimits: () => ({ callMs: this.callMs, maxMs: 2 * this.callMs, humanMs: 10_000, taskMs: 20_000 }),
     };
     this.requests = new StatelessRequests(host, this.worker, () => 10_000);
   }

@@ -11,6 +11,7 @@ import {
   listKindOf,
   methodRow,
   modernMethods,
+  repeatKey,
   tasksExtension,
   whoOf,
   type ErrorReason,
@@ -230,6 +231,8 @@ export class StatelessRequests {
       return;
     }
     const view = this.#host.viewAlone(caller, context.capabilities);
+    const isKeyed = (request.params?.['_meta'] as JsonObject | undefined)?.[repeatKey] !== undefined;
+    if (isKeyed && view !== undefined && this.#calls.repeat(waiter, view)) return;
     // What continues a call that is open here is let in to the last.
     if (this.#isStopping && typeof request.params?.['requestState'] !== 'string') {
       refuse(waiter, draining);
