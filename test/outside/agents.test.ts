@@ -1,7 +1,10 @@
 /** Agents from outside: added, rotated, blocked and removed at the admin port, named by rules, and served as themselves. */
+import { generateKeyPairSync, hash, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { decodeJwt, SignJWT, type JWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { base, changeHeader } from '@omnibus/admin-api';
 import { StandInIssuer } from '@omnibus/identity/testing';
@@ -61,7 +64,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
       },
       mcpServers: { up: { url: upstream.url } },
     });
-    front.edges = [gateway.url];
+    front.edges = shape === 'embedded' ? [gateway.url] : [gateway.url, await gateway.startEdge()];
     admin = await gateway.admin(gateway.edge);
     process.env['OMNIBUS_TOKEN'] = String(keys.headersOf('root')['authorization']).slice('Bearer '.length);
   });
@@ -97,8 +100,19 @@ describe.each(shapesOfLane)('%s', (shape) => {
       })
     ).json()) as Readonly<Record<string, unknown>>;
 
+  /** Resolves when every edge knows the agent: requests go to them in turn. */
   const until = (name: string, secret: unknown): Promise<unknown> =>
-    expect.poll(() => tokenOf(name, secret), { timeout: 60_000 }).toHaveProperty('access_token') as Promise<unknown>;
+    expect
+      .poll(async () => [await tokenOf(name, secret), await tokenOf(name, secret)], { timeout: 60_000 })
+      .toEqual(
+        [1, 2].map(() => expect.objectContaining({ access_token: expect.any(String) as string }) as object),
+      ) as Promise<unknown>;
+
+  /** Resolves when each edge answers with one of these. */
+  const untilAll = (ask: () => Promise<unknown>, expected: unknown): Promise<unknown> =>
+    expect
+      .poll(async () => [await ask(), await ask()], { timeout: 60_000 })
+      .toEqual([expected, expected]) as Promise<unknown>;
 
   const bearer = (said: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> => ({
     authorization: `Bearer ${String(said['access_token'])}`,
@@ -150,18 +164,17 @@ describe.each(shapesOfLane)('%s', (shape) => {
     const blocked = await run('agents', 'block', 'deployer', '--because', 'incident 17', '--admin', admin);
     expect(blocked.status, blocked.output).toBe(0);
     expect((await open).last.error).toBeDefined();
-    expect((await waiting.callTool('deploy')).status).toBe(403);
-    expect(await tokenOf('deployer', secret)).toMatchObject({ error: 'invalid_client' });
+    await untilAll(async () => (await waiting.callTool('deploy')).status, 403);
+    await untilAll(async () => (await tokenOf('deployer', secret))['error'], 'invalid_client');
     expect(await api('GET', '/agents')).toMatchObject({ agents: [{ state: 'blocked', because: 'incident 17' }] });
     expect(await api('DELETE', '/blocks/user:agent:deployer')).toMatchObject({ status: 200 });
     await until('deployer', secret);
 
     expect(await api('DELETE', '/agents/deployer')).toEqual({ status: 200, name: 'deployer' });
-    await expect
-      .poll(async () => (await new RawClient(`${front.url}/mcp`, bearer(token)).initialize('2025-11-25')).status, {
-        timeout: 60_000,
-      })
-      .toBe(401);
+    await untilAll(
+      async () => (await new RawClient(`${front.url}/mcp`, bearer(token)).initialize('2025-11-25')).status,
+      401,
+    );
   });
 
   it('a rotated secret may be kept for a while; without that, it and its tokens end', async () => {
@@ -197,14 +210,111 @@ describe.each(shapesOfLane)('%s', (shape) => {
           }),
         })
       ).json()) as Readonly<Record<string, unknown>>;
-    await expect
-      .poll(() => tokenFor('system:serviceaccount:ci:builder'), { timeout: 60_000 })
-      .toHaveProperty('access_token');
+    await untilAll(async () => (await tokenFor('system:serviceaccount:ci:builder'))['token_type'], 'Bearer');
     const token = await tokenFor('system:serviceaccount:ci:builder');
     using client = await RawClient.open(`${front.url}/mcp`, '2025-11-25', bearer(token));
     expect(await client.untilTools((names) => names.length > 0)).toEqual(['read']);
     expect(await tokenFor('system:serviceaccount:web:builder')).toMatchObject({ error: 'invalid_grant' });
     expect(await api('POST', '/agents/pod', {})).toMatchObject({ status: 400 });
+  });
+
+  it('a token that is bound to a key is served with a proof for each request, once at all edges, in every revision, on SSE and WebSocket', async () => {
+    const { secret } = await api('POST', '/agents', { name: 'bound', owner: 'ann', groups: ['readers'] });
+    await until('bound', secret);
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const jwk = pair.publicKey.export({ format: 'jwk' }) as JWK;
+    const proof = (method: string, address: string, more: object = {}): Promise<string> =>
+      new SignJWT({ jti: randomUUID(), htm: method, htu: address, iat: Math.floor(Date.now() / 1_000), ...more })
+        .setProtectedHeader({ typ: 'dpop+jwt', alg: 'ES256', jwk })
+        .sign(pair.privateKey);
+    const tokenProof = await proof('POST', `${front.url}/token`);
+    const tokenWith = async (dpop: string): Promise<Readonly<Record<string, unknown>>> =>
+      (await (
+        await fetch(`${front.url}/token`, {
+          method: 'POST',
+          headers: { dpop },
+          body: new URLSearchParams({
+            grant_type: 'client_credentials',
+            client_id: 'agent-bound',
+            client_secret: String(secret),
+          }),
+        })
+      ).json()) as Readonly<Record<string, unknown>>;
+    const issued = await tokenWith(tokenProof);
+    expect(issued).toMatchObject({ token_type: 'DPoP' });
+    expect(await tokenWith(tokenProof)).toMatchObject({ error: 'invalid_grant' });
+    const token = String(issued['access_token']);
+    expect(decodeJwt(token)).toMatchObject({ cnf: { jkt: expect.any(String) as string } });
+    const ath = hash('sha256', token, 'base64url');
+    const at = `${front.url}/mcp`;
+    const withProof = async (method: string, address: string): Promise<Readonly<Record<string, string>>> => ({
+      authorization: `DPoP ${token}`,
+      dpop: await proof(method, address, { ath }),
+    });
+
+    for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
+      const client = new RawClient(at);
+      const body = (method: string, params: object): object => ({ jsonrpc: '2.0', id: method, method, params });
+      const opened = await client.post(
+        body('initialize', { protocolVersion: revision, capabilities: {}, clientInfo: { name: 'x', version: '1' } }),
+        await withProof('POST', at),
+      );
+      expect(opened.status, opened.body).toBe(200);
+      client.session = opened.session ?? undefined;
+      await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' }, await withProof('POST', at));
+      const again = await withProof('POST', at);
+      const call = body('tools/call', { name: 'read', arguments: {} });
+      expect((await client.post(call, again)).last.result).toMatchObject(text('done: read'));
+      expect((await client.post(call, again)).last.error?.data?.['reason']).toBe('auth.proof');
+      expect((await client.post(call, again)).status).toBe(401);
+      expect((await client.post(call, { authorization: `Bearer ${token}` })).status).toBe(401);
+      const stream = await fetch(at, {
+        headers: {
+          accept: 'text/event-stream',
+          'mcp-session-id': String(client.session),
+          ...(await withProof('GET', at)),
+        },
+      });
+      expect(stream.status).toBe(200);
+      await stream.body?.cancel();
+    }
+    const modern = new ModernClient(at);
+    const called = await modern.request('tools/call', { name: 'read', arguments: {} }, await withProof('POST', at));
+    expect(called.last.result).toMatchObject(text('done: read'));
+
+    const sse = `${front.url}/sse`;
+    const events = await fetch(sse, { headers: { accept: 'text/event-stream', ...(await withProof('GET', sse)) } });
+    expect([events.status, (await fetch(sse, { headers: { authorization: `Bearer ${token}` } })).status]).toEqual([
+      200, 401,
+    ]);
+    await events.body?.cancel();
+
+    const late = await fetch(at, {
+      method: 'POST',
+      headers: { authorization: `DPoP ${token}`, dpop: await proof('POST', at, { ath, iat: 1_700_000_000 }) },
+    });
+    expect([late.status, late.headers.get('www-authenticate')]).toEqual([
+      401,
+      expect.stringMatching(/^DPoP .*error="use_dpop_nonce"/),
+    ]);
+    const nonce = late.headers.get('dpop-nonce');
+    const timed = await new RawClient(at).post(
+      { jsonrpc: '2.0', id: 1, method: 'ping' },
+      { authorization: `DPoP ${token}`, dpop: await proof('POST', at, { ath, iat: 1_700_000_000, nonce }) },
+    );
+    expect(timed.status).not.toBe(401);
+
+    const ws = new URL(gateway.url.replace(/^http/, 'ws').replace(/\/mcp$/, '/ws'));
+    const socketWith = (headers: Readonly<Record<string, string>>): WebSocket =>
+      new WebSocket(ws, { protocols: ['mcp'], headers } as unknown as string[]);
+    const socket = socketWith(await withProof('GET', `${front.url}/ws`));
+    await once(socket, 'open');
+    socket.close();
+    const [refused] = await Promise.all([
+      once(socketWith({ authorization: `Bearer ${token}` }), 'error'),
+      once(socketWith(await withProof('GET', `${front.url}/mcp`)), 'error'),
+    ]);
+    expect(refused).toBeDefined();
   });
 
   it('wrong requests for agents are refused in words', async () => {

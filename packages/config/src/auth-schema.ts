@@ -570,6 +570,25 @@ const ways = z
     server: authorizationServer
       .optional()
       .describe('An authorization server that the gateway itself runs, for teams without one. Needs `publicUrl`.'),
+    dpop: z
+      .strictObject({
+        required: z
+          .boolean()
+          .default(false)
+          .describe(
+            'Whether every token must be bound to a key of its holder. API keys and certificates are no tokens.',
+          ),
+        nonce: z
+          .boolean()
+          .default(false)
+          .describe(
+            'Whether each proof must have a nonce of the gateway, at its endpoints and at its authorization server.',
+          ),
+      })
+      .prefault({})
+      .describe(
+        'Tokens that are bound to a key of their holder (DPoP, RFC 9449; docs/how-to/agents.md). The gateway always demands the proof for such a token.',
+      ),
     proxy: proxy.optional().describe('A proxy in front of the gateway that signs users in and names them in a header.'),
     clientCertificates: clientCertificates
       .optional()

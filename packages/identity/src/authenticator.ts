@@ -1,9 +1,9 @@
 /** Authenticates the sender of a request, in any of the configured ways. */
 import { decodeJwt } from 'jose';
-import { fault, printable, type EndpointName, type JsonObject } from '@omnibus/protocol';
+import { fault, printable, type EndpointName, type GatewayFault, type JsonObject } from '@omnibus/protocol';
 import { ApiKeys } from './api-keys.ts';
 import { ClientCertificates, type ClientCertificatesOptions, type Peer } from './client-certificates.ts';
-import { credentialOf, queryProblem, type Request } from './credential.ts';
+import { credentialOf, queryProblem, saysBound, type Request } from './credential.ts';
 import type { Facts, Verdict } from './facts.ts';
 import { canonical, type Proof } from './issuers/claims.ts';
 import { Issuer, type IssuerOptions, type Outcome } from './issuers/issuer.ts';
@@ -11,6 +11,7 @@ import { seldom } from './issuers/seldom.ts';
 import { TokenReview, type TokenReviewOptions } from './issuers/token-review.ts';
 import { isKey, type ToolProblem } from './key-file.ts';
 import { KnownTokens } from './known-tokens.ts';
+import { Possession, type Binding, type PossessionOptions } from './possession.ts';
 import { Tally } from './tally.ts';
 import { OwnTokens, type OwnServer } from './own-tokens.ts';
 import { TrustedProxy, type TrustedProxyOptions } from './trusted-proxy.ts';
@@ -38,6 +39,10 @@ export interface AuthenticatorOptions {
   readonly kubernetes?: TokenReviewOptions | undefined;
   /** The gateway's own authorization server; undefined where there is none. */
   readonly own?: OwnServer | undefined;
+  /** How holders of bound tokens prove their keys; undefined where bound tokens are not accepted, as at the admin port of another process than an edge. */
+  readonly possession?: PossessionOptions | undefined;
+  /** Whether every token must be bound to a key. */
+  readonly needsBinding?: boolean | undefined;
   /** Called with the token of each request that is known by one, except at the admin port. @returns the facts that the request goes on with. */
   readonly held?: ((facts: Facts, token: string) => Facts) | undefined;
   /** Reports a problem to the operator. */
@@ -84,6 +89,9 @@ export class Authenticator {
   readonly #noMetadata: (problem: string) => void;
   /** Facts from tokens that another service checked: such a token can be revoked before it expires. */
   readonly #asked = new WeakSet<Facts>();
+  readonly #possession: Possession | undefined;
+  /** The keys to which tokens are bound, by the facts that they prove. */
+  readonly #bindings = new WeakMap<Facts, Binding>();
   /** When tokens of agents were last accepted, in milliseconds since 1970, by name. Only our own server names agents, and it has a bound on them. */
   readonly #agentUses = new Map<string, number>();
   /** Counts of requests by way and outcome. */
@@ -117,6 +125,7 @@ export class Authenticator {
     this.#options = options;
     this.#keys = keys;
     this.#listeners = listeners;
+    this.#possession = options.possession === undefined ? undefined : new Possession(options.possession);
     this.#own =
       own === undefined
         ? undefined
@@ -168,16 +177,46 @@ export class Authenticator {
       return shown === undefined ? this.tally.count('none', nothing) : this.tally.count('certificate', shown);
     }
     if (typeof credential !== 'string') return this.tally.count('none', credential);
-    if (isKey(credential))
+    if (isKey(credential) && !saysBound(request))
       return this.tally.count(
         'key',
         this.#keys?.verify(credential, isAdminPort === true ? undefined : endpoint) ?? unknown,
       );
     const verdict =
       this.#issuers.size === 0 && this.#cluster === undefined ? unknown : this.#token(credential, endpoint, address);
-    return verdict instanceof Promise
-      ? verdict.then((found) => this.#noted(found, credential, isAdminPort))
-      : this.#noted(verdict, credential, isAdminPort);
+    const sent: Sent = { url, secure, isAdminPort };
+    const possessed =
+      verdict instanceof Promise
+        ? verdict.then((found) => this.#possessed(found, credential, request, sent))
+        : this.#possessed(verdict, credential, request, sent);
+    return possessed instanceof Promise
+      ? possessed.then((found) => this.#noted(found, credential, isAdminPort))
+      : this.#noted(possessed, credential, isAdminPort);
+  }
+
+  /** Refuses a bound token whose sender does not prove that it has the key. */
+  #possessed(
+    verdict: Verdict,
+    token: string,
+    request: Request,
+    { url, secure, isAdminPort }: Sent,
+  ): Verdict | Promise<Verdict> {
+    if ('fault' in verdict) return verdict;
+    const binding = this.#bindings.get(verdict);
+    const isSaid = saysBound(request);
+    if (binding === undefined && !isSaid && this.#options.needsBinding !== true) return verdict;
+    const problem = schemeProblem(binding, isSaid);
+    if (problem !== undefined) return { fault: problem };
+    if (this.#possession === undefined || isAdminPort === true)
+      return {
+        fault: fault(
+          'auth.invalid',
+          'the token is not accepted: it is bound to a key, which is not checked at this port',
+        ),
+      };
+    return this.#possession
+      .problemOf(binding as Binding, this.#tokens.digestOf(token), request, { method: request.method, url, secure })
+      .then((found) => (found === undefined ? verdict : { fault: found }));
   }
 
   #noted(verdict: Verdict, token: string, isAdminPort: true | undefined): Verdict {
@@ -305,7 +344,8 @@ export class Authenticator {
   }
 
   /** Decides on the rights of a valid token here and now. */
-  #judge({ facts, audiences }: Proof, endpoint: EndpointName): Verdict {
+  #judge({ facts, audiences, binding }: Proof, endpoint: EndpointName): Verdict {
+    if (binding !== undefined) this.#bindings.set(facts, binding);
     const expected = this.#audiencesOf(endpoint);
     if (!audiences.some((audience) => expected.has(audience)))
       return {
@@ -351,6 +391,30 @@ export class Authenticator {
     }
     return audiences;
   }
+}
+
+/** Where a request was sent to, and over which connection. */
+interface Sent extends Pick<Place, 'url' | 'secure'> {
+  readonly isAdminPort: true | undefined;
+}
+
+/** The reason why the scheme of a request does not fit its token: a token that is bound to a key is no bearer token (RFC 9449, 7.2). */
+function schemeProblem(binding: Binding | undefined, isSaid: boolean): GatewayFault | undefined {
+  if (binding === undefined)
+    return fault(
+      'auth.proof',
+      isSaid
+        ? 'the token is not bound to a key: send it as "Authorization: Bearer"'
+        : 'tokens must be bound to a key here (auth.dpop): ask the issuer for one with a proof (RFC 9449)',
+    );
+  return (binding.jkt !== undefined) === isSaid
+    ? undefined
+    : fault(
+        'auth.proof',
+        isSaid
+          ? 'the token is bound to a certificate alone: send it as "Authorization: Bearer"'
+          : 'the token is bound to a key: send it as "Authorization: DPoP", with a proof in the header DPoP (RFC 9449)',
+      );
 }
 
 /** The issuer that a JWT names, which only decides the keys to try; empty where it names none, and undefined for another token, which may have dots too. */

@@ -8,9 +8,11 @@ export interface Request {
   };
   /** Headers as they came (`rawHeaders` of Node): names and values in turn. */
   readonly rawHeaders: readonly string[];
+  readonly method?: string | undefined;
 }
 
 const scheme = 'bearer ';
+const proofScheme = 'dpop ';
 /** Characters that no token contains (RFC 6750, 2.1). Whether the rest is valid is checked elsewhere. */
 const strange = /[\s,"]/;
 
@@ -29,12 +31,21 @@ export function credentialOf({
     if (name.length === 13 && name.toLowerCase() === 'authorization') count += 1;
   }
   if (count > 1) return { fault: fault('auth.invalid', 'there is more than one Authorization header') };
-  const isBearer =
-    authorization.length > scheme.length && authorization.slice(0, scheme.length).toLowerCase() === scheme;
-  const token = isBearer ? authorization.slice(scheme.length).trim() : '';
+  const used = [scheme, proofScheme].find((each) => authorization.slice(0, each.length).toLowerCase() === each);
+  const token = used === undefined ? '' : authorization.slice(used.length).trim();
   return token !== '' && !strange.test(token)
     ? token
-    : { fault: fault('auth.invalid', 'the Authorization header must be "Bearer", a space and one token or API key') };
+    : {
+        fault: fault(
+          'auth.invalid',
+          'the Authorization header must be "Bearer" (or "DPoP"), a space and one token or API key',
+        ),
+      };
+}
+
+/** Whether a request says that its token is bound to a key (RFC 9449, 7.1). */
+export function saysBound({ headers: { authorization = '' } }: Request): boolean {
+  return authorization.slice(0, proofScheme.length).toLowerCase() === proofScheme;
 }
 
 const secretParameters: ReadonlySet<string> = new Set([

@@ -9,6 +9,7 @@ export { isName, noName } from './names.ts';
 export { Networks } from './networks.ts';
 export { issuerProblem, KeySet, KeysUnavailable } from './issuers/key-set.ts';
 export { principalOf } from './facts.ts';
+export { proofAlgorithms, type PossessionOptions } from './possession.ts';
 export { Proofs } from './proofs.ts';
 export { recordClaim, type OwnServer } from './own-tokens.ts';
 export type { Facts, Verdict } from './facts.ts';

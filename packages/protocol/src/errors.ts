@@ -183,6 +183,18 @@ export const errorTable = {
     'never',
     'The token, API key or certificate is not accepted: it is unknown, has expired, or is meant for another service. The message says which.',
   ),
+  'auth.proof': row(
+    -32600,
+    401,
+    'never',
+    'The token is bound to a key of its holder, and the request has no proof of that key (DPoP, RFC 9449), or one that is not accepted: for another request, another token, of another key, used before. The message says which.',
+  ),
+  'auth.nonce': row(
+    -32600,
+    401,
+    'never',
+    'The proof (DPoP) needs the nonce of the header DPoP-Nonce; data.dpopNonce has it too. Make another proof with it and send the request again.',
+  ),
   'auth.endpoint': row(
     -32600,
     403,

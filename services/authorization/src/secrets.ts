@@ -11,6 +11,8 @@ export class Secrets {
   readonly #sealing: readonly [Buffer, ...Buffer[]];
   /** Keys that sign cookies; the first one signs. */
   readonly cookieKeys: readonly string[];
+  /** Makes nonces for proofs of keys, the same at all edges. */
+  readonly nonceSecret: Buffer;
   readonly #formKey: Buffer;
 
   /** @param keys the sealing keys, the same in every edge. Default: a new key, for a gateway of one process. */
@@ -21,6 +23,7 @@ export class Secrets {
     this.#sealing = [derive(first, 'store'), ...more.map((key) => derive(key, 'store'))];
     this.cookieKeys = keys.map((key) => derive(key, 'cookies').toString('base64url'));
     this.#formKey = derive(first, 'forms');
+    this.nonceSecret = derive(first, 'nonces');
   }
 
   /** @param place where the text is stored or sent: it cannot be decrypted for another place. */

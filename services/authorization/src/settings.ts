@@ -10,6 +10,7 @@ import { printable, redirectKind, type JsonObject, basePathOf } from '@omnibus/p
 import { consentSlackMs } from './adapter.ts';
 import type { ClientDocuments } from './client-documents.ts';
 import { anotherDevice, deviceFeature, deviceGrant, devicePaths, deviceSeconds } from './device.ts';
+import { proofAlgorithms } from '@omnibus/identity';
 import { assertionAlgorithms } from './agents/agents.ts';
 import type { AgentTokens } from './agents/agent-tokens.ts';
 import { answerPlace, describeClient } from './registration.ts';
@@ -34,6 +35,8 @@ export interface Rules {
   readonly signInMs: number;
   readonly registration: 'open' | 'token' | 'off';
   readonly registrationToken?: string | undefined;
+  /** Whether proofs of keys (DPoP) need a nonce. */
+  readonly needsNonce?: boolean;
   readonly clientDocuments: boolean;
   readonly documentHosts: readonly string[];
   readonly clients: readonly {
@@ -80,7 +83,11 @@ export function settingsOf(parts: Parts): Configuration {
       response_types: ['code'],
       token_endpoint_auth_method: 'client_secret_basic',
     },
-    enabledJWA: { idTokenSigningAlgValues: ['ES256'], clientAuthSigningAlgValues: [...assertionAlgorithms] },
+    enabledJWA: {
+      idTokenSigningAlgValues: ['ES256'],
+      clientAuthSigningAlgValues: [...assertionAlgorithms],
+      dPoPSigningAlgValues: proofAlgorithms as ('ES256' | 'EdDSA')[],
+    },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
     assertJwtClientAuthClaimsAndHeader: (_ctx, claims) => agents.checkAssertion(claims),
     formats: { customizers: { jwt: (_ctx, token, parts) => agents.customize(token, parts) } },
@@ -120,15 +127,19 @@ export function settingsOf(parts: Parts): Configuration {
   };
 }
 
-function featuresOf({ rules, errors, documents, agents, audienceOf }: Parts): NonNullable<Configuration['features']> {
+function featuresOf(parts: Parts): NonNullable<Configuration['features']> {
+  const { rules, errors, documents, agents, audienceOf } = parts;
   const { publicUrl, scopes, moreScopes, accessTokenMs } = rules;
   return {
     devInteractions: { enabled: false },
     userinfo: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
     rpInitiatedLogout: { enabled: false },
-    // Binding tokens to keys is off, since edges would have to check the binding of each request.
-    dPoP: { enabled: false },
+    dPoP: {
+      enabled: true,
+      nonceSecret: parts.secrets.nonceSecret,
+      requireNonce: () => parts.rules.needsNonce === true,
+    },
     registration: {
       enabled: rules.registration !== 'off',
       issueRegistrationAccessToken: false,

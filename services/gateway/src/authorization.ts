@@ -62,6 +62,7 @@ export async function openAuthorization({
     clientDocuments: server.clientDocuments,
     documentHosts: server.documentHosts,
     usersFile: server.users === undefined ? undefined : resolve(baseFolder, server.users.file),
+    needsNonce: auth.dpop.nonce,
     workloads: server.workloads,
     isBlocked: (agent) => blocks?.has('user', `agent:${agent}`) === true,
     agentsFile: server.agents === undefined ? undefined : resolve(baseFolder, server.agents.file),

@@ -1,8 +1,10 @@
 /** Opens the authentication of callers as configured in `auth`. */
+import { hkdfSync, randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { Bus } from '@omnibus/bus';
+import { authorizationBuckets, BusError, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import { Authenticator, type Facts, type OwnServer } from '@omnibus/identity';
+import { Authenticator, type Facts, type OwnServer, type PossessionOptions, type SealingKeys } from '@omnibus/identity';
+import { TokenBuckets } from '@omnibus/lifecycle';
 import { selectorProblem } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 
@@ -13,6 +15,8 @@ interface IdentityOptions {
   readonly log: Logger;
   /** The gateway's own authorization server; undefined where there is none. */
   readonly own: OwnServer | undefined;
+  /** How holders of bound tokens prove their keys; left out where these are not accepted. */
+  readonly possession?: Pick<PossessionOptions, 'secret' | 'isFirst'> | undefined;
   /** Keeps the tokens of callers for servers that are called with tokens made from them. */
   readonly held?: ((facts: Facts, token: string) => Facts) | undefined;
 }
@@ -27,6 +31,7 @@ export async function openAuthenticator({
   log,
   own,
   held,
+  possession,
 }: IdentityOptions): Promise<Authenticator | undefined> {
   if (auth === undefined || auth === 'none') return undefined;
   return Authenticator.open({
@@ -38,6 +43,8 @@ export async function openAuthenticator({
     proxy: auth.proxy,
     own,
     held,
+    possession: possession === undefined ? undefined : { ...possession, publicUrl, needsNonce: auth.dpop.nonce },
+    needsBinding: auth.dpop.required,
     certificates: auth.clientCertificates,
     kubernetes:
       auth.kubernetes === undefined
@@ -51,6 +58,37 @@ export async function openAuthenticator({
     keysFile: auth.keys === undefined ? undefined : resolve(baseFolder, auth.keys.file),
     warn: (details, text) => log.warn(details, text),
   });
+}
+
+/** Proofs of one key at once, and then one each five milliseconds: each is remembered at all edges. */
+const proofPace = { burst: 1_000, everyMs: 5, maxNames: 10_000 };
+
+/**
+ * Remembers proofs of keys at all edges of a bus, in the bucket for what lives minutes.
+ * @param sealingKeys undefined for a gateway of one process without any.
+ */
+export function possessionOver(
+  bus: Bus,
+  sealingKeys: SealingKeys | undefined,
+): Pick<PossessionOptions, 'secret' | 'isFirst'> {
+  const secret = sealingKeys?.[0] ?? randomBytes(32);
+  const pace = new TokenBuckets(proofPace);
+  let opening: ReturnType<typeof bus.keyValue<string>> | undefined;
+  return {
+    secret: Buffer.from(hkdfSync('sha256', secret, '', 'omnibus proof nonces', 32)),
+    async isFirst(jkt, id) {
+      if (pace.take(jkt) > 0) throw new Error('too many requests with one key at once');
+      try {
+        opening ??= bus.keyValue<string>(authorizationBuckets.short);
+        await (await opening).create(`Proof.${id}`, '1');
+        return true;
+      } catch (error) {
+        if (error instanceof BusError && error.kind === 'revision-conflict') return false;
+        opening = undefined;
+        throw error;
+      }
+    },
+  };
 }
 
 /**

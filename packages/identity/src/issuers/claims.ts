@@ -2,6 +2,7 @@
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { principalOf, type Facts, type Subject } from '../facts.ts';
 import { isName, noName } from '../names.ts';
+import { bindingOf, type Binding } from '../possession.ts';
 
 export interface ClaimNames {
   /** The claim with the subject. */
@@ -25,6 +26,8 @@ export interface ClaimNames {
 /** Verified statements of an issuer. */
 export interface Proof {
   readonly facts: Facts;
+  /** The key to which the token is bound; left out for a token of its bearer. */
+  readonly binding?: Binding | undefined;
   /** Audiences of the token, each in canonical form. */
   readonly audiences: readonly string[];
 }
@@ -78,9 +81,8 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
   if (scopes.length > maxScopes) return `the token has more than ${maxScopes} scopes`;
   const actors = actorsOf(claims['act'], issuer);
   if (typeof actors === 'string') return actors;
-  // The sender would have to prove that it has the key, which is not checked here.
-  if (claims['cnf'] !== undefined)
-    return 'the token is bound to a key of its holder (cnf), which is not supported here';
+  const binding = bindingOf(claims);
+  if (typeof binding === 'string') return binding;
   const of = tenantOf(said, names);
   if (typeof of === 'string') return of;
   const { tenant } = of;
@@ -94,6 +96,7 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
   const acting = [...actors.slice(0, 1), { issuer, subject }][0] as Subject;
   const record = names.record === undefined ? undefined : textOf(claims[names.record]);
   return {
+    ...(binding === undefined ? {} : { binding }),
     audiences: (Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']])
       .filter((one) => typeof one === 'string')
       .map(canonical),

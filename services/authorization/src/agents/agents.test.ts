@@ -77,7 +77,9 @@ async function openEdge(): Promise<void> {
     isBlocked: (name) => name === 'blocked',
     serversAt: (resource) => (resource.startsWith(`${issuer}/mcp`) ? ['github'] : undefined),
   });
-  const http = createServer((request, response) => server.handle(request, response, '198.51.100.1'));
+  const http = createServer({ keepAliveTimeout: 120_000 }, (request, response) =>
+    server.handle(request, response, '198.51.100.1'),
+  );
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
   edges.push({ server, http, url: `http://127.0.0.1:${(http.address() as AddressInfo).port}` });

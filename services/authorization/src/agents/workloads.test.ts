@@ -109,7 +109,9 @@ beforeAll(async () => {
       serversAt: (resource) => (resource.startsWith(`${gateway}/mcp`) ? [] : undefined),
     });
     servers.push(server);
-    const http = createServer((request, response) => server.handle(request, response, '198.51.100.1'));
+    const http = createServer({ keepAliveTimeout: 120_000 }, (request, response) =>
+      server.handle(request, response, '198.51.100.1'),
+    );
     https.push(http);
     edges.push(await listen(http));
   }

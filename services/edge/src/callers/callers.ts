@@ -22,6 +22,12 @@ export interface Sender {
   follow(changed: (caller: Caller, hasOtherRights: boolean) => void, end: () => void): (() => void) | undefined;
 }
 
+/** The nonce that the next proof of a client needs (RFC 9449, 9), in a refusal that asks for it. */
+export function nonceIn({ data }: GatewayFault): string | undefined {
+  const nonce = data?.['dpopNonce'];
+  return typeof nonce === 'string' ? nonce : undefined;
+}
+
 export type Verdict = Sender | { readonly fault: GatewayFault };
 
 export interface Callers {

@@ -189,5 +189,7 @@ class KnownSender implements Sender {
 function metadataOf({ auth, publicUrl }: Config, scopes: ScopesOfEndpoints): ResourceMetadata | undefined {
   if (auth === undefined || auth === 'none' || publicUrl === undefined) return undefined;
   const issuers = [...(auth.server === undefined ? [] : [publicUrl]), ...auth.issuers.map(({ issuer }) => issuer)];
-  return issuers.length === 0 ? undefined : new ResourceMetadata({ publicUrl, issuers, scopes });
+  return issuers.length === 0
+    ? undefined
+    : new ResourceMetadata({ publicUrl, issuers, scopes, needsBinding: auth.dpop.required });
 }

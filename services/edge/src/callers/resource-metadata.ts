@@ -1,4 +1,5 @@
 /** Protected resource metadata, which name the issuers of tokens for an endpoint (RFC 9728). They depend on the configuration only, never on the Host header. */
+import { proofAlgorithms } from '@omnibus/identity';
 import { basePathOf } from '@omnibus/protocol';
 import { findEndpoint } from '../requests/endpoints.ts';
 
@@ -7,6 +8,8 @@ export interface ResourceMetadataOptions {
   readonly publicUrl: string;
   readonly issuers: readonly string[];
   readonly scopes: EndpointScopes;
+  /** Whether every token must be bound to a key of its holder. */
+  readonly needsBinding: boolean;
 }
 
 /** Scopes that unauthenticated clients may know, without those that belong to certain tenants only. */
@@ -58,6 +61,8 @@ export class ResourceMetadata {
       resource: `${this.#publicUrl}${resource}`,
       authorization_servers: issuers,
       bearer_methods_supported: ['header'],
+      dpop_signing_alg_values_supported: proofAlgorithms,
+      ...(this.#options.needsBinding ? { dpop_bound_access_tokens_required: true } : {}),
       ...(scopes.length === 0 ? {} : { scopes_supported: scopes }),
     });
   }

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { Authenticator } from '@omnibus/identity';
+import { Authenticator, proofAlgorithms } from '@omnibus/identity';
 import { StandInIssuer } from '@omnibus/identity/testing';
 import { EdgeUnderTest } from '../edge-under-test.ts';
 
@@ -89,6 +89,7 @@ describe('the metadata', () => {
       resource: `${publicUrl}${resource}`,
       authorization_servers: [issuer.issuer],
       bearer_methods_supported: ['header'],
+      dpop_signing_alg_values_supported: proofAlgorithms,
       scopes_supported: ['mcp'],
     };
     for (const headers of [

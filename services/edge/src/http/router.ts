@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Journal } from '@omnibus/bus';
 import { fault, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { Verdict } from '../callers/callers.ts';
+import { nonceIn, type Verdict } from '../callers/callers.ts';
 import { findEndpoint, type Endpoints } from '../requests/endpoints.ts';
 import { SessionAddresses } from '../delivery/session-addresses.ts';
 import { Arrival } from './arrival.ts';
@@ -157,6 +157,8 @@ export class Router {
     if ('fault' in verdict) {
       const challenge = this.#options.gate.callers.challenge(verdict.fault, path);
       if (challenge !== undefined) arrival.response.setHeader('www-authenticate', challenge);
+      const nonce = nonceIn(verdict.fault);
+      if (nonce !== undefined) arrival.response.setHeader('dpop-nonce', nonce);
       arrival.refuse(verdict.fault);
       return;
     }

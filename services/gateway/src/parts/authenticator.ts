@@ -18,11 +18,13 @@ export const callers: Part<Authenticator | undefined> = {
 };
 
 async function openForClients(host: PartHost): Promise<Started<Authenticator | undefined>> {
-  const { openAuthenticator } = await import('@omnibus/setup/identity');
+  const { openAuthenticator, possessionOver } = await import('@omnibus/setup/identity');
   const { config, log } = host;
-  const { baseFolder } = host.options;
+  const { baseFolder, sealingKeys } = host.options;
   const { hold: held } = host.of(tokenExchange);
-  const authenticator = await openAuthenticator({ config, baseFolder, log, own: host.of(ownAuthorization), held });
+  const possession = possessionOver(host.of(connectedBus), sealingKeys);
+  const own = host.of(ownAuthorization);
+  const authenticator = await openAuthenticator({ config, baseFolder, log, own, held, possession });
   return { offers: authenticator, stop: async () => authenticator?.close() };
 }
 

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Bus } from '@omnibus/bus';
 import { fault, type GatewayFault } from '@omnibus/protocol';
-import type { Sender, Verdict } from '../../callers/callers.ts';
+import { nonceIn, type Sender, type Verdict } from '../../callers/callers.ts';
 import { DuplexClient } from '../../duplex/duplex-client.ts';
 import { findEndpoint, type Endpoints } from '../../requests/endpoints.ts';
 import type { Gate } from '../arrival.ts';
@@ -104,7 +104,11 @@ export class WebSocketIngress {
 
   #refuse(socket: Duplex, gatewayFault: GatewayFault, challenge?: string): void {
     this.#options.gate.metrics.refused(gatewayFault.reason);
-    answerRaw(socket, gatewayFault, challenge === undefined ? [] : [`www-authenticate: ${challenge}`]);
+    const nonce = nonceIn(gatewayFault);
+    answerRaw(socket, gatewayFault, [
+      ...(challenge === undefined ? [] : [`www-authenticate: ${challenge}`]),
+      ...(nonce === undefined ? [] : [`dpop-nonce: ${nonce}`]),
+    ]);
   }
 
   /** Refuses new connections from now on, since each is a session. */
