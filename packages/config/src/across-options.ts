@@ -82,13 +82,13 @@ function* callerMistakes(auth: Auth, { publicUrl, tls }: Options): Iterable<Mist
 }
 
 function* programMistakes({ command, args, cwd, url, sandbox }: Server): Iterable<Mistake> {
-  if (command !== undefined && /^[\w.-]+\s+\S/.test(command)) {
-    const [program, ...words] = command.trim().split(/\s+/);
+  // The ending of a program of Windows says where its arguments begin.
+  const [, program, rest] = /^([\w.-]+|[A-Za-z]:[/\\].*?\.(?:exe|cmd|bat))\s+(\S.*)$/is.exec(command ?? '') ?? [];
+  if (program !== undefined && rest !== undefined)
     yield [
       ['command'],
-      `expected a program alone: write command: ${program as string} and args: ${JSON.stringify([...words, ...args])}`,
+      `expected a program alone: write command: ${program} and args: ${JSON.stringify([...rest.trim().split(/\s+/), ...args])}`,
     ];
-  }
   const texts: readonly Mistake[] = [
     [['command'], command ?? ''],
     [['cwd'], cwd ?? ''],

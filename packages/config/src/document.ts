@@ -44,12 +44,16 @@ export function readDocument(text: string, file: string): ReadDocument | Unreada
     };
   if (file.endsWith('.toml')) return readToml(text);
   const isJson = looksLikeJson(text);
+  const odd = isJson ? undefined : oddBlank(text);
+  if (odd !== undefined) return { faults: [odd] };
   const lines = new LineCounter();
   const source = withoutMark(isJson ? blankComments(text) : text);
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, merge: true });
   // A text with "!" before it is a tag, which would leave an empty text behind.
   const tags = document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED');
   const errors = document.errors.length > 0 ? document.errors : tags;
+  const foreign = isJson || (errors.length === 0 && isMap(document.contents)) ? undefined : foreignText(text);
+  if (foreign !== undefined) return { faults: [foreign] };
   if (errors.length > 0) return { faults: faultsOf(errors, source, lines, isJson) };
   const unfolded = unfold(document);
   if ('problem' in unfolded) {
@@ -63,6 +67,48 @@ export function readDocument(text: string, file: string): ReadDocument | Unreada
     placeOf: (path) => placeIn(document, lines, path),
   };
 }
+
+/** A line that is indented with a character of which YAML makes a part of the name. */
+function oddBlank(text: string): (Place & { readonly message: string }) | undefined {
+  const found =
+    /^([ \t]*)([\u00A0\u1680\u2000-\u200B\u202F\u205F\u3000])[^\S\r\n\u200B]*["']?[\w.-]{1,100}["']?:(?=\s|$)/m.exec(
+      text,
+    );
+  if (found === null) return undefined;
+  const [, blanks = '', odd = ''] = found;
+  return {
+    line: text.slice(0, found.index).split('\n').length,
+    column: blanks.length + 1,
+    message: `this line is indented with a character that looks like a blank and is none (${codePoint(odd)}): write blanks`,
+  };
+}
+
+/** What a text is instead of YAML, or the line that keeps it from being YAML though it looks right. */
+function foreignText(text: string): (Place & { readonly message: string }) | undefined {
+  if (/^\uFEFF?\s*<(!doctype|html|head)\b/i.test(text))
+    return {
+      line: 1,
+      column: 1,
+      message: 'this is a web page and no configuration: download the file itself, for example with "Raw" at GitHub',
+    };
+  const lines = text.split('\n');
+  for (const [index, line] of lines.entries()) {
+    const [, name] = /^(\s*["']?[\w.-]+["']?)[：﹕∶]/.exec(line) ?? [];
+    if (name !== undefined)
+      return {
+        line: index + 1,
+        column: name.length + 1,
+        message: `this looks like a colon and is none (${codePoint(line.charAt(name.length))}): write "${name.trim()}: "`,
+      };
+  }
+  const first = lines.findIndex((line) => !/^\s*(#.*)?$/.test(line));
+  return /^\s*\[\[?[\w."-]+\]\]?\s*(#.*)?$/.test(lines[first] ?? '') && /^\s*[\w."-]+\s*=/.test(lines[first + 1] ?? '')
+    ? { line: first + 1, column: 1, message: 'this is TOML: give the file a name that ends in .toml' }
+    : undefined;
+}
+
+const codePoint = (character: string): string =>
+  `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
 /** Puts the parts where aliases (`*name`) refer to them, which can have no end. */
 function unfold(

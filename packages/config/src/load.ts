@@ -5,6 +5,7 @@ import { recognize } from './clients/recognize.ts';
 import type { Client } from './clients/client.ts';
 import { readDocument, type ReadDocument } from './document.ts';
 import { migrateConfig } from './migrate.ts';
+import { withoutMisnested } from './nesting.ts';
 import { profileNotes } from './profile-notes.ts';
 import { fileProblem, byPlace, formatPath, type ConfigProblem, type Path } from './problem.ts';
 import { type ReferenceSource } from './references.ts';
@@ -184,7 +185,7 @@ function finish(
     into(faults),
     source.withoutServerSecrets === true || source.withoutExchangeSecrets === true,
   );
-  const value = servers.substitute(withoutServerKeys(raw, source, into(notes)));
+  const value = servers.substitute(withoutServerKeys(withoutMisnested(raw, report), source, into(notes)));
   const parsed = configSchema.safeParse(value);
   if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report);
   if (problems.length > 0 || !parsed.success)

@@ -313,3 +313,26 @@ it('a gateway behind this one is a server like another', () => {
     ),
   ).toEqual(['a']);
 });
+
+it('what only looks like a mistake is taken as it is written', () => {
+  const { config, lines } = load(
+    'f.yaml',
+    [
+      'listing:',
+      '  descriptions:',
+      '    profiles/say: |',
+      '      Says it.',
+      '      \u00A0With a wide blank in front',
+      '      Note\uFF1A and a wide colon',
+      '      <html>',
+      'mcpServers:',
+      '  profiles: { command: x, args: ["-", "--", "–"] }',
+      '  audit: { url: "http://127.0.0.1:1/mcp" }',
+      '  command: { command: "/opt/a b/run.exe.d/x" }',
+      '',
+    ].join('\n'),
+  );
+  expect(lines.filter((line) => !line.includes('listing'))).toEqual([]);
+  expect(Object.keys(config?.mcpServers ?? {})).toEqual(['profiles', 'audit', 'command']);
+  expect(config?.listing.descriptions['profiles/say']).toContain('\u00A0With');
+});

@@ -37,12 +37,9 @@ export function resolveReferences(text: string, source: ReferenceSource, ofServe
   const resolved = text.replace(reference, (whole, inner: string | undefined) => {
     if (inner === undefined) return '${';
     if (inner.startsWith('file:')) {
-      try {
-        return source.readFile(inner.slice('file:'.length)).replace(/\r?\n$/, '');
-      } catch (error) {
-        problem ??= `${whole} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-        return '';
-      }
+      const read = fileOf(whole, inner.slice('file:'.length), source);
+      if ('problem' in read) problem ??= read.problem;
+      return 'text' in read ? read.text : '';
     }
     if (inner.startsWith('vault:')) {
       const found = secretOf(whole, inner.slice('vault:'.length), source, ofServer);
@@ -52,19 +49,44 @@ export function resolveReferences(text: string, source: ReferenceSource, ofServe
       }
       return 'text' in found ? found.text : '';
     }
-    const [variable, fallback] = splitOnce(inner.startsWith('env:') ? inner.slice('env:'.length) : inner, ':-');
-    if (!variableName.test(variable)) {
-      problem ??= `${whole} is not a reference: expected \${NAME}, \${NAME:-default}, \${file:path} or \${vault:MOUNT/PATH#FIELD}; write $\${ for a plain \${`;
-      return '';
-    }
-    // As shells do, an empty variable has the default (`:-`) too.
-    const set = source.env[variable];
-    const value = set === undefined || set === '' ? (fallback ?? set) : set;
-    if (value === undefined)
-      problem ??= `the environment variable ${variable} is not set; set it or give a default: \${${variable}:-value}`;
-    return value ?? '';
+    const found = variableOf(whole, inner, source);
+    if ('problem' in found) problem ??= found.problem;
+    return 'text' in found ? found.text : '';
   });
   return problem === undefined ? { text: resolved } : { problem, isUnasked };
+}
+
+/** References as shells, workflows and Docker Compose write them. */
+function meantReference(inner: string): string | undefined {
+  const [, workflow] = /^\{\s*(?:secrets|env|vars)\.([A-Za-z_]\w*)/.exec(inner) ?? [];
+  if (workflow !== undefined) return `write \${${workflow}}`;
+  const [, name, sign, rest = ''] = /^(?:env:)?([A-Za-z_]\w*)(:?[-=?+])(.*)$/s.exec(inner) ?? [];
+  if (name === undefined || sign === undefined || sign.endsWith('+')) return undefined;
+  return sign.endsWith('?') ? `write \${${name}}, without which the server stays down` : `write \${${name}:-${rest}}`;
+}
+
+function variableOf(whole: string, inner: string, { env }: ReferenceSource): Resolved {
+  const [variable, fallback] = splitOnce(inner.startsWith('env:') ? inner.slice('env:'.length) : inner, ':-');
+  if (!variableName.test(variable))
+    return {
+      problem: `${whole} is not a reference: ${meantReference(inner) ?? 'expected ${NAME}, ${NAME:-default}, ${file:path} or ${vault:MOUNT/PATH#FIELD}'}; write $\${ for a plain \${`,
+    };
+  // As shells do, an empty variable has the default (`:-`) too.
+  const set = env[variable];
+  const text = set === undefined || set === '' ? (fallback ?? set) : set;
+  return text === undefined
+    ? {
+        problem: `the environment variable ${variable} is not set; set it or give a default: \${${variable}:-value}`,
+      }
+    : { text };
+}
+
+function fileOf(whole: string, path: string, { readFile }: ReferenceSource): Resolved {
+  try {
+    return { text: readFile(path).replace(/\r?\n$/, '') };
+  } catch (error) {
+    return { problem: `${whole} cannot be read: ${error instanceof Error ? error.message : String(error)}` };
+  }
 }
 
 function secretOf(whole: string, reference: string, { secret }: ReferenceSource, ofServer: boolean): Resolved {

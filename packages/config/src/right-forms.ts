@@ -27,6 +27,8 @@ function server(got: string): string | undefined {
   if (/^(https?|wss?):/.test(got)) return undefined;
   const [, name, value] = option.exec(got) ?? [];
   if (name !== undefined) return `write a blank behind the colon: "${name}: ${shown(value ?? '')}"`;
+  const [, key, given] = /^(\w+)\s*=\s*(.+)$/.exec(got) ?? [];
+  if (key !== undefined && given !== undefined) return `write ": " in place of "=": "${key}: ${shown(given)}"`;
   const [command, ...args] = shownWords(got.trim().split(/\s+/));
   return `write { command: ${command ?? ''}${args.length === 0 ? '' : `, args: ${JSON.stringify(args)}`} }`;
 }
@@ -46,6 +48,30 @@ function pairs(got: readonly unknown[]): string {
   return `write a map: { ${names.map((name) => `${name}: "…"`).join(', ')} }`;
 }
 
+/** Options of a program, written as a map. */
+function options(got: unknown): string | undefined {
+  if (!isMap(got)) return undefined;
+  const words = Object.entries(got).flatMap(([name, value]) =>
+    isMap(value) || Array.isArray(value) ? [`--${name}`] : [`--${name}`, ...(value === true ? [] : [String(value)])],
+  );
+  return `write ${JSON.stringify(shownWords(words))}`;
+}
+
+/** Tools by their servers. */
+function toolGlobs(got: unknown): string | undefined {
+  if (!isMap(got)) return undefined;
+  const globs = Object.entries(got).flatMap(([server, tools]) =>
+    (Array.isArray(tools) ? tools : ['*']).map((tool) => `${server}/${String(tool)}`),
+  );
+  return `write ${JSON.stringify(globs)}`;
+}
+
+function transport(got: string): string | undefined {
+  if (/websocket|^wss?$/i.test(got)) return 'write "websocket"';
+  if (/http|stream|remote|url/i.test(got)) return 'write "http"';
+  return /std|local|command|process/i.test(got) ? 'write "stdio"' : undefined;
+}
+
 function bus(got: unknown): string | undefined {
   if (!isMap(got)) return undefined;
   const address = Object.values(got).find((each) => typeof each === 'string' && /^(nats|tls):/.test(each));
@@ -56,8 +82,12 @@ function bus(got: unknown): string | undefined {
 const forms: readonly (readonly [place: string, form: Form])[] = [
   ['mcpServers.*', text(server)],
   ['mcpServers.*.command', list(command)],
+  ['mcpServers.*.args', options],
+  ['mcpServers.*.type', text(transport)],
   ['mcpServers.*.env', list(pairs)],
+  ['mcpServers.*.env', text((got) => pairs([got]))],
   ['mcpServers.*.headers', list(pairs)],
+  ['mcpServers.*.headers', text((got) => pairs([got]))],
   ['mcpServers.*.tools', list((got) => `write includeTools: ${JSON.stringify(got)}`)],
   [
     'mcpServers.*.credentials',
@@ -71,6 +101,10 @@ const forms: readonly (readonly [place: string, form: Form])[] = [
     'mcpServers.*.restart',
     (got) => (isMap(got) ? undefined : 'write { maxDelay: 30s }; a server that is lost is always connected to again'),
   ],
+  ['access', list(() => 'write { rules: [...] }')],
+  ['limits', list(() => 'write { rules: [...] }')],
+  ['results', (got) => (typeof got === 'number' ? `write { maxTokens: ${got} }` : undefined)],
+  ['profiles.*.tools', toolGlobs],
   ['profiles.*', list((got) => `write { servers: ${JSON.stringify(got)} }`)],
   ['profiles.*', text((got) => `write { servers: ${JSON.stringify([got])} }`)],
   [

@@ -84,6 +84,9 @@ function isOwn(url: string, listen: string): boolean {
   return host.replace(/^localhost:/, '127.0.0.1:') === listen && /^\/mcp(\/|$)/.test(pathname);
 }
 
+/** Variables as shells, PowerShell, Node.js, Python and LiteLLM write them. */
+const variableOf = /^(?:\w+ )?(\$(?=[A-Z])|\$env:|process\.env\.|os\.environ\/)([A-Za-z_]\w*)$/;
+
 function textNotes(server: Readonly<Record<string, unknown>>, at: Note): void {
   for (const [path, text] of textsOf(server)) {
     if (/^[“”„‘’«»].*[“”„‘’«»]$/.test(text))
@@ -93,10 +96,15 @@ function textNotes(server: Readonly<Record<string, unknown>>, at: Note): void {
       );
     if (/\$\{[^}]*$/.test(text))
       at(path, 'a "${" in it is not closed, and is passed on as it is: write ${NAME}, or $${ for a plain ${');
-    const [, variable] =
-      path[0] === 'headers' || path[0] === 'env' ? (/^(?:\w+ )?\$([A-Z][A-Z0-9_]*)$/.exec(text) ?? []) : [];
-    if (variable !== undefined)
-      at(path, `"$${variable}" is passed on as it is: write \${${variable}} for the environment variable`);
+    const [, sign, variable] = path[0] === 'headers' || path[0] === 'env' ? (variableOf.exec(text) ?? []) : [];
+    if (sign !== undefined && variable !== undefined)
+      at(path, `"${sign}${variable}" is passed on as it is: write \${${variable}} for the environment variable`);
+    const [, dash, option] = path[0] === 'args' ? (/^([–—―])(\w[\w-]*)/.exec(text) ?? []) : [];
+    if (dash !== undefined && option !== undefined)
+      at(
+        path,
+        `begins with a dash of typography, which programs read as text: write "${option.length === 1 ? '-' : '--'}${option}"`,
+      );
     if (/^~[/\\]/.test(text) && path[0] !== 'headers' && path[0] !== 'command')
       at(path, 'no shell reads this, so "~" is passed on as it is: write "${HOME}" instead');
   }
@@ -114,6 +122,11 @@ function secretNotes(server: Readonly<Record<string, unknown>>, at: Note): void 
   for (const [path, text] of textsOf(server)) {
     if (text.includes('${')) continue;
     const isValue = path[0] === 'headers' || path[0] === 'env' || path[0] === 'url';
+    if (isValue && /^(?:\w+ )?\$\(.+\)$/s.test(text))
+      at(
+        path,
+        'is passed on as it is, since no shell reads it: write "${NAME}" for an environment variable, or "${file:path}" for a file with the output of the command',
+      );
     if (blank.test(text) && isValue)
       at(
         path,

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { nearDuration } from './duration.ts';
 import { nearestOf } from './nearest.ts';
+import { otherPlace } from './nesting.ts';
 import type { Path } from './problem.ts';
 import { configSchema } from './checked-schema.ts';
 import { isSecretOption } from './secret-options.ts';
@@ -16,7 +17,11 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
   if (issue.code === 'unrecognized_keys') {
     for (const key of issue.keys) {
       const found: unknown = isMap(valueAt(value, path)) ? (valueAt(value, path) as Values)[key] : undefined;
-      report([...path, key], `unknown option${foreign(key, path) ?? (nearest(key, path) || misplaced(found, path))}`);
+      const place = otherPlace(key, found, path);
+      report(
+        [...path, key],
+        `unknown option${foreign(key, path) ?? (place === undefined ? nearest(key, path) : `; ${place}`)}`,
+      );
     }
     return;
   }
@@ -47,16 +52,18 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
 function wordsOf(issue: z.core.$ZodIssue, got: unknown, path: Path): string {
   if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input'))
     return typeWords(issue.expected, got, path);
-  if (issue.code === 'invalid_value' && issue.values.length > 0) return choiceWords(issue.values.map(String), got);
+  if (issue.code === 'invalid_value' && issue.values.length > 0)
+    return choiceWords(issue.values.map(String), got, path);
   if (issue.code === 'invalid_union' && 'options' in issue && Array.isArray(issue.options))
-    return choiceWords(issue.options.map(String), got);
+    return choiceWords(issue.options.map(String), got, path);
   const near = issue.message.startsWith('expected a duration') ? nearDuration(got) : undefined;
   return boundWords(issue) ?? (near === undefined ? issue.message : `${issue.message}: write "${near}"`);
 }
 
-function choiceWords(choices: readonly string[], got: unknown): string {
+function choiceWords(choices: readonly string[], got: unknown, path: Path): string {
   const near = typeof got === 'string' ? nearestOf(got, choices) : undefined;
-  return `expected ${listed(choices.map((each) => JSON.stringify(each)))}${near === undefined ? '' : `: write "${near}"`}`;
+  const form = near === undefined ? rightForm(got, path) : `write "${near}"`;
+  return `expected ${listed(choices.map((each) => JSON.stringify(each)))}${form === undefined ? '' : `: ${form}`}`;
 }
 
 const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null;
@@ -99,7 +106,9 @@ const underServer: Readonly<Record<string, string>> = {
   envs: 'write env',
   env_keys: 'write env: { NAME: "${NAME}" }',
   cmd: 'write command and args',
-  uri: 'write url',
+  ...Object.fromEntries(
+    ['uri', 'endpoint', 'baseUrl', 'base_url', 'address', 'link'].map((name) => [name, 'write url']),
+  ),
   tool_timeout_sec: 'write timeout: 60s',
   startup_timeout_sec: 'write connectTimeout: 10s',
   requestTimeout: 'write timeout',
@@ -147,6 +156,17 @@ const elsewhere: Readonly<Record<string, string>> = {
   'limits.maxResultBytes': 'write it under a server, or under one of its `tools`',
   'audit.file': 'write sinks: [{ kind: file, folder: audit }]',
   'audit.folder': 'write sinks: [{ kind: file, folder: audit }]',
+  'listing.search': 'write listing: search',
+  'listing.code': 'write listing: code',
+  'auth.token': 'write keys: { file: keys.yaml }, and make a key with "omnibus keys create"',
+  'auth.apiKey': 'write keys: { file: keys.yaml }, and make a key with "omnibus keys create"',
+  'access.rules.user': 'write who: NAME',
+  'access.rules.users': 'write who: [NAME, ...]',
+  'access.rules.group': 'write who: "group:NAME"',
+  'access.rules.role': 'write who: "group:NAME"',
+  'access.rules.action': 'write the targets under allow, deny or ask',
+  'access.rules.effect': 'write the targets under allow, deny or ask',
+  'access.rules.tools': 'write the targets under allow, deny or ask, as "server/tool"',
   'auth.apiKeys': 'write keys: { file: keys.yaml }',
   'auth.jwt': 'write issuers: [{ issuer: https://... }]',
   'auth.oidc': 'write issuers: [{ issuer: https://... }]',
@@ -194,6 +214,8 @@ function typeWords(expected: string, got: unknown, path: Path): string {
     return `expected a list${isSecret(path) ? '' : `: ${JSON.stringify(shownWords(got.trim().split(/\s+/)))}`}`;
   if (Array.isArray(got)) return listWords(wanted, path);
   if (typeof got === 'object') return `expected ${wanted}, and this is a map`;
+  const plain = typeof got === 'string' && !isSecret(path) ? plainValue(expected, got.trim()) : undefined;
+  if (plain !== undefined) return `expected ${wanted}: write ${plain}, without quotes`;
   const size = typeof got === 'string' ? /^(\d+)\s*([kmg])i?b?$/i.exec(got) : null;
   if (size !== null && (expected === 'number' || expected === 'int'))
     return `expected a number: ${Number(size[1]) * 1_024 ** ('kmg'.indexOf((size[2] as string).toLowerCase()) + 1)}`;
@@ -204,6 +226,17 @@ function typeWords(expected: string, got: unknown, path: Path): string {
       ? `expected a map: write { url: ${JSON.stringify(shown(got))} }`
       : 'expected a map: write "command" (a program to start) or "url" (a server to connect to) below it, indented';
   return got === undefined ? `expected ${wanted}, and it is missing` : `expected ${wanted}`;
+}
+
+/** A number, true or false that was written as a text, or in the words of an older YAML. */
+function plainValue(expected: string, got: string): string | undefined {
+  if (expected === 'boolean') {
+    if (/^(true|yes|y|on|enabled|1)$/i.test(got)) return 'true';
+    return /^(false|no|n|off|disabled|0)$/i.test(got) ? 'false' : undefined;
+  }
+  if (expected !== 'number' && expected !== 'int') return undefined;
+  const digits = got.replaceAll(/(?<=\d)[_ ',.](?=\d{3}(?!\d))/g, '');
+  return /^-?\d+(\.\d+)?$/.test(digits) ? String(Number(digits)) : undefined;
 }
 
 /** Where a list was written. */
@@ -244,13 +277,6 @@ function isSecret(path: Path): boolean {
         /^(password|token|headers|env|clientSecret|privateKey|secret|registrationToken)$/.test(step),
     ) || isSecretOption(path)
   );
-}
-
-/** Says of an unknown option at the top that it is a server, which it looks like. */
-function misplaced(found: unknown, path: Path): string {
-  return path.length === 0 && isMap(found) && (Object.hasOwn(found, 'command') || Object.hasOwn(found, 'url'))
-    ? '; a server belongs under mcpServers'
-    : '';
 }
 
 /** The option a mistyped key probably means. */

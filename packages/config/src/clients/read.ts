@@ -3,6 +3,7 @@ import { readDocument, type ReadDocument } from '../document.ts';
 import { durationProblem } from '../duration.ts';
 import { loadConfig } from '../load.ts';
 import { nearestOf } from '../nearest.ts';
+import { otherPlace } from '../nesting.ts';
 import { formatPath, formatProblem, type Path } from '../problem.ts';
 import { configSchema } from '../checked-schema.ts';
 import { isMap, type Values } from '../values.ts';
@@ -97,6 +98,8 @@ function notAClients(file: string, text: string, read: ReadDocument): string {
       ? `it is not the file of a known client; ${words}: omnibus serve --config ${file}`
       : `it is not the file of a known client; ${words}, and this one has mistakes:\n${mistakes.map(formatProblem).join('\n')}`;
   }
+  if (isMap(value) && keys.some((key) => otherPlace(key, value[key], []) !== undefined))
+    return mistakes.map(formatProblem).join('\n');
   const mistyped = keys.find((key) => nearestOf(key, ['mcpServers']) !== undefined);
   if (mistyped === undefined)
     return 'it is not the file of a known program: write its servers under `mcpServers`, each with `command` or `url`';

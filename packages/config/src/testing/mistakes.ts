@@ -1,8 +1,10 @@
+import { misplaced, type Mistake } from './misplaced.ts';
+
 /**
  * Mistakes in configurations as people write them: a title, the file `f.yaml`, and each line that is said about it (problems, faults of servers, notes). Tests
  * put them through the reader, and through every command that reads such a file.
  */
-export const mistakes: readonly (readonly [what: string, text: string, lines: readonly string[]])[] = [
+export const mistakes: readonly Mistake[] = [
   [
     'a mistyped option of the top',
     'mcpServer: {}\n',
@@ -257,5 +259,6 @@ export const mistakes: readonly (readonly [what: string, text: string, lines: re
       'f.yaml:3:15: profiles.p.pin.f/read: expected a map: write the arguments that are fixed, by name: { NAME: "/home" }, got "/home"',
     ],
   ],
+  ...misplaced,
   ['a mark in front', '\uFEFFmcpServers: { a: { command: x } }\n', []],
 ];

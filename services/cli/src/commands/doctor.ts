@@ -77,12 +77,13 @@ async function examineRunning(options: DoctorOptions, found: (finding: Finding) 
 async function examineFile(options: DoctorOptions, found: (finding: Finding) => void): Promise<void> {
   // The option names a gateway that runs, and no address for one to listen at.
   const { admin: asked, ...others } = options;
-  const { config, file, baseFolder, notes } = await needSettings(options.config, others, { connects: true });
+  const { config, file, baseFolder, faults, notes } = await needSettings(options.config, others, { connects: true });
   found({
     about: 'configuration',
-    state: 'good',
-    text: `${file} is good: ${counted(enabledServers(config).size, 'server')}, ${counted(Object.keys(config.profiles).length, 'profile')}`,
+    state: faults.length === 0 ? 'good' : 'warning',
+    text: `${file} is ${faults.length === 0 ? 'good' : 'in use without what is named below'}: ${counted(enabledServers(config).size, 'server')}, ${counted(Object.keys(config.profiles).length, 'profile')}`,
   });
+  for (const fault of faults) found({ about: 'configuration', state: 'bad', text: formatProblem(fault) });
   for (const note of notes) found({ about: 'configuration', state: 'warning', text: formatProblem(note) });
   // bin/omnibus.js refuses a Node that is too old before this runs.
   found({ about: 'Node', state: 'good', text: process.versions.node });
