@@ -98,14 +98,16 @@ if (helm !== undefined)
     });
 
     it('leaves the numbers of users to a platform that chooses them, and to the operator elsewhere', () => {
-      const numbersOf = (...settings: readonly string[]): unknown =>
-        ['edge', 'session', 'backend'].map((role) => {
-          const { securityContext } = podOf(chart(...settings), role) as {
+      const numbersOf = (...settings: readonly string[]): unknown => {
+        const find = chart(...settings);
+        return roles.map((role) => {
+          const { securityContext } = podOf(find, role) as {
             readonly securityContext?: Readonly<Record<string, unknown>>;
           };
           expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
           return [securityContext?.['runAsUser'], securityContext?.['fsGroup']];
         });
+      };
       const all = (user: number | undefined, group: number | undefined): unknown => roles.map(() => [user, group]);
       expect(numbersOf()).toEqual(all(1_000, 1_000));
       expect(numbersOf('global.podSecurityContext.runAsUser=4711')).toEqual(all(4_711, 1_000));
