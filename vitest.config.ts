@@ -82,6 +82,7 @@ export default defineConfig({
           include: ['{packages,services}/**/src/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...leftOut],
           testTimeout: 60_000,
+          hookTimeout: 60_000,
           maxWorkers: 4,
         },
       },
