@@ -47,6 +47,18 @@ const longest = [
   'outside/credentials-vault',
   'outside/credentials-users',
   'isolation/scenarios',
+  'e2e/command-table',
+  'e2e/commands',
+  'e2e/survival-streams',
+  'console/tabs',
+  'console/approvals',
+  'e2e/backpressure',
+  'outside/secrets',
+  'outside/audit',
+  'fuzz/servers',
+  'fuzz/clients',
+  'fuzz/strangers',
+  'outside/edge-bounds',
 ];
 
 /** Without results of an earlier run, files would run in the order of their sizes. */
