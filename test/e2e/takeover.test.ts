@@ -8,7 +8,7 @@ import { repeatKey, repeatsKey, type JsonObject } from '@omnibus/protocol';
 import { EraServer } from '../matrix/era-server.ts';
 import { byLane, isLongLane } from '../support/lane.ts';
 import { end, type RunningProcess } from '../support/processes.ts';
-import { ModernClient } from '../support/modern-client.ts';
+import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, type Call, type Upstream } from '../support/upstream.ts';
 import { WorkersUnderTest } from '../support/workers-under-test.ts';
@@ -306,6 +306,41 @@ it.each(['edge', 'edge and session worker'])(
     expect(upstream.calls.values.length).toBe(made + crowdSize);
   },
 );
+
+it('a call between two rounds of a client of 2026-07-28 goes on when the edge of the first round is killed', async () => {
+  const edge = await workers.gateway.startPart('edge');
+  const [, endpoint = ''] = await edge.line(/"endpoint":"([^"]+)"/);
+  const { requests, requestState } = required(await new ModernClient(endpoint).call('era__form'));
+  await workers.gateway.lose(edge);
+  const [name = ''] = Object.keys(requests);
+  const inputResponses = { [name]: { action: 'accept', content: { answer: 'at another edge' } } };
+  const answer = await new ModernClient(workers.gateway.url).call('era__form', { requestState, inputResponses });
+  expect(JSON.stringify(answer.last.result)).toContain('at another edge');
+});
+
+it('a subscription of a client of 2026-07-28 goes on when the backend worker is killed', async () => {
+  const heard = new Heard<Message>();
+  using client = new ModernClient(workers.gateway.url);
+  void client
+    .stream('subscriptions/listen', { notifications: { resourceSubscriptions: ['up://one'] } }, (message) =>
+      Promise.resolve(heard.add(message)),
+    )
+    .catch(() => undefined);
+  await heard.until(1);
+  const isSubscribe = ({ method }: { readonly method: string }): boolean => method === 'resources/subscribe';
+  const subscribed = upstream.requests.filter(isSubscribe).length;
+  const before = workers.running('backend');
+  await workers.gateway.startPart('backend');
+  await workers.gateway.lose(...before);
+  await upstream.answered.untilSome(() => upstream.requests.filter(isSubscribe).length > subscribed);
+  const isUpdate = ({ method }: Message): boolean => method === 'notifications/resources/updated';
+  await expect
+    .poll(() => {
+      upstream.notify('notifications/resources/updated', { uri: 'up://one' });
+      return heard.values.some(isUpdate);
+    })
+    .toBe(true);
+});
 
 it('a client of a killed edge resumes the stream of its call at another edge by its last event id', async () => {
   const made = upstream.calls.values.length;

@@ -1,4 +1,5 @@
 /** A gateway over NATS with session workers that tests start and end. */
+import type { BusRole } from '@omnibus/bus';
 import { startGateway, type GatewayUnderTest } from './gateway.ts';
 import { end, type RunningProcess } from './processes.ts';
 import { RawClient } from './raw-client.ts';
@@ -46,9 +47,14 @@ export class WorkersUnderTest implements AsyncDisposable {
 
   /** The session workers that run. */
   holders(): RunningProcess[] {
-    const { processes, edge, backend } = this.gateway;
-    return processes.filter(
-      (part) => part !== edge && part !== backend && part.child.exitCode === null && part.child.signalCode === null,
+    return this.running('session');
+  }
+
+  /** The processes of a role that run. */
+  running(role: BusRole): RunningProcess[] {
+    return this.gateway.processes.filter(
+      ({ child: { spawnargs, exitCode, signalCode } }) =>
+        spawnargs[spawnargs.indexOf('--role') + 1] === role && exitCode === null && signalCode === null,
     );
   }
 
