@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +19,12 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Whether a process runs: not one that has ended, and that its parent has not yet asked about. */
+function isRunning(pid: number): boolean {
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
+  return stdout.trim() !== '' && !stdout.startsWith('Z');
 }
 
 describe.each(shapesOfLane)('a server that fails, %s', (shape) => {
@@ -127,6 +135,38 @@ it('a gateway that is stopped ends its programs, and gives them no secrets of it
   await gateway[Symbol.asyncDispose]();
   expect(isAlive(pid)).toBe(false);
   expect(gateway.edge.child.exitCode).toBe(0);
+});
+
+it('a gateway that is stopped, even while its programs start, ends only after them, and after what they have started', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-stopped-'));
+  const journal = join(folder, 'pids');
+  /** Writes down its number, and answers nothing. @param ends whether it ends with its input. */
+  const program = (ends: boolean): string =>
+    `require('node:fs').appendFileSync(${JSON.stringify(journal)}, process.pid + '\\n');${ends ? 'process.stdin.resume()' : 'setInterval(() => {}, 1e6)'}`;
+  const gateway = await startGateway('embedded', {
+    mcpServers: {
+      // It ignores the end of its input and SIGTERM, and so does its child.
+      stubborn: { command: 'node', args: [fixturePath('stubborn-server'), journal] },
+      starting: { command: 'node', args: ['-e', program(true)], connectTimeout: '1s' },
+      deaf: { command: 'node', args: ['-e', program(false)], connectTimeout: '1s' },
+      shell: {
+        command: 'sh',
+        args: ['-c', 'node -e "$PROGRAM" & wait'],
+        env: { PROGRAM: program(false) },
+        connectTimeout: '1s',
+      },
+    },
+  });
+  await untilLines(journal, 5);
+  const alive = async (): Promise<number[]> =>
+    (await readFile(journal, 'utf8')).trim().split('\n').map(Number).filter(isRunning);
+  expect((await alive()).length).toBeGreaterThan(1);
+  const ended = once(gateway.edge.child, 'exit').then(alive);
+  gateway.edge.kill('SIGTERM');
+  expect(await ended).toEqual([]);
+  expect(gateway.edge.child.exitCode).toBe(0);
+  await gateway[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
 });
 
 it('a gateway that is killed leaves no process behind, not even one that ignores signals', async () => {
