@@ -1,4 +1,5 @@
 export type { Facts, Subject } from './facts.ts';
+export { plainVariables } from './plain-variables.ts';
 export {
   hasTemplates,
   headersFor,

@@ -21,6 +21,6 @@ export type { AdminAnswer, AdminOptions, AdminServer, AdminSite } from './admin-
 export { Failures } from './tap/failures.ts';
 export { maxWatches, shownTag, Tap } from './tap/tap.ts';
 export type { TapPart } from './tap/tap.ts';
-export { readSmallBody } from './small-body.ts';
+export { readSmallBody, sendJson } from './small-body.ts';
 export { openTracing } from './open-tracing.ts';
 export type { Span, SpanSide, SpanSubject, Tracing } from './tracing.ts';

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** Bound on a form, or on a request to the admin port. */
 export const maxSmallBodyBytes = 16 * 1024;
@@ -25,4 +25,16 @@ export function readSmallBody(request: IncomingMessage): Promise<string | undefi
     request.on('error', reject);
     request.on('close', () => reject(new Error('the client left before the end of its request')));
   });
+}
+
+/** Answers a program with an object that nothing on the way stores. */
+export function sendJson(response: ServerResponse, status: number, value: object): void {
+  const text = JSON.stringify(value);
+  response
+    .writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+      'cache-control': 'no-store',
+    })
+    .end(text);
 }

@@ -1,68 +1,31 @@
 /** The text of the consent page, and the bounds on guessing passwords. */
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { beforeEach, expect, it, vi } from 'vitest';
-import { MemoryBus } from '@omnibus/bus';
-import { createLogger, Metrics } from '@omnibus/telemetry';
+import { AuthorizationUnderTest, Cookies, formOf } from './authorization-under-test.ts';
 import { DevicePolls } from './device.ts';
-import { AuthorizationServer } from './server.ts';
-import { digestOf, formatUsers, leastCost } from './users.ts';
+import { digestOf, leastCost } from './users.ts';
 
 const password = 'correct horse battery staple';
 const grant = 'urn:ietf:params:oauth:grant-type:device_code';
 
 let url: string;
-let address: string;
-let usersFile: string;
+let under: AuthorizationUnderTest;
 
 beforeEach(async () => {
   // No attempt of an address or a user comes back while a test runs, however long that takes.
   vi.useFakeTimers({ toFake: ['performance'] });
-  const folder = await mkdtemp(join(tmpdir(), 'omnibus-consent-'));
-  usersFile = join(folder, 'users.yaml');
-  await writeFile(usersFile, formatUsers([{ name: 'ann', password: await digestOf(password, leastCost), groups: [] }]));
-  address = '198.51.100.1';
-  const http = createServer((request, response) =>
-    authorization.handles(request.url ?? '')
-      ? authorization.handle(request, response, address)
-      : response.writeHead(404).end(),
+  under = await AuthorizationUnderTest.start(
+    {
+      registration: 'open',
+      moreScopes: [
+        { name: 'mcp:admin', isAnnounced: false, administers: true },
+        { name: 'files:write', isAnnounced: true, administers: false, description: 'change <files>' },
+      ],
+    },
+    [{ name: 'ann', password: await digestOf(password, leastCost), groups: [] }],
   );
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
-  const bus = new MemoryBus(({ what }) => expect.fail(what));
-  const authorization: AuthorizationServer = await AuthorizationServer.open({
-    publicUrl: url,
-    bus,
-    registration: 'open',
-    log: createLogger({ level: 'silent', format: 'json' }),
-    metrics: new Metrics({ processMetrics: false }),
-    sealingKeys: undefined,
-    scopes: ['mcp'],
-    moreScopes: [
-      { name: 'mcp:admin', isAnnounced: false, administers: true },
-      { name: 'files:write', isAnnounced: true, administers: false, description: 'change <files>' },
-    ],
-    accessTokenMs: 600_000,
-    signInMs: 3_600_000,
-    refreshGraceMs: 0,
-    clients: [],
-    clientDocuments: false,
-    documentHosts: [],
-    usersFile,
-    signIn: undefined,
-    serversAt: () => [],
-  });
+  ({ url } = under);
   return async () => {
-    http.closeAllConnections();
-    http.close();
-    await authorization.close();
-    await bus.drain();
-    await rm(folder, { recursive: true });
+    await under[Symbol.asyncDispose]();
     vi.useRealTimers();
   };
 });
@@ -75,39 +38,19 @@ interface Page {
 
 /** A browser as far as these pages need one: it keeps every cookie for every path. */
 class Browser {
-  readonly #cookies = new Map<string, string>();
+  readonly #cookies = new Cookies();
 
   async open(to: string, form?: Readonly<Record<string, string>>): Promise<Page> {
-    const headers = { accept: 'text/html', cookie: [...this.#cookies.values()].join('; ') };
-    const response = await fetch(new URL(to, url), {
-      headers,
-      redirect: 'manual',
-      ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }),
-    });
-    for (const line of response.headers.getSetCookie())
-      this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
+    const response = await this.#cookies.ask(new URL(to, url), form);
     const location = response.headers.get('location');
     if (location !== null) return this.open(location);
     return { at: to, status: response.status, text: await response.text() };
   }
 
   submit({ text }: Page, action: string, fields: Readonly<Record<string, string>> = {}): Promise<Page> {
-    const [, to = '', inner = ''] =
-      [...text.matchAll(/<form method="post" action="([^"]*)">([\s\S]*?)<\/form>/g)].find((form) =>
-        form[1]?.endsWith(action),
-      ) ?? expect.fail(`there is no form ${action} in ${text}`);
-    const hidden = [...inner.matchAll(/type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(
-      ([, name = '', value = '']) => [name, value],
-    );
-    return this.open(to, { ...Object.fromEntries(hidden), ...fields });
+    const { to, hidden } = formOf(text, action);
+    return this.open(to, { ...hidden, ...fields });
   }
-}
-
-async function post(path: string, body: URLSearchParams | string): Promise<Readonly<Record<string, string>>> {
-  const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : {};
-  return (await fetch(`${url}${path}`, { method: 'POST', headers, body })).json() as Promise<
-    Readonly<Record<string, string>>
-  >;
 }
 
 /** Begins the sign-in of a program, up to the page where the user enters a password or consents. */
@@ -116,7 +59,7 @@ async function begin(
   browser: Browser,
   scope = 'mcp mcp:admin',
 ): Promise<{ readonly typed: Page; readonly page: Page; readonly device: string }> {
-  const { device_code: device = '', user_code: code = '' } = await post(
+  const { device_code: device = '', user_code: code = '' } = await under.post(
     '/device_authorization',
     new URLSearchParams({ client_id: client, scope }),
   );
@@ -125,7 +68,7 @@ async function begin(
 }
 
 const registered = async (): Promise<string> =>
-  (await post('/register', JSON.stringify({ grant_types: [grant], token_endpoint_auth_method: 'none' })))[
+  (await under.post('/register', JSON.stringify({ grant_types: [grant], token_endpoint_auth_method: 'none' })))[
     'client_id'
   ] as string;
 
@@ -141,7 +84,7 @@ it('whoever has allowed a client to administer the gateway is told so again, eac
   expect(page.text).toContain('<code>mcp:admin</code>');
   await browser.submit(page, '/consent');
   expect(
-    await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })),
+    await under.post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })),
   ).toMatchObject({ scope: 'mcp mcp:admin' });
 });
 
@@ -159,9 +102,9 @@ it('a scope that certain tools need is announced, shown in words to whom it is a
       : page;
     shown(asked);
     await browser.submit(asked, '/consent');
-    return (await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })))[
-      'scope'
-    ];
+    return (
+      await under.post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device }))
+    )['scope'];
   };
   expect(await tokenFor('mcp', ({ text }) => expect(text).not.toContain('files:write'))).toBe('mcp');
   expect(
@@ -181,7 +124,7 @@ it('an address that has no attempts left takes none from a user who is elsewhere
     (await browser.submit(page, '/login', { name, password: said })).status;
   for (let guess = 0; guess < 20; guess += 1) expect(await statusOf(`nobody-${guess}`, 'x'.repeat(1_001))).toBe(403);
   for (let guess = 0; guess < 10; guess += 1) expect(await statusOf('ann', 'x'.repeat(1_001))).toBe(429);
-  address = '198.51.100.2';
+  under.address = '198.51.100.2';
   expect((await browser.submit(page, '/login', { name: 'ann', password })).text).toContain('to act for you?');
 });
 
@@ -192,13 +135,13 @@ it('wrong passwords that a stranger types at another address do not lock a user 
     (await browser.submit(page, '/login', { name: 'ann', password: said })).status;
   for (let guess = 0; guess < 10; guess += 1) expect(await statusOf('x'.repeat(1_001))).toBe(403);
   expect(await statusOf(password)).toBe(429);
-  address = '198.51.100.2';
+  under.address = '198.51.100.2';
   expect((await browser.submit(page, '/login', { name: 'ann', password })).text).toContain('to act for you?');
 });
 
 it('a dozen addresses that register programs all the time keep no other address from registering one', async () => {
   const register = async (from: string): Promise<number> => {
-    address = from;
+    under.address = from;
     const body = JSON.stringify({ redirect_uris: ['http://127.0.0.1:7/callback'], token_endpoint_auth_method: 'none' });
     return (await fetch(`${url}/register`, { method: 'POST', headers: { 'content-type': 'application/json' }, body }))
       .status;
@@ -211,7 +154,7 @@ it('a dozen addresses that register programs all the time keep no other address 
 });
 
 it('whoever types the code of a program sees where it asked from, and not the proxy between', async () => {
-  address = '203.0.113.7';
+  under.address = '203.0.113.7';
   const { typed } = await begin(await registered(), new Browser());
   expect(typed.text).toContain('<dt>Asked from</dt><dd>203.0.113.7</dd>');
 });
@@ -220,16 +163,21 @@ it('a program that asks all the time whether its code was typed is told to slow 
   const [client, browser] = [await registered(), new Browser()];
   const [eager, patient] = [await begin(client, browser), await begin(client, browser)];
   const poll = async (device: string): Promise<string | undefined> =>
-    (await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })))['error'];
+    (await under.post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })))[
+      'error'
+    ];
   const answers: (string | undefined)[] = [];
   for (let count = 0; count < 12; count += 1) answers.push(await poll(eager.device));
   expect(new Set(answers.slice(0, 5))).toEqual(new Set(['authorization_pending']));
   expect(answers.at(-1)).toBe('slow_down');
   expect(await poll(patient.device)).toBe('authorization_pending');
   expect(
-    (await post('/token', new URLSearchParams({ client_id: client, grant_type: 'refresh_token', refresh_token: 'x' })))[
-      'error'
-    ],
+    (
+      await under.post(
+        '/token',
+        new URLSearchParams({ client_id: client, grant_type: 'refresh_token', refresh_token: 'x' }),
+      )
+    )['error'],
   ).toBe('invalid_grant');
 });
 
@@ -258,10 +206,7 @@ it('a user with a new password must sign in again with every browser, and so mus
     return vi.waitUntil(() => Math.floor(Date.now() / 1_000) > began, { timeout: 45_000 });
   };
   await inNextSecond();
-  await writeFile(
-    usersFile,
-    formatUsers([{ name: 'ann', password: await digestOf('another horse battery staple', leastCost), groups: [] }]),
-  );
+  await under.write([{ name: 'ann', password: await digestOf('another horse battery staple', leastCost), groups: [] }]);
   await expect.poll(() => isIn(one)).toBe(false);
   expect(await isIn(other)).toBe(false);
   for (const browser of [one, other])
@@ -275,7 +220,7 @@ it('a user with a new password must sign in again with every browser, and so mus
 });
 
 it('no answer is posted by a page with a script: whoever wants that is told so, and the metadata do not offer it', async () => {
-  const { client_id: client = '' } = await post(
+  const { client_id: client = '' } = await under.post(
     '/register',
     JSON.stringify({ redirect_uris: ['http://127.0.0.1:1/callback'], token_endpoint_auth_method: 'none' }),
   );

@@ -1,56 +1,23 @@
 /** Registration of clients: open, with a token, or off. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { MemoryBus } from '@omnibus/bus';
-import { createLogger, Metrics } from '@omnibus/telemetry';
-import { AuthorizationServer } from './server.ts';
+import { AuthorizationUnderTest } from './authorization-under-test.ts';
 import type { Rules } from './settings.ts';
 
 const registrationToken = 'token-of-the-operator';
 
 /** @returns its address. */
 async function serve(registration: Rules['registration']): Promise<string> {
-  const http = createServer((request, response) =>
-    authorization.handles(request.url ?? '')
-      ? authorization.handle(request, response, '198.51.100.1')
-      : response.writeHead(404).end(),
-  );
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  const publicUrl = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
-  const bus = new MemoryBus(({ what }) => expect.fail(what));
-  const authorization: AuthorizationServer = await AuthorizationServer.open({
-    publicUrl,
-    bus,
+  const under = await AuthorizationUnderTest.start({
     registration,
     registrationToken: registration === 'token' ? registrationToken : undefined,
-    log: createLogger({ level: 'silent', format: 'json' }),
-    metrics: new Metrics({ processMetrics: false }),
-    sealingKeys: undefined,
-    scopes: ['mcp'],
-    moreScopes: [],
-    accessTokenMs: 600_000,
-    signInMs: 3_600_000,
-    refreshGraceMs: 0,
     clients: [
       { id: 'listed', redirectUris: ['http://127.0.0.1/callback'] },
       { id: 'page', redirectUris: ['https://app.example/callback'] },
     ],
-    clientDocuments: false,
-    documentHosts: [],
-    usersFile: undefined,
-    signIn: undefined,
     serversAt: () => ['up'],
   });
-  onTestFinished(async () => {
-    http.closeAllConnections();
-    http.close();
-    await authorization.close();
-    await bus.drain();
-  });
-  return publicUrl;
+  onTestFinished(() => under[Symbol.asyncDispose]());
+  return under.url;
 }
 
 async function register(

@@ -1,95 +1,43 @@
 /** Sign-ins when their browser changes hands, or their user is replaced, while a page is open. */
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { beforeEach, expect, it, vi } from 'vitest';
-import { MemoryBus } from '@omnibus/bus';
-import { createLogger, Metrics } from '@omnibus/telemetry';
-import { AuthorizationServer } from './server.ts';
-import { digestOf, formatUsers, leastCost } from './users.ts';
+import { AuthorizationUnderTest, Cookies } from './authorization-under-test.ts';
+import { digestOf, leastCost } from './users.ts';
 
 const password = 'correct horse battery staple';
 const back = 'http://127.0.0.1:7/callback';
 
 let url: string;
-let usersFile: string;
 let digest: string;
-let authorization: AuthorizationServer;
+let under: AuthorizationUnderTest;
 
-/** Writes the file of users. @param since time of each user's password. */
-const write = (names: readonly string[], since?: string): Promise<void> =>
-  writeFile(
-    usersFile,
-    formatUsers(
-      names.map((name) => ({
-        name,
-        password: digest,
-        groups: [],
-        ...(since === undefined ? {} : { passwordSince: since }),
-      })),
-    ),
-  );
+/** The users of the file. @param since time of each user's password. */
+const usersOf = (names: readonly string[], since?: string): Parameters<AuthorizationUnderTest['write']>[0] =>
+  names.map((name) => ({
+    name,
+    password: digest,
+    groups: [],
+    ...(since === undefined ? {} : { passwordSince: since }),
+  }));
 
 beforeEach(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'omnibus-same-browser-'));
-  usersFile = join(folder, 'users.yaml');
   digest = await digestOf(password, leastCost);
-  await write(['ann', 'ben']);
-  const http = createServer((request, response) =>
-    authorization.handles(request.url ?? '')
-      ? authorization.handle(request, response, '198.51.100.1')
-      : response.writeHead(404).end('nothing is here'),
+  under = await AuthorizationUnderTest.start(
+    { clients: [{ id: 'listed', redirectUris: [back] }] },
+    usersOf(['ann', 'ben']),
   );
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
-  const bus = new MemoryBus(({ what }) => expect.fail(what));
-  authorization = await AuthorizationServer.open({
-    publicUrl: url,
-    bus,
-    registration: 'off',
-    log: createLogger({ level: 'silent', format: 'json' }),
-    metrics: new Metrics({ processMetrics: false }),
-    sealingKeys: undefined,
-    scopes: ['mcp'],
-    moreScopes: [],
-    accessTokenMs: 600_000,
-    signInMs: 3_600_000,
-    refreshGraceMs: 0,
-    clients: [{ id: 'listed', redirectUris: [back] }],
-    clientDocuments: false,
-    documentHosts: [],
-    usersFile,
-    signIn: undefined,
-    serversAt: () => [],
-  });
-  return async () => {
-    http.closeAllConnections();
-    http.close();
-    await authorization.close();
-    await bus.drain();
-    await rm(folder, { recursive: true });
-  };
+  ({ url } = under);
+  return () => under[Symbol.asyncDispose]();
 });
 
 /** A browser as far as these pages need one: it keeps every cookie for every path. */
 class Browser {
-  readonly #cookies = new Map<string, string>();
+  readonly #cookies = new Cookies();
   readonly #verifier = randomBytes(32).toString('base64url');
 
   /** @returns the text of the page, or the address of the client that it leads to. */
   async open(to: string, form?: Readonly<Record<string, string>>): Promise<string> {
-    const response = await fetch(new URL(to, url), {
-      redirect: 'manual',
-      headers: { accept: 'text/html', cookie: [...this.#cookies.values()].join('; ') },
-      ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }),
-    });
-    for (const line of response.headers.getSetCookie())
-      this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
+    const response = await this.#cookies.ask(new URL(to, url), form);
     const location = response.headers.get('location');
     if (location === null) return response.text();
     return location.startsWith(back) ? location : this.open(location);
@@ -117,18 +65,13 @@ class Browser {
   /** Redeems the code of an answer. @returns the user of the token, or the error. */
   async userOf(answer: string): Promise<unknown> {
     const code = URL.parse(answer)?.searchParams.get('code') ?? expect.fail(`no code came: ${answer}`);
-    const said = (await (
-      await fetch(`${url}/token`, {
-        method: 'POST',
-        body: new URLSearchParams({
-          grant_type: 'authorization_code',
-          client_id: 'listed',
-          code,
-          redirect_uri: back,
-          code_verifier: this.#verifier,
-        }),
-      })
-    ).json()) as Readonly<Record<string, string>>;
+    const said = await under.post('/token', {
+      grant_type: 'authorization_code',
+      client_id: 'listed',
+      code,
+      redirect_uri: back,
+      code_verifier: this.#verifier,
+    });
     return said['access_token'] === undefined
       ? said['error']
       : (
@@ -152,8 +95,8 @@ it('another user may sign in with a browser in which somebody is signed in, and 
 it('whoever comes after a user who is none any more signs in with the same browser', async () => {
   const browser = new Browser();
   await browser.signIn(await browser.begin(), 'ann');
-  await write(['ben']);
-  await vi.waitUntil(() => authorization.userOfFile('ann') === undefined);
+  await under.write(usersOf(['ben']));
+  await vi.waitUntil(() => under.server.userOfFile('ann') === undefined);
   const asked = await browser.signIn(await browser.begin(), 'ben');
   expect(await browser.userOf(await browser.submit(asked, 'consent'))).toBe('ben');
 });
@@ -161,8 +104,8 @@ it('whoever comes after a user who is none any more signs in with the same brows
 it('a program is signed in by a code as the user who comes after another one, too', async () => {
   const browser = new Browser();
   await browser.signIn(await browser.begin(), 'ann');
-  await write(['ben']);
-  await vi.waitUntil(() => authorization.userOfFile('ann') === undefined);
+  await under.write(usersOf(['ben']));
+  await vi.waitUntil(() => under.server.userOfFile('ann') === undefined);
   const ask = async (path: string, form: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> =>
     (
       await fetch(`${url}${path}`, { method: 'POST', body: new URLSearchParams({ client_id: 'listed', ...form }) })
@@ -187,9 +130,9 @@ it('whoever has signed in before the password was changed, and allows after it, 
     const asked = await browser.signIn(await browser.begin(), 'ann');
     vi.setSystemTime(Date.now() + 5_000);
     digest = await digestOf('another horse battery staple', leastCost);
-    await write(['ann', 'ben'], new Date().toISOString());
+    await under.write(usersOf(['ann', 'ben'], new Date().toISOString()));
     await vi.waitUntil(
-      () => (authorization.userOfFile('ann') as { readonly password?: string } | undefined)?.password === digest,
+      () => (under.server.userOfFile('ann') as { readonly password?: string } | undefined)?.password === digest,
     );
     vi.setSystemTime(Date.now() + 5_000);
     expect(await browser.submit(asked, 'consent')).toContain('type="password"');

@@ -1,4 +1,5 @@
 /** Routes the addresses of the authorization server: the library serves those of the protocol, our pages the others. */
+import { sendJson } from '@omnibus/telemetry';
 import { basePathOf } from '@omnibus/protocol';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -341,15 +342,4 @@ function parsed(text: string): unknown {
   } catch {
     return undefined; // The caller then reports that it is not an object.
   }
-}
-
-function sendJson(response: ServerResponse, status: number, value: object): void {
-  const text = JSON.stringify(value);
-  response
-    .writeHead(status, {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(text),
-      'cache-control': 'no-store',
-    })
-    .end(text);
 }

@@ -1,53 +1,25 @@
 /** Effects of strangers on the authorization server: little, and within bounds that leave room for others. */
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { beforeEach, expect, it, vi } from 'vitest';
-import { authorizationBuckets, MemoryBus } from '@omnibus/bus';
-import { createLogger, Metrics } from '@omnibus/telemetry';
-import { AuthorizationServer } from './server.ts';
+import { authorizationBuckets } from '@omnibus/bus';
+import { AuthorizationUnderTest } from './authorization-under-test.ts';
 
 const back = 'http://127.0.0.1:7/callback';
 const authorize = `/authorize?${new URLSearchParams({ client_id: 'listed', response_type: 'code', redirect_uri: back, code_challenge: createHash('sha256').update('v').digest('base64url'), code_challenge_method: 'S256' }).toString()}`;
 
 let url: string;
-let address: string;
-let bus: MemoryBus;
+let under: AuthorizationUnderTest;
 
 beforeEach(async () => {
   // No request of an address comes back to it while a test runs, however long that takes.
   vi.useFakeTimers({ toFake: ['performance'] });
-  address = '198.51.100.1';
-  const http = createServer((request, response) => authorization.handle(request, response, address));
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
-  bus = new MemoryBus(({ what }) => expect.fail(what));
-  const authorization = await AuthorizationServer.open({
-    publicUrl: url,
-    bus,
-    registration: 'off',
-    log: createLogger({ level: 'silent', format: 'json' }),
-    metrics: new Metrics({ processMetrics: false }),
-    sealingKeys: undefined,
-    scopes: ['mcp'],
-    moreScopes: [],
-    accessTokenMs: 600_000,
-    signInMs: 3_600_000,
-    refreshGraceMs: 0,
+  under = await AuthorizationUnderTest.start({
     clients: [{ id: 'listed', redirectUris: [back] }],
     clientDocuments: true,
-    documentHosts: [],
-    usersFile: undefined,
-    signIn: undefined,
-    serversAt: () => [],
   });
+  ({ url } = under);
   return async () => {
-    http.closeAllConnections();
-    http.close();
-    await authorization.close();
-    await bus.drain();
+    await under[Symbol.asyncDispose]();
     vi.useRealTimers();
   };
 });
@@ -62,7 +34,7 @@ async function keysOf(kind: 'short' | 'long'): Promise<number> {
   let count = 0;
   (
     await (
-      await bus.keyValue<string>(authorizationBuckets[kind])
+      await under.bus.keyValue<string>(authorizationBuckets[kind])
     ).watch(() => {
       count += 1;
     })
@@ -83,7 +55,7 @@ it.each([
   const statuses: number[] = [];
   for (let count = 0; count < 70; count += 1) statuses.push((await ask(path, { method })).status);
   expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(5);
-  address = '198.51.100.2';
+  under.address = '198.51.100.2';
   expect((await ask(path, { method })).status).toBeLessThan(400);
 });
 
@@ -207,7 +179,7 @@ it.each(['/token', '/revoke'])(
       'client_id metadata document fetch failed',
       'client_id metadata document fetch not allowed',
     ]);
-    address = '198.51.100.2';
+    under.address = '198.51.100.2';
     expect(await saidOf('other')).toBe('client_id metadata document fetch failed');
   },
 );

@@ -2,14 +2,9 @@
  * Users of an OpenID provider: when their sign-in ends or their data change at the provider, the gateway follows, even if a browser still has a session.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { decodeJwt } from 'jose';
 import { beforeEach, expect, it, vi } from 'vitest';
-import { MemoryBus } from '@omnibus/bus';
-import { createLogger, Metrics } from '@omnibus/telemetry';
-import { AuthorizationServer } from './server.ts';
+import { AuthorizationUnderTest, Cookies } from './authorization-under-test.ts';
 import { StandInProvider } from './stand-in-provider.ts';
 
 const back = 'http://127.0.0.1:7/callback';
@@ -21,18 +16,12 @@ interface Arrived {
 
 /** A browser that keeps every cookie for every path, and signs in at the provider. */
 class Browser {
-  readonly #cookies = new Map<string, string>();
+  readonly #cookies = new Cookies();
   /** Number of redirects to the provider. */
   signIns = 0;
 
   async open(to: string, form?: Readonly<Record<string, string>>): Promise<Arrived> {
-    const response = await fetch(new URL(to, url), {
-      redirect: 'manual',
-      headers: { accept: 'text/html', cookie: [...this.#cookies.values()].join('; ') },
-      ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }),
-    });
-    for (const line of response.headers.getSetCookie())
-      this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
+    const response = await this.#cookies.ask(new URL(to, url), form);
     const location = response.headers.get('location');
     if (location === null) return { url: new URL(to, url), text: await response.text() };
     const next = new URL(location, url);
@@ -49,7 +38,7 @@ class Browser {
     const [, action = '', token = ''] =
       /action="([^"]+\/consent)"><input type="hidden" name="token" value="([^"]+)"/.exec(page.text) ?? [];
     const arrived = page.text === '' ? page : await this.open(action, { token });
-    return post('/token', {
+    return under.post('/token', {
       grant_type: 'authorization_code',
       client_id: 'listed',
       code: arrived.url.searchParams.get('code') ?? arrived.text,
@@ -71,14 +60,12 @@ class Browser {
   }
 }
 
-async function post(path: string, form: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
-  return (await (await fetch(`${url}${path}`, { method: 'POST', body: new URLSearchParams(form) })).json()) as Readonly<
-    Record<string, string>
-  >;
-}
-
 const refresh = (tokens: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> =>
-  post('/token', { grant_type: 'refresh_token', client_id: 'listed', refresh_token: tokens['refresh_token'] ?? '' });
+  under.post('/token', {
+    grant_type: 'refresh_token',
+    client_id: 'listed',
+    refresh_token: tokens['refresh_token'] ?? '',
+  });
 
 const claimsOf = (tokens: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> =>
   JSON.parse(Buffer.from(tokens['access_token']?.split('.')[1] ?? '', 'base64url').toString()) as Readonly<
@@ -86,7 +73,7 @@ const claimsOf = (tokens: Readonly<Record<string, string>>): Readonly<Record<str
   >;
 
 let provider: StandInProvider;
-let authorization: AuthorizationServer;
+let under: AuthorizationUnderTest;
 let url: string;
 /** Whether any server is called by assertions of the provider. */
 let keepsIdTokens: boolean;
@@ -96,28 +83,9 @@ beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   provider = new StandInProvider();
   await provider.open();
-  const http = createServer((request, response) => authorization.handle(request, response, '198.51.100.1'));
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
-  const bus = new MemoryBus(({ what }) => expect.fail(what));
-  authorization = await AuthorizationServer.open({
-    publicUrl: url,
-    bus,
-    registration: 'off',
-    log: createLogger({ level: 'silent', format: 'json' }),
-    metrics: new Metrics({ processMetrics: false }),
-    sealingKeys: undefined,
-    scopes: ['mcp'],
-    moreScopes: [],
-    accessTokenMs: 600_000,
+  under = await AuthorizationUnderTest.start({
     signInMs: 14 * 86_400_000,
-    refreshGraceMs: 0,
     clients: [{ id: 'listed', redirectUris: [back] }],
-    clientDocuments: false,
-    documentHosts: [],
-    usersFile: undefined,
-    serversAt: () => [],
     signIn: {
       issuer: provider.issuer,
       clientId: 'omnibus',
@@ -131,13 +99,11 @@ beforeEach(async () => {
       keepsIdTokens: () => keepsIdTokens,
     },
   });
+  ({ url } = under);
   return async () => {
     vi.useRealTimers();
-    http.closeAllConnections();
-    http.close();
     provider.close();
-    await authorization.close();
-    await bus.drain();
+    await under[Symbol.asyncDispose]();
   };
 });
 
@@ -292,20 +258,20 @@ it("a sign-in with the ID token of somebody else's client names the claim that i
 it('the ID token of a user is kept for assertions of the provider, and another one asked for when it has expired', async () => {
   await new Browser().tokens();
   const subject = `${provider.issuer}|una`;
-  const first = await authorization.idTokenOf(subject);
+  const first = await under.server.idTokenOf(subject);
   expect(decodeJwt(first)).toMatchObject({ iss: provider.issuer, sub: 'una', aud: 'omnibus' });
   vi.setSystemTime(Date.now() + 3_600_000);
-  expect((decodeJwt(await authorization.idTokenOf(subject)).exp ?? 0) * 1_000).toBeGreaterThan(Date.now());
+  expect((decodeJwt(await under.server.idTokenOf(subject)).exp ?? 0) * 1_000).toBeGreaterThan(Date.now());
   vi.setSystemTime(Date.now() + 3_600_000);
   provider.isSignedOut = true;
-  await expect(authorization.idTokenOf(subject)).rejects.toThrow(/he has to sign in at the gateway again/);
+  await expect(under.server.idTokenOf(subject)).rejects.toThrow(/he has to sign in at the gateway again/);
 });
 
 it('no ID token is kept where no server is called by one', async () => {
   keepsIdTokens = false;
   await new Browser().tokens();
-  await expect(authorization.idTokenOf(`${provider.issuer}|una`)).rejects.toThrow(/has given no ID token of this user/);
-  await expect(authorization.idTokenOf('nobody')).rejects.toThrow(/has given no ID token of this user/);
+  await expect(under.server.idTokenOf(`${provider.issuer}|una`)).rejects.toThrow(/has given no ID token of this user/);
+  await expect(under.server.idTokenOf('nobody')).rejects.toThrow(/has given no ID token of this user/);
 });
 
 it.each([{ sub: 'una\nben' }, { org: 'acme\u001b' }, { groups: ['devs', 'ops\u0000'] }])(

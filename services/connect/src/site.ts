@@ -15,7 +15,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { askBackends, type Bus } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
 import { TokenBuckets } from '@omnibus/lifecycle';
-import type { Logger } from '@omnibus/telemetry';
+import { sendJson, type Logger } from '@omnibus/telemetry';
 import { page } from './pages.ts';
 
 /** The address of a sign-in, and its caller. */
@@ -93,7 +93,7 @@ export class ConnectSite implements Site {
     if (!allowed.split(', ').includes(String(request.method))) {
       response.setHeader('allow', allowed);
       return name.startsWith('connections')
-        ? json(response, 405, { problem: `this address takes ${allowed} only` })
+        ? sendJson(response, 405, { problem: `this address takes ${allowed} only` })
         : send(response, 405, page('This did not work', `This address takes ${allowed} only.`));
     }
     if (name === 'client.json') {
@@ -194,12 +194,12 @@ export class ConnectSite implements Site {
   ): Promise<void> {
     const principal = await this.#options.callerOf(request, address);
     if (principal === undefined)
-      return json(response, 401, {
+      return sendJson(response, 401, {
         problem: 'this gateway wants to know who asks: send an API key or a token of yours',
       });
-    if (server === undefined) return json(response, 200, await this.#ask({ kind: 'list', principal }));
+    if (server === undefined) return sendJson(response, 200, await this.#ask({ kind: 'list', principal }));
     const done = await this.#ask({ kind: 'revoke', server: server as ServerName, principal });
-    return json(response, done.kind === 'gone' ? 404 : 200, done);
+    return sendJson(response, done.kind === 'gone' ? 404 : 200, done);
   }
 
   /** After a sign-in to the gateway: redirects back to the address that required it, which `state` names. */
@@ -320,17 +320,6 @@ function isOurs({ headers: { origin, 'sec-fetch-site': site } }: IncomingMessage
     (origin === undefined || origin === new URL(base).origin) &&
     (site === undefined || site === 'same-origin' || site === 'none')
   );
-}
-
-function json(response: ServerResponse, status: number, value: object): void {
-  const text = JSON.stringify(value);
-  response
-    .writeHead(status, {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(text),
-      'cache-control': 'no-store',
-    })
-    .end(text);
 }
 
 function send(response: ServerResponse, status: number, text: string): void {

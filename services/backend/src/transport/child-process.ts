@@ -7,6 +7,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { plainVariables } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { endMarked, markVariable } from './leftovers.ts';
 import { guardProgram, releaseProgram } from './reaper.ts';
@@ -36,16 +37,7 @@ const lastWordsMs = 500;
 const stderrTailLength = 2_000;
 /** Variables that a program needs to run at all. It gets no others from our environment, which has secrets. */
 const inheritedVariables = [
-  'PATH',
-  'HOME',
-  'USER',
-  'LOGNAME',
-  'SHELL',
-  'TERM',
-  'LANG',
-  'LC_ALL',
-  'TZ',
-  'TMPDIR',
+  ...plainVariables,
   'NODE_EXTRA_CA_CERTS',
   'SSL_CERT_FILE',
   'SSL_CERT_DIR',

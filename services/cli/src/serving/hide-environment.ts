@@ -8,22 +8,10 @@
  * environment of the process that started this one. Running a server as another user (option `user`) prevents both.
  */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { plainVariables } from '@omnibus/protocol';
 
 /** Variables that are not overwritten: programs get them anyway, and they hold no secrets. */
-const harmless = new Set([
-  'PATH',
-  'HOME',
-  'USER',
-  'LOGNAME',
-  'SHELL',
-  'TERM',
-  'LANG',
-  'LC_ALL',
-  'TZ',
-  'TMPDIR',
-  'PWD',
-  'HOSTNAME',
-]);
+const harmless = new Set<string>([...plainVariables, 'PWD', 'HOSTNAME']);
 /** Fields of `/proc/self/stat` after the name of the program (proc_pid_stat(5): 50 and 51). */
 const [startField, endField] = [47, 48];
 

@@ -4,6 +4,8 @@ import { coderNames, tokensOf } from '@omnibus/catalog';
 import {
   latestLegacyRevision,
   latestModernRevision,
+  legacyRevisions,
+  modernRevisions,
   noLists,
   type CatalogRecord,
   type JsonObject,
@@ -15,13 +17,7 @@ import { typeOf } from './types.ts';
 let up: WorkerUnderTest | undefined;
 afterEach(() => up?.stop());
 
-const revisions: readonly Revision[] = [
-  '2024-11-05',
-  '2025-03-26',
-  '2025-06-18',
-  latestLegacyRevision,
-  latestModernRevision,
-];
+const revisions: readonly Revision[] = [...legacyRevisions, ...modernRevisions];
 
 const github: Partial<CatalogRecord> = {
   revision: latestLegacyRevision,

@@ -1,9 +1,10 @@
 /** Few tools in the list, and all others found and called through them, with servers that a test writes into the catalogue. */
 import { afterEach, describe, expect, it } from 'vitest';
 import {
-  modernRevisions,
   latestLegacyRevision,
   latestModernRevision,
+  legacyRevisions,
+  modernRevisions,
   noLists,
   parseEndpointName,
   type CatalogRecord,
@@ -16,13 +17,7 @@ import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../../worker-un
 let up: WorkerUnderTest | undefined;
 afterEach(() => up?.stop());
 
-const revisions: readonly Revision[] = [
-  '2024-11-05',
-  '2025-03-26',
-  '2025-06-18',
-  latestLegacyRevision,
-  latestModernRevision,
-];
+const revisions: readonly Revision[] = [...legacyRevisions, ...modernRevisions];
 const finding = Object.values(finderNames);
 
 const github: Partial<CatalogRecord> = {

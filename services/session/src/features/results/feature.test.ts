@@ -5,6 +5,8 @@ import { resultReader } from '@omnibus/catalog';
 import {
   latestLegacyRevision,
   latestModernRevision,
+  legacyRevisions,
+  modernRevisions,
   noLists,
   parseJson,
   type JsonObject,
@@ -15,13 +17,7 @@ import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../../worker-un
 let up: WorkerUnderTest | undefined;
 afterEach(() => up?.stop());
 
-const revisions: readonly Revision[] = [
-  '2024-11-05',
-  '2025-03-26',
-  '2025-06-18',
-  latestLegacyRevision,
-  latestModernRevision,
-];
+const revisions: readonly Revision[] = [...legacyRevisions, ...modernRevisions];
 const outputSchema = { type: 'object', properties: { rows: { type: 'array' } }, required: ['rows'] };
 const tools = [
   { name: 'read', inputSchema: { type: 'object' }, outputSchema },
