@@ -1,12 +1,26 @@
 /** Servers that teams add as objects in Kubernetes, with a stand-in for the API server. */
-import { describe, expect, it } from 'vitest';
-import { shapes, startGateway } from '../support/gateway.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { shapes, type Shape } from '../support/gateway.ts';
+import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { KubernetesApi } from '../support/kubernetes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
 /** The servers of these tests are on this machine, which must be allowed for objects of others. */
 const config = { discovery: { kubernetes: { enabled: true, namespaces: ['*'], allowedHosts: ['127.0.0.1'] } } };
+
+/** Starts a gateway that finds its servers in a cluster: the client of Kubernetes reads the variables of the process. */
+function startFinding(
+  shape: Shape,
+  settings: object,
+  { kubeconfig }: KubernetesApi,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<GatewayHere> {
+  vi.stubEnv('KUBECONFIG', kubeconfig);
+  return startGatewayHere(shape, settings, environment);
+}
+
+afterEach(() => void vi.unstubAllEnvs());
 
 describe.each(shapes)('servers in Kubernetes, %s', (shape) => {
   it('come, change and go with their objects, through watches that break and versions that are forgotten', async () => {
@@ -15,11 +29,7 @@ describe.each(shapes)('servers in Kubernetes, %s', (shape) => {
     await using two = await Upstream.start({ tools: [tool('two')] });
     await using own = await Upstream.start({ tools: [tool('own')] });
     api.apply('mcpservers', 'team-a', 'first', { url: one.url });
-    await using gateway = await startGateway(
-      shape,
-      { ...config, mcpServers: { own: { url: own.url } } },
-      { KUBECONFIG: api.kubeconfig },
-    );
+    await using gateway = await startFinding(shape, { ...config, mcpServers: { own: { url: own.url } } }, api);
     using client = await RawClient.open(gateway.url);
 
     await client.untilTools((names) => names.includes('own__own') && names.includes('team-a_first__one'));
@@ -70,11 +80,9 @@ it('what cannot be a server is said in its status, and takes nothing from the ga
   api.apply('mcpservers', 'team', 'thief', { url: own.url, headers: { Authorization: 'Bearer ${GATEWAY_SECRET}' } });
   api.apply('mcpservers', 'team', 'program', { command: 'touch', args: ['/tmp/should-not-be'] });
   api.apply('mcpservers', 'own', 'one', { url: own.url });
-  await using gateway = await startGateway(
-    'embedded',
-    { ...config, mcpServers: { own_one: { url: own.url } } },
-    { KUBECONFIG: api.kubeconfig, GATEWAY_SECRET: 'secret' },
-  );
+  await using gateway = await startFinding('embedded', { ...config, mcpServers: { own_one: { url: own.url } } }, api, {
+    GATEWAY_SECRET: 'secret',
+  });
   const of = (name: string, reason: string) =>
     api.patches
       .untilSome((patch) => patch.name === name && patch.status.conditions[0].reason === reason)
@@ -96,7 +104,7 @@ it('an object may pin the definitions of its server, leave tools out, and name t
   api.apply('mcpservers', 'team', 'private', { url: ofOthers.url, tenants: ['acme'], validation: 'enforce' });
   api.apply('mcpprofiles', 'team', 'open', { servers: ['wiki', 'private'] });
   api.apply('mcpprofiles', 'team', 'closed', { servers: ['wiki'], tenants: ['acme'] });
-  await using gateway = await startGateway('embedded', { ...config, prefix: 'always' }, { KUBECONFIG: api.kubeconfig });
+  await using gateway = await startFinding('embedded', { ...config, prefix: 'always' }, api);
   const ready = new Set<string>();
   await api.patches.untilSome(({ name, status }) => {
     if (status.conditions[0].status === 'True') ready.add(name);
@@ -163,7 +171,7 @@ it('a profile selects among the servers of its own namespace, follows them, and 
   api.apply('mcpprofiles', 'team', 'wiki', {});
   api.apply('mcpprofiles', 'team', 'wrong', { tools: ['wiki/@(a|b)'] });
   api.apply('mcpprofiles', 'team', 'all', {});
-  await using gateway = await startGateway('embedded', config, { KUBECONFIG: api.kubeconfig });
+  await using gateway = await startFinding('embedded', config, api);
   const of = (name: string, reason: string) =>
     api.patches
       .untilSome((patch) => patch.name === name && patch.status.conditions[0].reason === reason)
@@ -222,7 +230,7 @@ it('a labelled Service is a server, at the port and path its annotations say', a
     { labels: { 'omnibus.dev/mcp': 'true' }, annotations: { 'omnibus.dev/port': 'mcp', 'omnibus.dev/path': '/tools' } },
   );
   api.apply('services', 'team', 'other', { ports: [{ port: 80 }] });
-  await using gateway = await startGateway('embedded', config, { KUBECONFIG: api.kubeconfig });
+  await using gateway = await startFinding('embedded', config, api);
   await gateway.edge.line(/"servers":\["team_wiki"\],"msg":"servers were discovered"/);
   // Its name cannot be resolved outside of a cluster: the problem contains the address that was tried.
   const { servers } = (await (await fetch(`http://${await gateway.admin(gateway.edge)}/status`)).json()) as {
@@ -245,10 +253,10 @@ it('headers come from Secrets that are labelled for it, and from no others', asy
   api.apply('mcpservers', 'team', 'thief', { url: upstream.url, headersFrom: headersFrom('private') });
   api.apply('mcpservers', 'team', 'lost', { url: upstream.url, headersFrom: headersFrom('nowhere') });
   api.apply('mcpservers', 'team', 'empty', { url: upstream.url, headersFrom: headersFrom('for-servers', 'password') });
-  await using gateway = await startGateway(
+  await using gateway = await startFinding(
     'embedded',
     { discovery: { kubernetes: { ...config.discovery.kubernetes, secrets: true } } },
-    { KUBECONFIG: api.kubeconfig },
+    api,
   );
   const of = (name: string, reason: string, part: string) =>
     api.patches.untilSome(
@@ -265,7 +273,7 @@ it('headers come from Secrets that are labelled for it, and from no others', asy
   expect((await client.callTool('one')).last.result).toEqual(text('one'));
   expect(upstream.authorizations).toEqual(new Set(['Bearer xyz']));
 
-  await using other = await startGateway('embedded', config, { KUBECONFIG: api.kubeconfig });
+  await using other = await startFinding('embedded', config, api);
   await other.edge.line(/listening/);
   await of('good', 'Invalid', 'discovery.kubernetes.secrets is off');
 });
@@ -281,10 +289,10 @@ it('servers of others are not connected to at this machine, however that is writ
   );
   api.apply('mcpservers', 'team', 'websocket', { url: `ws://[::1]:${port}/mcp` });
   api.apply('mcpservers', 'team', 'good', { url: allowed.url.replace('127.0.0.1', '127.0.0.2') });
-  await using gateway = await startGateway(
+  await using gateway = await startFinding(
     'embedded',
     { discovery: { kubernetes: { enabled: true, namespaces: ['*'], allowedHosts: ['127.0.0.2'] } } },
-    { KUBECONFIG: api.kubeconfig },
+    api,
   );
   using client = await RawClient.open(gateway.url);
   for (const name of [...hosts.map((_host, index) => `bad-${index}`), 'websocket']) {
@@ -301,10 +309,10 @@ it('only the namespace of the gateway is looked at unless others are named', asy
   await using one = await Upstream.start({ tools: [tool('one')] });
   api.apply('mcpservers', 'default', 'mine', { url: one.url });
   api.apply('mcpservers', 'elsewhere', 'theirs', { url: one.url });
-  await using gateway = await startGateway(
+  await using gateway = await startFinding(
     'embedded',
     { discovery: { kubernetes: { enabled: true, allowedHosts: ['127.0.0.1'] } } },
-    { KUBECONFIG: api.kubeconfig },
+    api,
   );
   using client = await RawClient.open(gateway.url);
   expect(await client.untilTools((names) => names.length > 0)).toEqual(['one']);
