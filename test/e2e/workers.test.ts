@@ -9,25 +9,15 @@ import { WebSocket } from 'ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { revisions } from '../matrix/era-server.ts';
 import { EraClient } from '../matrix/era-client.ts';
-import { startGateway, writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
+import { writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath, omnibusProgram, startProcess } from '../support/processes.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
+import { startWorkers, workersOf } from '../support/worker-processes.ts';
 
 const pipe = { command: 'node', args: [fixturePath('stdio-server')] };
 const info = { name: 'test', version: '1.0.0' };
-
-const startWorkers = (config: object): Promise<GatewayUnderTest> =>
-  startGateway('embedded', config, {}, omnibusProgram, ['--workers', '2']);
-
-/** Process ids of the workers that have started so far, the latest of each slot last. */
-function workersOf({ edge }: GatewayUnderTest): { readonly slot: number; readonly pid: number }[] {
-  return [...edge.output().matchAll(/"worker":"(\d+)-\d+","pid":(\d+)/g)].map(([, slot, pid]) => ({
-    slot: Number(slot),
-    pid: Number(pid),
-  }));
-}
 
 /** The text of the admin port, until it fits. */
 async function adminUntil(gateway: GatewayUnderTest, path: string, fits: (text: string) => boolean): Promise<string> {
@@ -123,6 +113,15 @@ describe('two workers', () => {
     expect(metrics.match(/# TYPE omnibus_build_info gauge/g)).toHaveLength(1);
   });
 
+  it('are shown in the console, each with its role', async () => {
+    const isWhole = (said: string): boolean => (said.match(/"pid":/g)?.length ?? 0) >= 3;
+    const said = JSON.parse(await adminUntil(gateway, '/api/v1/processes', isWhole)) as {
+      readonly processes: readonly { readonly role: string; readonly pid: number }[];
+    };
+    expect(said.processes.map(({ role }) => role).toSorted()).toEqual(['all', 'all', 'supervisor']);
+    for (const { pid } of workersOf(gateway)) expect(said.processes.map((each) => each.pid)).toContain(pid);
+  });
+
   it('are replaced one after the other on SIGHUP, and no request of either era fails', async () => {
     const clients = await Promise.all(Array.from({ length: 3 }, () => RawClient.open(gateway.url)));
     const modern = Array.from({ length: 3 }, () => new ModernClient(gateway.url));
@@ -174,6 +173,9 @@ describe('two workers', () => {
     expect(upstream.calls.values.length).toBe(calls + clients.length);
     for (const client of clients) expect((await client.callTool('up__echo')).last.result).toEqual(text('echoed'));
     await adminUntil(gateway, '/readyz', isReady);
+    await adminUntil(gateway, '/metrics', (said) =>
+      said.includes('omnibus_worker_restarts_total{worker="supervisor"} 1'),
+    );
     for (const client of clients) {
       expect((await client.callTool('pipe__pid')).last.error).toBeUndefined();
       client[Symbol.dispose]();

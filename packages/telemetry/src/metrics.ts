@@ -135,6 +135,11 @@ export class Metrics extends Instruments {
     'Sessions that another worker took over while this one could not be reached.',
     [],
   );
+  readonly workerRestarts = this.counter(
+    'omnibus_worker_restarts_total',
+    'Workers that have ended unexpectedly and were started again (`serve --workers`).',
+    [],
+  );
   readonly busRoundTrip = this.histogram(
     'omnibus_bus_round_trip_seconds',
     'Time to the bus and back, measured every few seconds.',

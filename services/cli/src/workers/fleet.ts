@@ -17,6 +17,8 @@ export interface FleetOptions {
   readonly hub: LocalHub;
   readonly sealingKeys: string;
   readonly log: Logger;
+  /** Called before a worker is started again after it has ended. */
+  readonly restarting: () => void;
 }
 
 interface Slot {
@@ -34,9 +36,6 @@ export class Fleet {
   #processes = 0;
   /** The replacement that runs; the next one waits for it. */
   #replacing: Promise<void> = Promise.resolve();
-  /** Workers that were started again after they had ended. */
-  restarts = 0;
-
   constructor(options: FleetOptions) {
     this.#options = options;
     this.#slots = Array.from({ length: options.slots }, (_, number) => ({
@@ -134,7 +133,7 @@ export class Fleet {
   #startAgain(slot: Slot, waitMs: number): void {
     setTimeout(() => {
       if (this.#state !== 'serving' || slot.member !== undefined) return;
-      this.restarts += 1;
+      this.#options.restarting();
       this.#adopt(slot, this.#fork(slot));
     }, waitMs);
   }
