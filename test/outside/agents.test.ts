@@ -4,6 +4,19 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import {
+  ClientCredentialsProvider,
+  Client as ClientTwo,
+  DpopSession,
+  PrivateKeyJwtProvider,
+  StreamableHTTPClientTransport as TransportTwo,
+} from '@modelcontextprotocol/client';
+import {
+  ClientCredentialsProvider as CredentialsOne,
+  PrivateKeyJwtProvider as KeyOne,
+} from '@modelcontextprotocol/sdk/client/auth-extensions.js';
+import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { decodeJwt, SignJWT, type JWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { base, changeHeader } from '@omnibus/admin-api';
@@ -315,6 +328,72 @@ describe.each(shapesOfLane)('%s', (shape) => {
       once(socketWith(await withProof('GET', `${front.url}/mcp`)), 'error'),
     ]);
     expect(refused).toBeDefined();
+  });
+
+  it('clients of both official SDKs are served as agents with a secret, with a key, and with tokens that are bound to a key', async () => {
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const { secret } = await api('POST', '/agents', { name: 'sdk', owner: 'ann', groups: ['readers'] });
+    await api('POST', '/agents', {
+      name: 'sdk-key',
+      owner: 'ann',
+      groups: ['readers'],
+      keys: [pair.publicKey.export({ format: 'jwk' })],
+    });
+    // The file was written for the second one after the first one.
+    await untilAll(
+      async () =>
+        (
+          (await (
+            await fetch(`${front.url}/token`, {
+              method: 'POST',
+              body: new URLSearchParams({
+                grant_type: 'client_credentials',
+                client_id: 'agent-sdk-key',
+                client_secret: 'x',
+              }),
+            })
+          ).json()) as { readonly error_description?: string }
+        ).error_description !== 'client not found',
+      true,
+    );
+    await until('sdk', secret);
+    const withSecret = { clientId: 'agent-sdk', clientSecret: String(secret), expectedIssuer: front.url };
+    const withKey = {
+      clientId: 'agent-sdk-key',
+      privateKey: pair.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string,
+      algorithm: 'ES256',
+      expectedIssuer: front.url,
+    };
+    class Bound extends ClientCredentialsProvider {
+      readonly #session = DpopSession.create();
+      dpop(): Promise<DpopSession> {
+        return Promise.resolve(this.#session);
+      }
+    }
+    const at = new URL(`${front.url}/mcp`);
+    const bound = new Bound(withSecret);
+    const transports = [
+      [
+        new ClientOne({ name: 'x', version: '1' }),
+        new TransportOne(at, { authProvider: new CredentialsOne(withSecret) }),
+      ],
+      [new ClientOne({ name: 'x', version: '1' }), new TransportOne(at, { authProvider: new KeyOne(withKey) })],
+      [
+        new ClientTwo({ name: 'x', version: '1' }),
+        new TransportTwo(at, { authProvider: new ClientCredentialsProvider(withSecret) }),
+      ],
+      [
+        new ClientTwo({ name: 'x', version: '1' }),
+        new TransportTwo(at, { authProvider: new PrivateKeyJwtProvider(withKey) }),
+      ],
+      [new ClientTwo({ name: 'x', version: '1' }), new TransportTwo(at, { authProvider: bound })],
+    ] as const;
+    for (const [client, transport] of transports) {
+      await client.connect(transport as never);
+      expect(await client.callTool({ name: 'read', arguments: {} })).toMatchObject(text('done: read'));
+      await client.close();
+    }
+    expect(bound.tokens()).toMatchObject({ token_type: 'DPoP' });
   });
 
   it('wrong requests for agents are refused in words', async () => {

@@ -576,7 +576,7 @@ const ways = z
           .boolean()
           .default(false)
           .describe(
-            'Whether every token must be bound to a key of its holder. API keys and certificates are no tokens.',
+            'Whether every token at an endpoint must be bound to a key of its holder. API keys and certificates are no tokens, and the admin port takes bearer tokens.',
           ),
         nonce: z
           .boolean()

@@ -204,7 +204,9 @@ export class Authenticator {
     if ('fault' in verdict) return verdict;
     const binding = this.#bindings.get(verdict);
     const isSaid = saysBound(request);
-    if (binding === undefined && !isSaid && this.#options.needsBinding !== true) return verdict;
+    // No token that is bound to a key is good for the admin port, so others are.
+    const needsBinding = this.#options.needsBinding === true && isAdminPort !== true;
+    if (binding === undefined && !isSaid && !needsBinding) return verdict;
     const problem = schemeProblem(binding, isSaid);
     if (problem !== undefined) return { fault: problem };
     if (this.#possession === undefined || isAdminPort === true)

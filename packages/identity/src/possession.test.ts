@@ -231,6 +231,7 @@ it('a token of its bearer is refused under the scheme DPoP, and everywhere if to
   expect(reasonOf(await ask({ authorization: `DPoP ${plain}`, dpop }))).toBe('auth.proof');
   const strict = await edge({}, true);
   expect(reasonOf(await ask({ authorization: `Bearer ${plain}` }, { at: strict }))).toBe('auth.proof');
+  expect(reasonOf(await ask({ authorization: `Bearer ${plain}` }, { at: strict, isAdminPort: true }))).toBe('ann');
   expect(reasonOf(await ask(bound(await signed(claims())), { at: strict }))).toBe('bot');
   expect(reasonOf(await ask({ authorization: 'DPoP omk_3f9c21d07ab4_secret', dpop }))).toBe('auth.invalid');
 });
