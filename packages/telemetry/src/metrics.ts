@@ -10,6 +10,7 @@ import { CodeMetrics } from './code-metrics.ts';
 import { Instruments } from './instruments.ts';
 import type { MetricsSnapshot } from './merged-metrics.ts';
 import { UpstreamMetrics } from './upstream-metrics.ts';
+import { WorkerMetrics } from './worker-metrics.ts';
 
 const dropReasons = [
   'response_unsolicited',
@@ -69,6 +70,7 @@ export class Metrics extends Instruments {
   readonly callers = new CallerMetrics(this.registry);
   readonly audit = new AuditMetrics(this.registry);
   readonly code = new CodeMetrics(this.registry);
+  readonly workers = new WorkerMetrics(this.registry);
   readonly #requestSeconds = this.histogram(
     'omnibus_client_request_duration_seconds',
     "Time from a client's request to the last byte of its answer, by method of the protocol; standing streams are not included.",
@@ -133,11 +135,6 @@ export class Metrics extends Instruments {
   readonly sessionsLost = this.counter(
     'omnibus_sessions_taken_total',
     'Sessions that another worker took over while this one could not be reached.',
-    [],
-  );
-  readonly workerRestarts = this.counter(
-    'omnibus_worker_restarts_total',
-    'Workers that have ended unexpectedly and were started again (`serve --workers`).',
     [],
   );
   readonly busRoundTrip = this.histogram(

@@ -82,7 +82,7 @@ class Supervisor {
       hub: this.#hub as LocalHub,
       sealingKeys: (sealingKeys ?? [randomBytes(32)]).map((key) => Buffer.from(key).toString('base64')).join(','),
       log,
-      restarting: () => gateway.metrics.workerRestarts.inc(),
+      restarting: () => gateway.metrics.workers.restarts.inc(),
     });
     this.fleet = fleet;
     const stop = async (): Promise<void> => {
