@@ -155,7 +155,7 @@ const tasks = {
   bench() {
     install();
     build();
-    if (rest[0] === 'search' || rest[0] === 'openapi') {
+    if (['search', 'openapi', 'tokens'].includes(rest[0])) {
       run('node', [`test/dist/bench/${rest[0]}.js`, ...rest.slice(1)]);
       return;
     }
