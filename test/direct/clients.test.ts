@@ -30,7 +30,11 @@ describe.each(conformanceServers.filter(({ name }) => ['our fixture', 'TypeScrip
       async (library) => {
         const before = await library.use(direct);
         const after = await library.use(through);
-        expect({ ...after, tools: after.tools.filter((name) => before.tools.includes(name)) }).toEqual(before);
+        // The gateway keeps streams that can be resumed, also of a server at which this client cannot resume one.
+        const resumed = before.resumed === '' ? { resumed: '' } : {};
+        expect({ ...after, ...resumed, tools: after.tools.filter((name) => before.tools.includes(name)) }).toEqual(
+          before,
+        );
         // The question reached the user, unless the server cannot ask clients of this revision.
         if (!before.asked.includes('could not be asked')) expect(after.asked).toContain('a person');
       },

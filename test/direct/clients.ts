@@ -1,5 +1,6 @@
 /** Common client libraries. Each initializes, lists, calls, answers a question, reads, and reports what it received. */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
@@ -18,6 +19,8 @@ interface Told {
   readonly asked: string;
   readonly read: string;
   readonly prompt: string;
+  /** The result of the tool whose server closes the stream before it answers; empty if the client could not resume it, left out by clients that did not call it. */
+  readonly resumed?: string;
 }
 
 export interface ClientLibrary {
@@ -75,8 +78,10 @@ async function typescriptTwo(url: string, mode: 'legacy' | 'auto'): Promise<Told
 /** Runs a program that prints its report. @throws {Error} with its output when it fails. */
 async function program(command: string, args: readonly string[]): Promise<Told> {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
-  const [heard, complaint] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  if (!heard.startsWith('{')) throw new Error(`${command} ${args.join(' ')} failed: ${heard}${complaint}`);
+  const ended = once(child, 'close');
+  const [heard, complaint, [status]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  if (!heard.startsWith('{') || status !== 0)
+    throw new Error(`${command} ${args.join(' ')} failed: ${heard}${complaint}`);
   return JSON.parse(heard) as Told;
 }
 

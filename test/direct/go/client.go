@@ -42,6 +42,8 @@ func main() {
 	asked := must(session.CallTool(ctx, &mcp.CallToolParams{Name: "test_elicitation", Arguments: map[string]any{"message": "Who are you?"}}))
 	read := must(session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "test://static-text"}))
 	prompt := must(session.GetPrompt(ctx, &mcp.GetPromptParams{Name: "test_simple_prompt"}))
+	// Its server closes the stream before it answers, and the client asks for the rest.
+	resumed := must(session.CallTool(ctx, &mcp.CallToolParams{Name: "test_reconnection", Arguments: map[string]any{}}))
 	must(0, json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"revision": session.InitializeResult().ProtocolVersion,
 		"tools":    tools,
@@ -49,5 +51,6 @@ func main() {
 		"asked":    text(asked.Content[0]),
 		"read":     read.Contents[0].Text,
 		"prompt":   text(prompt.Messages[0].Content),
+		"resumed":  text(resumed.Content[0]),
 	}))
 }

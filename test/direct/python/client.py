@@ -19,6 +19,11 @@ async def main(url: str, mode: str) -> None:
         asked = await client.call_tool("test_elicitation", {"message": "Who are you?"})
         read = await client.read_resource("test://static-text")
         prompt = await client.get_prompt("test_simple_prompt")
+        # Its server closes the stream before it answers, and the client asks for the rest.
+        try:
+            resumed = (await client.call_tool("test_reconnection", {})).content[0].text
+        except Exception:
+            resumed = ""
         heard = {
             "revision": client.protocol_version,
             "tools": [tool.name for tool in tools.tools],
@@ -26,6 +31,7 @@ async def main(url: str, mode: str) -> None:
             "asked": asked.content[0].text,
             "read": read.contents[0].text,
             "prompt": prompt.messages[0].content.text,
+            "resumed": resumed,
         }
     print(json.dumps(heard))
 
