@@ -32,29 +32,34 @@ export class Gathered {
   }
 }
 
-/** @param issuer the gateway's address. */
-export function webRequest(
-  issuer: string,
-  { one }: { readonly one: (kind: string) => string },
-  choose: Chooser,
-): WebRequest {
-  const client_id = one('client_id');
-  const resource = `${issuer}/mcp`;
-  const authorize = {
-    client_id,
-    response_type: 'code',
-    redirect_uri: callback,
-    state: 'st',
-    resource,
-    scope: 'mcp',
-    code_challenge: challenge,
-    code_challenge_method: 'S256',
-  };
-  const cookie = { cookie: one('cookie') };
-  const own = { ...cookie, origin: issuer };
+interface Given {
+  readonly issuer: string;
+  readonly one: (kind: string) => string;
+  readonly choose: Chooser;
+  readonly client_id: string;
+  readonly resource: string;
+  readonly cookie: { readonly cookie: string };
+  readonly own: { readonly cookie: string; readonly origin: string };
+}
+
+const queryOf = (client_id: string, resource: string) => ({
+  client_id,
+  response_type: 'code',
+  redirect_uri: callback,
+  state: 'st',
+  resource,
+  scope: 'mcp',
+  code_challenge: challenge,
+  code_challenge_method: 'S256',
+});
+
+type Recipes = readonly (() => WebRequest)[];
+
+/** Addresses of the protocol that browsers open, and that give tokens. */
+function tokenRecipes({ one, choose, client_id, resource, cookie }: Given): Recipes {
+  const authorize = queryOf(client_id, resource);
   const token = (form: object): WebRequest => ({ method: 'POST', path: '/token', form: { client_id, ...form } });
-  const page = `/interaction/${one('interaction')}`;
-  const recipes: readonly (() => WebRequest)[] = [
+  return [
     () => ({ method: 'GET', path: '/authorize', query: authorize, headers: cookie }),
     () => ({
       method: 'GET',
@@ -101,6 +106,12 @@ export function webRequest(
       form: { grant_type: 'authorization_code', code: one('code') },
       headers: { authorization: `Basic ${Buffer.from(`${client_id}:x`).toString('base64')}` },
     }),
+  ];
+}
+
+/** Addresses that programs request. */
+function programRecipes({ one, choose, client_id, resource }: Given): Recipes {
+  return [
     () => ({
       method: 'POST',
       path: '/revoke',
@@ -129,6 +140,13 @@ export function webRequest(
       headers: { authorization: `Bearer ${one('access_token')}` },
     }),
     () => ({ method: 'POST', path: '/device_authorization', form: { client_id, scope: 'mcp', resource } }),
+  ];
+}
+
+/** Pages of sign-ins, accounts and connections. */
+function pageRecipes({ issuer, one, choose, client_id, cookie, own }: Given): Recipes {
+  const page = `/interaction/${one('interaction')}`;
+  return [
     () => ({ method: 'GET', path: '/device', query: { user_code: one('user_code') }, headers: cookie }),
     () => ({
       method: 'POST',
@@ -179,6 +197,12 @@ export function webRequest(
       form: { grant: one('interaction'), client: client_id, server: 'innocent', xsrf: one('xsrf') },
       headers: own,
     }),
+  ];
+}
+
+/** Documents, endpoints, and addresses that may not be there. */
+function otherRecipes({ issuer, one, choose, cookie, own }: Given): Recipes {
+  return [
     () => ({
       method: 'GET',
       path: `/connect/${choose.of(['back', 'server', 'client.json', one('interaction')])}`,
@@ -223,5 +247,23 @@ export function webRequest(
       headers: cookie,
     }),
   ];
-  return choose.of(recipes)();
+}
+
+/** @param issuer the gateway's address. */
+export function webRequest(
+  issuer: string,
+  { one }: { readonly one: (kind: string) => string },
+  choose: Chooser,
+): WebRequest {
+  const cookie = { cookie: one('cookie') };
+  const given: Given = {
+    issuer,
+    one,
+    choose,
+    client_id: one('client_id'),
+    resource: `${issuer}/mcp`,
+    cookie,
+    own: { ...cookie, origin: issuer },
+  };
+  return choose.of([tokenRecipes, programRecipes, pageRecipes, otherRecipes].flatMap((recipes) => recipes(given)))();
 }

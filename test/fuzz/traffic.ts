@@ -50,38 +50,41 @@ export interface Sent {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** A request of 2026-07-28. */
+function modernMessage(era: Era, server: string, id: number, choose: Chooser): Sent {
+  const [method, given = {}] = choose.of([
+    ...methods(server),
+    ['server/discover'],
+    ['subscriptions/listen', { notifications: { toolsListChanged: true, resourceSubscriptions: ['fuzz://one'] } }],
+  ] as const);
+  const meta = {
+    ...(given as { readonly _meta?: JsonObject })._meta,
+    [`${prefix}protocolVersion`]: era,
+    [`${prefix}clientCapabilities`]: capabilities,
+    [`${prefix}clientInfo`]: clientInfo,
+  };
+  const more = choose.chance(0.1)
+    ? { inputResponses: { q: { action: 'accept', content: {} } }, requestState: 'state' }
+    : {};
+  const params: JsonObject = { ...given, ...more, _meta: meta };
+  const name = params['name'] ?? params['uri'] ?? params['taskId'];
+  return {
+    message: { jsonrpc: '2.0', id, method, params },
+    headers: {
+      'mcp-protocol-version': era,
+      'mcp-method': method,
+      ...(typeof name === 'string' ? { 'mcp-name': name } : {}),
+      ...(method === 'tools/call' && String(name).endsWith('echo') ? { 'mcp-param-say': 'hello' } : {}),
+    },
+  };
+}
+
 /**
  * A message of the era with its headers. One in ten is a notification, an answer or the beginning of a session.
  * @param previous the id of the previous message of the same client.
  */
 export function validMessage(era: Era, server: string, id: number, choose: Chooser, previous = id - 1): Sent {
-  if (era === '2026-07-28') {
-    const [method, given = {}] = choose.of([
-      ...methods(server),
-      ['server/discover'],
-      ['subscriptions/listen', { notifications: { toolsListChanged: true, resourceSubscriptions: ['fuzz://one'] } }],
-    ] as const);
-    const meta = {
-      ...(given as { readonly _meta?: JsonObject })._meta,
-      [`${prefix}protocolVersion`]: era,
-      [`${prefix}clientCapabilities`]: capabilities,
-      [`${prefix}clientInfo`]: clientInfo,
-    };
-    const more = choose.chance(0.1)
-      ? { inputResponses: { q: { action: 'accept', content: {} } }, requestState: 'state' }
-      : {};
-    const params: JsonObject = { ...given, ...more, _meta: meta };
-    const name = params['name'] ?? params['uri'] ?? params['taskId'];
-    return {
-      message: { jsonrpc: '2.0', id, method, params },
-      headers: {
-        'mcp-protocol-version': era,
-        'mcp-method': method,
-        ...(typeof name === 'string' ? { 'mcp-name': name } : {}),
-        ...(method === 'tools/call' && String(name).endsWith('echo') ? { 'mcp-param-say': 'hello' } : {}),
-      },
-    };
-  }
+  if (era === '2026-07-28') return modernMessage(era, server, id, choose);
   const headers = { 'mcp-protocol-version': era };
   switch (choose.below(40)) {
     case 0:

@@ -17,6 +17,27 @@ interface ForeignOptions {
 
 const secret = 'omnibus-secret-of-the-test';
 
+/** Seconds. */
+const ttl = {
+  AccessToken: 3_600,
+  AuthorizationCode: 60,
+  Grant: 3_600,
+  IdToken: 3_600,
+  Interaction: 600,
+  RefreshToken: 3_600,
+  Session: 3_600,
+};
+
+function clientsOf(redirectUris: readonly string[], pages: readonly string[]): NonNullable<Configuration['clients']> {
+  const common = { grant_types: ['authorization_code', 'refresh_token'], response_types: ['code' as const] };
+  return [
+    { ...common, client_id: 'omnibus', client_secret: secret, redirect_uris: [...redirectUris] },
+    ...(pages.length === 0
+      ? []
+      : [{ ...common, client_id: 'page', token_endpoint_auth_method: 'none' as const, redirect_uris: [...pages] }]),
+  ];
+}
+
 export class ForeignProvider {
   readonly #server: Server;
   #provider: Provider | undefined;
@@ -59,26 +80,7 @@ export class ForeignProvider {
   #make({ user, redirectUris, resources, pages = [] }: ForeignOptions): Provider {
     this.#user = user;
     const configuration = {
-      clients: [
-        {
-          client_id: 'omnibus',
-          client_secret: secret,
-          redirect_uris: [...redirectUris],
-          grant_types: ['authorization_code', 'refresh_token'],
-          response_types: ['code'],
-        },
-        ...(pages.length === 0
-          ? []
-          : [
-              {
-                client_id: 'page',
-                token_endpoint_auth_method: 'none' as const,
-                redirect_uris: [...pages],
-                grant_types: ['authorization_code', 'refresh_token'],
-                response_types: ['code' as const],
-              },
-            ]),
-      ],
+      clients: clientsOf(redirectUris, pages),
       clientBasedCORS: (_ctx, origin, { clientId }) =>
         clientId === 'page' && pages.some((page) => new URL(page).origin === origin),
       features: {
@@ -109,15 +111,7 @@ export class ForeignProvider {
       expiresWithSession: () => false,
       interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
       cookies: { keys: ['not a secret'] },
-      ttl: {
-        AccessToken: 3_600,
-        AuthorizationCode: 60,
-        Grant: 3_600,
-        IdToken: 3_600,
-        Interaction: 600,
-        RefreshToken: 3_600,
-        Session: 3_600,
-      },
+      ttl,
       renderError: (ctx, out) => {
         ctx.body = JSON.stringify(out);
       },

@@ -35,6 +35,13 @@ interface Given {
 
 const modern = '2026-07-28';
 
+interface Answering {
+  readonly json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void;
+  readonly refuse: (status: number, error: string) => void;
+  /** What a talkative issuer says again of the request; empty otherwise. */
+  readonly repeated: string;
+}
+
 export class PersonalServer implements AsyncDisposable {
   readonly #options: PersonalOptions;
   readonly #server = createServer((request, response) => void this.#serve(request, response));
@@ -166,76 +173,22 @@ export class PersonalServer implements AsyncDisposable {
       case '/revoke':
         this.revoked.push(new URLSearchParams(body).get('token') ?? '');
         return json(200, {});
-      case '/authorize': {
-        if (this.#options.hasPages === true && !url.searchParams.has('answer'))
-          return void response.writeHead(200, { 'content-type': 'text/html' }).end(accountPage(url.searchParams));
-        const to = new URL(url.searchParams.get('redirect_uri') ?? '');
-        if (url.searchParams.get('answer') === 'decline') {
-          for (const [name, value] of [
-            ['error', 'access_denied'],
-            ['state', url.searchParams.get('state') ?? ''],
-            ['iss', origin],
-          ] as const)
-            to.searchParams.set(name, value);
-          return void response.writeHead(302, { location: to.href }).end();
-        }
-        const code = this.#secret('code');
-        const user = url.searchParams.get('login') ?? 'nobody';
-        this.#codes.set(code, user);
-        if (
-          url.searchParams
-            .get('scope')
-            ?.split(' ')
-            .includes(this.#options.listScope ?? '') === true
-        )
-          this.#listers.add(user);
-        for (const [name, value] of [
-          ['code', code],
-          ['state', url.searchParams.get('state') ?? ''],
-          ['iss', origin],
-        ] as const)
-          to.searchParams.set(name, value);
-        return void response.writeHead(302, { location: to.href }).end();
-      }
-      case '/token': {
-        const form = new URLSearchParams(body);
-        if (this.#options.redeem !== undefined) {
-          const redeemed = await this.#options.redeem(form, request.headers.authorization ?? '');
-          if ('error' in redeemed)
-            return json(400, { error: redeemed.error, error_description: `no, ${form.get('subject_token') ?? ''}` });
-          const { refresh_token: _none, ...given } = this.#tokensFor(redeemed.user) as Readonly<
-            Record<string, unknown>
-          >;
-          return json(200, { ...given, issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' });
-        }
-        const isRefresh = form.get('grant_type') === 'refresh_token';
-        this.secrets.push(
-          ...['code_verifier', 'client_assertion', 'assertion'].flatMap((each) => form.get(each) ?? []),
-        );
-        if (form.get('grant_type') === 'client_credentials')
-          return this.isClosed
-            ? refuse(401, 'invalid_client')
-            : json(200, this.#tokensFor(form.get('client_id') ?? 'team'));
-        if (this.isDown) return refuse(503, 'temporarily_unavailable');
-        if (isRefresh) {
-          this.refreshes += 1;
-          await this.meanwhile();
-        }
-        const [store, name] = isRefresh
-          ? ([this.#refresh, 'refresh_token'] as const)
-          : ([this.#codes, 'code'] as const);
-        const user = store.get(form.get(name) ?? '');
-        store.delete(form.get(name) ?? '');
-        // The most talkative issuers repeat what they refuse in the code of the error.
-        return user === undefined || this.isClosed
-          ? refuse(400, repeated === '' ? 'invalid_grant' : (form.get(name) ?? ''))
-          : json(200, this.#tokensFor(user));
-      }
+      case '/authorize':
+        return this.#authorize(url, response);
+      case '/token':
+        return this.#token(new URLSearchParams(body), request, { json, refuse, repeated });
       case '/mcp':
         break;
       default:
         return json(404, {});
     }
+    return this.#receive({ request, response }, body, { json, refuse, repeated });
+  }
+
+  /** A request to the MCP server. */
+  #receive({ request, response }: Exchange, body: string, { json, refuse, repeated }: Answering): void {
+    const { origin } = this;
+    const { wantsProof = false } = this.#options;
     if (request.method === 'DELETE') return void response.writeHead(200).end();
     if (request.method !== 'POST') return void response.writeHead(405).end();
     this.shown.add(request.headers.authorization ?? '');
@@ -267,6 +220,68 @@ export class PersonalServer implements AsyncDisposable {
       return refuse(403, 'insufficient_scope');
     }
     this.#answer(given.user, { request, response }, message, json, repeated);
+  }
+
+  /** Sends the browser of a user back to its client. */
+  #authorize(url: URL, response: ServerResponse): void {
+    const { origin } = this;
+    if (this.#options.hasPages === true && !url.searchParams.has('answer'))
+      return void response.writeHead(200, { 'content-type': 'text/html' }).end(accountPage(url.searchParams));
+    const to = new URL(url.searchParams.get('redirect_uri') ?? '');
+    if (url.searchParams.get('answer') === 'decline') {
+      for (const [name, value] of [
+        ['error', 'access_denied'],
+        ['state', url.searchParams.get('state') ?? ''],
+        ['iss', origin],
+      ] as const)
+        to.searchParams.set(name, value);
+      return void response.writeHead(302, { location: to.href }).end();
+    }
+    const code = this.#secret('code');
+    const user = url.searchParams.get('login') ?? 'nobody';
+    this.#codes.set(code, user);
+    if (
+      url.searchParams
+        .get('scope')
+        ?.split(' ')
+        .includes(this.#options.listScope ?? '') === true
+    )
+      this.#listers.add(user);
+    for (const [name, value] of [
+      ['code', code],
+      ['state', url.searchParams.get('state') ?? ''],
+      ['iss', origin],
+    ] as const)
+      to.searchParams.set(name, value);
+    return void response.writeHead(302, { location: to.href }).end();
+  }
+
+  async #token(form: URLSearchParams, request: IncomingMessage, { json, refuse, repeated }: Answering): Promise<void> {
+    if (this.#options.redeem !== undefined) {
+      const redeemed = await this.#options.redeem(form, request.headers.authorization ?? '');
+      if ('error' in redeemed)
+        return json(400, { error: redeemed.error, error_description: `no, ${form.get('subject_token') ?? ''}` });
+      const { refresh_token: _none, ...given } = this.#tokensFor(redeemed.user) as Readonly<Record<string, unknown>>;
+      return json(200, { ...given, issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' });
+    }
+    const isRefresh = form.get('grant_type') === 'refresh_token';
+    this.secrets.push(...['code_verifier', 'client_assertion', 'assertion'].flatMap((each) => form.get(each) ?? []));
+    if (form.get('grant_type') === 'client_credentials')
+      return this.isClosed
+        ? refuse(401, 'invalid_client')
+        : json(200, this.#tokensFor(form.get('client_id') ?? 'team'));
+    if (this.isDown) return refuse(503, 'temporarily_unavailable');
+    if (isRefresh) {
+      this.refreshes += 1;
+      await this.meanwhile();
+    }
+    const [store, name] = isRefresh ? ([this.#refresh, 'refresh_token'] as const) : ([this.#codes, 'code'] as const);
+    const user = store.get(form.get(name) ?? '');
+    store.delete(form.get(name) ?? '');
+    // The most talkative issuers repeat what they refuse in the code of the error.
+    return user === undefined || this.isClosed
+      ? refuse(400, repeated === '' ? 'invalid_grant' : (form.get(name) ?? ''))
+      : json(200, this.#tokensFor(user));
   }
 
   #answer(
