@@ -19,7 +19,7 @@ import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { decodeJwt, SignJWT, type JWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { base, changeHeader } from '@omnibus/admin-api';
+import { base, changeHeader, operations } from '@omnibus/admin-api';
 import { StandInIssuer } from '@omnibus/identity/testing';
 import { Balancer } from '../support/balancer.ts';
 import { shapesOfLane } from '../support/gateway.ts';
@@ -158,7 +158,10 @@ describe.each(shapesOfLane)('%s', (shape) => {
     expect((await modern.request('tools/list', {}, bearer(token))).last.result).toMatchObject({
       tools: [{ name: 'deploy' }, { name: 'wait' }],
     });
-    expect(await api('GET', '/agents')).toMatchObject({
+    const { status: _status, ...seen } = await api('GET', '/agents');
+    expect(operations.agents.answer.parse(seen)).toEqual(seen);
+    expect(JSON.stringify(seen)).not.toMatch(/hash|secrets/);
+    expect(seen).toMatchObject({
       agents: [
         {
           name: 'deployer',
