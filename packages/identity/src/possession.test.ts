@@ -195,7 +195,12 @@ describe('a token that is bound to a key', () => {
   });
 
   it('with a proof of a wrong clock gets a nonce, and is accepted with it; an invented nonce is refused', async () => {
-    for (const more of [{ iat: seconds() - 3_600 }, { iat: seconds() + 3_600 }, { nonce: 'invented' }]) {
+    for (const more of [
+      { iat: seconds() - 3_600 },
+      { iat: seconds() + 3_600 },
+      { nonce: 'invented' },
+      { nonce: 'é'.repeat(43) },
+    ]) {
       const verdict = await ask(bound(await signed(claims(more))));
       expect(verdict).toMatchObject({
         fault: { reason: 'auth.nonce', data: { dpopNonce: expect.any(String) as string } },

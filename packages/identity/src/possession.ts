@@ -184,5 +184,7 @@ function thumbprintOf(certificate: X509Certificate | undefined): string | undefi
   return certificate === undefined ? undefined : hash('sha256', certificate.raw, 'base64url');
 }
 
-const isEqual = (one: string, other: string): boolean =>
-  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+function isEqual(right: string, said: string): boolean {
+  const [one, other] = [Buffer.from(right), Buffer.from(said)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
