@@ -307,7 +307,7 @@ const authorizationServer = z.strictObject({
     .max(100)
     .default([])
     .describe(
-      'Workloads of other systems that get tokens of agents for assertions of their issuers (RFC 7523): service accounts of Kubernetes, SPIFFE, jobs of GitHub and GitLab, clouds. The first entry that fits decides.',
+      'Workloads of other systems that get tokens of agents for assertions of their issuers (RFC 7523): service accounts of Kubernetes, SPIFFE, jobs of GitHub and GitLab, clouds. The first entry whose issuer and subject fit decides; if the request has a `client_id`, the first of this agent.',
     ),
   registration: z
     .enum(['open', 'token', 'off'])

@@ -86,7 +86,7 @@ export class Agents {
     );
   }
 
-  /** Milliseconds that a client has to wait for its next token; 0 if it may have one. */
+  /** Seconds that a client has to wait for its next token; 0 if it may have one. */
   waitOf(client: string): number {
     return this.#pace.take(client);
   }

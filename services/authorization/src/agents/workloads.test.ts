@@ -53,6 +53,7 @@ beforeAll(async () => {
     formatAgents([
       agent('job'),
       agent('pod'),
+      agent('reviewer'),
       agent('gone', { expires: '2026-11-02T00:00:00Z' }),
       agent('person', { isWorkload: undefined, secrets: [secret.record] }),
     ]),
@@ -78,6 +79,7 @@ beforeAll(async () => {
   });
   const workloads = [
     entry({ require: { ref: ['refs/heads/main'] } }),
+    entry({ agent: 'reviewer', subject: ['repo:acme/app:pull_request'] }),
     entry({ agent: 'pod', subject: ['system:serviceaccount:ci:builder'], audience: ['omnibus'], reuse: true }),
     entry({ agent: 'gone', subject: ['gone:*'] }),
     entry({ agent: 'person', subject: ['person:*'] }),
@@ -166,6 +168,32 @@ describe('a workload', () => {
     expect(await asserted(assertion, 1)).toMatchObject({
       error: 'invalid_grant',
       error_description: 'the assertion was used before',
+    });
+  });
+
+  it('without an id in its assertion uses it once, however its signature is written', async () => {
+    const assertion = await signed(claims({ jti: undefined }));
+    expect((await asserted(assertion)).status).toBe(200);
+    const dot = assertion.lastIndexOf('.') + 1;
+    const signature = Buffer.from(assertion.slice(dot), 'base64url');
+    // Of each signature by ECDSA there is a second one: the same r, and the order of the curve less s.
+    const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+    const twin = (order - BigInt(`0x${signature.toString('hex', 32)}`)).toString(16).padStart(64, '0');
+    const other = Buffer.concat([signature.subarray(0, 32), Buffer.from(twin, 'hex')]).toString('base64url');
+    expect(await asserted(`${assertion.slice(0, dot)}${other}`, 1)).toMatchObject({
+      error: 'invalid_grant',
+      error_description: 'the assertion was used before',
+    });
+  });
+
+  it('is the agent that it names, where entries with other demands fit too', async () => {
+    const said = { sub: 'repo:acme/app:pull_request', ref: 'refs/pull/5' };
+    const { access_token: token } = await asserted(await signed(claims(said)), 0, { client_id: 'agent-reviewer' });
+    expect(decodeJwt(String(token))).toMatchObject({ sub: 'agent:reviewer' });
+    // Without a name, the first entry that fits decides; and by a name, no demand of an entry falls away.
+    expect(await asserted(await signed(claims(said)))).toMatchObject({ error: 'invalid_grant' });
+    expect(await asserted(await signed(claims(said)), 0, { client_id: 'agent-job' })).toMatchObject({
+      error: 'invalid_grant',
     });
   });
 

@@ -76,12 +76,13 @@ export class Workloads {
     if (typeof said?.iss !== 'string' || typeof said.sub !== 'string')
       return invalid('the assertion is no JWT with an issuer and a subject');
     const { iss, sub } = said;
-    const entry = this.#trusted.find(({ issuer, fits }) => issuer === iss && fits(sub));
-    if (entry === undefined) return invalid('no workload with this issuer and subject is trusted here');
-    const client = `${agentClientMark}${entry.agent}`;
+    const fitting = this.#trusted.filter(({ issuer, fits }) => issuer === iss && fits(sub));
+    if (fitting.length === 0) return invalid('no workload with this issuer and subject is trusted here');
     const given = form.get('client_id');
-    if (authorization !== undefined || (given !== null && given !== client))
+    const entry = fitting.find(({ agent }) => given === null || given === `${agentClientMark}${agent}`);
+    if (authorization !== undefined || entry === undefined)
       return invalid('the assertion is not of this client', 'invalid_client');
+    const client = `${agentClientMark}${entry.agent}`;
     const problem = await this.#problemOf(assertion, entry);
     if (problem !== undefined) return problem;
     const agents = this.#options.agents();
@@ -121,7 +122,9 @@ export class Workloads {
 
   /** Whether an assertion comes for the first time, at any edge. */
   async #isFirst(assertion: string, issuer: string, jti: unknown): Promise<boolean> {
-    const id = typeof jti === 'string' && jti !== '' ? `${issuer} ${jti}` : hash('sha256', assertion, 'base64url');
+    // Without its signature: each by ECDSA has a twin that needs no key to compute, and base64url has several forms.
+    const said = assertion.slice(0, assertion.lastIndexOf('.'));
+    const id = typeof jti === 'string' && jti !== '' ? `${issuer} ${jti}` : hash('sha256', said, 'base64url');
     const now = Date.now();
     let isFirst = true;
     await this.#options.seen.change<{ readonly until: number }>('Assertion', id, (kept) => {
