@@ -217,7 +217,12 @@ export class Authenticator {
         ),
       };
     return this.#possession
-      .problemOf(binding as Binding, this.#tokens.digestOf(token), request, { method: request.method, url, secure })
+      .problemOf(binding as Binding, this.#tokens.digestOf(token), request, {
+        principal: verdict.principal,
+        method: request.method,
+        url,
+        secure,
+      })
       .then((found) => (found === undefined ? verdict : { fault: found }));
   }
 

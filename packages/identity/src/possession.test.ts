@@ -29,6 +29,8 @@ let token: string;
 let plain: string;
 /** Proofs that are remembered by all edges. */
 const seen = new Set<string>();
+/** Callers by whom the proofs are counted. */
+const counted: string[] = [];
 let isAway = false;
 const open: Authenticator[] = [];
 
@@ -41,7 +43,8 @@ async function edge(more: Partial<PossessionOptions> = {}, needsBinding = false)
       publicUrl,
       needsNonce: false,
       secret: Buffer.alloc(32, 7),
-      isFirst: (_jkt, id) => {
+      isFirst: (caller, id) => {
+        counted.push(caller);
         if (isAway) return Promise.reject(new Error('away'));
         const isNew = !seen.has(id);
         seen.add(id);
@@ -222,6 +225,17 @@ describe('a token that is bound to a key', () => {
     isAway = true;
     expect(reasonOf(await ask(bound(await signed(claims()))))).toBe('auth.unavailable');
     isAway = false;
+  });
+
+  it('counts for its caller, whichever of its keys signs', async () => {
+    const before = counted.length;
+    const theirs = other.publicKey.export({ format: 'jwk' }) as JWK;
+    const more = await issuer.token({ sub: 'bot', aud: address, cnf: { jkt: await calculateJwkThumbprint(theirs) } });
+    const ath = hash('sha256', more, 'base64url');
+    const dpop = await signed(claims({ ath }), { jwk: theirs }, other.privateKey);
+    const verdict = await ask({ authorization: `DPoP ${more}`, dpop });
+    expect(reasonOf(await ask(bound(await signed(claims()))))).toBe('bot');
+    expect(counted.slice(before)).toEqual(Array.from({ length: 2 }, () => 'principal' in verdict && verdict.principal));
   });
 
   it('may name the address of a WebSocket', async () => {

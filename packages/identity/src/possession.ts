@@ -4,7 +4,7 @@
  */
 import { createHmac, hash, timingSafeEqual, type X509Certificate } from 'node:crypto';
 import { calculateJwkThumbprint, decodeProtectedHeader, EmbeddedJWK, jwtVerify, type JWK, type JWTPayload } from 'jose';
-import { fault, isObject, type GatewayFault, type JsonObject } from '@omnibus/protocol';
+import { fault, isObject, type GatewayFault, type JsonObject, type Principal } from '@omnibus/protocol';
 import type { Peer } from './client-certificates.ts';
 import type { Request } from './credential.ts';
 
@@ -25,14 +25,16 @@ export interface PossessionOptions {
   readonly secret: Buffer;
   /**
    * Remembers a proof at all edges, for longer than it works.
+   * @param caller by whom proofs are counted: a caller has as many keys as it makes.
    * @returns false if it was remembered before.
-   * @throws {Error} if it cannot be remembered, or the key has sent too many.
+   * @throws {Error} if it cannot be remembered, or the caller has sent too many.
    */
-  readonly isFirst: (jkt: string, id: string) => Promise<boolean>;
+  readonly isFirst: (caller: Principal, id: string) => Promise<boolean>;
 }
 
-/** Where a request was sent to. */
+/** Where a request was sent to, and by which caller as its token says. */
 interface Sent {
+  readonly principal: Principal;
   readonly method: string | undefined;
   /** Path below the address of the gateway, with the query. */
   readonly url: string;
@@ -104,11 +106,11 @@ export class Possession {
     if (wrong !== undefined) return wrong;
     try {
       // A proof is remembered for longer than it works.
-      return (await this.#options.isFirst(jkt, hash('sha256', `${jkt} ${String(claims.jti)}`, 'base64url')))
+      return (await this.#options.isFirst(sent.principal, hash('sha256', `${jkt} ${String(claims.jti)}`, 'base64url')))
         ? undefined
         : refused('it was used before');
     } catch {
-      return fault('auth.unavailable', 'too many requests with one key at once, or proofs cannot be remembered now');
+      return fault('auth.unavailable', 'too many requests of one caller at once, or proofs cannot be remembered now');
     }
   }
 

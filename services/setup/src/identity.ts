@@ -60,7 +60,7 @@ export async function openAuthenticator({
   });
 }
 
-/** Proofs of one key at once, and then one each five milliseconds: each is remembered at all edges. */
+/** Proofs of one caller at once, and then one each five milliseconds: each is remembered at all edges. */
 const proofPace = { burst: 1_000, everyMs: 5, maxNames: 10_000 };
 
 /**
@@ -76,8 +76,8 @@ export function possessionOver(
   let opening: ReturnType<typeof bus.keyValue<string>> | undefined;
   return {
     secret: Buffer.from(hkdfSync('sha256', secret, '', 'omnibus proof nonces', 32)),
-    async isFirst(jkt, id) {
-      if (pace.take(jkt) > 0) throw new Error('too many requests with one key at once');
+    async isFirst(caller, id) {
+      if (pace.take(caller) > 0) throw new Error('too many requests of one caller at once');
       try {
         opening ??= bus.keyValue<string>(authorizationBuckets.short);
         await (await opening).create(`Proof.${id}`, '1');
