@@ -88,6 +88,12 @@ it('slimming takes nothing more the second time, and never makes a tool larger',
   );
 });
 
+it('a description of very many lines is slimmed as one of few', () => {
+  const lines = Array.from({ length: 300_000 }, () => '  x');
+  const { description } = slimTool({ name: 'log', description: ['log', ...lines].join('\n') });
+  expect(description === ['log', ...lines.map((line) => line.trim())].join('\n')).toBe(true);
+});
+
 it('a schema that goes very deep is slimmed as far as the bound', () => {
   let deep: object = { examples: [1] };
   for (let depth = 0; depth < 1_000; depth += 1) deep = { properties: { a: deep } };

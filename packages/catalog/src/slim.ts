@@ -151,7 +151,8 @@ function withoutSpace(text: string): string {
     .split('\n')
     .map((line) => line.trimEnd());
   const indents = lines.slice(1).flatMap((line) => (line === '' ? [] : [line.length - line.trimStart().length]));
-  const common = indents.length === 0 ? 0 : Math.min(...indents);
+  // Not as arguments of `Math.min`: a server may send more lines than a call has room for.
+  const common = indents.reduce((least, each) => Math.min(least, each), indents[0] ?? 0);
   return lines
     .map((line, at) => (at === 0 ? line : line.slice(common)))
     .join('\n')
