@@ -19,7 +19,7 @@ export { NoCredentials } from './no-credentials.ts';
 export { Prover } from './proof-of-possession.ts';
 export { sealToken, TokenReceiver } from './sealed-token.ts';
 export type { ClientIdentity } from './token-request.ts';
-export { UserTokens } from './user.ts';
+export { UserTokens, type TokensChange } from './user.ts';
 export { Envelopes, type Place } from './vault/envelope.ts';
 export { desktopEnvironment } from './desktop-environment.ts';
 export { FileStore } from './vault/file-store.ts';

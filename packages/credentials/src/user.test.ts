@@ -196,7 +196,7 @@ it('what somebody has signed in for elsewhere is taken up, and is what was missi
   expect([one.wanted, await one.ask()]).toEqual([undefined, { authorization: 'Bearer access-0' }]);
 });
 
-it('a sign-in elsewhere that a refused request finds before it is announced counts as new when it is announced: no sign-in is wanted after that', async () => {
+it('a sign-in elsewhere that a refused request finds before it is announced is said to be found when it is announced: no sign-in is wanted after that', async () => {
   const { vault, at } = await ground(Date.now() + 3_600_000);
   const kept = await vault.get<Connection>(place);
   await vault.remove(place);
@@ -205,7 +205,7 @@ it('a sign-in elsewhere that a refused request finds before it is announced coun
   expect(await one.refused(sent, invalid)).toBe(false);
   await vault.put(place, issuer, kept?.value);
   expect(await one.refused(sent, invalid)).toBe(true);
-  expect([await one.changed(), one.wanted, await one.changed()]).toEqual(['new', undefined, 'same']);
+  expect([await one.changed(), one.wanted, await one.changed()]).toEqual(['found', undefined, 'same']);
 });
 
 it('a sign-in that comes while a refusal is looked at is not overlooked, nor one that comes while it is looked for the first time', async () => {

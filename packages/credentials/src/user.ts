@@ -56,6 +56,9 @@ interface Refresh {
   readonly leased: number;
 }
 
+/** What a change of the stored record means for the connections of its user (`UserTokens.changed`). */
+export type TokensChange = 'new' | 'found' | 'gone' | 'same';
+
 export class UserTokens implements HeaderSource {
   readonly #options: UserTokensOptions;
   #held: Held | undefined;
@@ -102,10 +105,11 @@ export class UserTokens implements HeaderSource {
 
   /**
    * Called when the stored record has changed.
-   * @returns `new` when there are tokens that were missing before, `gone` when the tokens in use were removed.
+   * @returns `new` when there are tokens that were missing before, `found` when a request that was refused has found these before this report and uses them,
+   * `gone` when the tokens in use were removed.
    * @throws {Error} when the record cannot be read. Earlier reads are void, and the change must be reported again.
    */
-  async changed(): Promise<'new' | 'gone' | 'same'> {
+  async changed(): Promise<TokensChange> {
     this.#changes.note();
     return this.#newest((kept) => {
       const tokens = kept?.value.tokens;
@@ -114,13 +118,14 @@ export class UserTokens implements HeaderSource {
         if (shown !== undefined) this.#held = undefined;
         return shown === undefined ? 'same' : 'gone';
       }
-      if (shown === authorizationOf(tokens) && !this.#wereMissing) return 'same';
+      const isInUse = shown === authorizationOf(tokens);
+      if (isInUse && !this.#wereMissing) return 'same';
       const areNew = this.#wereMissing || this.#wanted !== undefined;
       this.#lacking = undefined;
       this.#wanted = undefined;
       this.#wereMissing = false;
       this.#hold(kept.value);
-      return areNew ? 'new' : 'same';
+      return !areNew ? 'same' : isInUse ? 'found' : 'new';
     }).catch((error: unknown) => {
       if (this.#held !== undefined) this.#held = { ...this.#held, until: 0 };
       throw error;

@@ -246,10 +246,11 @@ export class Adapter {
   /** The stored credentials of a user have changed. */
   async credentialsChanged(principal: Principal): Promise<void> {
     const { identities } = this.#options;
-    const changed = await identities.changed(principal);
-    if (changed === 'shared') this.#connection.reconnect('a user has signed in', true);
+    const { of, isInUse = false } = (await identities.changed(principal)) ?? {};
+    if (of === 'all' && !(isInUse && this.#connection.isReady))
+      this.#connection.reconnect('a user has signed in', true);
     // The user's connections have earlier credentials, or none. The server itself refuses a user without credentials.
-    if (changed === 'own') this.#pool.renewFor(principal, 'its user has signed in');
+    if (of === 'user') this.#pool.renewFor(principal, 'its user has signed in', isInUse);
     this.#catalog.owners?.changed(principal);
     this.#features.userChanged(principal);
   }

@@ -40,14 +40,22 @@ export interface FeatureOptions {
   readonly repairs: RepairCounts | undefined;
 }
 
+/** Credentials that a user did not have before. */
+export interface NewCredentials {
+  /** The connections that have to be opened again: those of the user, or the one of all users. */
+  readonly of: 'user' | 'all';
+  /** Whether requests are sent with them already: connections that are ready stay, since a new handshake would interrupt these. */
+  readonly isInUse: boolean;
+}
+
 /** How one server knows its callers, for all parts of its adapter. */
 export interface ServerIdentities extends ConnectionIdentities {
   readonly catalog: CallersInCatalog;
   /**
    * A user's stored records have changed.
-   * @returns the connections that have to be opened again: those of the user (`own`), or the one of all users (`shared`).
+   * @returns undefined if it changes nothing for connections.
    */
-  changed(principal: Principal): Promise<'own' | 'shared' | undefined>;
+  changed(principal: Principal): Promise<NewCredentials | undefined>;
 }
 
 /** Of a server that gets its configured headers, the same for every caller. */

@@ -377,11 +377,14 @@ export class ConnectionPool implements Pool {
     return this.#instances.connections;
   }
 
-  /** A server would know a user otherwise now: the user's connections shake hands again, and those that failed are closed, so that the next request opens a new one (C4). */
-  renewFor(principal: Principal, problem: string): void {
+  /**
+   * A server would know a user otherwise now: the user's connections shake hands again, and those that failed are closed, so that the next request opens a new one (C4).
+   * @param isInUse whether connections that are ready use what the server knows the user by: they stay.
+   */
+  renewFor(principal: Principal, problem: string, isInUse: boolean): void {
     for (const instance of this.#instances.inNameOf(principal)) {
-      if (instance.connection.isReady) instance.connection.reconnect(problem, true);
-      else void this.#close(instance);
+      if (!instance.connection.isReady) void this.#close(instance);
+      else if (!isInUse) instance.connection.reconnect(problem, true);
     }
   }
 

@@ -43,8 +43,9 @@ export function identitiesOf(
               }),
     },
     async changed(principal) {
-      if ((await users?.changed(principal)) !== 'new') return undefined;
-      return owned === undefined ? 'shared' : 'own';
+      const change = await users?.changed(principal);
+      if (change !== 'new' && change !== 'found') return undefined;
+      return { of: owned === undefined ? 'all' : 'user', isInUse: change === 'found' };
     },
   };
 }

@@ -12,6 +12,7 @@ import {
   type Place,
   type SignInOptions,
   type TokenReceiver,
+  type TokensChange,
   type Vault,
 } from '@omnibus/credentials';
 import { anonymous, type Principal, type ServerName } from '@omnibus/protocol';
@@ -152,7 +153,7 @@ export class UserCredentials implements UserAccounts {
   }
 
   /** Called when the stored credentials of a user have changed (`UserTokens.changed`). */
-  async changed(principal: Principal): Promise<'new' | 'gone' | 'same'> {
+  async changed(principal: Principal): Promise<TokensChange> {
     return (await this.#users.get(principal)?.changed()) ?? 'same';
   }
 }
