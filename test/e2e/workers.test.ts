@@ -196,6 +196,17 @@ describe('two workers', () => {
   });
 });
 
+it('workers show the servers that have not settled at the start, and a reload refuses what the start refuses', async () => {
+  const silent = { command: 'node', args: ['-e', 'setInterval(() => {}, 1e6)'] };
+  await using gateway = await startWorkers({ mcpServers: { pipe, silent } });
+  await gateway.edge.line(/servers {3}\d of 2 up/);
+  await gateway.edge.line(/… silent +is still connecting/);
+  await gateway.configure({ mcpServers: { pipe: { ...pipe, definitions: 'pin' } } });
+  await gateway.edge.line(/the approved definitions of pipe would be lost with the supervisor.*is not applied/);
+  await gateway.configure({ mcpServers: { pipe }, sessions: { store: './sessions' } });
+  await gateway.edge.line(/sessions of several workers end with the supervisor.*is not applied/);
+}, 60_000);
+
 it.each([
   [['--bus', 'nats://127.0.0.1:4222'], /--workers is for one machine without NATS/],
   [['--role', 'edge'], /--workers: each worker has all roles; leave out --role/],

@@ -24,6 +24,8 @@ export interface Membership {
   readonly notReady: () => readonly string[];
   /** The metrics of all workers beside those of this process; undefined in a worker. */
   readonly metrics?: (own: Metrics) => Promise<string>;
+  /** State and lists of the servers that the workers connect to, as of now; undefined in a worker. */
+  readonly records?: () => Promise<readonly CatalogRecord[]>;
 }
 
 export interface GatewayOptions {

@@ -16,8 +16,9 @@ import { accessProblems } from '@omnibus/setup/rules';
 import type { createLogger } from '@omnibus/telemetry';
 import { applyOverrides, readingOf, type Environment, type Overrides } from '../commands/settings.ts';
 import { nameChanges } from '../findings/name-changes.ts';
-import type { Gateway } from '../gateway.ts';
+import type { Gateway, Membership } from '../gateway.ts';
 import { digestOfAll, startsOf, type Start } from '../starts/starts.ts';
+import { workersProblem } from '../workers/fit.ts';
 
 interface FollowOptions {
   readonly file: string;
@@ -30,6 +31,8 @@ interface FollowOptions {
     readonly role: Role;
     /** The digest of all that may be started. */
     readonly consent?: string;
+    /** Set in a gateway with several workers on one machine. */
+    readonly member?: Membership;
   };
   readonly gateway: Gateway;
   readonly log: ReturnType<typeof createLogger>;
@@ -135,8 +138,13 @@ export class FollowedConfig {
   }
 
   async #take(config: Config, loaded: LoadedConfig): Promise<void> {
-    const { started, log, history } = this.#options;
-    this.#refused = [...(await accessProblems(config, loaded.problemAt)), ...(await problemsOfVault(config))];
+    const { started, overrides, log, history } = this.#options;
+    const ofWorkers = overrides.member === undefined ? undefined : workersProblem(config);
+    this.#refused = [
+      ...(ofWorkers === undefined ? [] : [ofWorkers]),
+      ...(await accessProblems(config, loaded.problemAt)),
+      ...(await problemsOfVault(config)),
+    ];
     if (this.#refused.length > 0) {
       this.#refuse(this.#refused, { ...loaded, config });
       return;

@@ -3,10 +3,11 @@
  * caller, so one process can serve several gateways.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { enabledServers, type Config, type Role } from '@omnibus/config';
+import type { Config, Role } from '@omnibus/config';
 import type { Reloaded } from '@omnibus/admin';
 import { ConfigHistory } from '@omnibus/admin/history';
 import type { SealingKeys } from '@omnibus/identity';
+import type { CatalogRecord } from '@omnibus/protocol';
 import { busProblem } from '@omnibus/setup/bus';
 import { accessProblems, accessWarnings } from '@omnibus/setup/rules';
 import { findSealingKeys } from '@omnibus/setup/sealing-key';
@@ -26,6 +27,7 @@ import type { Gateway, GatewayOptions, Membership, Starting } from '../gateway.t
 import { FollowedSecrets } from '../secrets/followed.ts';
 import { changedSince, consentProblem } from '../starts/consent.ts';
 import { startsOf, type Start } from '../starts/starts.ts';
+import { workersProblem } from '../workers/fit.ts';
 import { banner, isConnecting, laterLines } from './banner.ts';
 import { makeFirstKey } from './first-key.ts';
 import { FollowedConfig, logFindings } from './followed-config.ts';
@@ -193,13 +195,15 @@ export class ServedGateway {
   async #showBanner(gateway: Gateway, settled: Promise<void>, warnings: readonly string[]): Promise<void> {
     const { config } = this.#settings;
     const { print } = this.#surroundings;
+    const { member } = this.#options;
+    const recordsNow = async (): Promise<readonly CatalogRecord[]> => (await member?.records?.()) ?? gateway.records();
     await Promise.race([settled, delay(bannerMs, undefined, { ref: false })]);
-    const records = gateway.records();
+    const records = await recordsNow();
     const late = new Set(records.filter(isConnecting).map(({ server }) => server));
     print(banner({ endpoint: gateway.endpoint ?? '', config, consoleUrl: gateway.consoleUrl, records, warnings }));
     if (late.size === 0) return;
     await settled;
-    print(laterLines(gateway.records(), late));
+    print(laterLines(await recordsNow(), late));
   }
 }
 
@@ -264,18 +268,6 @@ async function startProblems(
   const asked = { file, starts, isOfClient: client !== undefined, yes, digest: consent, input };
   const refused = await consentProblem(asked);
   return refused === undefined ? [] : [refused];
-}
-
-/** Why a configuration does not work with several workers on one machine. */
-function workersProblem(config: Config): string | undefined {
-  if (config.bus !== 'memory')
-    return '--workers is for one machine without NATS, and the configuration has `bus`: leave one of both out. Over NATS, start several processes instead';
-  if (config.sessions.store !== undefined)
-    return '--workers: sessions of several workers end with the supervisor; take `sessions.store` out of the configuration, or leave out --workers';
-  const approved = [...enabledServers(config)].find(([, { definitions }]) => definitions !== 'off')?.[0];
-  return approved === undefined
-    ? undefined
-    : `--workers: the approved definitions of ${approved} would be lost with the supervisor; take \`definitions\` out of the server, or leave out --workers`;
 }
 
 /** Makes and shows a first API key where the environment names the file of keys, as that of the container image does, and the file has none yet. */

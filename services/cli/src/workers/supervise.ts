@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { LocalHub } from '@omnibus/bus';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
+import type { CatalogRecord } from '@omnibus/protocol';
 import { mergedMetrics } from '@omnibus/telemetry';
 import type { Reloaded } from '@omnibus/admin';
 import { fail } from '../commands/settings.ts';
@@ -67,6 +68,7 @@ class Supervisor {
     leaveMs: () => 0,
     notReady: () => this.fleet?.notReady() ?? [],
     metrics: async (own) => mergedMetrics(await own.snapshot(), await this.#metricsOfWorkers()),
+    records: () => this.#recordsOfWorkers(),
   };
 
   /** Starts the admin port and the hub, and then the workers. */
@@ -90,7 +92,6 @@ class Supervisor {
       await gateway.stop();
       await this.#hub?.close();
     };
-    let records: ReturnType<Gateway['records']> = [];
     const endpoint = await fleet.start().catch(async (error: unknown) => {
       await stop();
       throw error;
@@ -98,18 +99,21 @@ class Supervisor {
     return {
       ...gateway,
       endpoint,
-      records: () => records,
-      async settled() {
-        await fleet.settled();
-        const said = (await fleet.ask('records')).flatMap(({ answer }) => answer);
-        records = [...new Map(said.map((record) => [record.server, record])).values()];
-      },
+      settled: () => fleet.settled(),
       stop,
     };
   }
 
   async #reloadWorkers(): Promise<readonly Reloaded[]> {
     return ((await this.fleet?.ask('reload')) ?? []).map(({ answer }) => answer);
+  }
+
+  /** One record for each server: that of a worker that reaches it, if one does. */
+  async #recordsOfWorkers(): Promise<readonly CatalogRecord[]> {
+    const records = new Map<string, CatalogRecord>();
+    for (const { answer } of (await this.fleet?.ask('records')) ?? [])
+      for (const record of answer) if (records.get(record.server)?.status !== 'up') records.set(record.server, record);
+    return [...records.values()];
   }
 
   async #metricsOfWorkers(): Promise<Parameters<typeof mergedMetrics>[1]> {
