@@ -122,8 +122,10 @@ export class Workloads {
 
   /** Whether an assertion comes for the first time, at any edge. */
   async #isFirst(assertion: string, issuer: string, jti: unknown): Promise<boolean> {
-    // Without its signature: each by ECDSA has a twin that needs no key to compute, and base64url has several forms.
-    const said = assertion.slice(0, assertion.lastIndexOf('.'));
+    // Of the signature, the first half of its bytes: an issuer may sign the same text twice in a second, and a twin of a signature by ECDSA differs in the second half alone.
+    const dot = assertion.lastIndexOf('.');
+    const signature = Buffer.from(assertion.slice(dot + 1), 'base64url');
+    const said = `${assertion.slice(0, dot)}.${signature.toString('hex', 0, signature.length / 2)}`;
     const id = typeof jti === 'string' && jti !== '' ? `${issuer} ${jti}` : hash('sha256', said, 'base64url');
     const now = Date.now();
     let isFirst = true;
