@@ -41,7 +41,7 @@ export interface FeatureOptions {
 }
 
 /** Credentials that a user did not have before. */
-export interface NewCredentials {
+interface NewCredentials {
   /** The connections that have to be opened again: those of the user, or the one of all users. */
   readonly of: 'user' | 'all';
   /** Whether requests are sent with them already: connections that are ready stay, since a new handshake would interrupt these. */
