@@ -207,6 +207,18 @@ it('workers show the servers that have not settled at the start, and a reload re
   await gateway.edge.line(/sessions of several workers end with the supervisor.*is not applied/);
 }, 60_000);
 
+it('all workers stop in order when the gateway stops while one of them is replaced', async () => {
+  await using gateway = await startWorkers({ mcpServers: { pipe } });
+  await adminUntil(gateway, '/readyz', isReady);
+  const ended = once(gateway.edge.child, 'exit');
+  gateway.edge.kill('SIGHUP');
+  await gateway.edge.line(/"worker":"0-3","endpoint".*"msg":"listening"/);
+  gateway.edge.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
+  for (const worker of ['0-1', '1-2', '0-3'])
+    await gateway.edge.line(new RegExp(`"worker":"${worker}".*"msg":"stopped"`));
+}, 60_000);
+
 it.each([
   [['--bus', 'nats://127.0.0.1:4222'], /--workers is for one machine without NATS/],
   [['--role', 'edge'], /--workers: each worker has all roles; leave out --role/],

@@ -32,6 +32,8 @@ interface Slot {
 export class Fleet {
   readonly #options: FleetOptions;
   readonly #slots: readonly Slot[];
+  /** All processes that have not ended: those of slots, and those that are about to have one or have left it. */
+  readonly #running = new Set<Member>();
   #state: 'starting' | 'serving' | 'stopping' = 'starting';
   #processes = 0;
   /** The replacement that runs; the next one waits for it. */
@@ -97,7 +99,7 @@ export class Fleet {
 
   async stop(): Promise<void> {
     this.#state = 'stopping';
-    await Promise.all(this.#members.map((member) => member.stop(0)));
+    await Promise.all(Array.from(this.#running, (member) => member.stop(0)));
   }
 
   get #members(): readonly Member[] {
@@ -109,6 +111,8 @@ export class Fleet {
     this.#processes += 1;
     const name = `${number}-${this.#processes}`;
     const member = new Member(hub, { slot: number, slots, name, sealingKeys });
+    this.#running.add(member);
+    void member.ended.then(() => this.#running.delete(member));
     log.info({ worker: name, pid: member.pid }, 'a worker starts');
     return member;
   }
@@ -150,6 +154,7 @@ export class Fleet {
       await before?.stop(leaveMs);
       return true;
     } catch (error) {
+      if (this.#state !== 'serving') return false;
       const problem = (error as Error).message;
       this.#options.log.error({ worker: slot.number, problem }, 'the workers that run stay, since the next one failed');
       return false;
