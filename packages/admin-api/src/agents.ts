@@ -55,7 +55,7 @@ const wantedRotation = z.strictObject({
     .nonnegative()
     .max(30 * dayMs)
     .default(0)
-    .describe('How long the old secret stays valid, in milliseconds. 0: it and all tokens end at once.'),
+    .describe('How long the old secret or key stays valid, in milliseconds. 0: it and all tokens end at once.'),
   keys: publicKeys,
 });
 const agentMade = z.object({

@@ -75,7 +75,7 @@ export async function addAgent(file: string, wanted: NewAgent): Promise<string |
 
 /**
  * Gives an agent another secret, or other keys.
- * @param keepMs how long the old secrets stay valid; with 0 they end now, and all tokens of the agent too.
+ * @param keepMs how long the old secrets or keys stay valid; with 0 they end now, and all tokens of the agent too.
  * @returns the secret; undefined for an agent with keys.
  * @throws {Error}
  */
@@ -97,12 +97,16 @@ export async function rotateAgent(
         const proof = proofOf(keys);
         ({ secret } = proof);
         if (keepMs === 0) return { ...agent, secrets: proof.secrets, keys: proof.keys, round: agent.round + 1 };
+        if (proof.keys.length > 0 !== agent.keys.length > 0)
+          throw new Error(
+            `the agent ${JSON.stringify(name)} cannot have a secret and a key at once: rotate it without keeping the old one`,
+          );
         const until = new Date(Date.now() + keepMs).toISOString();
-        const kept = agent.secrets
-          .filter((each) => each.until === undefined || Date.parse(each.until) > Date.now())
-          .map((each) => ({ ...each, until: earlier(each.until, until) }));
-        if (proof.keys.length > 0) return { ...agent, secrets: [], keys: [...proof.keys, ...agent.keys].slice(0, 8) };
-        return { ...agent, keys: [], secrets: [...proof.secrets, ...kept].slice(0, 4) };
+        return {
+          ...agent,
+          secrets: [...proof.secrets, ...keptUntil(agent.secrets, until)].slice(0, 4),
+          keys: [...proof.keys, ...keptUntil(agent.keys, until)].slice(0, 8),
+        };
       }),
     name,
   );
@@ -121,6 +125,13 @@ function proofOf(keys: readonly JsonWebKey[] | undefined): Proof {
   if (keys !== undefined && keys.length > 0) return { secrets: [], keys: keys.map((key) => publicKeyOf(key)) };
   const { secret, record } = newSecret();
   return { secret, secrets: [record], keys: [] };
+}
+
+/** Secrets or keys that are still valid, until a time at most. */
+function keptUntil<Each extends { readonly until?: string | undefined }>(all: readonly Each[], until: string): Each[] {
+  return all
+    .filter((each) => each.until === undefined || Date.parse(each.until) > Date.now())
+    .map((each) => ({ ...each, until: earlier(each.until, until) }));
 }
 
 const earlier = (one: string | undefined, other: string): string =>

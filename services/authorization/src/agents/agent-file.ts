@@ -60,7 +60,7 @@ const record = z
       .default([]),
     keys: z
       .array(
-        z.looseObject({ kty: z.string() }).refine((key) => keyProblem(key) === undefined, {
+        z.looseObject({ kty: z.string(), until: date.optional() }).refine((key) => keyProblem(key) === undefined, {
           error: ({ input }) => keyProblem(input as JsonWebKey) ?? 'expected a public key as JWK',
         }),
       )

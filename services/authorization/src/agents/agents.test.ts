@@ -16,7 +16,13 @@ import { formatAgents, newSecret, parseAgents, publicKeyOf, type AgentRecord } f
 const sealing = Buffer.alloc(32, 7);
 const issuer = 'http://gateway.example';
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const [other, kept, ended] = Array.from({ length: 3 }, () => generateKeyPairSync('ec', { namedCurve: 'P-256' })) as [
+  typeof pair,
+  typeof pair,
+  typeof pair,
+];
+const publicKey = ({ publicKey: key }: typeof pair): ReturnType<typeof publicKeyOf> =>
+  publicKeyOf(key.export({ format: 'jwk' }));
 const { secret, record: secretRecord } = newSecret();
 const old = newSecret();
 const over = newSecret();
@@ -43,7 +49,14 @@ const agents = [
     ],
     tenant: 'acme',
   }),
-  agent('signer', { secrets: [], keys: [publicKeyOf(pair.publicKey.export({ format: 'jwk' }))] }),
+  agent('signer', {
+    secrets: [],
+    keys: [
+      publicKey(pair),
+      { ...publicKey(kept), until: new Date(Date.now() + 3_600_000).toISOString() },
+      { ...publicKey(ended), until: '2026-11-02T00:00:00Z' },
+    ],
+  }),
   agent('narrow', { endpoints: ['github'], scopes: ['reports:read'] }),
   agent('former', { expires: '2026-11-02T00:00:00Z' }),
   agent('blocked'),
@@ -229,6 +242,10 @@ describe('an agent with a key', () => {
     expect(decodeJwt(right?.access_token as string).sub).toBe('agent:signer');
   });
 
+  it('gets a token with the key that it had before, while that is kept', async () => {
+    expect(await asserted(await signed(claims(), kept.privateKey))).toMatchObject({ status: 200 });
+  });
+
   const hmac = (): string => {
     const text = unsigned({ alg: 'HS256' }, claims());
     const key = pair.publicKey.export({ format: 'pem', type: 'spki' });
@@ -237,6 +254,7 @@ describe('an agent with a key', () => {
 
   it.each<[string, () => string | Promise<string>]>([
     ['of another key', () => signed(claims(), other.privateKey)],
+    ['of a key that has ended', () => signed(claims(), ended.privateKey)],
     ['without a signature', () => `${unsigned({ alg: 'none' }, claims())}.`],
     ['with HS256 and the public key', hmac],
     ['that has expired', () => signed(claims({ exp: seconds() - 60 }))],

@@ -140,6 +140,7 @@ const unusable = 'a workload has none';
 
 /** The agent as a client of the library (RFC 7591, 2). The library never compares its secret: `Agents.accepts` does. */
 export function clientOf({ name, owner, secrets, keys }: AgentRecord): JsonObject {
+  const valid = keys.filter(({ until }) => !isOver(until)).map(({ until: _until, ...key }) => key);
   return {
     client_id: `${agentClientMark}${name}`,
     client_name: `${name} of ${owner}`,
@@ -147,7 +148,7 @@ export function clientOf({ name, owner, secrets, keys }: AgentRecord): JsonObjec
     response_types: [],
     grant_types: ['client_credentials'],
     ...(keys.length > 0
-      ? { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys } }
+      ? { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: valid } }
       : { token_endpoint_auth_method: 'client_secret_basic', client_secret: secrets[0]?.hash ?? unusable }),
   };
 }

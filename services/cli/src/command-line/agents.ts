@@ -51,7 +51,7 @@ export function addAgents(program: Command): void {
   );
 
   named('rotate', 'give an agent another secret and print it; the old one and all tokens end at once')
-    .option('--keep <time>', 'how long the old secret stays valid, such as 1h or 24h; tokens stay too')
+    .option('--keep <time>', 'how long the old secret or key stays valid, such as 1h or 24h; tokens stay too')
     .option('-k, --key <file>', 'the next public key of an agent that signs assertions, JWK or PEM')
     .action(loaded(async () => (await import('../commands/agents.ts')).rotateAgent));
 
