@@ -41,8 +41,8 @@ interface Sent {
   readonly secure: Peer | undefined;
 }
 
-/** Algorithms of proofs, none of them symmetric. */
-export const proofAlgorithms = ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519'];
+/** Algorithms of proofs and of the assertions of agents, none of them symmetric. */
+export const proofAlgorithms = ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519'] as const;
 const maxCharacters = 4_096;
 const maxIdCharacters = 256;
 /** How long a proof works after it was made. */
@@ -176,7 +176,7 @@ async function verified(proof: string, jkt: string): Promise<JWTPayload | string
     if (!isObject(jwk) || privateMembers.some((member) => Object.hasOwn(jwk, member)))
       return 'its header has no public key (jwk)';
     if ((await calculateJwkThumbprint(jwk as JWK)) !== jkt) return 'its key is not that of the token';
-    return (await jwtVerify(proof, EmbeddedJWK, { algorithms: proofAlgorithms, typ: 'dpop+jwt' })).payload;
+    return (await jwtVerify(proof, EmbeddedJWK, { algorithms: [...proofAlgorithms], typ: 'dpop+jwt' })).payload;
   } catch {
     return 'it is malformed, signed by another key, or by an algorithm that is not accepted';
   }

@@ -79,13 +79,15 @@ class StoreAdapter implements Adapter {
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
     const now = this.#now();
-    if (this.#model === 'ReplayDetection') this.#options.remembers?.(payload['iss']);
     const stored: Stored = {
       payload,
       writtenAt: now,
       until: expiresIn === undefined ? undefined : now + expiresIn * 1_000,
     };
-    if (this.#model === 'ReplayDetection') return this.#remember(id, stored);
+    if (this.#model === 'ReplayDetection') {
+      this.#options.remembers?.(payload['iss']);
+      return this.#remember(id, stored);
+    }
     const store = payload.accountId === undefined ? (this.#strangers ?? this.#store) : this.#store;
     await store.put(this.#model, id, stored);
     if (payload.userCode !== undefined) await this.#store.put('UserCode', payload.userCode, { id });

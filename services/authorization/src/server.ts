@@ -234,8 +234,7 @@ export class AuthorizationServer {
    */
   isRevoked(grant: string, subject: string): boolean {
     if (this.#revocations.has(grant)) return true;
-    if (subject.startsWith(agentSubjectMark))
-      return this.#agents?.holds(subject, grant, (each) => Revocations.nameOf(each)) !== true;
+    if (subject.startsWith(agentSubjectMark)) return this.#agents?.holds(subject, grant) !== true;
     return !subject.includes('|') && this.#users?.find(subject) === undefined;
   }
 

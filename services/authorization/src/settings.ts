@@ -11,7 +11,6 @@ import { consentSlackMs } from './adapter.ts';
 import type { ClientDocuments } from './client-documents.ts';
 import { anotherDevice, deviceFeature, deviceGrant, devicePaths, deviceSeconds } from './device.ts';
 import { proofAlgorithms } from '@omnibus/identity';
-import { assertionAlgorithms } from './agents/agents.ts';
 import type { AgentTokens } from './agents/agent-tokens.ts';
 import { answerPlace, describeClient } from './registration.ts';
 import type { People, Person } from './people.ts';
@@ -85,8 +84,8 @@ export function settingsOf(parts: Parts): Configuration {
     },
     enabledJWA: {
       idTokenSigningAlgValues: ['ES256'],
-      clientAuthSigningAlgValues: [...assertionAlgorithms],
-      dPoPSigningAlgValues: proofAlgorithms as ('ES256' | 'EdDSA')[],
+      clientAuthSigningAlgValues: [...proofAlgorithms],
+      dPoPSigningAlgValues: [...proofAlgorithms],
     },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
     assertJwtClientAuthClaimsAndHeader: (_ctx, claims) => agents.checkAssertion(claims),

@@ -93,7 +93,6 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
   // The library that verified the claims may have read milliseconds as seconds.
   if (exp !== undefined && (exp + toleranceSeconds) * 1_000 <= Date.now())
     return 'the token is not accepted: it has expired';
-  const acting = [...actors.slice(0, 1), { issuer, subject }][0] as Subject;
   const record = names.record === undefined ? undefined : textOf(claims[names.record]);
   return {
     ...(binding === undefined ? {} : { binding }),
@@ -109,7 +108,7 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
       ...(told === undefined ? {} : { claims: told }),
       scopes,
       client,
-      ...agentOf(acting, issuer, names),
+      ...agentOf(actors[0] ?? { issuer, subject }, issuer, names),
       key: undefined,
       grant: textOf(claims['grant_id']),
       principal: principalOf({ issuer, subject }, tenant, actors, record),

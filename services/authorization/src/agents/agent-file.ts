@@ -24,8 +24,6 @@ const scope = z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]{1,255}$/, { error: 'ex
 /** The members of public keys that are kept (RFC 7518, 6); all others are dropped. */
 const publicMembers = ['kty', 'crv', 'x', 'y', 'n', 'e', 'kid'] as const;
 const minRsaBits = 2_048;
-/** The algorithms by which agents sign assertions, none of them symmetric. */
-export const assertionAlgorithms = ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519'] as const;
 const curves = new Set(['P-256', 'P-384', 'Ed25519']);
 
 const record = z

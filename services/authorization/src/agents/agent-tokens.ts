@@ -3,8 +3,7 @@ import { basePathOf, type JsonObject } from '@omnibus/protocol';
 import { recordClaim } from '@omnibus/identity';
 import type Provider from 'oidc-provider';
 import type { errors as providerErrors } from 'oidc-provider';
-import { Revocations } from '../revocations.ts';
-import { agentSubjectMark, clientOf, grantOf, type Agents } from './agents.ts';
+import { agentSubjectMark, clientOf, grantNameOf, type Agents } from './agents.ts';
 import type { AgentRecord } from './agent-file.ts';
 
 interface AgentTokensOptions {
@@ -109,7 +108,7 @@ export class AgentTokens {
       ...(groups.length === 0 ? {} : { groups }),
       ...(tenant === undefined ? {} : { tenant }),
       [recordClaim]: record,
-      grant_id: Revocations.nameOf(grantOf(agent)),
+      grant_id: grantNameOf(agent),
     };
   }
 

@@ -7,7 +7,8 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { followFiles, unwrittenProblem } from '@omnibus/identity';
 import type { JsonObject } from '@omnibus/protocol';
 import { TokenBuckets } from '@omnibus/lifecycle';
-import { assertionAlgorithms, digestOfSecret, parseAgents, type AgentRecord } from './agent-file.ts';
+import { Revocations } from '../revocations.ts';
+import { digestOfSecret, parseAgents, type AgentRecord } from './agent-file.ts';
 
 /** The beginning of the client ids of agents. */
 export const agentClientMark = 'agent-';
@@ -57,10 +58,10 @@ export class Agents {
     return agent === undefined || isOver(agent.expires) ? undefined : agent;
   }
 
-  /** Whether an agent still has a grant, by its subject. */
-  holds(subject: string, grantName: string, nameOf: (grant: string) => string): boolean {
+  /** Whether an agent still has a grant, by its subject and the name of the grant. Asked with each request of an agent. */
+  holds(subject: string, grantName: string): boolean {
     const agent = this.find(subject);
-    return agent !== undefined && nameOf(grantOf(agent)) === grantName;
+    return agent !== undefined && grantNameOf(agent) === grantName;
   }
 
   /** A secret for one request of a workload, after its assertion was verified. `endTicket` takes it back. */
@@ -131,8 +132,19 @@ function nameIn(id: string): string | undefined {
 const isOver = (until: string | undefined): boolean => until !== undefined && Date.parse(until) <= Date.now();
 
 /** The grant of an agent, with all that its tokens permit. */
-export function grantOf({ name, id, tenant, groups, scopes, endpoints, round }: AgentRecord): string {
+function grantOf({ name, id, tenant, groups, scopes, endpoints, round }: AgentRecord): string {
   return `agent ${JSON.stringify([name, id, tenant ?? null, groups, scopes, endpoints ?? null, round])}`;
+}
+
+const grantNames = new WeakMap<AgentRecord, string>();
+
+/** The name of an agent's grant in its tokens. */
+export function grantNameOf(agent: AgentRecord): string {
+  const known = grantNames.get(agent);
+  if (known !== undefined) return known;
+  const made = Revocations.nameOf(grantOf(agent));
+  grantNames.set(agent, made);
+  return made;
 }
 
 /** The library demands a secret of a client; `Agents.accepts` never accepts this one. */
@@ -152,5 +164,3 @@ export function clientOf({ name, owner, secrets, keys }: AgentRecord): JsonObjec
       : { token_endpoint_auth_method: 'client_secret_basic', client_secret: secrets[0]?.hash ?? unusable }),
   };
 }
-
-export { assertionAlgorithms };

@@ -71,7 +71,7 @@ export class Workloads {
   async admit(form: URLSearchParams, authorization: string | undefined): Promise<Admitted> {
     const [assertion = '', ...more] = form.getAll('assertion');
     if (assertion === '' || more.length > 0 || assertion.length > maxCharacters)
-      return invalid('expected one assertion, of 8192 characters at most', 'invalid_request');
+      return invalid(`expected one assertion, of ${maxCharacters} characters at most`, 'invalid_request');
     const said = decoded(assertion);
     if (typeof said?.iss !== 'string' || typeof said.sub !== 'string')
       return invalid('the assertion is no JWT with an issuer and a subject');
