@@ -1,10 +1,8 @@
 /** The operations of the API about agents. Blocks of agents are those of callers (`agent:NAME`). */
 import type { JsonWebKey } from 'node:crypto';
-import { resolve } from 'node:path';
 import type { AgentSeen } from '@omnibus/admin-api';
-import { UnknownRecord } from '../records/rewrite.ts';
-import { ApiProblem } from './api-problem.ts';
 import type { ApiOptions } from './options.ts';
+import { fileOf, inWords } from './record-files.ts';
 import type { Handlers } from './site.ts';
 
 interface AgentHandlersOptions extends Pick<ApiOptions, 'config' | 'baseFolder' | 'kept' | 'note'> {
@@ -16,24 +14,24 @@ export function agentHandlers(
   options: AgentHandlersOptions,
 ): Pick<Handlers, 'agents' | 'makeAgent' | 'rotateAgent' | 'removeAgent'> {
   const { note } = options;
-  const file = (): string => fileOf(options);
+  const file = (): string => agentsFile(options);
   return {
     agents: () => seen(options, file),
     makeAgent: async ({ request, body }) => {
-      const { addAgent } = await import('../records/agent-records.ts');
+      const { addAgent, clientIdOf } = await import('../records/agent-records.ts');
       const secret = await inWords(() =>
         addAgent(file(), { ...body, keys: body.keys as readonly JsonWebKey[] | undefined }),
       );
       note(request, 'agents.add', { agent: body.name, owner: body.owner });
-      return made(body.name, secret);
+      return made(body.name, clientIdOf(body.name), secret);
     },
     rotateAgent: async ({ request, given, body: { keepMs, keys } }) => {
-      const { rotateAgent } = await import('../records/agent-records.ts');
+      const { rotateAgent, clientIdOf } = await import('../records/agent-records.ts');
       const secret = await inWords(() =>
         rotateAgent(file(), given, { keepMs, keys: keys as readonly JsonWebKey[] | undefined }),
       );
       note(request, 'agents.rotate', { agent: given, keep_ms: keepMs });
-      return made(given, secret);
+      return made(given, clientIdOf(given), secret);
     },
     removeAgent: async ({ request, given }) => {
       const { removeAgentFrom } = await import('../records/agent-records.ts');
@@ -49,7 +47,7 @@ async function seen(
   { kept, keyUses }: AgentHandlersOptions,
   file: () => string,
 ): Promise<{ readonly agents: AgentSeen[] }> {
-  const { readAgents } = await import('../records/agent-records.ts');
+  const { readAgents, clientIdOf } = await import('../records/agent-records.ts');
   const [records, uses] = await Promise.all([inWords(() => readAgents(file())), keyUses()]);
   const blocks = new Map(
     (kept()?.blocks.all ?? []).flatMap((block) => (block.kind === 'user' ? [[block.name, block] as const] : [])),
@@ -61,7 +59,7 @@ async function seen(
       const isOver = rest.expires !== undefined && Date.parse(rest.expires) <= Date.now();
       return {
         ...rest,
-        client: `agent-${rest.name}`,
+        client: clientIdOf(rest.name),
         proof: isWorkload === true ? 'workload' : keys.length > 0 ? 'key' : 'secret',
         state: block !== undefined ? 'blocked' : isOver ? 'expired' : 'valid',
         ...(block?.because === undefined ? {} : { because: block.because }),
@@ -74,32 +72,21 @@ async function seen(
 
 const made = (
   name: string,
+  client: string,
   secret: string | undefined,
 ): { readonly name: string; readonly client: string; readonly secret?: string } => ({
   name,
-  client: `agent-${name}`,
+  client,
   ...(secret === undefined ? {} : { secret }),
 });
 
 /** @throws {ApiProblem} */
-function fileOf({ config, baseFolder }: AgentHandlersOptions): string {
+function agentsFile({ config, baseFolder }: AgentHandlersOptions): string {
   const { auth } = config();
-  const file = auth === undefined || auth === 'none' ? undefined : auth.server?.agents?.file;
-  if (file === undefined)
-    throw new ApiProblem(
-      'conflict',
-      'auth.server.agents names no file of agents',
-      'add "agents: { file: agents.yaml }" to auth.server (docs/how-to/agents.md)',
-    );
-  return resolve(baseFolder, file);
-}
-
-/** @throws {ApiProblem} with the words of an error, which are for the operator. */
-async function inWords<Result>(work: () => Result | Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ApiProblem) throw error;
-    throw new ApiProblem(error instanceof UnknownRecord ? 'unknown' : 'invalid', (error as Error).message);
-  }
+  return fileOf(
+    auth === undefined || auth === 'none' ? undefined : auth.server?.agents?.file,
+    baseFolder,
+    'auth.server.agents names no file of agents',
+    'add "agents: { file: agents.yaml }" to auth.server (docs/how-to/agents.md)',
+  );
 }

@@ -1,5 +1,4 @@
 /** The operations of the API that concern the configuration, API keys, users and recovery. Each change is logged, with its author. */
-import { resolve } from 'node:path';
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '@omnibus/config';
 import { addKey, readKeys, revokeKeyIn } from '../records/key-records.ts';
@@ -7,6 +6,7 @@ import { recordAct } from '../act-records.ts';
 import type { Recovery } from '../recovery.ts';
 import { ApiProblem } from './api-problem.ts';
 import type { ApiOptions } from './options.ts';
+import { fileOf, inWords } from './record-files.ts';
 import type { Handlers } from './site.ts';
 
 interface OperatorHandlersOptions extends Pick<
@@ -148,19 +148,4 @@ function keyed(recovery: Recovery | undefined): Recovery {
     'this process has no sealing key',
     'name an admin under auth.admin.roles in its configuration, which it follows; or set security.sealingKeyFile',
   );
-}
-
-/** @throws {ApiProblem} */
-function fileOf(file: string | undefined, baseFolder: string, problem: string): string {
-  if (file === undefined) throw new ApiProblem('conflict', problem);
-  return resolve(baseFolder, file);
-}
-
-/** @throws {ApiProblem} with the words of an error, which are for the operator. */
-async function inWords<Result>(work: () => Result | Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof ApiProblem ? error : new ApiProblem('invalid', (error as Error).message);
-  }
 }

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { JsonWebKey } from 'node:crypto';
 import {
+  agentClientMark,
   formatAgents,
   newAgentId,
   newSecret,
@@ -26,6 +27,9 @@ export interface NewAgent {
   readonly keys?: readonly JsonWebKey[] | undefined;
   readonly isWorkload?: true | undefined;
 }
+
+/** The id by which an agent asks for tokens. */
+export const clientIdOf = (name: string): string => `${agentClientMark}${name}`;
 
 /** @returns no agents where there is no file. @throws {Error} where it is not a file of agents. */
 export function readAgents(file: string): readonly AgentRecord[] {
