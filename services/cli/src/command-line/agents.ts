@@ -1,7 +1,7 @@
 /** The commands about agents: programs that get tokens of the gateway's own authorization server for themselves. */
 import type { Command } from 'commander';
 import { loaded } from './loaded.ts';
-import { shared } from './shared-options.ts';
+import { asking } from './shared-options.ts';
 
 export function addAgents(program: Command): void {
   const agents = program
@@ -9,14 +9,7 @@ export function addAgents(program: Command): void {
     .description(
       'programs with an identity of their own: add, show, block, rotate and remove them (docs/how-to/agents.md)',
     );
-  const command = (words: string, description: string): Command =>
-    agents
-      .command(words)
-      .description(description)
-      .option(...shared.admin)
-      .option(...shared.signedIn)
-      .option(...shared.tokens)
-      .option(...shared.json);
+  const command = (words: string, description: string): Command => asking(agents.command(words), description);
   const named = (words: string, description: string): Command =>
     command(words, description).argument('<name>', 'name of the agent');
 

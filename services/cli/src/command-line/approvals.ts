@@ -2,18 +2,11 @@
 import type { Command } from 'commander';
 import type { DecideOptions } from '../commands/approvals.ts';
 import { loaded } from './loaded.ts';
-import { shared } from './shared-options.ts';
+import { asking, shared } from './shared-options.ts';
 
 export function addApprovals(program: Command): void {
   const approvals = program.command('approvals').description('calls that wait for approvers (docs/how-to/policy.md)');
-  const command = (words: string, description: string): Command =>
-    approvals
-      .command(words)
-      .description(description)
-      .option(...shared.admin)
-      .option(...shared.signedIn)
-      .option(...shared.tokens)
-      .option(...shared.json);
+  const command = (words: string, description: string): Command => asking(approvals.command(words), description);
 
   command('list', 'show calls that wait')
     .option('--all', 'and those of the last day that do not wait any more')

@@ -1,20 +1,13 @@
 /** The commands that compare definitions of servers with those that were approved. */
 import type { Command } from 'commander';
 import { loaded } from './loaded.ts';
-import { shared } from './shared-options.ts';
+import { asking, shared } from './shared-options.ts';
 
 export function addDefinitions(program: Command): void {
   const definitions = program
     .command('definitions')
     .description('compare what servers say of their tools with what was approved (docs/how-to/definitions.md)');
-  const command = (words: string, description: string): Command =>
-    definitions
-      .command(words)
-      .description(description)
-      .option(...shared.admin)
-      .option(...shared.signedIn)
-      .option(...shared.tokens)
-      .option(...shared.json);
+  const command = (words: string, description: string): Command => asking(definitions.command(words), description);
 
   command('status', 'list the differences from the approved definitions').action(
     loaded(async () => (await import('../commands/definitions.ts')).listDefinitions),

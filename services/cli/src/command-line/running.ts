@@ -1,17 +1,10 @@
 /** Commands that ask the admin port of a running gateway, shell completion, and the documents. */
 import { Argument, type Command } from 'commander';
 import { loaded } from './loaded.ts';
-import { shared } from './shared-options.ts';
+import { asking, shared } from './shared-options.ts';
 
 export function addRunning(program: Command): void {
-  const command = (name: string, description: string): Command =>
-    program
-      .command(name)
-      .description(description)
-      .option(...shared.admin)
-      .option(...shared.signedIn)
-      .option(...shared.tokens)
-      .option(...shared.json);
+  const command = (name: string, description: string): Command => asking(program.command(name), description);
 
   command('status', 'show the processes of a running gateway and its servers').action(
     loaded(async () => (await import('../commands/status.ts')).status),

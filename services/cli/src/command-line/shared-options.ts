@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { atThisMachine } from '../commands/admin-port.ts';
 
 /**
@@ -35,3 +36,13 @@ export const shared = {
   quiet: ['-q, --quiet', 'print the answer only'],
   save: ['--save <file>', 'write images, audio and other binary content to this file'],
 } as const;
+
+/** A command that asks the admin port of a running gateway. */
+export function asking(command: Command, description: string): Command {
+  return command
+    .description(description)
+    .option(...shared.admin)
+    .option(...shared.signedIn)
+    .option(...shared.tokens)
+    .option(...shared.json);
+}

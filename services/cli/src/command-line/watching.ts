@@ -2,16 +2,7 @@
 import { Option, type Command } from 'commander';
 import type { StartGateway } from '../gateway.ts';
 import { loaded } from './loaded.ts';
-import { shared } from './shared-options.ts';
-
-function asking(command: Command, description: string): Command {
-  return command
-    .description(description)
-    .option(...shared.admin)
-    .option(...shared.signedIn)
-    .option(...shared.tokens)
-    .option(...shared.json);
-}
+import { asking, shared } from './shared-options.ts';
 
 export function addWatching(program: Command, start: StartGateway): void {
   const calls = program.command('calls').description('calls as they happen, and the last that failed');

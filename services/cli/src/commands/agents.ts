@@ -3,10 +3,10 @@ import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { AgentSeen } from '@omnibus/admin-api';
 import { CommandProblem } from '@omnibus/client';
-import { parseDuration } from '@omnibus/config';
 import { printable } from '@omnibus/protocol';
 import { answerEither, answerJson, answerList, answer, notice, runCommand } from '../output/outcome.ts';
 import { askApi, type ApiOptions } from './api.ts';
+import { durationOf } from './durations.ts';
 
 export interface AddAgentOptions extends ApiOptions {
   readonly owner: string;
@@ -134,14 +134,6 @@ function linesOf(agent: AgentSeen): string {
     .filter(([, value]) => value !== '')
     .map(([label, value]) => `${label.padEnd(14)}${printable(String(value))}\n`)
     .join('');
-}
-
-/** @throws {CommandProblem} */
-function durationOf(option: string, text: string | undefined): number | undefined {
-  const ms = text === undefined ? undefined : parseDuration(text);
-  if (text !== undefined && (ms === undefined || ms <= 0))
-    throw new CommandProblem('usage', `${option}: expected a time such as "30m" or "24h", not ${JSON.stringify(text)}`);
-  return ms;
 }
 
 /** The public key of a file. A private key is not read: it stays with the agent. @throws {CommandProblem} */

@@ -1,10 +1,10 @@
 /** Blocks and unblocks callers, keys, clients, tools and servers at an admin port, and shows blocks and what callers have used. */
 import type { AnswerOf } from '@omnibus/admin-api';
 import { blockKinds, printable, type BlockKind } from '@omnibus/protocol';
-import { parseDuration } from '@omnibus/config';
 import { answerEither, answerList, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import { askApi, queryOf, type ApiOptions } from './api.ts';
+import { durationOf } from './durations.ts';
 
 export interface BlockOptions extends ApiOptions {
   readonly for?: string;
@@ -20,12 +20,7 @@ export function block(kind: string, name: string, { for: lasts, because, ...opti
   return runCommand(options.json, async () => {
     if (!isKind(kind))
       throw new CommandProblem('usage', `expected one of ${blockKinds.join(', ')}, not ${JSON.stringify(kind)}`);
-    const forMs = lasts === undefined ? undefined : parseDuration(lasts);
-    if (lasts !== undefined && (forMs === undefined || forMs <= 0))
-      throw new CommandProblem(
-        'usage',
-        `--for: expected a time such as "30m", "1h" or "168h", not ${JSON.stringify(lasts)}`,
-      );
+    const forMs = durationOf('--for', lasts);
     const { until, isServerKnown } = await askApi(options, 'block', '/blocks', 'POST', { kind, name, forMs, because });
     const server = kind === 'tool' ? name.split('/', 1)[0] : name;
     const note = isServerKnown ? '' : `; there is no server ${JSON.stringify(server)} now`;

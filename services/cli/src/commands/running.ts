@@ -1,10 +1,9 @@
 /** Lists the sessions of a running gateway, and restarts its connections to servers. */
 import { printable } from '@omnibus/protocol';
-import { parseDuration } from '@omnibus/config';
 import { answerEither, answerList, notice, runCommand } from '../output/outcome.ts';
-import { CommandProblem } from '@omnibus/client';
 import type { RecentClient, SessionRow } from '@omnibus/admin-api';
 import { askApi, queryOf, type ApiOptions } from './api.ts';
+import { durationOf } from './durations.ts';
 import { sayMissing } from './calls.ts';
 
 export interface SessionsOptions extends ApiOptions {
@@ -57,12 +56,7 @@ export interface PauseOptions extends ApiOptions {
 
 export function pause(server: string, { for: lasts, because, ...options }: PauseOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    const forMs = lasts === undefined ? undefined : parseDuration(lasts);
-    if (lasts !== undefined && (forMs === undefined || forMs <= 0))
-      throw new CommandProblem(
-        'usage',
-        `--for: expected a time such as "30m", "1h" or "168h", not ${JSON.stringify(lasts)}`,
-      );
+    const forMs = durationOf('--for', lasts);
     const done = await askApi(
       options,
       'pause',
