@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { nearestOf } from './nearest.ts';
 import { openapiMistakes } from './openapi-schema.ts';
+import { shownWords } from './right-forms.ts';
 import type { Options } from './schema.ts';
 import { serverTlsProblem } from './server-tls-schema.ts';
 import { templatesProblem, usersProblem } from './users.ts';
@@ -87,7 +88,7 @@ function* programMistakes({ command, args, cwd, url, sandbox }: Server): Iterabl
   if (program !== undefined && rest !== undefined)
     yield [
       ['command'],
-      `expected a program alone: write command: ${program} and args: ${JSON.stringify([...rest.trim().split(/\s+/), ...args])}`,
+      `expected a program alone: write command: ${program} and args: ${JSON.stringify(shownWords([...rest.trim().split(/\s+/), ...args]))}`,
     ];
   const texts: readonly Mistake[] = [
     [['command'], command ?? ''],

@@ -181,6 +181,8 @@ profiles:
     ['--token=ghp_0123456789abcdefghij', 'args', 'expected a list: ["--token=..."], got "--token=..."'],
     ['mcp-remote https://h/mcp?apiKey=hunter2', 'args', 'expected a list: ["mcp-remote","https://h/mcp?apiKey=..."]'],
     ['mcp-remote https://h/mcp', 'args', 'expected a list: ["mcp-remote","https://h/mcp"]'],
+    ['npx pkg --token hunter2', 'command', 'and args: ["pkg","--token","..."], got "npx pkg --token ..."'],
+    ['--token hunter2', 'args', 'expected a list: ["--token","..."], got "--token ..."'],
     ['sk-live-0123456789abcdef', 'timeout', 'got "..."'],
     ['postgres://h/db?password=hunter2', 'url', 'got "postgres://h/db?password=..."'],
     ['Authorization: Bearer hunter2hunter2', 'cwd.x', 'unknown option'],

@@ -75,7 +75,7 @@ function transport(got: string): string | undefined {
 function bus(got: unknown): string | undefined {
   if (!isMap(got)) return undefined;
   const address = Object.values(got).find((each) => typeof each === 'string' && /^(nats|tls):/.test(each));
-  return `write ${shown(JSON.stringify(address ?? 'nats://HOST:4222'))}, and what else belongs to it under \`nats\``;
+  return `write ${JSON.stringify(typeof address === 'string' ? shown(address) : 'nats://HOST:4222')}, and what else belongs to it under \`nats\``;
 }
 
 /** By the place, with `*` for any step. */
@@ -132,13 +132,20 @@ export function rightForm(got: unknown, path: Path): string | undefined {
 
 /** The words of a command, or its arguments, without the secrets among them. */
 export function shownWords(words: readonly string[]): readonly string[] {
-  const secrets = secretArguments(words);
-  return words.map((word) => shown(secrets.reduce((left, secret) => left.replaceAll(secret, mark), word)));
+  return words.map((word) => withoutSecretsOf(words, word));
+}
+
+/** Removes the secrets from a value, which a user may have written in the place of another option. */
+export function shown(given: string): string {
+  return withoutSecretsOf(given.split(/\s+/), given);
 }
 
 const mark = '...';
 
-/** Removes from a value what a message must not show, which somebody may have written in the place of another option. */
-export function shown(given: string): string {
-  return withoutSecrets(given, mark);
+/** @param words the words of a command, some of which are secrets by the options before them. */
+function withoutSecretsOf(words: readonly string[], text: string): string {
+  return withoutSecrets(
+    secretArguments(words).reduce((left, secret) => left.replaceAll(secret, mark), text),
+    mark,
+  );
 }

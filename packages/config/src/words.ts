@@ -45,7 +45,7 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
     path,
     got === undefined || got === null || isContainer(got) || isSecret(path)
       ? words
-      : `${words}, got ${shown(JSON.stringify(got))}`,
+      : `${words}, got ${JSON.stringify(typeof got === 'string' ? shown(got) : got)}`,
   );
 }
 
