@@ -6,6 +6,7 @@ import {
   isScalar,
   LineCounter,
   parseDocument,
+  visit,
   type Document,
   type YAMLError,
   type YAMLWarning,
@@ -44,14 +45,14 @@ export function readDocument(text: string, file: string): ReadDocument | Unreada
     };
   if (file.endsWith('.toml')) return readToml(text);
   const isJson = looksLikeJson(text);
-  const odd = isJson ? undefined : oddBlank(text);
-  if (odd !== undefined) return { faults: [odd] };
   const lines = new LineCounter();
   const source = withoutMark(isJson ? blankComments(text) : text);
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, merge: true });
   // A text with "!" before it is a tag, which would leave an empty text behind.
   const tags = document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED');
   const errors = document.errors.length > 0 ? document.errors : tags;
+  const odd = isJson ? undefined : oddBlank(text);
+  if (odd !== undefined && (errors.length > 0 || hasOddName(document))) return { faults: [odd] };
   const foreign = isJson || (errors.length === 0 && isMap(document.contents)) ? undefined : foreignText(text);
   if (foreign !== undefined) return { faults: [foreign] };
   if (errors.length > 0) return { faults: faultsOf(errors, source, lines, isJson) };
@@ -81,6 +82,18 @@ function oddBlank(text: string): (Place & { readonly message: string }) | undefi
     column: blanks.length + 1,
     message: `this line is indented with a character that looks like a blank and is none (${codePoint(odd)}): write blanks`,
   };
+}
+
+/** Whether a name begins with such a character. In a text of several lines the character is a part of the text. */
+function hasOddName(document: Document.Parsed): boolean {
+  let found = false;
+  visit(document, {
+    Pair(_key, { key }) {
+      found ||= isScalar(key) && /^[\s\u200B]/.test(String(key.value));
+      return found ? visit.BREAK : undefined;
+    },
+  });
+  return found;
 }
 
 /** What a text is instead of YAML, or the line that keeps it from being YAML though it looks right. */

@@ -323,6 +323,7 @@ it('what only looks like a mistake is taken as it is written', () => {
       '    profiles/say: |',
       '      Says it.',
       '      \u00A0With a wide blank in front',
+      '      \u00A0Note: and a name behind it',
       '      Note\uFF1A and a wide colon',
       '      <html>',
       'mcpServers:',
