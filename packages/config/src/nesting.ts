@@ -31,15 +31,16 @@ export function otherPlace(key: string, found: unknown, path: Path): string | un
 export function withoutMisnested(value: unknown, report: (path: Path, message: string) => void): unknown {
   if (!isMap(value) || !isMap(value['mcpServers'])) return value;
   const servers: Values = value['mcpServers'];
-  const nameless = Object.keys(servers).filter((name) => ofServers.has(name) && !isServer(servers[name]));
+  const options = Object.keys(servers).filter((name) => ofServers.has(name) && !isServer(servers[name]));
+  const nameless = options.some((name) => name === 'command' || name === 'url') ? options : [];
   const [first] = nameless;
-  if (first !== undefined && nameless.some((name) => name === 'command' || name === 'url'))
+  if (first !== undefined)
     report(
       ['mcpServers', first],
       `a server has a name, and its options stand below it: write mcpServers: { NAME: { ${nameless.map((name) => `${name}: …`).join(', ')} } }`,
     );
   const kept = Object.entries(servers).filter(([name, found]) => {
-    if (nameless.includes(name) && nameless.some((each) => each === 'command' || each === 'url')) return false;
+    if (nameless.includes(name)) return false;
     if (!isMap(found) || isServer(found) || !isTop(name)) return true;
     report(
       ['mcpServers', name],
