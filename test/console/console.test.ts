@@ -167,7 +167,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     ['calls?outcome=failed', 'has failed'],
     ['sessions', 'No client is connected'],
     ['tokens', 'listing: search'],
-    ['tokens/shop?endpoint=lamps', 'All servers'],
+    ['tokens/shop?endpoint=lamps', '› shop'],
     ['connect', 'Claude Code'],
     ['connect/cursor?endpoint=lamps', '.cursor/mcp.json'],
     ['connections', 'Nobody has signed in at a server'],
@@ -432,7 +432,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     // The line comes by itself, over the stream.
     await page.locator('ol.lines').getByText('connected').nth(1).waitFor();
     await page.keyboard.press('Escape');
-    expect(new URL(page.url()).hash).toBe('#/servers');
+    await expect.poll(() => new URL(page.url()).hash).toBe('#/servers');
     // Only a process with backend connections resolves the headers that are sent to servers.
     await seen.close();
     seen = await openConsole(browser, await gateway.admin(gateway.backend));

@@ -3,6 +3,7 @@ import type { Catalogue as Answer, CatalogueEntry } from '@omnibus/admin-api';
 import { useEffect } from 'preact/hooks';
 import { useLive } from '../api/live.ts';
 import { Command, Copy, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { EndpointField } from '../parts/endpoint-field.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { usePages } from '../parts/pages.tsx';
@@ -61,7 +62,6 @@ function Filters({ endpoints }: { readonly endpoints: Answer['endpoints'] }) {
     (name: string) =>
     (event: { readonly currentTarget: { readonly value: string } }): void =>
       setQuery({ [name]: event.currentTarget.value });
-  const endpoint = query.get('endpoint') ?? '';
   return (
     <div class="filters">
       <SearchField label="Search" placeholder="name or words of it" />
@@ -76,17 +76,7 @@ function Filters({ endpoints }: { readonly endpoints: Answer['endpoints'] }) {
           ))}
         </select>
       </label>
-      <label>
-        Endpoint{' '}
-        <select value={endpoint} onChange={set('endpoint')}>
-          {endpoints.length === 0 && <option value={endpoint}>{endpoint === '' ? '/mcp' : endpoint}</option>}
-          {endpoints.map(({ name, path }) => (
-            <option key={name} value={name}>
-              {path}
-            </option>
-          ))}
-        </select>
-      </label>
+      <EndpointField endpoints={endpoints} />
       <label>
         Server <input value={query.get('server') ?? ''} placeholder="any" size={12} onInput={set('server')} />
       </label>

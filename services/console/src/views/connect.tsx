@@ -2,8 +2,9 @@
 import type { ClientWay, ConnectWays } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
 import { Command, Copy, Heading, Shown } from '../parts/basics.tsx';
+import { EndpointField } from '../parts/endpoint-field.tsx';
 import { Said } from '../parts/said.tsx';
-import { hrefOf, place, setQuery } from '../route.ts';
+import { hrefOf, place } from '../route.ts';
 import { shellWord } from './copies.ts';
 
 export function Connect() {
@@ -17,17 +18,7 @@ export function Connect() {
         {({ endpoints, url, needsKey, clients }) => (
           <>
             <div class="filters">
-              <label>
-                Endpoint{' '}
-                <select value={endpoint} onChange={(event) => setQuery({ endpoint: event.currentTarget.value })}>
-                  {endpoints.map(({ name, path }) => (
-                    <option key={name} value={name}>
-                      {path}
-                      {name === '' ? ' (all servers)' : ''}
-                    </option>
-                  ))}
-                </select>
-              </label>
+              <EndpointField endpoints={endpoints} />
               <code>{url}</code> <Copy text={url} label="copy the address" />
             </div>
             {needsKey && (

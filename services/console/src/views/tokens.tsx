@@ -2,10 +2,11 @@
 import type { Tokens as Answer } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
 import { Command, Empty, Heading, Shown } from '../parts/basics.tsx';
+import { EndpointField } from '../parts/endpoint-field.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
-import { hrefOf, place, setQuery } from '../route.ts';
+import { hrefOf, place } from '../route.ts';
 import { count, numberWords } from '../words.ts';
 
 /** Definitions of tools seldom change. */
@@ -26,7 +27,9 @@ export function Tokens() {
         What definitions of tools cost a model in each conversation, counted as characters / 4. A tokenizer of a model
         counts otherwise; ratios stay about the same.
       </p>
-      <Endpoints endpoint={endpoint} endpoints={value?.endpoints ?? []} />
+      <div class="filters">
+        <EndpointField endpoints={value?.endpoints ?? []} />
+      </div>
       <Shown live={costs}>
         {(answer) => (
           <>
@@ -36,24 +39,6 @@ export function Tokens() {
         )}
       </Shown>
     </>
-  );
-}
-
-function Endpoints({ endpoint, endpoints }: { readonly endpoint: string; readonly endpoints: Answer['endpoints'] }) {
-  return (
-    <div class="filters">
-      <label>
-        Endpoint or profile{' '}
-        <select value={endpoint} onChange={({ currentTarget: { value } }) => setQuery({ endpoint: value })}>
-          {endpoints.length === 0 && <option value={endpoint}>{endpoint === '' ? '/mcp' : endpoint}</option>}
-          {endpoints.map(({ name, path }) => (
-            <option key={name} value={name}>
-              {path}
-            </option>
-          ))}
-        </select>
-      </label>
-    </div>
   );
 }
 
