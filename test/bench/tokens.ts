@@ -10,12 +10,16 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { JsonObject } from '@omnibus/protocol';
 import { installed } from '../direct/published.ts';
 import { startGateway } from '../support/gateway.ts';
+import { RawClient } from '../support/raw-client.ts';
 
 /** As `omnibus tokens` counts. */
 const tokensOf = (text: string): number => Math.ceil(text.length / 4);
 
 /** A step of the agent: the words of the task, by which it searches, and the call. */
 type Step = readonly [task: string, tool: string, args: JsonObject];
+
+/** A tool of each server. */
+const offered = ['filesystem__read_text_file', 'memory__read_graph', 'everything__echo', 'playwright__browser_click'];
 
 const measures: readonly (readonly [name: string, config: object])[] = [
   ['none', {}],
@@ -80,13 +84,17 @@ async function traceOf(config: object, folder: string): Promise<Trace> {
     everything: installed('mcp-server-everything'),
     playwright: installed('playwright-mcp', '--headless'),
   };
-  await using gateway = await startGateway('embedded', { ...config, mcpServers });
+  const profiles = { all: { listing: 'full' } };
+  await using gateway = await startGateway('embedded', { ...config, profiles, mcpServers });
+  {
+    using waiting = await RawClient.open(`${gateway.url}/all`);
+    await waiting.untilTools((names) => offered.every((name) => names.includes(name)));
+  }
   const client = new Client({ name: 'scripted-agent', version: '1' });
   await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)));
   const isShort = JSON.stringify(config).includes('search');
   const find = async (query: string): Promise<string> =>
     JSON.stringify((await client.callTool({ name: 'find_tools', arguments: { query } })).content);
-  await untilUp(client, isShort ? find : undefined);
   const { tools } = await client.listTools();
   const list = tokensOf(
     tools
@@ -113,19 +121,6 @@ async function traceOf(config: object, folder: string): Promise<Trace> {
   }
   await client.close();
   return { list, answers: said, turns };
-}
-
-/** Waits until each server offers its tools. */
-async function untilUp(client: Client, find: ((query: string) => Promise<string>) | undefined): Promise<void> {
-  const wanted = ['filesystem__read_text_file', 'memory__read_graph', 'everything__echo', 'playwright__browser_click'];
-  for (;;) {
-    const shown =
-      find === undefined
-        ? (await client.listTools()).tools.map(({ name }) => name).join(' ')
-        : (await Promise.all(['read text file', 'read graph', 'echo message', 'browser click'].map(find))).join(' ');
-    if (wanted.every((name) => shown.includes(name))) return;
-    await new Promise((resolve) => setTimeout(resolve, 500));
-  }
 }
 
 const cells = (...words: readonly (string | number)[]): string => `| ${words.join(' | ')} |`;
