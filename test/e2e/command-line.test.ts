@@ -384,7 +384,7 @@ it('doctor checks everything, and advises on what is wrong', async () => {
   const { status, output } = await omnibus('doctor', '-c', file, '--bus', 'nats://127.0.0.1:1');
   expect(status).toBe(78);
   guarded.close();
-  expect(output).toMatch(/! configuration: .* is in use without .*\n✗ configuration: .* mcpServers\.unset\.env\.A: /);
+  expect(output).toMatch(/! configuration: .* has mistakes, .*\n✗ configuration: .* mcpServers\.unset\.env\.A: /);
   expect(output).toMatch(
     /✗ server oauth: .*\n {4}It wants OAuth, with tokens of https:\/\/issuer\.example: add to this server "credentials: \{ kind: oauth \}"/,
   );

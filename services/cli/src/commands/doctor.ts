@@ -81,7 +81,7 @@ async function examineFile(options: DoctorOptions, found: (finding: Finding) => 
   found({
     about: 'configuration',
     state: faults.length === 0 ? 'good' : 'warning',
-    text: `${file} is ${faults.length === 0 ? 'good' : 'in use without what is named below'}: ${counted(enabledServers(config).size, 'server')}, ${counted(Object.keys(config.profiles).length, 'profile')}`,
+    text: `${file} ${faults.length === 0 ? 'is good' : 'has mistakes, and its other parts can be used'}: ${counted(enabledServers(config).size, 'server')}, ${counted(Object.keys(config.profiles).length, 'profile')}`,
   });
   for (const fault of faults) found({ about: 'configuration', state: 'bad', text: formatProblem(fault) });
   for (const note of notes) found({ about: 'configuration', state: 'warning', text: formatProblem(note) });
