@@ -169,7 +169,6 @@ gateway cannot prove that no server has the call, the client gets "unknown". Wit
 
 ## Bounds
 
-
 Progress and log messages that were on their way are lost. \`limits.maxKeptAnswerBytes\` and \`limits.maxKeptAnswerBytesPerCaller\` bound the kept answers, and \`omnibus_kept_answer_bytes\` shows them. An answer of more than 1 MiB is not kept.
 
 Decisions [60](../decisions/0060-calls-outlive-session-workers.md), [65](../decisions/0065-repeated-requests-join.md) and [71](../decisions/0071-one-process-has-a-store.md) have the reasons, and [When a process dies](../internals/failures.md) the inner steps.
