@@ -329,7 +329,7 @@ it('what only looks like a mistake is taken as it is written', () => {
       'mcpServers:',
       '  profiles: { command: x, args: ["-", "--", "–"] }',
       '  audit: { url: "http://127.0.0.1:1/mcp" }',
-      '  command: { command: "/opt/a b/run.exe.d/x" }',
+      '  command: { command: "/opt/a b/run.exe.d/x", env: { PIN: "$Pa55word" } }',
       '',
     ].join('\n'),
   );

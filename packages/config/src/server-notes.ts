@@ -84,8 +84,8 @@ function isOwn(url: string, listen: string): boolean {
   return host.replace(/^localhost:/, '127.0.0.1:') === listen && /^\/mcp(\/|$)/.test(pathname);
 }
 
-/** Variables as shells, PowerShell, Node.js, Python and LiteLLM write them. */
-const variableOf = /^(?:\w+ )?(\$(?=[A-Z])|\$env:|process\.env\.|os\.environ\/)([A-Za-z_]\w*)$/;
+/** Variables as shells, PowerShell, Node.js, Python and LiteLLM write them. After a bare `$` all letters are capitals, since a password may begin with `$`. */
+const variableOf = /^(?:\w+ )?(\$(?=[A-Z][A-Z0-9_]*$)|\$env:|process\.env\.|os\.environ\/)([A-Za-z_]\w*)$/;
 
 function textNotes(server: Readonly<Record<string, unknown>>, at: Note): void {
   for (const [path, text] of textsOf(server)) {
