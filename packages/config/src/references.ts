@@ -1,3 +1,5 @@
+import { shown } from './right-forms.ts';
+import { secretName } from './secret-words.ts';
 import { parseVaultReference } from './vault-reference.ts';
 
 /** The value of a reference, or the reason why it is missing, in words. */
@@ -49,7 +51,7 @@ export function resolveReferences(text: string, source: ReferenceSource, ofServe
       }
       return 'text' in found ? found.text : '';
     }
-    const found = variableOf(whole, inner, source);
+    const found = variableOf(inner, source);
     if ('problem' in found) problem ??= found.problem;
     return 'text' in found ? found.text : '';
   });
@@ -65,12 +67,22 @@ function meantReference(inner: string): string | undefined {
   return sign.endsWith('?') ? `write \${${name}}, without which the server stays down` : `write \${${name}:-${rest}}`;
 }
 
-function variableOf(whole: string, inner: string, { env }: ReferenceSource): Resolved {
+/** The text in the braces, without a default that is or has a secret. */
+function shownReference(inner: string): string {
+  return inner.replace(
+    /^((?:env:)?[A-Za-z_]\w*:?[-=+])(.+)$/s,
+    (_all, before: string, fallback: string) => `${before}${secretName.test(before) ? '...' : shown(fallback)}`,
+  );
+}
+
+function variableOf(inner: string, { env }: ReferenceSource): Resolved {
   const [variable, fallback] = splitOnce(inner.startsWith('env:') ? inner.slice('env:'.length) : inner, ':-');
-  if (!variableName.test(variable))
+  if (!variableName.test(variable)) {
+    const written = shownReference(inner);
     return {
-      problem: `${whole} is not a reference: ${meantReference(inner) ?? 'expected ${NAME}, ${NAME:-default}, ${file:path} or ${vault:MOUNT/PATH#FIELD}'}; write $\${ for a plain \${`,
+      problem: `\${${written}} is not a reference: ${meantReference(written) ?? 'expected ${NAME}, ${NAME:-default}, ${file:path} or ${vault:MOUNT/PATH#FIELD}'}; write $\${ for a plain \${`,
     };
+  }
   // As shells do, an empty variable has the default (`:-`) too.
   const set = env[variable];
   const text = set === undefined || set === '' ? (fallback ?? set) : set;

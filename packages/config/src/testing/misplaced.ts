@@ -123,9 +123,10 @@ export const misplaced: readonly Mistake[] = [
   ],
   [
     'a default as only shells take it',
-    'mcpServers:\n  a: { command: x, env: { K: "${TOKEN:=d}" } }\n',
+    'mcpServers:\n  a: { command: x, env: { K: "${TOKEN:=hunter2}", L: "${DB-psql://u:hunter2@h/d}" } }\n',
     [
-      'f.yaml:2:27: mcpServers.a.env.K: ${TOKEN:=d} is not a reference: write ${TOKEN:-d}; write $${ for a plain ${; this server stays down until that is mended',
+      'f.yaml:2:27: mcpServers.a.env.K: ${TOKEN:=...} is not a reference: write ${TOKEN:-...}; write $${ for a plain ${; this server stays down until that is mended',
+      'f.yaml:2:51: mcpServers.a.env.L: ${DB-psql://...@h/d} is not a reference: write ${DB:-psql://...@h/d}; write $${ for a plain ${; this server stays down until that is mended',
     ],
   ],
   [
