@@ -219,6 +219,21 @@ it('all workers stop in order when the gateway stops while one of them is replac
     await gateway.edge.line(new RegExp(`"worker":"${worker}".*"msg":"stopped"`));
 }, 60_000);
 
+it('a worker that loses its connection to the supervisor ends, and is started again', async () => {
+  // On this signal, a worker closes its pipe to the hub.
+  const cut = `process.on('SIGUSR2',()=>process._getActiveHandles().find(({_handle})=>_handle?.fd===4)?.destroy())`;
+  await using gateway = await startWorkers({ mcpServers: { pipe } }, 2, {
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(cut)}`,
+  });
+  await adminUntil(gateway, '/readyz', isReady);
+  process.kill(workersOf(gateway).find(({ slot }) => slot === 1)?.pid as number, 'SIGUSR2');
+  await gateway.edge.line(/"worker":1,"status":1,.*is started again/);
+  await gateway.edge.line(/"worker":"1-3".*"msg":"ready"/);
+  await adminUntil(gateway, '/readyz', isReady);
+  using client = await RawClient.open(gateway.url);
+  expect((await client.callTool('pipe__pid')).last.error).toBeUndefined();
+}, 60_000);
+
 it.each([
   [['--bus', 'nats://127.0.0.1:4222'], /--workers is for one machine without NATS/],
   [['--role', 'edge'], /--workers: each worker has all roles; leave out --role/],

@@ -3,8 +3,12 @@ import { startGateway, type GatewayUnderTest } from './gateway.ts';
 import { omnibusProgram } from './processes.ts';
 
 /** Starts a gateway with workers. Its one part is the supervisor. */
-export function startWorkers(config: object, workers = 2): Promise<GatewayUnderTest> {
-  return startGateway('embedded', config, {}, omnibusProgram, ['--workers', String(workers)]);
+export function startWorkers(
+  config: object,
+  workers = 2,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<GatewayUnderTest> {
+  return startGateway('embedded', config, environment, omnibusProgram, ['--workers', String(workers)]);
 }
 
 /** The workers that have started so far, the latest of each slot last. */

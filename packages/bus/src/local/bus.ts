@@ -31,6 +31,8 @@ export interface LocalBusOptions {
   /** Names this worker among those of the gateway. Undefined in the supervisor. */
   readonly worker?: string | undefined;
   readonly onFault: OnFault;
+  /** Called after the report, if the connection ends before the bus is drained. It does not come back. */
+  readonly lost?: () => void;
 }
 
 /** @param stream connection to the hub. */
@@ -64,6 +66,7 @@ class LocalBus implements Bus {
   readonly missing: readonly string[] = [];
   readonly process: string | undefined;
   readonly #onFault: OnFault;
+  readonly #lost: (() => void) | undefined;
   readonly #here: MemoryBus;
   readonly #frames: Frames<FromWorker, FromHub>;
   readonly #store: Store;
@@ -73,9 +76,10 @@ class LocalBus implements Bus {
   readonly #byId = new Map<number, Listening>();
   #last = 0;
 
-  constructor(stream: Duplex, { worker, onFault }: LocalBusOptions) {
+  constructor(stream: Duplex, { worker, onFault, lost }: LocalBusOptions) {
     this.process = worker;
     this.#onFault = onFault;
+    this.#lost = lost;
     this.#here = new MemoryBus(onFault);
     this.#frames = new Frames<FromWorker, FromHub>(stream, {
       hear: (head, body) => this.#hear(head, body),
@@ -352,6 +356,7 @@ class LocalBus implements Bus {
     this.#fail(
       () => new BusError('closed', isExpected ? 'the bus is closed' : 'the supervisor of the workers is gone'),
     );
+    if (!isExpected) this.#lost?.();
   }
 }
 

@@ -65,7 +65,13 @@ export async function serveAsWorker(options: ServeOptions): Promise<void> {
 function memberOf({ name, slot, slots }: WorkerStart, leaveMs: () => number): Membership {
   return {
     name,
-    openBus: (onFault) => openLocalBus(new Socket({ fd: pipeDescriptor }), { worker: name, onFault }),
+    openBus: (onFault) =>
+      openLocalBus(new Socket({ fd: pipeDescriptor }), {
+        worker: name,
+        onFault,
+        // Without the bus it cannot serve: others take over its sessions, and the supervisor starts it again.
+        lost: () => process.exit(1),
+      }),
     hasProgramOf: (server) => slotOf(server, slots) === slot,
     leaveMs,
     notReady: () => [],
