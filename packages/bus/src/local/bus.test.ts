@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { duplexPair } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { Bus, BusFault, OnFault } from '../bus.ts';
 import { BusError } from '../errors.ts';
@@ -180,6 +181,39 @@ describe('the bus of workers', () => {
     expect(String(faults.values[0]?.error)).toMatch(/takes its messages too slowly/);
     expect(await heard.until(sent)).toEqual(Array.from({ length: sent }, () => text.length));
     await Promise.all([one.drain(), other.drain()]);
+  });
+
+  it('of a worker refuses payloads while the hub takes none, and still ends work', async () => {
+    await using world = await startWorld();
+    const other = await world.open();
+    const [near, far] = duplexPair();
+    world.hub.attach(far);
+    const full = openLocalBus(near, { onFault: () => undefined });
+    const asked = new Heard<(answer: string) => void>();
+    await full.subscribe(jobs, (_job, reply) => asked.add(reply));
+    const bucket = await full.keyValue<string>({ name: 'watched' });
+    const changes = new Heard<string>();
+    const watch = await bucket.watch(({ key }) => changes.add(key));
+    const failures = new Heard<BusError>();
+    other.request(jobs, { number: 1 }, { reply: () => undefined, failed: failures.add });
+    const [answer] = await asked.until(1);
+    far.pause();
+    const text = 'x'.repeat(8_000_000);
+    expect(() => {
+      for (;;) full.publish(news, { text });
+    }).toThrow(/too many bytes wait/);
+    answer?.('lost');
+    watch.close();
+    const later = new Heard<string>();
+    const subscribing = full.subscribe(news, (message) => later.add(message.text));
+    far.resume();
+    expect((await failures.until(1))[0]?.kind).toBe('lost');
+    await subscribing;
+    await (await other.keyValue<string>({ name: 'watched' })).put('key', 'value');
+    other.publish(news, { text: 'after' });
+    expect(await later.until(1)).toEqual(['after']);
+    expect(changes.values).toEqual([]);
+    await Promise.all([full.drain(), other.drain()]);
   });
 
   it('cuts off a process that does not speak its frames', async () => {

@@ -236,10 +236,14 @@ class LocalBus implements Bus {
     if (!this.connected) throw new BusError('closed', 'the bus is closed');
   }
 
-  /** @throws {BusError} `closed`, `overloaded`, `payload-too-large` */
+  /**
+   * Only payloads are refused while too many bytes wait: a failure or the end of a watch must not be lost, and is small.
+   * @throws {BusError} `closed`, `overloaded`, `payload-too-large`
+   */
   #say(head: FromWorker, body?: Uint8Array): void {
     this.#assertOpen();
-    if (this.#frames.isFull) throw new BusError('overloaded', 'too many bytes wait for the supervisor of the workers');
+    if (body !== undefined && this.#frames.isFull)
+      throw new BusError('overloaded', 'too many bytes wait for the supervisor of the workers');
     this.#frames.send(head, body);
   }
 
