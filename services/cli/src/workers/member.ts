@@ -33,6 +33,7 @@ export class Member {
   readonly #ended = Promise.withResolvers<Ended>();
   #lastAsked = 0;
   #stopMs = defaultStopMs;
+  #isListening = false;
   isReady = false;
 
   constructor(hub: LocalHub, start: Omit<WorkerStart, 'kind'>) {
@@ -67,8 +68,9 @@ export class Member {
     return this.#ended.promise;
   }
 
-  /** @returns undefined if the process does not answer in time, or has ended. */
+  /** @returns undefined if the process does not listen yet, does not answer in time, or has ended. */
   async ask<Kind extends QuestionKind>(question: Kind): Promise<Answers[Kind] | undefined> {
+    if (!this.#isListening) return undefined;
     this.#lastAsked += 1;
     const number = this.#lastAsked;
     const { promise, resolve } = Promise.withResolvers<Answers[QuestionKind] | undefined>();
@@ -97,6 +99,7 @@ export class Member {
     switch (message.kind) {
       case 'listening':
         this.#stopMs = message.stopMs;
+        this.#isListening = true;
         this.#listening.resolve(message.endpoint);
         return;
       case 'ready':
@@ -111,6 +114,7 @@ export class Member {
   #end(status: number | string): void {
     const problem = new Error(`a worker ended (${status}) before it served; its lines above say why`);
     this.isReady = false;
+    this.#isListening = false;
     this.#listening.reject(problem);
     this.#ready.reject(problem);
     for (const resolve of this.#asked.values()) resolve(undefined);
