@@ -7,10 +7,10 @@ export const failureKinds = ['handler-failed', 'undecodable', 'lost', 'unknown-k
 export type FailureKind = (typeof failureKinds)[number];
 
 const meanings: Readonly<Record<FailureKind, string>> = {
-  'handler-failed': 'whoever took the request failed',
-  undecodable: 'whoever took the request could not read it',
+  'handler-failed': 'the receiver of the request failed',
+  undecodable: 'the receiver of the request could not read it',
   lost: 'the request or its answer did not arrive whole',
-  'unknown-kind': 'whoever took the request does not know requests of its kind',
+  'unknown-kind': 'the receiver of the request does not know requests of its kind',
 };
 
 /** A failure in words. @param incident its id in the log of the process that failed. @param more further words. */
@@ -52,7 +52,7 @@ export function foreignSign(family: string, sign: unknown): BusFault {
   return {
     kind: 'format',
     what: formatProblem(
-      `a process of version ${printable(formats.version, 32)} on this NATS speaks format ${formats.says}`,
+      `a process of version ${printable(formats.version, 32)} on this bus speaks format ${formats.says}`,
     ),
     family,
   };

@@ -7,14 +7,14 @@ export function tellFailure(observer: ReplyObserver<unknown>, failure: BusError,
   try {
     observer.failed(failure);
   } catch (error) {
-    onFault({ kind: 'observer', what: 'whoever waits for replies threw over a failure', error });
+    onFault({ kind: 'observer', what: 'an observer of replies threw over a failure', error });
   }
 }
 
 /** An observer has thrown on a reply: its request fails, since no other code handles its replies. */
 export function failObserver(observer: ReplyObserver<unknown>, error: unknown, onFault: OnFault): void {
   const incident = newIncident();
-  onFault({ kind: 'observer', what: 'whoever waits for replies threw over one', error, incident });
+  onFault({ kind: 'observer', what: 'an observer of replies threw over one', error, incident });
   tellFailure(
     observer,
     new BusError('handler-failed', `a reply could not be taken (incident ${incident})`, error, incident),

@@ -14,6 +14,7 @@ import type {
   ReplyObserver,
   Subscription,
 } from '../bus.ts';
+import { failureText } from '../failure.ts';
 import type { Subject } from '../subject.ts';
 import { failObserver, tellFailure } from '../observers.ts';
 import type { BusStore } from './bus-store.ts';
@@ -102,7 +103,7 @@ export class MemoryBus implements Bus {
     const request = new MemoryRequest(this.#requests, observer, this.#onFault);
     const listeners = this.#listeners.get(to.name);
     if (listeners === undefined) {
-      this.#enqueue(() => request.fail(new BusError('no-responders', `nobody listens on ${to.name}`)));
+      this.#enqueue(() => request.fail(new BusError('no-responders', `no process listens on ${to.name}`)));
     } else {
       this.#send(to, listeners, payload, request);
     }
@@ -245,9 +246,7 @@ export class MemoryBus implements Bus {
     this.#onFault({ kind: 'handler', what: `the handler of ${name} failed`, error, incident });
     if (request === undefined || isForEveryone === true) return;
     queueMicrotask(() =>
-      request.fail(
-        new BusError('handler-failed', `whoever took the request failed (incident ${incident})`, error, incident),
-      ),
+      request.fail(new BusError('handler-failed', failureText('handler-failed', incident), error, incident)),
     );
   }
 

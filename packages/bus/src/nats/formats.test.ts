@@ -86,7 +86,7 @@ it('a sign of life of another format is said, and passed on to whoever watches s
     {
       kind: 'format',
       family: 'presence',
-      what: expect.stringContaining('a process of version 9.0.0 on this NATS speaks format 9'),
+      what: expect.stringContaining('a process of version 9.0.0 on this bus speaks format 9'),
     },
   ]);
 });

@@ -90,7 +90,7 @@ export class Inbox {
       tellFailure(waiting.observer, failure, this.#onFault);
     };
     if (message.data.length === 0 && message.headers?.code === noResponders) {
-      fail(new BusError('no-responders', 'nobody listens on that subject')); // B4
+      fail(new BusError('no-responders', 'no process listens on that subject')); // B4
       return;
     }
     const hear = (bytes: Uint8Array): void => {

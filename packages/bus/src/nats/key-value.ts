@@ -102,7 +102,7 @@ function passOverNewer(error: unknown): undefined {
 function ofConflict(key: string, error: unknown): unknown {
   if (!(error instanceof JetStreamApiError)) return error;
   if (wrongLastSequence.includes(error.code))
-    return new BusError('revision-conflict', `key ${key} was changed by somebody else`, error);
+    return new BusError('revision-conflict', `another writer has changed key ${key}`, error);
   return storeFailed.includes(error.code)
     ? new BusError('overloaded', `there is no room for key ${key}`, error)
     : error;
@@ -206,7 +206,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
         try {
           if (change !== undefined) observer(change);
         } catch (error) {
-          this.#onFault({ kind: 'observer', what: `whoever watches ${this.#name} threw over a change`, error });
+          this.#onFault({ kind: 'observer', what: `a watcher of ${this.#name} threw`, error });
         }
       },
       failed: (error) =>
