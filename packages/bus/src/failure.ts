@@ -1,7 +1,9 @@
-/** How failures of requests are named between processes, and which payloads are not handled. */
+/** How failures of requests are named between processes, and which messages are not handled. */
 import { formatProblem, printable, version, type Formats } from '@omnibus/protocol';
-import type { BusFault } from './bus.ts';
+import type { BusFault, OnFault } from './bus.ts';
+import { decode } from './codec.ts';
 import { BusError } from './errors.ts';
+import type { Subject } from './subject.ts';
 
 export const failureKinds = ['handler-failed', 'undecodable', 'lost', 'unknown-kind'] as const;
 export type FailureKind = (typeof failureKinds)[number];
@@ -38,6 +40,18 @@ export function failureKind(error: unknown): FailureKind {
     case 'handler-failed':
       return 'handler-failed';
   }
+}
+
+/**
+ * Reads a message of another process. A kind that only a newer version knows is refused like an invalid message: its sender must not wait in vain.
+ * @throws {BusError} `undecodable`, `unknown-kind`
+ */
+export function readRequest(to: Subject<unknown, unknown>, bytes: Uint8Array, onFault: OnFault): unknown {
+  const payload = decode(bytes);
+  const verdict = to.shapes?.request(payload) ?? 'fits';
+  if (verdict === 'foreign') onFault(foreignSign(to.family, payload));
+  else if (verdict !== 'fits') throw notFitting(verdict);
+  return payload;
 }
 
 /** Why a payload is not handled. */

@@ -129,6 +129,26 @@ describe('the bus of workers', () => {
     await Promise.all([one.drain(), other.drain()]);
   });
 
+  it('passes a reply of a newer kind to the observer, and fails a request with a reply of another shape', async () => {
+    await using world = await startWorld();
+    const [one, other] = [await world.open(), await world.open()];
+    const verdicts = { newer: 'unknown', known: 'fits' } as const;
+    const versions = {
+      ...subject<object, string>('local-versions'),
+      shapes: {
+        request: () => 'fits' as const,
+        reply: (value: unknown) => verdicts[value as keyof typeof verdicts] ?? ('junk' as const),
+      },
+    };
+    await other.subscribe(versions, (_payload, reply) => {
+      for (const kind of ['newer', 'known', 'junk']) reply(kind);
+    });
+    const heard = new Heard<string>();
+    one.request(versions, {}, { reply: heard.add, failed: ({ kind }) => heard.add(kind) });
+    expect(await heard.until(3)).toEqual(['newer', 'known', 'undecodable']);
+    await Promise.all([one.drain(), other.drain()]);
+  });
+
   it('forgets a worker that ends: its listeners get no more, and what it has stored stays', async () => {
     const faults = new Heard<BusFault>();
     await using world = await startWorld(faults.add);

@@ -1,6 +1,6 @@
 /** The bus between processes: sends messages and passes incoming ones to handlers. Replies come in through `inbox.ts`, large messages through `blobs.ts` and `claims.ts`. */
 import { PermissionViolationError, type Msg, type NatsConnection } from '@nats-io/transport-node';
-import { decode, encode } from '../codec.ts';
+import { encode } from '../codec.ts';
 import { BusError, newIncident } from '../errors.ts';
 import type {
   Bucket,
@@ -20,7 +20,7 @@ import type { Subject } from '../subject.ts';
 import { Blobs, minPayloadBytes, orderOf } from './blobs.ts';
 import { Fetches } from './claims.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
-import { failureKind, foreignSign, notFitting } from '../failure.ts';
+import { failureKind, readRequest } from '../failure.ts';
 import { failureReply } from './failure.ts';
 import { Inbox } from './inbox.ts';
 import { Streams } from './jetstream.ts';
@@ -114,12 +114,7 @@ class NatsBus implements Bus {
       const reply = this.#replier(to, replyTo);
       const failed = (error: unknown): void => this.#handlerFailed(to, replyTo, error);
       const handle = (bytes: Uint8Array): void => {
-        const payload = decode(bytes);
-        // A kind that only a newer version knows is refused like an invalid message: its sender must not wait in vain.
-        const verdict = to.shapes?.request(payload) ?? 'fits';
-        if (verdict === 'foreign') this.#onFault(foreignSign(to.family, payload));
-        else if (verdict !== 'fits') throw notFitting(verdict);
-        const done = handler(payload as Request, reply);
+        const done = handler(readRequest(to, bytes, this.#onFault) as Request, reply);
         if (done instanceof Promise) done.catch(failed);
       };
       const order = orderOf(message);
