@@ -29,7 +29,7 @@ import {
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adapter, type AdapterOptions } from './adapter.ts';
-import type { ServerFeature } from './feature.ts';
+import type { ServerFeature, ServerIdentities } from './feature.ts';
 import type { ApprovedStore } from './features/definitions/approved-store.ts';
 import { Definitions } from './features/definitions/definitions.ts';
 import { callSignIns, featureOf } from './features/credentials/feature.ts';
@@ -64,6 +64,13 @@ export interface ServerScript {
   readonly hasSessions?: boolean;
 }
 
+interface MoreParts {
+  /** After those of every adapter. */
+  readonly features?: readonly ServerFeature[];
+  /** Default: those of the settings. */
+  readonly identities?: ServerIdentities;
+}
+
 export const toolNamed = (name: string): JsonObject & { readonly name: string } => ({
   name,
   inputSchema: { type: 'object' },
@@ -96,7 +103,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     settings: object,
     store: ApprovedStore | undefined,
     isWaitedFor: AdapterOptions['isWaitedFor'],
-    more: readonly ServerFeature[],
+    { features = [], identities }: MoreParts,
   ) {
     this.#server = server;
     this.#agents = new Agents();
@@ -145,7 +152,7 @@ export class AdapterUnderTest implements AsyncDisposable {
           parts,
           undefined,
         ),
-        ...more,
+        ...features,
       ],
       server: this.#name,
       worker: this.#worker,
@@ -156,7 +163,7 @@ export class AdapterUnderTest implements AsyncDisposable {
       reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }),
       dispatcher: this.#agents.of(undefined, undefined, config.proxy),
       isWaitedFor,
-      identities: identitiesOf(this.#name, config, credentials),
+      identities: identities ?? identitiesOf(this.#name, config, credentials),
       slept: (isAsleep) => this.slept.add(isAsleep),
       repairs,
       bus: this.bus,
@@ -171,14 +178,14 @@ export class AdapterUnderTest implements AsyncDisposable {
    * @param settings of the server in the configuration, without its address.
    * @param store of the approved definitions.
    * @param isWaitedFor of the adapter.
-   * @param more features, after those of every adapter.
+   * @param more parts of the adapter.
    */
   static async start(
     script: ServerScript,
     settings: object = {},
     store?: ApprovedStore,
     isWaitedFor?: AdapterOptions['isWaitedFor'],
-    more: readonly ServerFeature[] = [],
+    more: MoreParts = {},
   ): Promise<AdapterUnderTest> {
     let made: AdapterUnderTest | undefined;
     const server = createServer((request, response) => void made?.serve(script, request, response));

@@ -44,7 +44,7 @@ export interface FeatureOptions {
 interface NewCredentials {
   /** The connections that have to be opened again: those of the user, or the one of all users. */
   readonly of: 'user' | 'all';
-  /** Whether requests are sent with them already: connections that are ready stay, since a new handshake would interrupt these. */
+  /** Whether requests are sent with them already: connections that are ready or being opened stay, since a new handshake would interrupt their calls. */
   readonly isInUse: boolean;
 }
 

@@ -47,9 +47,9 @@ const places: readonly (readonly [string, CallStep])[] = [
 
 /** One place in the bulkhead, and one connection for this caller: a call that kept either would hold up the next one. */
 async function start(step: CallStep, script: ServerScript = {}): Promise<AdapterUnderTest> {
-  const test = await AdapterUnderTest.start(script, { concurrency: 1 }, undefined, undefined, [
-    { name: 'broken', step },
-  ]);
+  const test = await AdapterUnderTest.start(script, { concurrency: 1 }, undefined, undefined, {
+    features: [{ name: 'broken', step }],
+  });
   await test.adapter.firstAttempt;
   return test;
 }
@@ -69,10 +69,12 @@ it.each(places)(
 
 it('a step that throws when it forgets a call, and a watcher that throws at its end, keep neither its answer nor its place', async () => {
   const watched: WatchedCall = { ended: broken };
-  await using test = await AdapterUnderTest.start({}, { concurrency: 1 }, undefined, undefined, [
-    { name: 'forgets', step: { forgotten: (call) => (isBroken(call) ? broken() : undefined) } },
-    { name: 'watches', watcher: { begun: (call) => (isBroken(call) ? watched : undefined) } },
-  ]);
+  await using test = await AdapterUnderTest.start({}, { concurrency: 1 }, undefined, undefined, {
+    features: [
+      { name: 'forgets', step: { forgotten: (call) => (isBroken(call) ? broken() : undefined) } },
+      { name: 'watches', watcher: { begun: (call) => (isBroken(call) ? watched : undefined) } },
+    ],
+  });
   await test.adapter.firstAttempt;
   expect(await test.call(session, 'tools/call', { name: 'broken' })).toMatchObject({ kind: 'result' });
   expect([test.adapter.calls.running, test.adapter.calls.waiting]).toEqual([0, 0]);

@@ -379,12 +379,14 @@ export class ConnectionPool implements Pool {
 
   /**
    * A server would know a user otherwise now: the user's connections shake hands again, and those that failed are closed, so that the next request opens a new one (C4).
-   * @param isInUse whether connections that are ready use what the server knows the user by: they stay.
+   * @param isInUse whether requests are sent with the new credentials already: connections that are ready, or being opened, stay with their calls.
    */
   renewFor(principal: Principal, problem: string, isInUse: boolean): void {
     for (const instance of this.#instances.inNameOf(principal)) {
-      if (!instance.connection.isReady) void this.#close(instance);
-      else if (!isInUse) instance.connection.reconnect(problem, true);
+      const { connection } = instance;
+      if (isInUse && connection.isOpen) continue;
+      if (connection.isReady) connection.reconnect(problem, true);
+      else void this.#close(instance);
     }
   }
 
