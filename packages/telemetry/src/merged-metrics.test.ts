@@ -19,3 +19,10 @@ it('metrics of several processes have one description, and a label for the worke
   for (const of of ['0', '1']) expect(text).toMatch(new RegExp(`="session",worker="${of}"\\} 1$`, 'm'));
   expect(text).toMatch(/^omnibus_bus_round_trip_seconds_bucket\{.*le="\+Inf".*\} 1$/m);
 });
+
+it('no metric of Node is left out', async () => {
+  const metrics = await new Metrics({ processMetrics: true }).snapshot();
+  const text = await mergedMetrics(metrics, [{ worker: '0', metrics }]);
+  for (const { name } of metrics) expect(text).toContain(`# TYPE ${name} `);
+  expect(text.match(/^process_start_time_seconds\{/gm)).toHaveLength(2);
+});

@@ -19,6 +19,8 @@ export function mergedMetrics(own: MetricsSnapshot, workers: readonly OfWorker[]
 function labelled({ worker, metrics }: OfWorker): MetricObjectWithValues<MetricValue<string>>[] {
   return metrics.map((metric) => ({
     ...metric,
+    // The label tells all values apart, so none is summed. Of some metrics, the library would leave the values out.
+    aggregator: 'sum',
     values: metric.values.map((value) => ({ ...value, labels: { ...value.labels, worker } })),
   }));
 }
