@@ -48,7 +48,7 @@ function prepare(file: DatabaseSync, path: string): void {
   if (found > version)
     throw new BusError(
       'refused',
-      `${path} is of a later version of Omnibus: start that version, or remove the file, with which open sessions end`,
+      `${path} is of a later version of Omnibus: start that version, or remove the file: sessions, sign-ins, quotas and blocks in it are lost`,
     );
   file.exec(
     `begin immediate;
@@ -96,7 +96,7 @@ function openingProblem(path: string, error: unknown): string {
       return `there is no room to write ${path}: free some, or name a folder on another disk`;
     case codes.corrupt:
     case codes.notADatabase:
-      return `${path} is damaged or no file of Omnibus: remove it, with which open sessions end, or name another folder`;
+      return `${path} is damaged or no file of Omnibus: remove it (sessions, sign-ins, quotas and blocks in it are lost), or name another folder`;
     default:
       return `${path} cannot be opened: ${(error as Error).message}`;
   }

@@ -4,7 +4,7 @@ import { enabledServers, type Config } from '@omnibus/config';
 /** @returns why a configuration does not work with several workers on one machine, in words for the operator; undefined if it does. */
 export function workersProblem(config: Config): string | undefined {
   if (config.bus !== 'memory')
-    return '--workers is for one machine without NATS, and the configuration has `bus`: leave one of both out. Over NATS, start several processes instead';
+    return '--workers is for one machine without NATS, and the configuration has `bus`: leave out one of the two. Over NATS, start several processes instead';
   if (config.sessions.store !== undefined)
     return '--workers: sessions of several workers end with the supervisor; take `sessions.store` out of the configuration, or leave out --workers';
   const approved = [...enabledServers(config)].find(([, { definitions }]) => definitions !== 'off')?.[0];
