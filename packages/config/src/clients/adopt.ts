@@ -2,6 +2,7 @@
 import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { isToken } from '@omnibus/protocol';
+import { isDocumentAddress } from '../openapi-schema.ts';
 import type { Path } from '../problem.ts';
 import { isMap, textsIn, type Values } from '../values.ts';
 import type { Beside, RemarkAt } from './beside.ts';
@@ -208,10 +209,12 @@ function restricted(server: Values, name: string, { exclude = [], include = [], 
 /** Clients start the programs of a project in its folder, and resolve paths there. */
 function withFolder(server: Values, file: string, isOfUser: boolean, into: string | undefined): Values {
   const [here, there] = [projectFolder(file), resolve(into ?? dirname(file))];
-  if (here === there || typeof server['command'] !== 'string' || server['url'] !== undefined) return server;
-  const { cwd, envFile } = server;
+  const { cwd, envFile, openapi } = server;
   const whole = (path: unknown): unknown =>
     typeof path === 'string' && !path.includes('${') ? pathFrom(here, path) : path;
+  if (here === there) return server;
+  if (typeof openapi === 'string' && !isDocumentAddress(openapi)) return { ...server, openapi: whole(openapi) };
+  if (typeof server['command'] !== 'string' || server['url'] !== undefined) return server;
   return {
     ...server,
     ...(isOfUser && cwd === undefined ? {} : { cwd: whole(cwd ?? here) }),

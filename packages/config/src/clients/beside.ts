@@ -171,9 +171,9 @@ export const besideCrush: ReadBeside = (value, servers) => ({
   exclude: namedTools(textsIn(at(value, 'options', 'disabled_tools')), servers),
 });
 
-/** Zed: profiles of its agent choose tools of servers. */
-export const besideZed: ReadBeside = (value) => ({
-  notes: mapsIn(at(value, 'agent', 'profiles')).flatMap(([profile, { context_servers: chosen }]) =>
+/** Zed: profiles of its agent choose tools of servers, and permissions forbid tools by `mcp:SERVER:TOOL`. */
+export const besideZed: ReadBeside = (value, servers) => {
+  const notes: RemarkAt[] = mapsIn(at(value, 'agent', 'profiles')).flatMap(([profile, { context_servers: chosen }]) =>
     isMap(chosen)
       ? [
           {
@@ -182,8 +182,35 @@ export const besideZed: ReadBeside = (value) => ({
           },
         ]
       : [],
-  ),
-});
+  );
+  const exclude: ToolsOf[] = [];
+  for (const [name, { default: verdict }] of mapsIn(at(value, 'agent', 'tool_permissions', 'tools'))) {
+    const [, server = '', tool = ''] = /^mcp:([^:]+):(.+)$/.exec(name) ?? [];
+    if (!servers.includes(server)) continue;
+    if (verdict === 'deny') exclude.push({ server, tools: [tool] });
+    else if (verdict === 'confirm')
+      notes.push({
+        path: ['agent', 'tool_permissions', 'tools', name],
+        text: 'Zed asks its user before such a call; here, a rule with `ask` under `access` does that (docs/how-to/policy.md)',
+      });
+  }
+  return { exclude, notes };
+};
+
+/** Jan: one time limit for the calls of all servers. */
+export const besideJan: ReadBeside = (value) => {
+  const seconds = at(value, 'mcpSettings', 'toolCallTimeoutSeconds');
+  return typeof seconds === 'number'
+    ? {
+        notes: [
+          {
+            path: ['mcpSettings', 'toolCallTimeoutSeconds'],
+            text: `the time limit of all calls: write timeouts: { call: ${seconds}s } (docs/how-to/timeouts.md)`,
+          },
+        ],
+      }
+    : {};
+};
 
 /** Claude Code keeps servers of single projects in the same file. */
 export const besideClaudeCode: ReadBeside = (value) => ({
@@ -237,14 +264,18 @@ export const besideLitellm = said({
 export const besideLibrechat = said({
   'mcpSettings/allowedDomains': 'addresses that servers may have; the gateway connects to those of the file alone',
 });
-export const besideMcpAgent: ReadBeside = () => ({
-  notes: [
-    {
-      path: ['mcp', 'servers'],
-      text: 'secrets of mcp-agent are in mcp_agent.secrets.yaml: write those of servers under `env` or `headers`, as "${NAME}" or "${file:path}"',
-    },
-  ],
-});
+const secretsIn =
+  (name: string, file: string): ReadBeside =>
+  () => ({
+    notes: [
+      {
+        path: ['mcp', 'servers'],
+        text: `secrets of ${name} are in ${file}: write those of servers under \`env\` or \`headers\`, as "\${NAME}" or "\${file:path}"`,
+      },
+    ],
+  });
+export const besideMcpAgent = secretsIn('mcp-agent', 'mcp_agent.secrets.yaml');
+export const besideFastAgent = secretsIn('fast-agent', 'fastagent.secrets.yaml');
 /** The routes of agentgateway have policies of their own. */
 export const besideAgentgateway: ReadBeside = (value) => {
   const notes: RemarkAt[] = [];

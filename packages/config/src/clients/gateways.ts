@@ -60,6 +60,28 @@ const target =
     );
   };
 
+/** An API of mcphub: its document at an address; a document inside the file would have to be a file of its own. */
+function openapiEntry({ value, set, note, lose }: Special): void {
+  const { url, security } = isMap(value) ? value : {};
+  if (typeof url !== 'string')
+    return lose('the document stands in the file itself: write it to a file of its own, and openapi: FILE');
+  set('openapi', url);
+  if (security !== undefined)
+    note(
+      'openapi.security is written otherwise here: secrets by the names of the security schemes of the document, and `url` for the address of the API (docs/how-to/openapi.md)',
+    );
+}
+
+/** An API of agentgateway: its document, and the address of the API. */
+function openapiTarget(given: Special): void {
+  const { value, set, lose } = given;
+  const { schema, ...address } = isMap(value) ? value : {};
+  const document = isMap(schema) ? (schema['file'] ?? schema['url']) : undefined;
+  if (typeof document !== 'string') return lose('expected `schema` with `file` or `url`');
+  set('openapi', document);
+  if (address['host'] !== undefined) target(undefined)({ ...given, value: { path: '', ...address } });
+}
+
 export const gateways: readonly Client[] = [
   {
     ...nowhere,
@@ -221,7 +243,7 @@ export const gateways: readonly Client[] = [
         ),
       allowed_tools: ({ value, set }) => set('includeTools', value),
       disallowed_tools: ({ value, set }) => set('excludeTools', value),
-      spec_path: ({ lose }) => lose('a server made of an OpenAPI document: run a program that serves it over MCP'),
+      spec_path: ({ value, set }) => set('openapi', value),
       access_groups: ({ note }) =>
         note('who may use the server is said by `access` or `tenants` here (docs/how-to/policy.md)'),
     },
@@ -245,7 +267,7 @@ export const gateways: readonly Client[] = [
       },
       mcp: target(undefined),
       sse: target('sse'),
-      openapi: ({ lose }) => lose('a server made of an OpenAPI document: run a program that serves it over MCP'),
+      openapi: openapiTarget,
       policies: () => undefined,
     },
   },
@@ -305,7 +327,10 @@ export const gateways: readonly Client[] = [
     options: {
       keepAliveInterval: () => undefined,
       enableKeepAlive: () => undefined,
-      openapi: ({ lose }) => lose('a server made of an OpenAPI document: run a program that serves it over MCP'),
+      type: ({ value, set }) => {
+        if (value !== 'openapi') set('type', value);
+      },
+      openapi: openapiEntry,
       prompts: ({ note }) => note('which prompts are offered is said by a profile here'),
     },
   },

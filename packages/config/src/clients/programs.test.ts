@@ -4,20 +4,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { loadConfig } from '../load.ts';
 import { formatProblem } from '../problem.ts';
+import { expectImport, here, text, type Row } from '../testing/client-files.ts';
 import { readClientFile } from './read.ts';
-
-interface Row {
-  readonly title: string;
-  readonly file?: string;
-  readonly content: string | object;
-  readonly client: string;
-  readonly servers: object;
-  /** Parts of the remarks, one of each; the number of remarks is exact. */
-  readonly remarks?: readonly string[];
-}
-
-const text = (content: string | object): string => (typeof content === 'string' ? content : JSON.stringify(content));
-const here = (path: string): string => join(process.cwd(), path);
 
 const rows: readonly Row[] = [
   {
@@ -473,21 +461,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-it.each(rows)('$title', ({ file = 'some.json', content, client, servers, remarks = [] }) => {
-  const read = readClientFile(file, text(content), process.cwd());
-  const said = read.remarks.map((remark) => remark.text);
-  expect(read.client.id).toBe(client);
-  expect(read.servers).toEqual(servers);
-  expect(said).toEqual(remarks.map((part) => expect.stringContaining(part) as string));
-  // The import is a valid configuration.
-  const loaded = loadConfig({
-    file: 'omnibus.json',
-    text: JSON.stringify({ mcpServers: read.servers }),
-    env: {},
-    readFile: () => 'x',
-  });
-  expect('problems' in loaded ? loaded.problems : []).toEqual([]);
-});
+it.each(rows)('$title', expectImport);
 
 it('programs of a project start in its folder, wherever their entries go', () => {
   const content = text({

@@ -66,7 +66,7 @@ export function readClientFile(file: string, text: string, into?: string): Clien
       say([], 'left out: it would be another server without what is named above');
       return [];
     }
-    if (server['command'] === undefined && server['url'] === undefined) {
+    if (['command', 'url', 'openapi'].every((option) => server[option] === undefined)) {
       say([], 'it has neither "command" nor "url"; left out');
       return [];
     }
@@ -129,7 +129,15 @@ function takeOptions(entry: Values, say: (path: Path, text: string) => void): Va
 }
 
 /** Options without which the entry would be another server. */
-const essential: ReadonlySet<unknown> = new Set(['command', 'args', 'url', 'cwd', 'includeTools', 'excludeTools']);
+const essential: ReadonlySet<unknown> = new Set([
+  'command',
+  'args',
+  'url',
+  'openapi',
+  'cwd',
+  'includeTools',
+  'excludeTools',
+]);
 
 /** The entry without the options, headers and variables that would be mistakes in a configuration. @returns undefined where nothing is left of it. */
 function withoutMistakes(name: string, given: Values, say: (path: Path, text: string) => void): Values | undefined {

@@ -20,8 +20,11 @@ export function recognize(
   if (/(^|\/)omnibus[^/]*\.(ya?ml|json)$/.test(path) || !/\.(ya?ml|jsonc?|toml)$/.test(path)) return undefined;
   if (!isMap(value)) return undefined;
   const own = Object.keys(value).filter((option) => option !== 'mcpServers' && option !== '$schema' && isOwn(option));
+  const marked = programs.filter(({ marks }) => marks?.(value, format) === true);
   const found =
-    programs.find(({ marks }) => marks?.(value, format) === true) ??
+    // Programs with files of one form are told apart by their paths.
+    marked.find(({ known }) => known.test(path)) ??
+    marked[0] ??
     programs.find(({ known }) => known.test(path)) ??
     (format === 'json' ? byEntries(value) : undefined);
   // Omnibus writes no TOML.

@@ -5,8 +5,10 @@
 import { join } from 'node:path';
 import { isMap, mapsIn, type Values } from '../values.ts';
 import { besideClaudeCode, besideGemini, besideOpencode, besideZed } from './beside.ts';
+import { assistants } from './assistants.ts';
 import { gateways } from './gateways.ts';
 import type { Machine, Client } from './client.ts';
+import { merged } from './translate.ts';
 
 const has = (value: Values, ...options: readonly string[]): boolean =>
   options.some((option) => Object.hasOwn(value, option));
@@ -33,6 +35,19 @@ function appData({ platform, home, env }: Machine): string {
     ? (env['APPDATA'] ?? join(home, 'AppData', 'Roaming'))
     : (env['XDG_CONFIG_HOME'] ?? join(home, '.config'));
 }
+
+/** Continue's key is a bearer token; its older JSON file keeps the whole entry under `transport`. */
+const continueOptions: NonNullable<Client['options']> = {
+  apiKey: ({ value, server, set }) =>
+    set('headers', merged(server, 'headers', { Authorization: `Bearer ${String(value)}` })),
+  transport: (given) => {
+    const { value, server, set } = given;
+    if (!isMap(value)) return set('type', value);
+    const { apiKey, ...entry } = value;
+    Object.assign(server, entry);
+    if (apiKey !== undefined) continueOptions['apiKey']?.({ ...given, value: apiKey });
+  },
+};
 
 const codeUser = (machine: Machine): string => join(appData(machine), 'Code', 'User');
 const extension = (machine: Machine, id: string, file: string): readonly string[] =>
@@ -274,9 +289,10 @@ export const clients: readonly Client[] = [
   {
     id: 'continue',
     name: 'Continue',
-    keys: [['mcpServers']],
-    known: /(^|\/)\.continue\/(config\.ya?ml|mcpServers\/[^/]+\.ya?ml)$/,
+    keys: [['mcpServers'], ['experimental', 'modelContextProtocolServers']],
+    known: /(^|\/)\.continue\/(config\.(ya?ml|json)|mcpServers\/[^/]+\.(ya?ml|json))$/,
     marks: (value) => Array.isArray(value['mcpServers']) && value['mcpServers'].some((each) => isMap(each)),
+    options: continueOptions,
     userFiles: ({ home }) => [join(home, '.continue', 'config.yaml')],
     entry: ({ url, headers }) => ({
       name: 'omnibus',
@@ -300,7 +316,7 @@ export const anyClient: Client = {
 };
 
 /** All programs with recognized files: the first that fits counts. */
-export const programs: readonly Client[] = [...gateways, ...clients];
+export const programs: readonly Client[] = [...gateways, ...clients, ...assistants];
 
 export function clientById(id: string): Client | undefined {
   return clients.find((client) => client.id === id);

@@ -47,6 +47,7 @@ const clientsOwn = new Set([
   'default_tools_approval_mode',
   'useInstructions',
   'disableStandardInput',
+  'start_on_launch',
 ]);
 /** Descriptive options, which have no effect on how the server behaves. They are left out without a remark. */
 const words = new Set([
@@ -64,6 +65,7 @@ const words = new Set([
   'mcp_info',
   'alias',
   'owner',
+  'fromGalleryId',
 ]);
 
 /** Names that clients use for options of Omnibus. */
@@ -192,6 +194,7 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
   connectionTimeout: ({ value, set }) => set('connectTimeout', typeof value === 'number' ? `${value}ms` : value),
   enabled: ({ value, set }) => set('disabled', typeof value === 'boolean' ? !value : value),
   isActive: ({ value, set }) => set('disabled', typeof value === 'boolean' ? !value : value),
+  active: ({ value, set }) => set('disabled', typeof value === 'boolean' ? !value : value),
   tools: ({ client, value, server, set, note }) => {
     if (Array.isArray(value)) return set('includeTools', value);
     if (!isMap(value)) return set('tools', value);

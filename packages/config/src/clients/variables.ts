@@ -30,7 +30,7 @@ export interface Translation {
 }
 
 const settingsFolder =
-  /(^|[/\\])\.(vscode|cursor|roo|gemini|qwen|zed|kiro|codex|continue|amazonq|opencode|claude-plugin)([/\\](settings|agents|mcpServers|cli-agents))?$/;
+  /(^|[/\\])\.(vscode|cursor|roo|gemini|qwen|zed|kiro|codex|continue|amazonq|opencode|claude-plugin|vibe)([/\\](settings|agents|mcpServers|cli-agents))?$/;
 
 /** The folder of the project that a client's file belongs to: that with `.vscode` and the like in it, else that of the file. */
 export function projectFolder(file: string): string {
@@ -138,6 +138,8 @@ class Placeholders {
   #braced(whole: string, inner: string): string {
     const { client } = this.#place;
     if (inner.startsWith('input:')) return this.#input(inner.slice('input:'.length));
+    // MCPHost writes `${env://NAME}` and `${env://NAME:-default}`.
+    if (inner.startsWith('env://')) return `\${env:${inner.slice('env://'.length)}}`;
     if (inner === 'userHome') return '${HOME}';
     if (inner === 'pathSeparator' || inner === '/') return '/';
     if (/^(workspaceFolder|workspaceRoot|workspaceFolderBasename)(:[^}]*)?$/.test(inner))
