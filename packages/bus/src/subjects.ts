@@ -199,6 +199,17 @@ export const authorizationBuckets = {
     maxAgeMs: 15 * minuteMs,
     maxBytes: 32 * mebibyte,
   },
+  /**
+   * Proofs of keys (DPoP), for longer than each works. They have a bucket of their own, since a busy caller causes one with each request. At an edge, one
+   * caller may cause a twelfth of it (`setup/src/identity.ts`).
+   */
+  proofs: {
+    name: 'omnibus-oauth-proofs',
+    shape: sealed,
+    isSmall: true,
+    maxAgeMs: 6 * minuteMs,
+    maxBytes: 128 * mebibyte,
+  },
   /** Sessions of browsers, consents and refresh tokens: at most this long after they were last used. */
   long: {
     name: 'omnibus-oauth-long',

@@ -49,7 +49,7 @@ const maxIdCharacters = 256;
 const windowSeconds = 300;
 const toleranceSeconds = 30;
 /** A nonce changes after each step, and works for two steps. */
-const stepMs = 150_000;
+const stepMs = 100_000;
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k'];
 
 const refused = (why: string): GatewayFault => fault('auth.proof', `the DPoP proof is not accepted: ${why}`);

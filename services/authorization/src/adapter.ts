@@ -3,31 +3,29 @@
  * use: if several edges redeem one code at the same time, only one succeeds.
  */
 import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { ReplayStore, type ReplayOptions } from './replay-store.ts';
 import type { Revocations } from './revocations.ts';
 import type { SealedStore } from './sealed-store.ts';
 
 interface Stores {
   readonly short: SealedStore;
+  /** Proofs of keys. */
+  readonly proofs: SealedStore;
   readonly long: SealedStore;
   readonly clients: SealedStore;
 }
 
-export interface AdapterOptions {
+export interface AdapterOptions extends ReplayOptions {
   readonly stores: Stores;
   readonly revocations: Revocations;
   /** Milliseconds in which a used refresh token may be used again. */
   readonly refreshGraceMs: number;
-  /** Makes the error for which the library answers `invalid_grant`. */
-  readonly usedBefore: () => Error;
   /** The metadata of a client that is kept elsewhere; undefined for any other id. */
   readonly clientOf?: (id: string) => AdapterPayload | undefined;
-  /** Throws when a client makes the server remember too many ids of assertions and proofs. @param client undefined where the library names none. */
-  readonly remembers?: (client: unknown) => void;
   /** Called once a day for a user with programs that refresh tokens. */
   readonly isUsing?: (subject: string) => Promise<void>;
   /** Called when a code or token was used again that may be used only once. */
   readonly reused: (grantId: string) => void;
-  readonly now?: () => number;
 }
 
 interface Stored {
@@ -53,12 +51,14 @@ export function consentSlackMs(tokenMs: number): number {
 export function adapterFactory(options: AdapterOptions): (model: string) => Adapter {
   const { stores } = options;
   return (model) =>
-    new StoreAdapter(
-      model,
-      model === 'Client' ? stores.clients : longLived.has(model) ? stores.long : stores.short,
-      options,
-      model === 'Session' ? stores.short : undefined,
-    );
+    model === 'ReplayDetection'
+      ? (new ReplayStore(stores, options) as unknown as Adapter) // The library asks it for nothing else.
+      : new StoreAdapter(
+          model,
+          model === 'Client' ? stores.clients : longLived.has(model) ? stores.long : stores.short,
+          options,
+          model === 'Session' ? stores.short : undefined,
+        );
 }
 
 class StoreAdapter implements Adapter {
@@ -84,10 +84,6 @@ class StoreAdapter implements Adapter {
       writtenAt: now,
       until: expiresIn === undefined ? undefined : now + expiresIn * 1_000,
     };
-    if (this.#model === 'ReplayDetection') {
-      this.#options.remembers?.(payload['iss']);
-      return this.#remember(id, stored);
-    }
     const store = payload.accountId === undefined ? (this.#strangers ?? this.#store) : this.#store;
     await store.put(this.#model, id, stored);
     if (payload.userCode !== undefined) await this.#store.put('UserCode', payload.userCode, { id });
@@ -99,14 +95,6 @@ class StoreAdapter implements Adapter {
         now + expiresIn * 1_000,
         consentSlackMs(expiresIn * 1_000),
       );
-  }
-
-  /** Of several edges that get the same assertion or proof at the same time, one remembers it, and the others refuse it. */
-  async #remember(id: string, stored: Stored): Promise<void> {
-    await this.#store.change<Stored>('ReplayDetection', id, (kept) => {
-      if (kept?.until !== undefined && kept.until > this.#now()) throw this.#options.usedBefore();
-      return stored;
-    });
   }
 
   /** A consent lasts longer than its tokens. */

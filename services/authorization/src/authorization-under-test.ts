@@ -83,12 +83,13 @@ export class AuthorizationUnderTest implements AsyncDisposable {
   async post(
     path: string,
     body: Readonly<Record<string, string>> | URLSearchParams | string,
+    headers: Readonly<Record<string, string>> = {},
   ): Promise<Readonly<Record<string, string>>> {
     const answer = await fetch(`${this.url}${path}`, {
       method: 'POST',
       ...(typeof body === 'string'
-        ? { headers: { 'content-type': 'application/json' }, body }
-        : { body: new URLSearchParams(body) }),
+        ? { headers: { 'content-type': 'application/json', ...headers }, body }
+        : { headers, body: new URLSearchParams(body) }),
     });
     return answer.json() as Promise<Readonly<Record<string, string>>>;
   }

@@ -15,6 +15,7 @@ import { audienceOf } from './audience.ts';
 import { ClientDocuments } from './client-documents.ts';
 import { Site } from './site.ts';
 import { isSameSession, People, type Person } from './people.ts';
+import type { ReplayOptions } from './replay-store.ts';
 import { openRevocations, Revocations } from './revocations.ts';
 import { SealedStore } from './sealed-store.ts';
 import { Secrets } from './secrets.ts';
@@ -22,6 +23,7 @@ import { settingsOf, type Rules } from './settings.ts';
 import { SignInProblem } from './sign-in-failure.ts';
 import { SignInRecords } from './sign-in-records.ts';
 import { SigningKeys } from './signing-keys.ts';
+import { TokenProofs } from './token-proofs.ts';
 import { Upstream, type SignInOptions } from './upstream.ts';
 import { Users, type UserRecord } from './users.ts';
 
@@ -55,7 +57,7 @@ interface Opened {
   readonly library: typeof oidc;
   readonly secrets: Secrets;
   readonly revocations: Revocations;
-  readonly stores: { readonly short: SealedStore; readonly long: SealedStore; readonly clients: SealedStore };
+  readonly stores: Readonly<Record<'short' | 'proofs' | 'long' | 'clients', SealedStore>>;
 }
 
 export class AuthorizationServer {
@@ -80,15 +82,20 @@ export class AuthorizationServer {
     const { bus, metrics, sealingKeys, accessTokenMs } = options;
     const library = await import('oidc-provider');
     const secrets = new Secrets(sealingKeys);
-    const open = async (kind: 'short' | 'long' | 'clients'): Promise<SealedStore> =>
+    const open = async (kind: keyof Opened['stores']): Promise<SealedStore> =>
       new SealedStore(authorizationBuckets[kind].name, await bus.keyValue<string>(authorizationBuckets[kind]), secrets);
-    const [short, long, clients] = await Promise.all([open('short'), open('long'), open('clients')]);
+    const [short, proofs, long, clients] = await Promise.all([
+      open('short'),
+      open('proofs'),
+      open('long'),
+      open('clients'),
+    ]);
     const revocations = await openRevocations(bus, accessTokenMs, () => metrics.callers.grantsRevoked.inc());
     const server = new AuthorizationServer(options, {
       library,
       secrets,
       revocations,
-      stores: { short, long, clients },
+      stores: { short, proofs, long, clients },
     });
     await server.#open(options);
     return server;
@@ -108,7 +115,8 @@ export class AuthorizationServer {
       revocations,
       refreshGraceMs,
       clientOf: (id) => agentTokens.clientOf(id),
-      remembers: (client) => agentTokens.remembers(client),
+      asserts: (client) => agentTokens.remembers(client),
+      ...proofsAt(library),
       isUsing: (subject) => this.#people.isUsing(subject),
       usedBefore: () => new library.errors.InvalidGrant('used before'),
       reused: (grantId) => log.warn({ grant: Revocations.nameOf(grantId) }, 'a grant is revoked, with all its tokens'),
@@ -367,6 +375,18 @@ function workloadsOf(
   const failed = (issuer: string, problem: string): void =>
     log.warn({ issuer, problem }, 'the keys of an issuer cannot be had');
   return new Workloads({ publicUrl, workloads, agents, seen, failed });
+}
+
+/** Bounds the proofs of keys at the token endpoint. */
+function proofsAt({ default: provider, errors }: typeof oidc): Pick<ReplayOptions, 'isProof' | 'proves'> {
+  const proofs = new TokenProofs(() => provider.ctx);
+  return {
+    isProof: (id) => proofs.isProof(id),
+    proves: () => {
+      const wait = proofs.wait();
+      if (wait > 0) throw new errors.InvalidRequest(`too many proofs; try again in ${wait} seconds`);
+    },
+  };
 }
 
 /** Gives the library's server our answers beside the protocol: metadata, metrics and the log. */

@@ -17,7 +17,10 @@ beforeEach(() => {
   return () => bus.drain();
 });
 
-const storeOf = async (kind: 'short' | 'long' | 'clients', secrets = new Secrets([key])): Promise<SealedStore> =>
+const storeOf = async (
+  kind: 'short' | 'proofs' | 'long' | 'clients',
+  secrets = new Secrets([key]),
+): Promise<SealedStore> =>
   new SealedStore(authorizationBuckets[kind].name, await bus.keyValue<string>(authorizationBuckets[kind]), secrets);
 
 /** One of several edges on the same bus. */
@@ -27,7 +30,12 @@ async function edge(
   const revocations = await Revocations.open(await bus.keyValue<string>(authorizationBuckets.revoked), tokenMs);
   onTestFinished(() => revocations.close());
   const factory = adapterFactory({
-    stores: { short: await storeOf('short'), long: await storeOf('long'), clients: await storeOf('clients') },
+    stores: {
+      short: await storeOf('short'),
+      proofs: await storeOf('proofs'),
+      long: await storeOf('long'),
+      clients: await storeOf('clients'),
+    },
     revocations,
     refreshGraceMs: 30_000,
     usedBefore: () => new Error('used before'),
@@ -44,6 +52,17 @@ describe('what the authorization server keeps', () => {
     expect(await Promise.all(models.map((model) => model.find('id')))).toEqual([undefined, undefined]);
     const remembered = await Promise.allSettled(models.map((model) => model.upsert('id', { iss: 'agent-a' }, 60)));
     expect(remembered.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  });
+
+  it('a proof takes none of the room for codes and pending sign-ins, and only until it works no more', async () => {
+    let now = Date.now();
+    const model = (await edge({ isProof: (id) => id === 'proof', now: () => now }))('ReplayDetection');
+    await model.upsert('proof', { iss: 'client' }, 60);
+    expect(await (await storeOf('short')).get('ReplayDetection', 'proof')).toBeUndefined();
+    expect(await model.find('proof')).toEqual({ iss: 'client' });
+    now += 61_000;
+    expect(await model.find('proof')).toBeUndefined();
+    await model.upsert('proof', { iss: 'client' }, 60);
   });
 
   it('is sealed for its place: whoever reads the bus reads nothing, and what is moved opens nowhere', async () => {
