@@ -344,7 +344,7 @@ const whole: readonly Dashboard[] = [
         'Event loop, p99',
         's',
         [['{{instance}}', 'nodejs_eventloop_lag_p99_seconds']],
-        'How long work waits for the processor.',
+        'How long work waits for the processor. Of an idle process it is the pause between two looks, 50 ms.',
       ),
       graph('Processor', 'percentunit', [['{{instance}}', rate('process_cpu_seconds_total')]], 'Share of one core.'),
       graph('Memory', 'bytes', [['{{instance}}', 'process_resident_memory_bytes']], 'Resident memory of each process.'),

@@ -28,8 +28,8 @@ export async function turningUntil<T>(process: RunningProcess, happens: Promise<
   };
   happens.then(ended, ended);
   for (;;) {
-    // The process looks at its clock every 50 ms.
-    await Promise.race([happens, pause(100)]);
+    // The process looks at its clock at least every 250 ms.
+    await Promise.race([happens, pause(300)]);
     if (!isPending) return happens;
     await turnByMinute(process);
   }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeadlineWheel } from './deadline.ts';
 
 function wheelAt(start: number) {
@@ -71,5 +71,58 @@ describe('the deadline wheel', () => {
     clock.now = 400;
     wheel.tick();
     expect(ran).toEqual([5, 50]);
+  });
+});
+
+describe('the timer of the wheel', () => {
+  beforeEach(
+    () =>
+      void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] }),
+  );
+  afterEach(() => void vi.useRealTimers());
+
+  /** A wheel that counts how often its timer fires. */
+  function counted() {
+    const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
+    const tick = vi.spyOn(wheel, 'tick');
+    return { wheel, wakes: () => tick.mock.calls.length };
+  }
+
+  it('fires four times a second while the next deadline is far away, so that an idle process sleeps', () => {
+    const { wheel, wakes } = counted();
+    let runs = 0;
+    wheel.schedule(60_000, () => (runs += 1));
+    vi.advanceTimersByTime(60_050);
+    expect(runs).toBe(1);
+    expect(wakes()).toBeLessThanOrEqual(4 * 60 + 1);
+  });
+
+  it('fires at each deadline, whenever it was made, and within a tick', () => {
+    const { wheel } = counted();
+    const late: number[] = [];
+    const schedule = (delayMs: number, then?: () => void): void => {
+      const dueAt = performance.now() + delayMs;
+      wheel.schedule(delayMs, () => {
+        late.push(performance.now() - dueAt);
+        then?.();
+      });
+    };
+    schedule(10_000);
+    vi.advanceTimersByTime(20);
+    schedule(60, () => schedule(10));
+    schedule(120);
+    vi.advanceTimersByTime(9_000);
+    schedule(1);
+    vi.advanceTimersByTime(2_000);
+    expect(late.filter((ms) => ms < 0 || ms > 51)).toEqual([]);
+    expect(late).toHaveLength(5);
+  });
+
+  it('stops with the last deadline', () => {
+    const { wheel } = counted();
+    wheel.schedule(1_000, () => undefined);
+    expect(vi.getTimerCount()).toBe(1);
+    vi.advanceTimersByTime(1_050);
+    expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -2,7 +2,7 @@ import { Link, Ring } from '@omnibus/collections';
 
 /**
  * Deadlines for tens of thousands of calls on one timer. Deadlines are in rings, one a tick; extending one only
- * writes down the new time, and the old ring moves it on when it comes due.
+ * writes down the new time, and the old ring moves it on when it comes due. The timer fires at ticks with a deadline, so that an idle process sleeps.
  *
  * Invariants
  *  D1  A callback runs at most once, never before its time and at most one tick after it (plus event-loop delay).
@@ -38,8 +38,11 @@ class Entry extends Link implements Deadline {
   }
 }
 
+/** Longest pause between two looks at the clock: a process that was paused, or whose clock was set, learns of it within this time. */
+const longestSleepMs = 250;
+
 export interface DeadlineWheelOptions {
-  /** Milliseconds between looks at the clock. */
+  /** Milliseconds of one tick: how exact deadlines are. */
   readonly tickMs?: number;
   /** Monotonic milliseconds. */
   readonly now?: () => number;
@@ -52,7 +55,10 @@ export class DeadlineWheel {
   readonly now: () => number;
   readonly #onFault: (error: unknown) => void;
   readonly #buckets = new Map<number, Ring<Entry>>();
+  readonly #longestSleep: number;
   #timer: NodeJS.Timeout | undefined;
+  /** The tick at which the timer fires; `Infinity` without a timer. */
+  #wakeTick = Infinity;
   /** Every bucket up to and including this tick has been emptied. */
   #doneTick: number;
 
@@ -60,16 +66,15 @@ export class DeadlineWheel {
     this.#tickMs = options.tickMs ?? 50;
     this.now = options.now ?? (() => performance.now());
     this.#onFault = options.onFault;
+    this.#longestSleep = Math.max(1, Math.floor(longestSleepMs / this.#tickMs));
     this.#doneTick = Math.floor(this.now() / this.#tickMs);
   }
 
   schedule(delayMs: number, callback: () => void): Deadline {
     const entry = new Entry(this.now() + delayMs, callback, this.now);
-    if (this.#timer === undefined) {
-      this.#doneTick = Math.floor(this.now() / this.#tickMs);
-      this.#timer = setInterval(() => this.tick(), this.#tickMs).unref(); // D3
-    }
-    this.#place(entry);
+    if (this.#timer === undefined) this.#doneTick = Math.floor(this.now() / this.#tickMs);
+    const tick = this.#place(entry);
+    if (tick < this.#wakeTick) this.#wakeAt(Math.min(tick, this.#doneTick + this.#longestSleep));
     return entry;
   }
 
@@ -95,10 +100,27 @@ export class DeadlineWheel {
       this.#buckets.delete(this.#doneTick);
       for (let entry = bucket.first; entry !== undefined; entry = bucket.first) this.#settle(entry, now);
     }
-    if (this.#buckets.size === 0 && this.#timer !== undefined) {
-      clearInterval(this.#timer);
+    if (this.#buckets.size > 0) {
+      this.#wakeAt(this.#nextTick());
+    } else {
+      clearTimeout(this.#timer); // D3
       this.#timer = undefined;
+      this.#wakeTick = Infinity;
     }
+  }
+
+  /** The next tick with a deadline, or the last one until which the timer may sleep. */
+  #nextTick(): number {
+    const last = this.#doneTick + this.#longestSleep;
+    for (let tick = this.#doneTick + 1; tick < last; tick += 1)
+      if (this.#buckets.get(tick)?.first !== undefined) return tick;
+    return last;
+  }
+
+  #wakeAt(tick: number): void {
+    clearTimeout(this.#timer);
+    this.#wakeTick = tick;
+    this.#timer = setTimeout(() => this.tick(), Math.ceil(tick * this.#tickMs - this.now())).unref(); // D3
   }
 
   #settle(entry: Entry, now: number): void {
@@ -114,7 +136,8 @@ export class DeadlineWheel {
     }
   }
 
-  #place(entry: Entry): void {
+  /** @returns the tick at which the entry comes due. */
+  #place(entry: Entry): number {
     const tick = Math.max(this.#doneTick + 1, Math.ceil(entry.dueAt / this.#tickMs)); // D1
     let bucket = this.#buckets.get(tick);
     if (bucket === undefined) {
@@ -123,5 +146,6 @@ export class DeadlineWheel {
     }
     bucket.add(entry);
     entry.bucket = bucket;
+    return tick;
   }
 }

@@ -6,6 +6,8 @@ import type { Unread } from '../bounds/unread.ts';
 
 /** Milliseconds between keep-alive comments: proxies close silent streams, the strictest after half a minute. */
 const keepAliveMs = 20_000;
+/** Comments of all streams that come due within this time are sent at one moment: an edge with thousands of idle streams wakes once for them. */
+const keepAliveStepMs = 1_000;
 /** Milliseconds before a client should resume a closed stream (`retry`). */
 const retryMs = 1_000;
 
@@ -104,7 +106,8 @@ export class EventWriter {
   }
 
   #scheduleKeepAlive(): Deadline {
-    return this.#options.wheel.schedule(keepAliveMs, () => {
+    const { wheel } = this.#options;
+    return wheel.schedule(keepAliveMs - ((wheel.now() + keepAliveMs) % keepAliveStepMs), () => {
       this.#write(': keep-alive\n\n');
       this.#keepAlive = this.#scheduleKeepAlive();
     });
