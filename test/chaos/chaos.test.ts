@@ -18,7 +18,7 @@ import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 import { approving, asked, counter, sdkClient, streamer, worker, type Run } from './clients.ts';
-import { evidenceOf, governed } from './evidence.ts';
+import { evidenceOf, governed, recordsOf } from './evidence.ts';
 import { faults } from './faults.ts';
 import { Fleet } from './fleet.ts';
 import { issuerFaults, members, membersOf, type Membership } from './members.ts';
@@ -157,8 +157,9 @@ it(
 
     const orphans = await untilNone(marker);
     const evidence = await evidenceOf(records, atUp, tally.seen);
-    await rm(records, { recursive: true });
     const twice = [...executions].filter(([, count]) => count > 1).map(([tag]) => tag);
+    for (const line of await recordsOf(records, twice)) process.stdout.write(`${line}\n`);
+    await rm(records, { recursive: true });
     const reasons = [...tally.reasons].map(([reason, count]) => `${reason} ${count}`).join(', ');
     process.stdout.write(
       `\nchaos, seed ${seed}: ${struck.length} faults (${struck.join(', ')});\n${tally.answered} calls answered, ${tally.interrupted} interrupted and said to be (${reasons});\n` +

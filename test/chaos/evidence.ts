@@ -56,6 +56,15 @@ export interface Evidence {
   readonly open: number;
 }
 
+/** The audit's records of these calls, by which an execution that was one too many can be explained. */
+export async function recordsOf(folder: string, tags: readonly string[]): Promise<readonly string[]> {
+  if (tags.length === 0) return [];
+  const files = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')));
+  return files
+    .flatMap((text) => text.split('\n'))
+    .filter((line) => tags.some((tag) => line.includes(`"tag":"${tag}"`)));
+}
+
 /** @param executed tags of calls that the server has executed. @param answered tags of calls with a successful answer. */
 export async function evidenceOf(
   records: string,

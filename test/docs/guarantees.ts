@@ -43,6 +43,28 @@ export const guarantees: readonly Guarantee[] = [
     ],
   },
   {
+    fault: 'an edge sends a request to its session worker again, and the first copy arrives after the second one',
+    request: 'a call',
+    era: '2025-03-26',
+    sees: 'the answer',
+    executed: 'once',
+    test: [
+      'services/session/src/features/takeover/takeover.test.ts',
+      'a POST that comes to its worker twice, the first copy after the second one, makes its call once',
+    ],
+  },
+  {
+    fault: 'session worker killed, and a backend worker is gone that had the call and gave late signs of life',
+    request: 'a call',
+    era: 'all',
+    sees: 'unknown',
+    executed: 'at most once',
+    test: [
+      'packages/bus/src/presence.test.ts',
+      'workers of the last seconds are not all known, if one is gone after late signs of life',
+    ],
+  },
+  {
     fault: 'session worker killed',
     request: 'a request that only reads, or a call of a tool with `idempotentHint` or `readOnlyHint`',
     era: '2025-11-25',

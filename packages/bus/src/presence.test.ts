@@ -155,3 +155,19 @@ it('whoever begins something at a near worker waits until one was heard of, for 
   expect(said).toEqual([`joined ${two}`, 'waited']);
   await watch.heardNear();
 });
+
+it('workers of the last seconds are not all known, if one is gone after late signs of life', async () => {
+  await pass(12, one, two);
+  expect(watch.since(0)?.toSorted()).toEqual([one, two].toSorted());
+  // The machine has no time for its processes: the last sign of a worker that got a call is two seconds old. The worker vanishes with the call.
+  await pass(4, one);
+  await pass(9, one);
+  expect([watch.state(two), watch.hasLostSince(9 * presenceMs), watch.since(9 * presenceMs)]).toEqual([
+    'lost',
+    true,
+    undefined,
+  ]);
+  // No process sends it a call that comes now.
+  await pass(9, one);
+  expect([watch.hasLostSince(0), watch.since(0)]).toEqual([false, [one]]);
+});

@@ -196,9 +196,19 @@ export class PresenceWatch<S extends Sign> {
     const now = performance.now();
     if (this.#startedAt === undefined || !this.#options.bus.connected || this.isBehind || this.#isDeaf(now))
       return undefined;
-    const began = now - ageMs - 2 * presenceMs;
-    const isGone = this.#leftAt > began || this.vanished.some((worker) => this.#heardAt(worker) > began);
-    return this.#startedAt > began || isGone ? undefined : this.expected;
+    return this.#startedAt > now - ageMs - 2 * presenceMs || this.hasLostSince(ageMs) ? undefined : this.expected;
+  }
+
+  /**
+   * Whether a worker has left or vanished that may have been there at some time in the last `ageMs` milliseconds, as far as this process knows. On a machine
+   * without time for its processes, signs come late: others sent work to a worker until it counted as lost, and they may have counted from a later sign.
+   */
+  hasLostSince(ageMs: number): boolean {
+    const began = performance.now() - ageMs;
+    return (
+      this.#leftAt > began - 2 * presenceMs ||
+      this.vanished.some((worker) => this.#heardAt(worker) > began - lostMs - 2 * presenceMs)
+    );
   }
 
   #heardAt(worker: WorkerId): number {

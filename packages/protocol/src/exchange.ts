@@ -87,6 +87,8 @@ export interface CallCommand {
   readonly owner?: WorkerId;
   /** How often the owner has sent it, counted from 1; left out for 1. */
   readonly sending?: number;
+  /** See `Begun`; left out for 0. A message with a lower number than that of an earlier question is of an earlier copy of the request. */
+  readonly turn?: number;
 }
 
 /**
@@ -103,6 +105,8 @@ export interface AttachCommand {
   readonly takes: boolean;
   /** How often the same owner has sent the call before. After `never`, the backend worker refuses these messages, which may still arrive. */
   readonly sendings?: number;
+  /** Whether the owner's call will name its turn, which workers of older versions leave out. */
+  readonly saysTurn?: boolean;
 }
 
 /**

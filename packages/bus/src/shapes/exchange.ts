@@ -85,6 +85,7 @@ export const callCommand = variants<CallCommand, 'kind'>('kind', {
     isNotification: optional(flag),
     owner: optional(token),
     sending: optional(count),
+    turn: optional(count),
   },
 });
 
@@ -116,6 +117,7 @@ export const attachCommand = shape<AttachCommand>(
     turn: count,
     takes: flag,
     sendings: optional(count),
+    saysTurn: optional(flag),
   }),
 );
 export const attachReply = variants<AttachReply, 'kind'>('kind', {

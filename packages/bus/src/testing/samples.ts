@@ -92,7 +92,7 @@ export const samples: Samples = {
   'backend-holds': holds,
   'backend-holds-at': holds,
   'backend-attach': {
-    request: { exchange, owner: worker, ageMs: 1.5, turn: 1, takes: false, sendings: 1 },
+    request: { exchange, owner: worker, ageMs: 1.5, turn: 1, takes: false, sendings: 1, saysTurn: true },
     reply: { kind: 'seen', state: 'never' },
   },
   limits: { request: { kind: 'taken', worker, taken: [['rule x', 1]], running: [] } },

@@ -58,6 +58,8 @@ export interface Adapters {
   ): CallTarget;
   /** See `PresenceWatch.since`. */
   since(ageMs: number): readonly WorkerId[] | undefined;
+  /** See `PresenceWatch.hasLostSince`. */
+  hasLostSince(ageMs: number): boolean;
   /** Workers that are there or may be. */
   readonly expected: readonly WorkerId[];
   /** Whether a worker is there. */

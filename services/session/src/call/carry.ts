@@ -75,7 +75,7 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
         affinity: this.kept?.affinities.get(server),
         chosen: this.kept?.chosen,
         ...(isRepeatable === undefined ? {} : { isRepeatable }),
-        ...(origin === undefined ? {} : { isKept: true, continues: call.continues }),
+        ...(origin === undefined ? {} : { isKept: true, continues: call.continues, turn: call.turn }),
       },
     ).begin();
   }

@@ -111,6 +111,8 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly screen?: CallScreen | undefined;
   /** Set for a call that another session worker has begun, or may have begun. */
   readonly continues?: Continued;
+  /** See `Begun`; left out for a request that no worker which is gone may have begun. */
+  readonly turn?: number;
   /** The tag under which it is watched since it waits for an approval; left out where it does not wait, or is not watched. */
   readonly tap?: string;
 }

@@ -47,8 +47,6 @@ export interface TimeLimits {
 /** Where a call goes on that a session worker that is gone has begun; `at` is undefined if it is not known whether a server has it. */
 export interface Continued {
   readonly at: WorkerId | undefined;
-  /** See `Begun`. */
-  readonly turn: number;
 }
 
 /** The target of a request, for messages: "tool" and its name, "resource" and its URI. */
@@ -72,6 +70,8 @@ export interface ExchangeRequest {
   readonly isKept?: boolean;
   /** Set for a call that another session worker has begun, or may have begun. */
   readonly continues?: Continued | undefined;
+  /** See `Begun`; left out for 0. */
+  readonly turn?: number | undefined;
   /** Set for a notification, which the server does not answer. */
   readonly isNotification?: boolean;
 }

@@ -126,6 +126,10 @@ export class ExchangeWatch implements Adapters {
     return this.#workers.since(ageMs);
   }
 
+  hasLostSince(ageMs: number): boolean {
+    return this.#workers.hasLostSince(ageMs);
+  }
+
   state(worker: WorkerId): ReturnType<Adapters['state']> {
     return this.#workers.state(worker);
   }

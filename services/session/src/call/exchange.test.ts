@@ -83,7 +83,7 @@ class LosingBus extends MemoryBus {
 async function begin(
   method: ExchangeMethod = 'tools/call',
   isRepeatable = false,
-  more: Pick<ExchangeRequest, 'isKept' | 'continues'> = {},
+  more: Pick<ExchangeRequest, 'isKept' | 'continues' | 'turn'> = {},
 ): Promise<{ readonly exchange: Exchange; readonly say: (event: ExchangeEvent) => Promise<void> }> {
   count += 1;
   const exchange = new Exchange(
@@ -327,13 +327,22 @@ describe('an exchange', () => {
       asked.push(command);
       for (const each of replies) reply(each);
     });
-    const { exchange } = await begin('tools/call', false, { isKept: true });
+    const { exchange } = await begin('tools/call', false, { isKept: true, turn: 2 });
     expect(calls[0]?.command.owner).toBe(owner);
     exchange.sentTo = at;
     exchange.adapterLost();
     await pass(0);
-    expect(asked).toEqual([{ exchange: exchange.id, owner, ageMs: 0, turn: 0, takes: true, sendings: 2 }]);
-    expect(calls.map(({ command: { sending } }) => sending)).toEqual(ends.length === 0 ? [undefined, 3] : [undefined]);
+    expect(asked).toEqual([
+      { exchange: exchange.id, owner, ageMs: 0, turn: 2, takes: true, sendings: 2, saysTurn: true },
+    ]);
+    expect(calls.map(({ command: { sending, turn } }) => [sending, turn])).toEqual(
+      ends.length === 0
+        ? [
+            [undefined, 2],
+            [3, 2],
+          ]
+        : [[undefined, 2]],
+    );
     expect(outcomes.map((each) => (each.kind === 'fault' ? each.fault.reason : each.kind))).toEqual(ends);
     expect(calls.length).toBe(ends.length === 0 ? 2 : 1);
     expect(cancelled()).toEqual([]);
@@ -348,7 +357,7 @@ describe('an exchange', () => {
   });
 
   it('that a server may have and no backend worker knows is not sent', async () => {
-    await begin('tools/call', false, { isKept: true, continues: { at: undefined, turn: 1 } });
+    await begin('tools/call', false, { isKept: true, continues: { at: undefined } });
     expect([reasons(), calls.length]).toEqual([['gateway.interrupted'], 0]);
   });
 

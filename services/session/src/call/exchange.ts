@@ -113,7 +113,7 @@ export class Exchange extends Link implements SentExchange {
 
   #sendTo({ to, worker, isBound, heard }: CallTarget): void {
     if (heard !== undefined) return void heard.then(() => (this.isSettled ? undefined : this.#sendTo(this.#route())));
-    const { exchange, server, method, params, context, limits, chosen, isNotification } = this.#request;
+    const { exchange, server, method, params, context, limits, chosen, isNotification, turn } = this.#request;
     if (worker !== undefined && context.taskPlace === undefined) chosen?.set(server, worker);
     this.attempts += 1;
     this.isConfirmed = false;
@@ -132,6 +132,7 @@ export class Exchange extends Link implements SentExchange {
           ...(isNotification === true ? { isNotification } : {}),
           ...this.#owner,
           ...(this.attempts === 1 ? {} : { sending: this.attempts }),
+          ...(turn === undefined ? {} : { turn }),
         },
         { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(worker, error) },
       );
@@ -143,7 +144,7 @@ export class Exchange extends Link implements SentExchange {
 
   /** Takes over a call that runs at a backend worker, or its answer. @param at undefined if it is not known whether a server has it. */
   #attach(at: WorkerId | undefined): void {
-    const { exchange, server } = this.#request;
+    const { exchange, server, turn = 0 } = this.#request;
     const { bus, owner } = this.#host;
     if (at === undefined || owner === undefined) {
       queueMicrotask(() => this.end(interrupted(server)));
@@ -160,9 +161,10 @@ export class Exchange extends Link implements SentExchange {
         exchange,
         owner,
         ageMs: 0,
-        turn: this.#request.continues?.turn ?? 0,
+        turn,
         takes: true,
         sendings: this.attempts,
+        saysTurn: true,
       },
       {
         reply: (event) => {

@@ -37,6 +37,9 @@ export class Posted {
     const refusals = (command.kind === 'batch' ? command.refusals : undefined) ?? [];
     let requests = 0;
     for (const { kind } of messages) if (kind === 'request') requests += 1;
+    if (command.begun !== undefined) {
+      if (this.#goesOn(command, reply, edge)) return requests > 0;
+    } else if (streams.posts.again?.has(command.stream) === true) return requests > 0;
     const toAnswer = requests + refusals.length;
     const earlier = streams.posts.mayBeLeft(edge) ? repeated(command, streams.posts.all, edge) : undefined;
     const stream = new PostStream(command, reply, toAnswer, streams.posts, edge);
@@ -57,6 +60,13 @@ export class Posted {
     }
     if (toAnswer === 0) this.#accept(late, reply);
     return requests > 0;
+  }
+
+  /** A POST that came before after all, though its edge did not know that: its requests are open here, and go on for the edge. */
+  #goesOn({ stream, sentUpTo = 0 }: PostCommand, reply: Reply, edge: WorkerId | undefined): boolean {
+    const { posts } = this.#parts.streams;
+    posts.cameAgain(stream);
+    return posts.find(stream)?.resume(sentUpTo, stream, reply, edge) === true;
   }
 
   /** A request that came before, on a stream that may have lost its reader: if so, its client goes on there, else this is another request. */

@@ -19,6 +19,8 @@ export class StreamTable {
   #edge: WorkerId | undefined;
   /** Streams by the id of a later POST of the same request, which continues there. */
   readonly #joined = new Map<StreamId, ResumableStream>();
+  /** Streams of POSTs that came again, since the edge did not know whether the first copy had come; undefined if none did. */
+  again: Set<StreamId> | undefined;
 
   constructor(home: StreamHome, unkept: (asked: Asked) => void) {
     this.home = home;
@@ -53,6 +55,14 @@ export class StreamTable {
     this.#open.remove(later);
     this.#joined.set(later.id, earlier);
     if (this.#joined.size > maxEnded) this.#joined.delete(this.#joined.keys().next().value as StreamId);
+  }
+
+  /** A POST came that may have come before: a copy that comes later is not the one that its edge waits for. */
+  cameAgain(id: StreamId): void {
+    this.again ??= new Set();
+    this.again.delete(id);
+    this.again.add(id);
+    if (this.again.size > maxEnded) this.again.delete(this.again.values().next().value as StreamId);
   }
 
   /** The stream has sent its last message. */

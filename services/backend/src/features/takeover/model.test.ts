@@ -29,6 +29,7 @@ type Mutant =
   | 'marks'
   | 'unsent calls only'
   | 'turn'
+  | 'turn of a call'
   | 'calls that are given away';
 
 const exchange = exchangeOf(newRequestKey(), 1);
@@ -52,6 +53,10 @@ interface Letter {
   /** Of a reply: the request that it answers. */
   readonly pending?: number | undefined;
   readonly event?: AttachReply | { readonly kind: 'refused' } | undefined;
+  /** Of a call or a question: see `Begun`. */
+  readonly turn?: number;
+  /** Whether it is about the first copy of the request, whose answer no edge hears. */
+  readonly isStray?: boolean;
 }
 
 interface Backend {
@@ -69,6 +74,9 @@ interface Owner {
   isIncomplete: boolean;
   expected: number;
   pending: number;
+  turn: number;
+  /** Whether the first copy of the request may still come to it, after it got the second one. */
+  hasStray: boolean;
 }
 
 class World {
@@ -85,6 +93,7 @@ class World {
   isCancelled = false;
   #now = 0;
   #pendings = 0;
+  #turn = 0;
   #sweeps: (() => void)[] = [];
 
   constructor(mutant: Mutant | undefined) {
@@ -96,6 +105,8 @@ class World {
       isIncomplete: false,
       expected: 0,
       pending: 0,
+      turn: 0,
+      hasStray: false,
     });
     this.owners = { A: owner('idle'), B: owner('none'), C: owner('none') };
     const backend = (): Backend => ({ seen: this.#seen(), isDead: false, log: '', running: undefined });
@@ -125,19 +136,23 @@ class World {
       name === first ? 'one' : name === second ? 'two' : name;
     const { owners, backends, current, faults, executions, answers, isCancelled, isForgetful, hasLostBackend } = this;
     return JSON.stringify([
-      Object.values(owners).map(({ state, phase, asked, isIncomplete, expected }) => [
+      Object.values(owners).map(({ state, phase, asked, isIncomplete, expected, turn, hasStray }) => [
         state,
         // Nothing that a dead owner knows matters.
-        state === 'dead' ? '' : [phase, asked.map((each) => [named(each.worker), each.state]), isIncomplete, expected],
+        state === 'dead'
+          ? ''
+          : [phase, asked.map((each) => [named(each.worker), each.state]), isIncomplete, expected, turn, hasStray],
       ]),
       [first, second].map((at) => [backends[at].isDead, backends[at].isDead ? '' : backends[at].log]),
       this.letters
         .filter(({ to }) => !this.#isDeadOwner(to))
-        .map(({ from, to, kind, event, pending }): readonly [string, ...unknown[]] => [
+        .map(({ from, to, kind, event, pending, turn, isStray }): readonly [string, ...unknown[]] => [
           `${named(from)} ${named(to)}`,
           kind,
           event,
           pending === undefined || this.#isPending(to, pending),
+          turn,
+          isStray,
         ])
         // Only the order of one sender's letters to one receiver matters.
         .toSorted(([one], [other]) => (one < other ? -1 : one === other ? 0 : 1)),
@@ -165,6 +180,8 @@ class World {
     for (const name of ownerNames) {
       const { state, phase } = this.owners[name];
       if (state === 'up' && phase === 'idle') for (const at of backendNames) actions.push(`send ${name} ${at}`);
+      if (state === 'up' && this.owners[name].hasStray)
+        for (const at of backendNames) actions.push(`stray ${name} ${at}`);
       if (this.faults < maxFaults && state === 'up' && phase !== 'none' && name !== 'C')
         actions.push(`kill ${name}`, `freeze ${name}`);
       if (state === 'frozen') actions.push(`thaw ${name}`);
@@ -181,6 +198,16 @@ class World {
     // The edge takes a worker for gone that is only slow: its probe says that it does not hold the command, or it is silent for too long.
     if (this.#isOpen && this.faults < maxFaults && this.current === 'A' && this.owners.A.state === 'up')
       actions.push('suspect');
+    // The request has not come to its worker when the edge asks for it: it is sent again, and the first copy comes after all.
+    if (
+      this.#isOpen &&
+      this.faults < maxFaults &&
+      this.current === 'A' &&
+      this.owners.A.state === 'up' &&
+      this.owners.A.phase === 'idle' &&
+      this.#turn === 0
+    )
+      actions.push('copy');
     if (
       this.#isOpen &&
       this.owners[this.current].state === 'up' &&
@@ -236,6 +263,15 @@ class World {
       case 'suspect':
         this.faults += 1;
         this.#takeOver();
+        return;
+      case 'copy':
+        this.faults += 1;
+        this.owners.A.hasStray = true;
+        this.#ask('A');
+        return;
+      case 'stray':
+        this.owners[name].hasStray = false;
+        this.letters.push({ from: name, to: at, kind: 'call', turn: 0, isStray: true });
         return;
       case 'take':
         this.#takeOver();
@@ -298,7 +334,7 @@ class World {
       this.#pendings += 1;
       this.owners[from].pending = this.#pendings;
     }
-    this.letters.push({ from, to, kind, pending: this.owners[from].pending });
+    this.letters.push({ from, to, kind, pending: this.owners[from].pending, turn: this.owners[from].turn });
   }
 
   /** A worker gives its calls up. @param isTaken another worker continues them: then it does not cancel them. */
@@ -314,12 +350,19 @@ class World {
   #takeOver(): void {
     const next = ownerNames[ownerNames.indexOf(this.current) + 1] as OwnerName;
     this.current = next;
+    this.#ask(next);
+  }
+
+  /** A worker gets the request, which may have been begun, and asks the backend workers. */
+  #ask(next: OwnerName): void {
     const owner = this.owners[next];
+    this.#turn += 1;
+    owner.turn = this.#turn;
     owner.phase = 'asking';
     const living = backendNames.filter((at) => !this.backends[at].isDead);
     owner.isIncomplete = living.length < backendNames.length && this.#mutant !== 'workers that are gone';
     owner.expected = living.length;
-    for (const at of living) this.letters.push({ from: next, to: at, kind: 'ask' });
+    for (const at of living) this.letters.push({ from: next, to: at, kind: 'ask', turn: owner.turn });
     this.#decide(next);
   }
 
@@ -328,23 +371,24 @@ class World {
     else this.#receive(letter.to as BackendName, letter);
   }
 
-  #receive(at: BackendName, { from, kind, pending }: Letter): void {
+  #receive(at: BackendName, { from, kind, pending, turn = 0, isStray = false }: Letter): void {
     const backend = this.backends[at];
     const owner = from as OwnerName;
     const back = (event: Letter['event']): void => {
-      this.letters.push({ from: at, to: owner, kind: 'reply', event, pending });
+      if (!isStray) this.letters.push({ from: at, to: owner, kind: 'reply', event, pending });
     };
     if (backend.isDead) {
       // NATS, or the missing signs of life, say that it is gone.
-      if (kind !== 'cancel')
+      if (kind !== 'cancel' && !isStray)
         this.letters.push({ from: at, to: owner, kind: 'reply', event: { kind: 'refused' }, pending });
       return;
     }
-    backend.log += `${kind} ${from} `;
+    backend.log += `${kind}${isStray ? ' stray' : ''} ${from} `;
     const by = owner as string as WorkerId;
     switch (kind) {
       case 'call': {
-        if (this.#mutant !== 'fence' && backend.seen.isFenced({ exchange, owner: by })) {
+        const named = this.#mutant === 'turn of a call' ? this.#turn : turn;
+        if (this.#mutant !== 'fence' && backend.seen.isFenced({ exchange, owner: by, turn: named })) {
           back({ kind: 'fault', fault: { reason: 'gateway.interrupted', message: '' } });
           return;
         }
@@ -364,7 +408,8 @@ class World {
             exchange,
             owner: by,
             ageMs: this.#mutant === 'marks' ? 0 : this.#now + 1,
-            turn: this.#mutant === 'turn' ? 9 : ownerNames.indexOf(owner),
+            turn: this.#mutant === 'turn' ? 9 : turn,
+            saysTurn: this.#mutant !== 'turn',
             takes: kind === 'attach',
           },
           (event) =>
@@ -484,6 +529,7 @@ it.each<[Mutant, RegExp]>([
   ['calls that are given away', /I5/],
   ['every backend worker', /I1/],
   ['unsent calls only', /I1/],
+  ['turn of a call', /I1|no answer/],
 ])('without the guard "%s" the search finds a counter-example', findsCounterExample);
 
 it.runIf(isLong).each<[Mutant, RegExp]>([

@@ -117,6 +117,22 @@ it('a call that its owner sends again, since it never came, does not begin by th
   expect([isFenced(), isFenced(2), isFenced(3)]).toEqual([true, true, false]);
 });
 
+it('a call that came to its owner again does not begin by the first copy of its request, though that is of the same owner', () => {
+  const exchange = exchangeOf(newRequestKey(), 1);
+  const ask = (turn: number, saysTurn: boolean): void =>
+    seen.attach({ exchange, owner: first, ageMs: 0, turn, takes: false, saysTurn }, () => undefined);
+  const isFenced = (turn?: number): boolean =>
+    seen.isFenced({ exchange, owner: first, ...(turn === undefined ? {} : { turn }) });
+  ask(1, true);
+  expect([isFenced(), isFenced(1)]).toEqual([true, false]);
+  // Another worker had it meanwhile.
+  ask(3, true);
+  expect([isFenced(1), isFenced(3)]).toEqual([true, false]);
+  // A worker of an older version names no turn in its calls.
+  ask(4, false);
+  expect(isFenced()).toBe(false);
+});
+
 it('a fence stands for as long as NATS may hold messages for a worker that is frozen', async () => {
   const exchange = exchangeOf(newRequestKey(), 1);
   stateOf(exchange);

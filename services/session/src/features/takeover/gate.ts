@@ -36,7 +36,7 @@ export interface TakeoverOptions {
   readonly bus: Bus;
   readonly clock: AskOptions['clock'];
   /** The backend workers; undefined before the session worker has started. */
-  readonly backends: () => Pick<Adapters, 'since' | 'expected' | 'state'> | undefined;
+  readonly backends: () => Pick<Adapters, 'since' | 'hasLostSince' | 'expected' | 'state'> | undefined;
 }
 
 export function takeoverGate(options: TakeoverOptions): Gate {
@@ -89,13 +89,22 @@ function goOn<Stream extends CallStream>(
     (gatewayFault) => messages.answerFault(call.stream, call.id, gatewayFault),
   );
   open.add(waiting);
-  const asking = ask(options, { exchange, owner, ageMs: begun.ageMs, turn: begun.turn, takes: false }, begun);
+  const asking = ask(
+    options,
+    { exchange, owner, ageMs: begun.ageMs, turn: begun.turn, takes: false, saysTurn: true },
+    begun,
+  );
   open.after(waiting, asking, (found) =>
     open.resume(waiting, () => {
-      if (found === 'never') run.next(gate, run.again(call));
-      else run.carry(continued(run.again(call), { at: found.at, turn: begun.turn }));
+      const planned = withTurn(run.again(call), begun.turn);
+      if (found === 'never') run.next(gate, planned);
+      else run.carry(continued(planned, found));
     }),
   );
+}
+
+function withTurn<Stream extends CallStream>({ call, plan }: Planned<Stream>, turn: number): Planned<Stream> {
+  return { call: { ...call, turn }, plan };
 }
 
 /** A call that a server may have goes on where it is, though rules may refuse it by now: then its client is told that the outcome is unknown. */
@@ -114,9 +123,9 @@ function ofUnknownOutcome<Stream extends CallStream>(call: ForwardedCall<Stream>
 function ask({ bus, clock, backends }: TakeoverOptions, command: AttachCommand, begun: Begun): Promise<Found> {
   const watch = backends();
   if (watch === undefined) return Promise.resolve({ at: undefined });
-  const all = begun.areAll ? begun.backends : watch.since(command.ageMs);
-  // One that has the call says so, whether or not all are known. This worker may be too young to know any.
-  const workers = [...new Set([...begun.backends, ...(all ?? watch.expected)])];
+  const all = begun.areAll && !watch.hasLostSince(command.ageMs) ? begun.backends : watch.since(command.ageMs);
+  // One that has the call says so, whether or not all are known. This worker may be too young to know any, or know one that the edge has not heard of yet.
+  const workers = [...new Set([...begun.backends, ...(all ?? []), ...watch.expected])];
   const asking = { bus, clock, workers: watch };
   return new Promise((resolve) => {
     const asked: AskedBackend[] = [];

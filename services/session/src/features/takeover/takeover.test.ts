@@ -9,6 +9,7 @@ import {
   rootEndpoint,
   sessionKey,
   type Begun,
+  type ExchangeEvent,
   type JsonObject,
   type JsonRpcId,
   type PostedMessage,
@@ -48,6 +49,10 @@ afterEach(() => test.stop());
 
 const begun = { ageMs: 100, turn: 1, backends: [backend], areAll: true };
 
+type Posted =
+  | { readonly kind: 'batch'; readonly messages: readonly PostedMessage[]; readonly begun: Begun }
+  | { readonly kind: 'post'; readonly message: PostedMessage; readonly begun?: Begun };
+
 function messageOf(frame: StreamFrame): unknown {
   if (frame.kind === 'refused') return [1, frame.fault.reason];
   if (frame.kind !== 'message') return frame.kind;
@@ -75,8 +80,8 @@ function modern(method: string, params: JsonObject, known: Begun = begun): Promi
   return test.turning(answer);
 }
 
-/** Sends calls in one POST of a session (2025-03-26), likewise. @returns all that its client gets, when the stream ends. */
-async function batch(...messages: readonly PostedMessage[]): Promise<unknown[]> {
+/** Opens a session. @returns what sends its worker a POST. `got`: the frames of the answer. */
+async function session(): Promise<(posted: Posted, got: (frame: unknown, isLast: boolean) => void) => void> {
   const opened = await firstReply(test.bus, subjects.sessionOpen(undefined), {
     kind: 'open',
     caller,
@@ -88,20 +93,27 @@ async function batch(...messages: readonly PostedMessage[]): Promise<unknown[]> 
     },
   });
   if (opened.kind !== 'opened') throw new Error(JSON.stringify(opened));
-  const command = { kind: 'batch', caller, stream: 'post-1' as StreamId, messages, begun } as const;
-  const got: unknown[] = [];
-  const ended = new Promise<unknown[]>((resolve) => {
+  return (posted, got) => {
     test.bus.request(
       subjects.session(opened.worker),
-      { key: sessionKey(opened.session), command },
+      { key: sessionKey(opened.session), command: { caller, stream: 'post-1' as StreamId, ...posted } },
       {
-        reply: (frame) => {
-          got.push(messageOf(frame));
-          if (frame.kind !== 'message' || frame.last) resolve(got);
-        },
-        failed: (error) => resolve([error.kind]),
+        reply: (frame) => got(messageOf(frame), frame.kind === 'end' || (frame.kind === 'message' && frame.last)),
+        failed: (error) => got(error.kind, true),
       },
     );
+  };
+}
+
+/** Sends calls in one POST of a session (2025-03-26), likewise. @returns all that its client gets, when the stream ends. */
+async function batch(...messages: readonly PostedMessage[]): Promise<unknown[]> {
+  const send = await session();
+  const got: unknown[] = [];
+  const ended = new Promise<unknown[]>((resolve) => {
+    send({ kind: 'batch', messages, begun }, (frame, isLast) => {
+      got.push(frame);
+      if (isLast) resolve(got);
+    });
   });
   return test.turning(ended);
 }
@@ -198,4 +210,46 @@ it('a client that cancels a call while its server is searched ends it there', as
   const cancelled = await test.controls.untilSome(({ kind }) => kind === 'cancel');
   expect(cancelled).toMatchObject({ kind: 'cancel', exchange: asked[0] });
   expect(test.reached).toEqual([]);
+});
+
+it('a POST that comes to its worker twice, the first copy after the second one, makes its call once', async () => {
+  const send = await session();
+  const searched = Promise.withResolvers<void>();
+  const isAsked = Promise.withResolvers<void>();
+  meanwhile = () => {
+    isAsked.resolve();
+    return searched.promise;
+  };
+  const frames: unknown[] = [];
+  const answered = new Promise<void>((resolve) => {
+    send({ kind: 'post', message: call(1), begun }, (frame, isLast) => {
+      frames.push(frame);
+      if (isLast) resolve();
+    });
+  });
+  await isAsked.promise;
+  send({ kind: 'post', message: call(1) }, (frame) => expect.fail(`the first copy is answered: ${String(frame)}`));
+  searched.resolve();
+  await test.turning(answered);
+  expect([frames, test.reached]).toEqual([[[1, 'result']], ['up']]);
+  expect(test.asked.values.map(({ turn }) => turn)).toEqual([1]);
+});
+
+it('a POST whose first copy came to its worker after all goes on for the edge that sends it again', async () => {
+  const send = await session();
+  const taken = Promise.withResolvers<(event: ExchangeEvent) => void>();
+  test.takes = taken.resolve;
+  const first: unknown[] = [];
+  send({ kind: 'post', message: call(1) }, (frame) => first.push(frame));
+  const reply = await taken.promise;
+  const frames: unknown[] = [];
+  const answered = new Promise<void>((resolve) => {
+    send({ kind: 'post', message: call(1), begun }, (frame, isLast) => {
+      frames.push(frame);
+      if (isLast) resolve();
+      else reply({ kind: 'result', result: { content: [] } });
+    });
+  });
+  await test.turning(answered);
+  expect([first, frames, test.reached, asked]).toEqual([['end'], ['attached', [1, 'result']], ['up'], []]);
 });
