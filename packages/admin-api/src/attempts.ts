@@ -1,11 +1,10 @@
-/** Calls that an operator tries through the gateway (`/try`): their messages, and their operations on a separate site. */
+/** Calls that an operator tries through the gateway (`/try`): their messages, and their operations. */
 import { z } from 'zod';
-import type { Operation } from './operations.ts';
 
 /** Bound on arguments and answers, which users enter in a page; programs make larger calls. */
-export const maxAttemptBytes = 1024 * 1024;
+const maxAttemptBytes = 1024 * 1024;
 
-export const attempt = z.strictObject({
+const attempt = z.strictObject({
   endpoint: z
     .string()
     .regex(/^[A-Za-z0-9_-]{0,64}$/, 'expected the name of a server or profile')
@@ -34,7 +33,7 @@ export const attempt = z.strictObject({
 });
 const attemptBegun = z.object({ id: z.string().describe('Names the attempt, for a minute after its end.') });
 
-export const attemptAnswer = z.strictObject({
+const attemptAnswer = z.strictObject({
   key: z.string().max(20).describe('Of the event `question`.'),
   result: z
     .string()
@@ -51,6 +50,8 @@ export const attemptOperations = {
     path: '/try',
     summary: 'Makes a call through the gateway, as the caller whom the credentials of this request name.',
     body: attempt,
+    maxBodyBytes: maxAttemptBytes,
+    followsConsole: true,
     answer: attemptBegun,
     status: 202,
     isRepeatable: false,
@@ -58,6 +59,7 @@ export const attemptOperations = {
   tryEvents: {
     method: 'get',
     path: '/try/{id}/events',
+    followsConsole: true,
     type: 'text/event-stream',
     summary:
       'What happens to the call: events `progress`, `log`, `question` and `question-ended`, and at the end `result` or `failed`. Past events come first. A comment every 15 seconds.',
@@ -70,14 +72,17 @@ export const attemptOperations = {
     path: '/try/{id}/answer',
     summary: 'Answers what a server asks during the call.',
     body: attemptAnswer,
+    maxBodyBytes: maxAttemptBytes,
+    followsConsole: true,
     answer: answered,
     isRepeatable: false,
   },
   tryCancel: {
     method: 'post',
     path: '/try/{id}/cancel',
+    followsConsole: true,
     summary: 'Cancels the call.',
     answer: cancelled,
     isRepeatable: false,
   },
-} as const satisfies Readonly<Record<string, Operation>>;
+} as const;

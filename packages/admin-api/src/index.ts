@@ -1,5 +1,4 @@
 export type { AgentSeen } from './agents.ts';
-export { attempt, attemptAnswer, maxAttemptBytes } from './attempts.ts';
 export * from './audit.ts';
 export type { ClientWay, ConnectWays } from './connect.ts';
 export type { ConnectionRevoked, Connections, ConnectionSeen } from './connections.ts';

@@ -1,6 +1,5 @@
 /** The OpenAPI document of the API, made from the same schemas against which its answers are checked. */
 import { z } from 'zod';
-import { attemptOperations } from './attempts.ts';
 import { base, changeHeader, idempotencyHeader, operations, type Operation } from './operations.ts';
 import { problem } from './problem.ts';
 
@@ -9,7 +8,7 @@ type Json = Readonly<Record<string, unknown>>;
 /** @param version of the gateway. */
 export function openApi(version: string): Json {
   const paths: Record<string, Record<string, Json>> = {};
-  for (const [id, operation] of Object.entries<Operation>({ ...operations, ...attemptOperations }))
+  for (const [id, operation] of Object.entries<Operation>(operations))
     paths[`${base}${operation.path}`] = {
       ...paths[`${base}${operation.path}`],
       [operation.method]: describe(id, operation),

@@ -21,6 +21,7 @@ import { connectQuery, connectWays } from './connect.ts';
 import { connectionRevoked, connections } from './connections.ts';
 import { operatorOperations } from './operators.ts';
 import { agentOperations } from './agents.ts';
+import { attemptOperations } from './attempts.ts';
 import { entryOperations } from './server-entries.ts';
 import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
@@ -52,6 +53,8 @@ export interface Operation {
   readonly query?: z.ZodObject;
   /** The body of a change; left out if there is none. */
   readonly body?: z.ZodObject;
+  /** Bound on the body. Default: 16 KiB. */
+  readonly maxBodyBytes?: number;
   /** Left out when the answer is an event stream or a document. */
   readonly answer?: z.ZodType;
   /** Media type of the answer if it is not JSON with a schema of this package. */
@@ -351,6 +354,7 @@ export const operations = {
         ),
     }),
   },
+  ...attemptOperations,
   openapi: {
     method: 'get',
     path: '/openapi.json',

@@ -5,6 +5,7 @@ import { isIP, type AddressInfo, type Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { AdminAct } from './admin-acts.ts';
 import type { Metrics } from './metrics.ts';
+import { readMethods, Routes } from './routes.ts';
 
 export interface AdminAnswer {
   readonly status: number;
@@ -113,32 +114,56 @@ export async function startAdminServer(options: AdminOptions): Promise<AdminServ
   };
 }
 
-// oxlint-disable-next-line complexity -- the paths of the port in their order, one line for each
+interface Path {
+  /** These paths are requested under any address or name of a cluster, and their answers are of no use to a web page. */
+  readonly isForAnyHost: boolean;
+  readonly answer: (options: AdminOptions, request: IncomingMessage) => AdminAnswer | Promise<AdminAnswer>;
+}
+
+const routes = new Routes<Path>([
+  [readMethods, '/healthz', { isForAnyHost: true, answer: () => ({ status: 200, text: 'ok\n' }) }],
+  [readMethods, '/readyz', { isForAnyHost: true, answer: readiness }],
+  [readMethods, '/metrics', { isForAnyHost: true, answer: metricsPage }],
+  [
+    readMethods,
+    '/status',
+    {
+      isForAnyHost: false,
+      answer: async ({ guard, status }, request) =>
+        (await guard(request, request.url ?? '', 'status')) ?? json(200, status(request)),
+    },
+  ],
+]);
+
+function readiness({ notReady }: AdminOptions): AdminAnswer {
+  const problems = notReady();
+  return problems.length === 0 ? { status: 200, text: 'ready\n' } : { status: 503, text: `${problems.join('\n')}\n` };
+}
+
+async function metricsPage(
+  { guard, metrics, metricsText = () => metrics.text() }: AdminOptions,
+  request: IncomingMessage,
+): Promise<AdminAnswer> {
+  return (
+    (await guard(request, request.url ?? '', 'metrics')) ?? {
+      status: 200,
+      text: await metricsText(),
+      type: metrics.registry.contentType,
+    }
+  );
+}
+
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   options: AdminOptions,
 ): Promise<AdminAnswer | 'answered'> {
   const { method = '', url = '/', headers } = request;
-  const { metrics, metricsText = () => metrics.text(), notReady, status, allowedHosts, guard, sites = [] } = options;
   const path = url.split('?', 1)[0] as string;
-  const isRead = method === 'GET' || method === 'HEAD';
-  // These three paths are requested under any address or name of a cluster, and their answers are of no use to a web page.
-  if (isRead && path === '/healthz') return { status: 200, text: 'ok\n' };
-  if (isRead && path === '/readyz') {
-    const problems = notReady();
-    return problems.length === 0 ? { status: 200, text: 'ready\n' } : { status: 503, text: `${problems.join('\n')}\n` };
-  }
-  if (isRead && path === '/metrics')
-    return (
-      (await guard(request, url, 'metrics')) ?? {
-        status: 200,
-        text: await metricsText(),
-        type: metrics.registry.contentType,
-      }
-    );
-  const site = sites.find((each) => each.covers(path));
-  if (!isOurs(headers.host, allowedHosts)) {
+  const found = routes.find(method, path);
+  if (found.kind === 'route' && found.to.isForAnyHost) return found.to.answer(options, request);
+  const site = options.sites?.find((each) => each.covers(path));
+  if (!isOurs(headers.host, options.allowedHosts)) {
     const refused = { status: 403, text: 'this Host is neither an address nor on security.allowedHosts\n' };
     return site?.refusal?.(refused) ?? refused;
   }
@@ -146,9 +171,9 @@ async function answer(
     await site.serve(request, response, path);
     return 'answered';
   }
-  if (isRead && path === '/status') return (await guard(request, url, 'status')) ?? json(200, status(request));
-  if (['/healthz', '/readyz', '/metrics', '/status'].includes(path))
-    return { status: 405, text: `${path} takes GET, HEAD\n`, headers: { allow: 'GET, HEAD' } };
+  if (found.kind === 'route') return found.to.answer(options, request);
+  if (found.kind === 'method')
+    return { status: 405, text: `${path} takes ${found.allowed}\n`, headers: { allow: found.allowed } };
   return { status: 404, text: 'this port serves /api/v1, /metrics, /status, /healthz, /readyz\n' };
 }
 

@@ -21,6 +21,7 @@ export type { AdminAnswer, AdminOptions, AdminServer, AdminSite } from './admin-
 export { Failures } from './tap/failures.ts';
 export { maxWatches, shownTag, Tap } from './tap/tap.ts';
 export type { TapPart } from './tap/tap.ts';
-export { readSmallBody, sendJson } from './small-body.ts';
+export { readMethods, Routes, type Route } from './routes.ts';
+export { maxSmallBodyBytes, readSmallBody, sendJson } from './small-body.ts';
 export { openTracing } from './open-tracing.ts';
 export type { Span, SpanSide, SpanSubject, Tracing } from './tracing.ts';

@@ -1,25 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Bound on a form, or on a request to the admin port. */
+/** Bound on a form, and on most requests to the admin port. */
 export const maxSmallBodyBytes = 16 * 1024;
-/** A sender of more than this is cut off. */
+/** A sender of more than this, or of eight times the bound, is cut off. */
 const cutBytes = 1024 * 1024;
 
 /**
  * Reads the text of a request that must be small. The rest of a body that is too long is discarded, so that its sender reads the answer instead of a
  * connection reset (RFC 9112, 9.6).
- * @returns undefined as soon as it has more than `maxSmallBodyBytes`.
+ * @param mostBytes bound on the text.
+ * @returns undefined as soon as it has more.
  * @throws {Error} when the client leaves before the end of the body.
  */
-export function readSmallBody(request: IncomingMessage): Promise<string | undefined> {
+export function readSmallBody(request: IncomingMessage, mostBytes = maxSmallBodyBytes): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= maxSmallBodyBytes) chunks.push(chunk);
+      if (bytes <= mostBytes) chunks.push(chunk);
       else resolve(undefined);
-      if (bytes > cutBytes) request.destroy();
+      if (bytes > Math.max(cutBytes, 8 * mostBytes)) request.destroy();
     });
     request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
     request.on('error', reject);

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '@omnibus/config';
-import type { AdminSite } from '@omnibus/telemetry';
+import { readMethods, Routes, type AdminSite } from '@omnibus/telemetry';
 
 /** The folder of the built page, in the package or in a checkout; undefined when it was not built. */
 export const pageFolder = ['../console/', '../../console/dist/page/']
@@ -18,6 +18,10 @@ const types: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
 };
+
+const routes = new Routes(
+  ['/', '/index.html', '/console', '/assets/*'].map((path) => [readMethods, path, undefined] as const),
+);
 
 /**
  * Permits scripts, styles and pictures of this port only, no HTML made from strings, no embedding in other pages, and requests to this port and to the
@@ -76,15 +80,10 @@ export function consoleSite(
 ): AdminSite {
   let files: ReadonlyMap<string, PageFile> | undefined;
   return {
-    covers: (path) =>
-      path === '/' ||
-      path === '/index.html' ||
-      path === '/console' ||
-      path === '/console/' ||
-      path.startsWith('/assets/'),
+    covers: (path) => routes.has(path),
     serve(request, response, path) {
-      if (request.method !== 'GET' && request.method !== 'HEAD')
-        return say(response, 405, 'this is a page: GET it', { allow: 'GET, HEAD' });
+      const found = routes.find(request.method ?? '', path);
+      if (found.kind === 'method') return say(response, 405, 'this is a page: GET it', { allow: found.allowed });
       if (!isShown()) return say(response, 404, 'there is no console here: the configuration says "console: off"');
       if (path.startsWith('/console'))
         return say(response, 302, 'the console is at /', { location: path === '/console' ? './' : '../' });

@@ -12,12 +12,9 @@ import type { ApiOptions } from './api/options.ts';
 import { consoleSite, issuersOf, pageFolder } from './console-site.ts';
 import { Recovery } from './recovery.ts';
 import { statusFor } from './status.ts';
-import { trySite } from './try-site.ts';
 
 export interface OpenAdminOptions
-  extends
-    Omit<ApiOptions, 'access' | 'recovery' | 'edge' | 'note' | 'denied'>,
-    Pick<AdminOptions, 'notReady' | 'metricsText'> {
+  extends Omit<ApiOptions, 'access' | 'recovery' | 'note' | 'denied'>, Pick<AdminOptions, 'notReady' | 'metricsText'> {
   /** False in a process whose admin port is that of another one. */
   readonly listens: boolean;
   /** @returns undefined while the process is starting, and if callers are not authenticated. */
@@ -58,7 +55,6 @@ export async function openAdmin(options: OpenAdminOptions): Promise<OpenedAdmin>
   if (!options.listens) {
     return { ...answers, address: undefined, close: () => Promise.resolve(api.stop()) };
   }
-  const tries = trySite({ ...options, access });
   const page = consoleSite(
     () => consoleMode(config()) !== 'off',
     pageFolder,
@@ -66,7 +62,7 @@ export async function openAdmin(options: OpenAdminOptions): Promise<OpenedAdmin>
   );
   const files = adminTlsFilesOf(config(), baseFolder);
   const server = await listen(options, {
-    sites: [tries, api.site, page],
+    sites: [api.site, page],
     tls: files === undefined ? undefined : readTls(files),
     guard: access.guard,
     status: (request) => statusFor(status(), config(), access.of(request).tenant),
@@ -87,7 +83,6 @@ export async function openAdmin(options: OpenAdminOptions): Promise<OpenedAdmin>
     async close() {
       await endTls?.();
       api.stop();
-      tries.stop();
       await server.close();
     },
   };

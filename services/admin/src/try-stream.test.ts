@@ -29,8 +29,8 @@ it('a reader that takes long for the result is not told meanwhile that the strea
     }),
   );
   const { promise, resolve } = Promise.withResolvers<ServerResponse>();
-  const server = createServer((request, response) => {
-    streamAttempt(run, request, response, () => undefined);
+  const server = createServer((_request, response) => {
+    streamAttempt(run, response, 0, () => undefined);
     resolve(response);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

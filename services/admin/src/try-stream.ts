@@ -1,5 +1,5 @@
 /** Streams all events of an attempt, past and new, and ends with it. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { apiHeaders } from './api/security.ts';
 import type { TryRun } from './try-run.ts';
 
@@ -7,14 +7,8 @@ import type { TryRun } from './try-run.ts';
 const maxUnreadBytes = 32 * 1024 * 1024;
 const aliveMs = 15_000;
 
-/** @param changed called when it has one follower more or less. */
-export function streamAttempt(
-  run: TryRun,
-  request: IncomingMessage,
-  response: ServerResponse,
-  changed: () => void,
-): void {
-  const after = Number(new URL(request.url ?? '', 'http://localhost').searchParams.get('after') ?? 0);
+/** @param after number of the last event that the reader knows. @param changed called when it has one follower more or less. */
+export function streamAttempt(run: TryRun, response: ServerResponse, after: number, changed: () => void): void {
   response.writeHead(200, { ...apiHeaders, 'content-type': 'text/event-stream' });
   // Its reader may take long for the last event, or be gone.
   const write = (text: string): void => {
@@ -23,7 +17,7 @@ export function streamAttempt(
   };
   write('retry: 1000\n\n');
   const alive = setInterval(() => write(':\n\n'), aliveMs).unref();
-  const end = run.follow(Number.isSafeInteger(after) ? after : 0, ({ number, kind, data }) => {
+  const end = run.follow(after, ({ number, kind, data }) => {
     write(`id: ${number}\nevent: ${kind}\ndata: ${JSON.stringify(data)}\n\n`);
     if (kind === 'result' || kind === 'failed') response.end();
   });

@@ -1,13 +1,14 @@
 /** The account page, where users see their consents, withdraw them, and sign out. */
 import { basePathOf } from '@omnibus/protocol';
+import { readMethods, type Route } from '@omnibus/telemetry';
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Provider from 'oidc-provider';
-import { NotAllowed, readForm, Unwanted } from './form.ts';
+import { readForm, Unwanted } from './form.ts';
 import { accountPage, sendPage, wordsPage } from './pages.ts';
 import type { Person } from './people.ts';
 import { accountClient, connectBack } from './settings.ts';
-import type { Exchange, SessionContext, SiteOptions } from './site-parts.ts';
+import type { SessionContext, SiteOptions, Step, Visit } from './site-parts.ts';
 
 type Session = Awaited<ReturnType<Provider['Session']['get']>>;
 
@@ -18,23 +19,20 @@ export class Account {
     this.#options = options;
   }
 
-  /** @param action the part of the path after `/account/`. @throws {Unwanted} */
-  async serve(exchange: Exchange, action: string | undefined, query: URLSearchParams): Promise<void> {
-    const { request, response } = exchange;
-    const isRead = request.method === 'GET' || request.method === 'HEAD';
+  readonly routes: readonly Route<Step>[] = [
+    [readMethods, '/account', (visit) => this.#show(visit)],
+    ['POST', '/account/revoke', (visit) => this.#act(visit, (form) => form.get('grant'))],
+    ['POST', '/account/sign-out', (visit) => this.#act(visit, () => undefined)],
+  ];
+
+  async #show({ request, response, url: { searchParams: query } }: Visit): Promise<void> {
     const { session, subject, person } = await this.#found(request, response);
     if (subject === undefined || person === undefined) {
-      if (action !== undefined || !isRead) throw new Unwanted(403, 'you are not signed in');
       if (query.has('error') || query.has('code'))
         sendPage(response, 403, wordsPage('You are not signed in', 'The sign-in did not go through.'));
       else response.writeHead(303, { location: this.signInAddress(), 'cache-control': 'no-store' }).end();
       return;
     }
-    if (isRead && action === undefined) await this.#show(response, session, subject, person);
-    else await this.#act(exchange, action, session, subject);
-  }
-
-  async #show(response: ServerResponse, session: Session, subject: string, person: Person): Promise<void> {
     const { people, secrets, publicUrl, provider } = this.#options;
     const { Grant } = provider();
     const kept = await Promise.all(
@@ -47,29 +45,27 @@ export class Account {
     sendPage(response, 200, accountPage(basePathOf(publicUrl), person.name, token, allowed));
   }
 
+  /** @param grantIn the consent that a form withdraws, `*` for all; undefined for a form that only signs the user out. @throws {Unwanted} */
   async #act(
-    { request, response, address }: Exchange,
-    action: string | undefined,
-    session: Session,
-    subject: string,
+    { request, response, address }: Visit,
+    grantIn: (form: URLSearchParams) => string | null | undefined,
   ): Promise<void> {
     const { people, secrets, publicUrl, records } = this.#options;
-    if (action === undefined) throw new NotAllowed('GET, HEAD');
-    if (action !== 'revoke' && action !== 'sign-out') throw new Unwanted(404, 'there is no such page');
-    if (request.method !== 'POST') throw new NotAllowed('POST');
+    const { session, subject, person } = await this.#found(request, response);
+    if (subject === undefined || person === undefined) throw new Unwanted(403, 'you are not signed in');
     const form = await readForm(request, publicUrl);
     if (!secrets.isFormToken(session.uid, form.get('token')))
       throw new Unwanted(403, 'this form belongs to another sign-in');
-    const grant = form.get('grant');
-    if (action === 'revoke' && grant !== null && grant !== '*') {
+    const grant = grantIn(form);
+    if (grant === null) throw new Unwanted(404, 'there is no such page');
+    const isAll = grant === '*';
+    if (grant !== undefined && !isAll) {
       const client = (await people.allowed(subject)).find(({ grantId }) => grantId === grant)?.clientId;
       await people.takeBack(subject, grant);
       records.consent('withdrawn', { subject, client, address });
       response.writeHead(303, { location: `${basePathOf(publicUrl)}/account`, 'cache-control': 'no-store' }).end();
       return;
     }
-    const isAll = action === 'revoke' && grant === '*';
-    if (!isAll && action !== 'sign-out') throw new Unwanted(404, 'there is no such page');
     if (isAll) {
       await people.takeBack(subject);
       records.consent('withdrawn', { subject, address });

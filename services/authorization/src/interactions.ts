@@ -1,11 +1,12 @@
 /** The pages of a sign-in and of consent, between a client's request and its answer. */
 import { TokenBuckets } from '@omnibus/lifecycle';
 import { isLoopback, basePathOf } from '@omnibus/protocol';
+import { readMethods, type Route } from '@omnibus/telemetry';
 import type Provider from 'oidc-provider';
-import { NotAllowed, readForm, Unwanted } from './form.ts';
+import { readForm, Unwanted } from './form.ts';
 import { consentPage, sendPage, signInPage, wordsPage } from './pages.ts';
 import { answerPlace } from './registration.ts';
-import type { Exchange, SessionContext, SiteOptions } from './site-parts.ts';
+import type { Exchange, SessionContext, SiteOptions, Step, Visit } from './site-parts.ts';
 import { SignInProblem, SignInRefused } from './sign-in-failure.ts';
 import { maxPasswordCharacters } from './users.ts';
 
@@ -22,13 +23,8 @@ const perUserAtAddress = { burst: 10, everyMs: 60_000, maxNames: 10_000 };
 const perAddress = { burst: 20, everyMs: 6_000, maxNames: 10_000 };
 const perUser = { burst: 100, everyMs: 6_000, maxNames: 10_000 };
 
-/** The steps at an address of a sign-in. */
-interface Action {
-  /** The only method that the address takes. */
-  readonly method: 'GET' | 'POST';
-  /** @param sent the query of a GET, the form of a POST. */
-  readonly run: (exchange: Exchange, details: Details, sent: URLSearchParams) => Promise<void>;
-}
+/** A step of a sign-in. @param sent the query of a page, the fields of a form. */
+type Action = (exchange: Exchange, details: Details, sent: URLSearchParams) => Promise<void>;
 
 export class Interactions {
   readonly #options: SiteOptions;
@@ -36,39 +32,47 @@ export class Interactions {
   readonly #byUserAtAddress = new TokenBuckets(perUserAtAddress);
   readonly #byAddress = new TokenBuckets(perAddress);
   readonly #base: string;
-  /** By the part of the path after the id of the sign-in. */
-  readonly #actions = new Map<string | undefined, Action>([
-    [undefined, { method: 'GET', run: (exchange, details) => this.#show(exchange, details) }],
-    ['upstream', { method: 'GET', run: (exchange, details) => this.#leave(exchange, details) }],
-    ['federated', { method: 'GET', run: (exchange, details, query) => this.#federated(exchange, details, query) }],
-    ['login', { method: 'POST', run: (exchange, details, form) => this.#signIn(exchange, details, form) }],
-    ['consent', { method: 'POST', run: (exchange, details) => this.#allow(exchange, details) }],
-    ['abort', { method: 'POST', run: (exchange, details) => this.#abort(exchange, details) }],
-  ]);
+  readonly routes: readonly Route<Step>[] = [
+    this.#page('', (exchange, details) => this.#show(exchange, details)),
+    this.#page('/upstream', (exchange, details) => this.#leave(exchange, details)),
+    this.#page('/federated', (exchange, details, query) => this.#federated(exchange, details, query)),
+    this.#form('/login', (exchange, details, form) => this.#signIn(exchange, details, form)),
+    this.#form('/consent', (exchange, details) => this.#allow(exchange, details)),
+    this.#form('/abort', (exchange, details) => this.#abort(exchange, details)),
+    [readMethods, '/federation/callback', (visit) => this.#callback(visit)],
+    ['POST', '/federation/logout', (visit) => this.#loggedOut(visit)],
+  ];
 
   constructor(options: SiteOptions) {
     this.#options = options;
     this.#base = basePathOf(options.publicUrl);
   }
 
-  /** @param uid of the sign-in, from the path. @param action the part of the path after it. @throws {Unwanted} */
-  async serve(exchange: Exchange, uid: string, action: string | undefined, query: URLSearchParams): Promise<void> {
-    const { request, response } = exchange;
-    // The cookie identifies the sign-in; browsers send it to this path only.
+  #page(path: string, action: Action): Route<Step> {
+    const step: Step = async (visit) => action(visit, await this.#detailsOf(visit), visit.url.searchParams);
+    return ['GET', `/interaction/:uid${path}`, step];
+  }
+
+  #form(path: string, action: Action): Route<Step> {
+    const step: Step = async (visit) => {
+      const details = await this.#detailsOf(visit);
+      const form = await readForm(visit.request, this.#options.publicUrl);
+      if (!this.#options.secrets.isFormToken(details.uid, form.get('token')))
+        throw new Unwanted(403, 'this form belongs to another sign-in');
+      return action(visit, details, form);
+    };
+    return ['POST', `/interaction/:uid${path}`, step];
+  }
+
+  /** The cookie identifies the sign-in; browsers send it to this path only. @throws {Unwanted} */
+  async #detailsOf({ request, response, params }: Visit): Promise<Details> {
     const details = await this.#options.provider().interactionDetails(request, response);
-    if (details.uid !== uid) throw new Unwanted(400, 'this sign-in was begun in another browser');
-    const asked = this.#actions.get(action);
-    if (asked === undefined) throw new Unwanted(404, 'there is no such page');
-    if (request.method !== asked.method) throw new NotAllowed(asked.method);
-    if (asked.method === 'GET') return asked.run(exchange, details, query);
-    const form = await readForm(request, this.#options.publicUrl);
-    if (!this.#options.secrets.isFormToken(uid, form.get('token')))
-      throw new Unwanted(403, 'this form belongs to another sign-in');
-    return asked.run(exchange, details, form);
+    if (details.uid !== params['uid']) throw new Unwanted(400, 'this sign-in was begun in another browser');
+    return details;
   }
 
   /** The user comes back from the OpenID provider. Browsers send the cookie of the sign-in under its own path only, so they are redirected there. */
-  callback({ response }: Exchange, query: URLSearchParams): Promise<void> {
+  #callback({ response, url: { searchParams: query } }: Visit): Promise<void> {
     const uid = this.#options.upstream?.uidOf(query.get('state') ?? '');
     if (uid === undefined) return Promise.reject(new Unwanted(400, 'this sign-in was not begun here'));
     response
@@ -82,10 +86,9 @@ export class Interactions {
   }
 
   /** The OpenID provider reports that a user has signed out (OpenID Connect Back-Channel Logout 1.0). */
-  async loggedOut({ request, response }: Exchange): Promise<void> {
+  async #loggedOut({ request, response }: Visit): Promise<void> {
     const { upstream, people, publicUrl } = this.#options;
     if (upstream === undefined) throw new Unwanted(404, 'there is no such page');
-    if (request.method !== 'POST') throw new NotAllowed('POST');
     const form = await readForm(request, publicUrl);
     const subject = await upstream.loggedOut(form.get('logout_token') ?? '').catch((error: unknown) => {
       if (!(error instanceof SignInProblem)) throw error;

@@ -37,4 +37,14 @@ export interface Exchange {
   readonly address: string;
 }
 
+/** A request to one of the server's addresses. */
+export interface Visit extends Exchange {
+  readonly url: URL;
+  readonly params: Readonly<Record<string, string>>;
+  /** Serves the address as the protocol says. */
+  readonly library: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+}
+/** @throws {Unwanted} */
+export type Step = (visit: Visit) => Promise<void>;
+
 export type SessionContext = Parameters<Provider['Session']['get']>[0];

@@ -1,5 +1,5 @@
 /** Routes the addresses of the authorization server: the library serves those of the protocol, our pages the others. */
-import { sendJson } from '@omnibus/telemetry';
+import { readMethods, Routes, sendJson } from '@omnibus/telemetry';
 import { basePathOf } from '@omnibus/protocol';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -12,7 +12,7 @@ import { Interactions } from './interactions.ts';
 import { sendPage, wordsPage } from './pages.ts';
 import { describeClient } from './registration.ts';
 import { accountClient } from './settings.ts';
-import type { Exchange, SessionContext, SiteOptions } from './site-parts.ts';
+import type { Exchange, SessionContext, SiteOptions, Step, Visit } from './site-parts.ts';
 
 /**
  * Bound on the request of a client for a sign-in, in characters. The server stores all of it until the user has answered, and strangers can send it; the longest
@@ -22,26 +22,12 @@ const maxAskedCharacters = 8_192;
 /** Bound on addresses and on users with counted attempts. */
 const maxNames = 10_000;
 
-type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-
-/** The addresses of the protocol, and their methods other than OPTIONS; the library answers others as if there were no such address. */
-const protocol = new Map<string, string>([
-  ...['/token', '/register', '/revoke', devicePaths.authorization].map((path) => [path, 'POST'] as const),
-  ...[
-    '/authorize',
-    '/.well-known/oauth-authorization-server',
-    '/.well-known/openid-configuration',
-    '/.well-known/jwks.json',
-  ].map((path) => [path, 'GET, HEAD'] as const),
-]);
-const ours = /^\/(?:authorize|interaction|federation|account|device)(?:\/|$)/;
-
 export class Site {
   readonly #options: SiteOptions;
-  readonly #interactions: Interactions;
   readonly #account: Account;
   /** The path below which the gateway stands. */
   readonly #base: string;
+  readonly #routes: Routes<Step>;
   /** Bound for each address on records that strangers cause: a sign-in lives for ten minutes, and a client for months. */
   readonly #begun = new TokenBuckets({ burst: 60, everyMs: 1_000, maxNames });
   /** Bound for each address on typed codes, against guessing: a code is one of 25 thousand million and is valid for ten minutes. */
@@ -54,17 +40,35 @@ export class Site {
 
   constructor(options: SiteOptions) {
     this.#options = options;
-    this.#interactions = new Interactions(options);
     this.#account = new Account(options);
     this.#base = basePathOf(options.publicUrl);
+    const asSaid: Step = ({ library, request, response }) => library(request, response);
+    const documents = ['oauth-authorization-server', 'openid-configuration', 'jwks.json'];
+    this.#routes = new Routes<Step>([
+      [readMethods, '/authorize', (visit) => this.#authorize(visit)],
+      [readMethods, '/authorize/:uid', (visit) => this.#resume(visit)],
+      ['POST', '/token', (visit) => this.#token(visit)],
+      ['POST', '/register', (visit) => this.#register(visit)],
+      ['OPTIONS', '/register', ({ response }) => allowPages(response)],
+      ['POST', '/revoke', asSaid],
+      ['POST', devicePaths.authorization, (visit) => this.#authorizeDevice(visit)],
+      [readMethods, devicePaths.page, (visit) => this.#askForCode(visit)],
+      ['POST', devicePaths.page, (visit) => this.#takeCode(visit)],
+      [readMethods, `${devicePaths.page}/:uid`, (visit) => this.#withSession(visit)],
+      ...documents.map((name) => [readMethods, `/.well-known/${name}`, asSaid] as const),
+      ...['/token', '/revoke', devicePaths.authorization, ...documents.map((name) => `/.well-known/${name}`)].map(
+        (path) => ['OPTIONS', path, asSaid] as const,
+      ),
+      ...new Interactions(options).routes,
+      ...this.#account.routes,
+    ]);
   }
 
   handles(path: string): boolean {
-    const plain = plainOf(path);
-    return protocol.has(plain) || ours.test(plain);
+    return this.#routes.has(withoutSlash(plainOf(path)));
   }
 
-  handle(exchange: Exchange, library: Handle): void {
+  handle(exchange: Exchange, library: Visit['library']): void {
     this.#serve(exchange, library).catch((error: unknown) => this.#failed(exchange, error));
   }
 
@@ -84,8 +88,7 @@ export class Site {
     Object.assign(headers, { 'x-forwarded-proto': scheme.slice(0, -1), 'x-forwarded-host': host, host });
   }
 
-  // oxlint-disable-next-line complexity -- the paths of the site in their order, one line for each
-  async #serve(exchange: Exchange, library: Handle): Promise<void> {
+  async #serve(exchange: Exchange, library: Visit['library']): Promise<void> {
     const { request, response, address } = exchange;
     const { publicUrl } = this.#options;
     this.#place(request);
@@ -93,65 +96,70 @@ export class Site {
     request.headers['x-forwarded-for'] = address;
     const url = new URL(request.url ?? '/', publicUrl);
     // To the library, an address with a slash at its end is the same; so that it is the same to every rule here, it has none from here on.
-    url.pathname = url.pathname.replace(/\/+$/, '');
-    const isTooLong = (request.url ?? '').length > maxAskedCharacters;
+    url.pathname = withoutSlash(url.pathname);
     request.url = `${url.pathname}${url.search}`;
     response.setHeader('strict-transport-security', publicUrl.startsWith('https:') ? 'max-age=31536000' : 'max-age=0');
-    const allowed = protocol.get(url.pathname);
-    if (allowed !== undefined && request.method !== 'OPTIONS' && !allowed.split(', ').includes(String(request.method)))
-      throw new NotAllowed(allowed);
-    const [, first, second, third, ...more] = url.pathname.split('/');
-    if (first === 'interaction' && second !== undefined && more.length === 0)
-      return this.#interactions.serve(exchange, second, third, url.searchParams);
-    if (url.pathname === '/federation/callback') return this.#interactions.callback(exchange, url.searchParams);
-    if (url.pathname === '/federation/logout') return this.#interactions.loggedOut(exchange);
-    if (first === 'account') return this.#account.serve(exchange, second, url.searchParams);
-    if (first === 'device' || url.pathname === devicePaths.authorization) return this.#device(exchange, url, library);
-    if (url.pathname === '/register') return this.#register(exchange, library);
-    if (url.pathname === '/token' && request.method === 'POST') return this.#token(exchange, library);
-    // The library also accepts HEAD.
-    if (url.pathname === '/authorize') {
-      const wait = this.#begun.take(address);
-      if (wait > 0) throw new TooMany(wait);
-      if (isTooLong)
-        throw new Unwanted(
-          414,
-          `the address that the program has opened is longer than ${maxAskedCharacters} characters; its state or another of its parameters is too long`,
-        );
-      if (url.searchParams.getAll('response_mode').includes('form_post'))
-        throw new Unwanted(
-          400,
-          'the program wants its answer posted by a page (response_mode form_post); answers are in addresses here, since no page has a script',
-        );
-      request.url = this.#withScopes(url);
-    }
-    // A sign-in that goes on is known by its id and the cookie; the library stumbles over parameters there.
-    if (first === 'authorize' && second !== undefined) request.url = url.pathname;
+    const found = this.#routes.find(request.method ?? '', url.pathname);
+    if (found.kind === 'method') throw new NotAllowed(found.allowed);
+    if (found.kind !== 'route') throw new Unwanted(404, 'there is no such page');
+    await found.to({ ...exchange, url, params: found.params, library });
+  }
+
+  async #authorize({ request, response, address, url, library }: Visit): Promise<void> {
+    this.#begin(address);
+    if ((request.url ?? '').length > maxAskedCharacters)
+      throw new Unwanted(
+        414,
+        `the address that the program has opened is longer than ${maxAskedCharacters} characters; its state or another of its parameters is too long`,
+      );
+    if (url.searchParams.getAll('response_mode').includes('form_post'))
+      throw new Unwanted(
+        400,
+        'the program wants its answer posted by a page (response_mode form_post); answers are in addresses here, since no page has a script',
+      );
+    request.url = this.#withScopes(url);
     await library(request, response);
   }
 
-  async #device(exchange: Exchange, url: URL, library: Handle): Promise<void> {
-    const { request, response, address } = exchange;
-    const isPosted = request.method === 'POST';
-    const isPage = url.pathname === devicePaths.page;
-    const wait = isPage || isPosted ? (isPage && isPosted ? this.#typed : this.#begun).take(address) : 0;
+  /** A sign-in that goes on is known by its id and the cookie; the library stumbles over parameters there. */
+  #resume({ request, response, url, library }: Visit): Promise<void> {
+    request.url = url.pathname;
+    return library(request, response);
+  }
+
+  /** @throws {TooMany} if that address has begun too many sign-ins. */
+  #begin(address: string): void {
+    const wait = this.#begun.take(address);
     if (wait > 0) throw new TooMany(wait);
-    if (url.pathname !== devicePaths.authorization) {
-      // The library throws an error for a form of a page that was never opened, or has expired.
-      if ((isPosted || !isPage) && !(await this.#hasSession(exchange))) {
-        response.writeHead(303, { location: `${this.#base}${devicePaths.page}`, 'cache-control': 'no-store' }).end();
-        return;
-      }
-      if (!isPosted && isPage) takeCode(request, url.searchParams);
-      return library(request, response);
-    }
-    if (!isPosted) return library(request, response);
+  }
+
+  async #askForCode({ request, response, address, url, library }: Visit): Promise<void> {
+    this.#begin(address);
+    takeCode(request, url.searchParams);
+    await library(request, response);
+  }
+
+  async #takeCode(visit: Visit): Promise<void> {
+    const wait = this.#typed.take(visit.address);
+    if (wait > 0) throw new TooMany(wait);
+    await this.#withSession(visit);
+  }
+
+  /** The library throws an error for a form of a page that was never opened, or has expired. */
+  async #withSession(visit: Visit): Promise<void> {
+    const { request, response, library } = visit;
+    if (await this.#hasSession(visit)) return library(request, response);
+    response.writeHead(303, { location: `${this.#base}${devicePaths.page}`, 'cache-control': 'no-store' }).end();
+  }
+
+  async #authorizeDevice({ request, response, address, library }: Visit): Promise<void> {
+    this.#begin(address);
     const text = await readText(request);
     if (text.length > maxAskedCharacters)
       throw new Unwanted(413, `the form is longer than ${maxAskedCharacters} characters`);
     const form = withAudiences(new URLSearchParams(text), this.#base);
     form.set('scope', this.#scopesFor(form.get('scope')));
-    return library(withBody(request, form.toString()), response);
+    await library(withBody(request, form.toString()), response);
   }
 
   /** Whether the browser has a cookie of a session that exists. */
@@ -163,7 +171,7 @@ export class Site {
     return session.exp !== undefined;
   }
 
-  async #token({ request, response, address }: Exchange, library: Handle): Promise<void> {
+  async #token({ request, response, address, library }: Omit<Visit, 'url' | 'params'>): Promise<void> {
     const text = await readText(request);
     const form = new URLSearchParams(text);
     if (form.get('grant_type') === assertionGrant) return this.#workload(request, response, form, library);
@@ -194,7 +202,7 @@ export class Site {
     request: IncomingMessage,
     response: ServerResponse,
     form: URLSearchParams,
-    library: Handle,
+    library: Visit['library'],
   ): Promise<void> {
     const { workloads } = this.#options;
     const admitted = (await workloads?.admit(form, request.headers.authorization)) ?? {
@@ -214,7 +222,7 @@ export class Site {
     });
     for (const resource of form.getAll('resource')) own.append('resource', resource);
     try {
-      await this.#token({ request: withBody(request, own.toString()), response, address: '' }, library);
+      await this.#token({ request: withBody(request, own.toString()), response, address: '', library });
     } finally {
       workloads?.done(admitted.ticket);
     }
@@ -240,16 +248,8 @@ export class Site {
     return [...new Set([...this.#options.scopes, ...asked])].join(' ');
   }
 
-  async #register({ request, response, address }: Exchange, library: Handle): Promise<void> {
-    const { method } = request;
-    // Web pages may register as clients; without the consent of a user, a registration gives no access.
+  async #register({ request, response, address, library }: Visit): Promise<void> {
     response.setHeader('access-control-allow-origin', '*');
-    if (method === 'OPTIONS') {
-      response.setHeader('access-control-allow-methods', 'POST');
-      response.setHeader('access-control-allow-headers', 'content-type, authorization, mcp-protocol-version');
-      response.writeHead(204).end();
-      return;
-    }
     const wait = this.#registered.take(address);
     if (wait > 0) throw new TooMany(wait);
     if (this.#registeredFirst.take(address) > 0 && !this.#registeredByAll.take())
@@ -296,6 +296,18 @@ export class Site {
   }
 }
 
+/** Web pages may register as clients; without the consent of a user, a registration gives no access. */
+function allowPages(response: ServerResponse): Promise<void> {
+  response
+    .writeHead(204, {
+      'access-control-allow-origin': '*',
+      'access-control-allow-methods': 'POST',
+      'access-control-allow-headers': 'content-type, authorization, mcp-protocol-version',
+    })
+    .end();
+  return Promise.resolve();
+}
+
 const clientCredentials = 'client_credentials';
 const assertionGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 /** Addresses that programs request, and browsers do not show. */
@@ -329,6 +341,10 @@ function withBody(
       'transfer-encoding': undefined,
     },
   }) as unknown as IncomingMessage;
+}
+
+function withoutSlash(path: string): string {
+  return path.replace(/\/+$/, '');
 }
 
 function plainOf(path: string): string {

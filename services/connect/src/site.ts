@@ -15,7 +15,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { askBackends, type Bus } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
 import { TokenBuckets } from '@omnibus/lifecycle';
-import { sendJson, type Logger } from '@omnibus/telemetry';
+import { readMethods, Routes, sendJson, type Logger } from '@omnibus/telemetry';
 import { page } from './pages.ts';
 
 /** The address of a sign-in, and its caller. */
@@ -45,7 +45,16 @@ export interface ConnectSiteOptions {
   readonly clientDocument: () => object;
 }
 
-const paths = /^\/connect\/(callback|back|client\.json|connections(?:\/[\w-]{1,64})?|[\w-]{22})(?:\?|$)/;
+/** A request to one of these pages. */
+interface Visit {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Key that its client is counted under. */
+  readonly address: string;
+  readonly url: URL;
+  readonly params: Readonly<Record<string, string>>;
+}
+
 const overWords =
   'It was used before, or is older than ten minutes. If you have signed in with it, you can close this page; otherwise go back to the program that gave it to you, and ask again.';
 /** Backend workers forget a sign-in after ten minutes, whatever became of it. */
@@ -59,13 +68,22 @@ type Looked = Extract<ConnectReply, { readonly kind: 'ticket' }>;
 export class ConnectSite implements Site {
   readonly #options: ConnectSiteOptions;
   readonly #opened = new TokenBuckets(rate);
+  readonly #routes = new Routes<(visit: Visit) => Promise<void> | void>([
+    // HEAD would use up the issuer's answer.
+    ['GET', '/connect/callback', ({ request, response, url }) => this.#finish(request, response, url)],
+    [readMethods, '/connect/back', ({ response, url }) => this.#back(response, url.searchParams)],
+    [readMethods, '/connect/client.json', ({ response }) => this.#describe(response)],
+    [readMethods, '/connect/connections', (visit) => this.#connections(visit)],
+    ['DELETE', '/connect/connections/:server{[\\w-]{1,64}}', (visit) => this.#connections(visit)],
+    [`${readMethods}, POST`, '/connect/:ticket{[\\w-]{22}}', (visit) => this.#ticket(visit)],
+  ]);
 
   constructor(options: ConnectSiteOptions) {
     this.#options = options;
   }
 
   handles(path: string): boolean {
-    return paths.test(path);
+    return this.#routes.has(path.split('?', 1)[0] as string);
   }
 
   handle(request: IncomingMessage, response: ServerResponse, address: string): void {
@@ -86,28 +104,25 @@ export class ConnectSite implements Site {
 
   async #serve(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
     const url = new URL(request.url ?? '/', this.#options.base());
-    const [, name = ''] = paths.exec(url.pathname) ?? [];
     if (this.#opened.take(address) > 0) return send(response, 429, page('Too many at once', 'Try again in a minute.'));
     request.resume();
-    const allowed = allowedAt(name);
-    if (!allowed.split(', ').includes(String(request.method))) {
-      response.setHeader('allow', allowed);
-      return name.startsWith('connections')
-        ? sendJson(response, 405, { problem: `this address takes ${allowed} only` })
-        : send(response, 405, page('This did not work', `This address takes ${allowed} only.`));
-    }
-    if (name === 'client.json') {
-      response
-        .writeHead(200, { 'content-type': 'application/json', 'cache-control': 'max-age=3600' })
-        .end(JSON.stringify(this.#options.clientDocument()));
-      return undefined;
-    }
-    if (name.startsWith('connections')) return this.#connections(request, response, address, name.split('/')[1]);
-    if (name === 'back') return this.#back(response, url.searchParams);
-    return name === 'callback' ? this.#finish(request, response, url) : this.#ticket(request, response, name);
+    const found = this.#routes.find(request.method ?? '', url.pathname);
+    if (found.kind === 'route') return found.to({ request, response, address, url, params: found.params });
+    if (found.kind !== 'method') return send(response, 404, page('This address is over', overWords));
+    const { allowed } = found;
+    response.setHeader('allow', allowed);
+    return url.pathname.startsWith('/connect/connections')
+      ? sendJson(response, 405, { problem: `this address takes ${allowed} only` })
+      : send(response, 405, page('This did not work', `This address takes ${allowed} only.`));
   }
 
-  async #ticket(request: IncomingMessage, response: ServerResponse, ticket: string): Promise<void> {
+  #describe(response: ServerResponse): void {
+    response
+      .writeHead(200, { 'content-type': 'application/json', 'cache-control': 'max-age=3600' })
+      .end(JSON.stringify(this.#options.clientDocument()));
+  }
+
+  async #ticket({ request, response, params: { ticket = '' } }: Visit): Promise<void> {
     const { base, proofOf } = this.#options;
     const looked = await this.#ask({ kind: 'look', ticket });
     if (looked.kind !== 'ticket') return send(response, 404, page('This address is over', overWords));
@@ -186,12 +201,7 @@ export class ConnectSite implements Site {
   }
 
   /** Lists and revokes a caller's connections, for programs. A browser cannot be tricked into it, since it does not add an `Authorization` header. */
-  async #connections(
-    request: IncomingMessage,
-    response: ServerResponse,
-    address: string,
-    server: string | undefined,
-  ): Promise<void> {
+  async #connections({ request, response, address, params: { server } }: Visit): Promise<void> {
     const principal = await this.#options.callerOf(request, address);
     if (principal === undefined)
       return sendJson(response, 401, {
@@ -292,13 +302,6 @@ export class ConnectSite implements Site {
   #ask(command: ConnectCommand): Promise<ConnectReply> {
     return askBackends(this.#options.bus, command);
   }
-}
-
-/** The methods that an address takes. HEAD at the callback would use up the issuer's answer. */
-function allowedAt(name: string): string {
-  if (name === 'callback') return 'GET';
-  if (name.startsWith('connections/')) return 'DELETE';
-  return name === 'client.json' || name === 'back' || name === 'connections' ? 'GET, HEAD' : 'GET, HEAD, POST';
 }
 
 /** The code in the answer is encrypted, so that the bus does not show it. */

@@ -6,10 +6,10 @@ export class ApiProblem extends Error {
   readonly reason: ProblemReason;
   readonly advice: string | undefined;
 
-  readonly #methods: readonly string[] | undefined;
+  readonly #methods: string | undefined;
 
-  /** @param methods that there are, for the reason `method`: RFC 9110, section 15.5.6, has them in the answer. */
-  constructor(reason: ProblemReason, problem: string, advice?: string, methods?: readonly string[]) {
+  /** @param methods that there are, with commas, for the reason `method`: RFC 9110, section 15.5.6, has them in the answer. */
+  constructor(reason: ProblemReason, problem: string, advice?: string, methods?: string) {
     super(problem);
     this.#methods = methods;
     this.reason = reason;
@@ -29,7 +29,7 @@ export class ApiProblem extends Error {
       status: problemStatus[this.reason],
       text: `${JSON.stringify(this.body, null, 2)}\n`,
       type: 'application/json',
-      ...(this.#methods === undefined ? {} : { headers: { allow: this.#methods.join(', ') } }),
+      ...(this.#methods === undefined ? {} : { headers: { allow: this.#methods } }),
     };
   }
 }

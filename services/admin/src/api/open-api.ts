@@ -30,6 +30,7 @@ import { tokenHandlers, tokenQuestions } from './token-handlers.ts';
 import { approvalsFor, trustHandlers } from './trust-handlers.ts';
 import { vaultQuestions } from './vault-desk.ts';
 import { vaultHandlers } from './vault-handlers.ts';
+import { tryFeature } from './try-handlers.ts';
 import type { Topic, Topics } from './watch.ts';
 import { watchFeature } from './watch-handlers.ts';
 
@@ -44,14 +45,12 @@ export function openAdminApi(options: ApiOptions): Api {
   const { metrics, wheel, onFault } = options;
   const all = new AllProcesses(options);
   const approvalDesk = approvalDeskOf(options, all);
-  const rateHistory = new RateHistory(
-    () => metrics.upstream.serverCounts(),
-    wheel,
-    (error) => onFault('rates could not be read', error),
-  );
+  const unread = (error: unknown): void => onFault('rates could not be read', error);
+  const rateHistory = new RateHistory(() => metrics.upstream.serverCounts(), wheel, unread);
   const overview = overviewFeature(options, all);
   const calls = callFeature(options, all);
   const watched = watchFeature(options, all, topicsOf(options, all, overview.topics.overview));
+  const tries = tryFeature(options);
   const desk = new ProcessDesk({
     ...options,
     more: {
@@ -69,6 +68,7 @@ export function openAdminApi(options: ApiOptions): Api {
     ...overview.handlers,
     ...calls.handlers,
     ...watched.handlers,
+    ...tries.handlers,
     ...stateHandlers(options, all),
     ...policyHandlers(options, all),
     ...serverHandlers(options, all),
@@ -92,6 +92,7 @@ export function openAdminApi(options: ApiOptions): Api {
     start: (bus) => all.start(bus, desk.answer),
     stop() {
       watched.stop();
+      tries.stop();
       rateHistory.stop();
       options.tapDesk.stop();
       approvalDesk.stop();

@@ -5,6 +5,7 @@ import type { Backend } from '@omnibus/backend';
 import type { Blocks, Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { VaultOperations } from '@omnibus/credentials';
+import type { Edge } from '@omnibus/edge';
 import type { Authenticator, SealingKeys } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { WorkerId } from '@omnibus/protocol';
@@ -60,8 +61,8 @@ export interface ApiOptions {
   readonly sessions: () => SessionWorker['desk'] | undefined;
   /** @returns undefined if the process connects to no servers, or is starting. */
   readonly backend: () => Backend | undefined;
-  /** Of an edge: what its signs of life name it, and the session workers it knows. */
-  readonly edge: () => { readonly worker: WorkerId; readonly sessionWorkers: readonly WorkerId[] } | undefined;
+  /** @returns undefined in a process without one, and while it starts. */
+  readonly edge: () => Pick<Edge, 'worker' | 'sessionWorkers' | 'connectGuest'> | undefined;
   /** @returns undefined in a process that serves no clients. */
   readonly edgeBus: () => Bus | undefined;
   /** @returns undefined while the process is starting. */

@@ -14,7 +14,16 @@ import {
   type QueryOf,
 } from '@omnibus/admin-api';
 import { consoleMode, type Config, type ConsoleMode } from '@omnibus/config';
-import { readSmallBody, writeAnswer, type AdminAct, type AdminAnswer, type AdminSite } from '@omnibus/telemetry';
+import {
+  readMethods,
+  maxSmallBodyBytes,
+  readSmallBody,
+  Routes,
+  writeAnswer,
+  type AdminAct,
+  type AdminAnswer,
+  type AdminSite,
+} from '@omnibus/telemetry';
 import type { z } from 'zod';
 import { mayDo, type AdminRole } from '../roles.ts';
 import { ApiProblem } from './api-problem.ts';
@@ -68,6 +77,10 @@ const acts: Readonly<Record<OperationName, AdminAct>> = {
   replay: 'calls',
   failures: 'calls',
   watch: 'console',
+  try: 'try',
+  tryEvents: 'try',
+  tryAnswer: 'try',
+  tryCancel: 'try',
   restart: 'restart',
   pause: 'blocks.change',
   resume: 'blocks.change',
@@ -105,11 +118,13 @@ const acts: Readonly<Record<OperationName, AdminAct>> = {
   recover: 'recovery',
 };
 
-const routes = Object.entries<Operation>(operations).map(([name, { method, path }]) => ({
-  name: name as OperationName,
-  method: method.toUpperCase(),
-  pattern: new RegExp(`^${base}${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '([^/]+)')}$`),
-}));
+const routes = new Routes<OperationName>(
+  Object.entries<Operation>(operations).map(([name, { method, path }]) => [
+    method === 'get' ? readMethods : method.toUpperCase(),
+    `${base}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+    name as OperationName,
+  ]),
+);
 
 export function apiSite(options: ApiSiteOptions): AdminSite {
   const repeated = new RepeatedActs();
@@ -128,7 +143,7 @@ export function apiSite(options: ApiSiteOptions): AdminSite {
 }
 
 /** @throws {ApiProblem} for a change that the option `console` does not permit. */
-export function refuseByMode(mode: ConsoleMode): void {
+function refuseByMode(mode: ConsoleMode): void {
   if (mode === 'full') return;
   throw new ApiProblem(
     'mode',
@@ -153,8 +168,9 @@ async function serve(
     const refusal = await access.guard(request, path, acts[name]);
     if (refusal !== undefined) throw refused(refusal);
     const query = queryOf(name, request.url ?? '');
-    const body = isChange ? await readSmallBody(request) : '';
-    if (body === undefined) throw new ApiProblem('large', 'a change has at most 16 KiB');
+    const { maxBodyBytes = maxSmallBodyBytes } = operation;
+    const body = isChange ? await readSmallBody(request, maxBodyBytes) : '';
+    if (body === undefined) throw new ApiProblem('large', `what is sent here has at most ${maxBodyBytes / 1024} KiB`);
     const asked = { request, response, given, query, body: bodyOf(name, body) };
     // Query and body were parsed with the schemas of this operation, which its handler expects.
     const handler = handlers[name] as (asked: {
@@ -177,7 +193,7 @@ async function serve(
       writeAnswer(
         response,
         withHeaders({
-          status: 200,
+          status: operation.status ?? 200,
           text: request.method === 'HEAD' ? '' : `${JSON.stringify(answer)}\n`,
           type: 'application/json',
         }),
@@ -201,24 +217,16 @@ function routeOf(
   { method = '' }: IncomingMessage,
   path: string,
 ): { readonly name: OperationName; readonly given: string } {
-  const here = routes.flatMap((route) => {
-    const match = route.pattern.exec(path);
-    return match === null ? [] : [{ ...route, part: match[1] ?? '' }];
-  });
-  if (here.length === 0)
-    throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/openapi.json says what there is`);
-  const route = here.find((each) => each.method === (method === 'HEAD' ? 'GET' : method));
-  if (route === undefined)
-    throw new ApiProblem(
-      'method',
-      `${path.slice(0, 200)} takes ${here.map((each) => each.method).join(', ')}`,
-      undefined,
-      here.flatMap((each) => (each.method === 'GET' ? ['GET', 'HEAD'] : [each.method])),
-    );
-  try {
-    return { name: route.name, given: decodeURIComponent(route.part) };
-  } catch (error) {
-    throw new ApiProblem('invalid', `the address is malformed: ${(error as Error).message}`);
+  const found = routes.find(method, path);
+  switch (found.kind) {
+    case 'route':
+      return { name: found.to, given: Object.values(found.params)[0] ?? '' };
+    case 'method':
+      throw new ApiProblem('method', `${path.slice(0, 200)} takes ${found.allowed}`, undefined, found.allowed);
+    case 'malformed':
+      throw new ApiProblem('invalid', `the address is malformed: ${found.problem}`);
+    case 'unknown':
+      throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/openapi.json says what there is`);
   }
 }
 
@@ -253,7 +261,7 @@ function bodyOf(name: OperationName, text: string): unknown {
 }
 
 /** @param whole names the value in the problem. @throws {ApiProblem} if it does not fit the schema. */
-export function readShape<Value>(schema: z.ZodType<Value>, value: unknown, whole: string): Value {
+function readShape<Value>(schema: z.ZodType<Value>, value: unknown, whole: string): Value {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new ApiProblem(
