@@ -59,6 +59,12 @@ export const long = [
     sources: ['packages/collections/', 'packages/lifecycle/', 'services/session/src/streams/', 'services/edge/src/'],
   },
   {
+    files: ['services/session/src/features/listing/hidden.property.'],
+    only: false,
+    because: '100,000 combinations of rights and questions instead of 3,000',
+    sources: ['packages/search/', 'packages/catalog/', 'services/session/src/features/listing/'],
+  },
+  {
     files: ['test/chaos/soak.'],
     only: true,
     because: 'memory is compared over minutes',

@@ -47,6 +47,8 @@ export async function bundle(root, folder, { mayLack = false, more = {} } = {}) 
         main: 'services/gateway/src/main.ts',
         // The thread of a script, which a worker starts by the name of this file.
         'script-thread': 'services/session/src/features/code/script-thread.ts',
+        // A file of its own, since a thread begins with it.
+        'model-thread': 'packages/search/src/models/model-thread.ts',
         ...more,
       }).map(([name, path]) => [name, join(root, path)]),
     ),
@@ -55,7 +57,7 @@ export async function bundle(root, folder, { mayLack = false, more = {} } = {}) 
     resolve: { conditionNames: ['omnibus-source', 'import', 'node', 'default'] },
     // The oldest version of Node in `engines` of the gateway.
     transform: { target: 'node22' },
-    // Our modules have no side effects when they are loaded, except the main module.
+    // Our modules have no side effects when they are loaded, except the main module and that of a thread.
     treeshake: { moduleSideEffects: [{ test: /\/(packages|services)\/\w+\/src\//, sideEffects: false }] },
     plugins: [withoutOptional],
     onLog(level, log, handle) {

@@ -35,6 +35,7 @@ export {
   subjects,
   usageBucket,
   vaultBuckets,
+  vectorsBucket,
 } from './subjects.ts';
 export { Heartbeat, PresenceWatch } from './presence.ts';
 export { auditLedgerOf } from './audit-ledger.ts';

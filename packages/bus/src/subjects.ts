@@ -259,6 +259,18 @@ export const quotaBuckets = {
 /** The use of tools by callers; key: the day and the session worker. */
 export const usageBucket: Bucket<UsageRecord> = { name: 'omnibus-usage', shape: usageRecord, maxAgeMs: 63 * dayMs };
 
+/**
+ * Vectors of texts of tools, which session workers share so that a model reads each text once; key: the id of the model and the digest of the text. A value is a
+ * scale and a byte for each number, in base64.
+ */
+export const vectorsBucket: Bucket<string> = {
+  name: 'omnibus-vectors',
+  shape: (stored) => (typeof stored === 'string' ? 'fits' : 'junk'),
+  isSmall: true,
+  maxAgeMs: 31 * dayMs,
+  maxBytes: 64 * mebibyte,
+};
+
 /** Blocks; key: the kind, and a digest of the name. */
 export const blocksBucket: Bucket<BlockRecord> = {
   name: 'omnibus-blocks',

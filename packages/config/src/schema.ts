@@ -18,6 +18,7 @@ import { resultsSchema } from './results-schema.ts';
 import { hostOf } from './loopback.ts';
 import { openapiSchema } from './openapi-schema.ts';
 import { sandboxSchema } from './sandbox-schema.ts';
+import { searchModelSchema } from './search-model-schema.ts';
 import { secretsSchema } from './secrets-schema.ts';
 import { serverTlsSchema } from './server-tls-schema.ts';
 import { hostName, webOrigin } from './web-names.ts';
@@ -477,6 +478,11 @@ export const shape = z.strictObject({
     .default('off')
     .describe(
       'How much of a result of a tool a model gets at once. off: all of it. Or an object with `maxTokens` and more: a larger result is stored, the client gets a preview, and reads the rest in ranges.',
+    ),
+  searchModel: searchModelSchema(givenDuration)
+    .optional()
+    .describe(
+      'An embedding model that ranks the tools of `find_tools` by meaning, beside words: a folder on this machine, or an endpoint by its address. Without an answer of the model the rank is that by words. Default: none.',
     ),
   pageSize: count(1_000).describe('Entries on one page of a list.'),
   timeouts: z

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SearchableTool } from './fields.ts';
-import { maxQueryLength, ToolIndex } from './tool-index.ts';
+import { packed, questionTexts, toolText, ToolVectors, type PackedVector } from './meaning.ts';
+import { maxQueryLength, ToolIndex, type Meaning } from './tool-index.ts';
 import { termsOf } from './words.ts';
 
 const schema = (...names: string[]): object => ({
@@ -137,4 +138,74 @@ it('made in steps it answers as one made at once, and lets other work run meanwh
   expect(index.bytes).toBe(atOnce.bytes);
   for (const query of ['open an issue', 'write text', 'pull requests of a repository'])
     expect(index.search(query, 50)).toEqual(atOnce.search(query, 50));
+});
+
+describe('a model adds the meaning of a question', () => {
+  /** By server, so that a text points to the tools of one server. */
+  const directions = ['github', 'mail', 'files', 'charts', 'kb'];
+  const towards = (server: string): PackedVector =>
+    packed(directions.map((each) => (each === server ? 1 : 0.1))) as PackedVector;
+  const vectors = (known: (server: string) => boolean = () => true): ToolVectors =>
+    new ToolVectors(
+      tools.map(({ server }) => server),
+      tools.map(({ server }) => (known(server) ? towards(server) : undefined)),
+    );
+  const index = new ToolIndex(tools);
+  const ranked = (query: string, meaning?: Meaning): string[] =>
+    index.search(query, 10, undefined, meaning).map(({ index: at }) => tools[at]?.server ?? '');
+
+  it('and finds a tool that has no word of it', () => {
+    expect(ranked('correspond', { question: [towards('mail')], tools: vectors() })[0]).toBe('mail');
+  });
+
+  it('to its words, which still count', () => {
+    expect(
+      ranked('treemap', { question: [towards('mail')], tools: vectors() })
+        .slice(0, 2)
+        .toSorted(),
+    ).toEqual(['charts', 'mail']);
+  });
+
+  it('to each of its sentences', () => {
+    const texts = questionTexts('Correspond with them. Plot it.');
+    expect(texts).toEqual(['Correspond with them. Plot it.', 'Correspond with them.', 'Plot it.']);
+    const question = ['kb', 'mail', 'charts'].map(towards);
+    expect(
+      ranked(texts[0] ?? '', { question, tools: vectors() })
+        .slice(0, 3)
+        .toSorted(),
+    ).toEqual(['charts', 'kb', 'mail']);
+  });
+
+  it.each([
+    ['no tool has a vector yet', (): boolean => false],
+    ['only other tools have one', (server: string): boolean => server === 'kb'],
+  ])('and leaves the order by words where %s', (_what, known) => {
+    for (const query of ['create an issue in a repository', 'send a message', 'write to a path'])
+      expect(
+        ranked(query, { question: [towards('kb')], tools: vectors(known) }).filter((each) => each !== 'kb'),
+      ).toEqual(ranked(query).filter((each) => each !== 'kb'));
+  });
+
+  it('and a packed vector has nearly the direction it had', () => {
+    fc.assert(
+      fc.property(fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: 8, maxLength: 8 }), (numbers) => {
+        const vector = packed([...numbers, 1]);
+        const length = Math.hypot(...numbers, 1);
+        expect(vector?.values).toHaveLength(9);
+        [...numbers, 1].forEach((each, at) =>
+          expect((vector?.values[at] ?? 0) * (vector?.scale ?? 0)).toBeCloseTo(each / length, 2),
+        );
+      }),
+    );
+    expect(packed([0, 0])).toBeUndefined();
+    expect(packed([Number.NaN])).toBeUndefined();
+    expect(packed([])).toBeUndefined();
+  });
+
+  it('of which the text of a tool names server, tool, description and parameters', () => {
+    expect(toolText(tools[0] as SearchableTool)).toBe(
+      'github create Issue: Opens an issue in a repository.. repo, title',
+    );
+  });
 });

@@ -5,6 +5,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { fieldCount, textsOf, type SearchableTool } from './fields.ts';
+import { maxClauses, type PackedVector, type ToolVectors } from './meaning.ts';
 import { alikeOf, clausesOf, termsOf } from './words.ts';
 
 export interface Found {
@@ -16,8 +17,6 @@ export interface Found {
 
 /** Longest question in characters; what follows is not read. */
 export const maxQueryLength = 2_000;
-/** Bound on the clauses of a question that are looked at. */
-const maxClauses = 12;
 
 /**
  * Weights by field, and how much a longer field lowers the weight of a term in it (`b` of BM25). They were chosen on public sets
@@ -39,6 +38,18 @@ const serverWeight = 0.25;
 const serverShare = 0.3;
 /** The part of the rank that the best clause of a question decides. */
 const clauseWeight = 0.3;
+/** The same of a rank by words and meaning. A sentence on its own says its meaning better than it has rare words. */
+const clauseWeightOfMeaning = 0.7;
+/** How much the meaning of a tool counts, and that of its server, beside the best fit by words. */
+const meaningWeight = 1;
+const serverMeaningWeight = 0.3;
+
+/** A question by its meaning. */
+export interface Meaning {
+  /** The vectors of `questionTexts`. */
+  readonly question: readonly PackedVector[];
+  readonly tools: ToolVectors;
+}
 
 /** The tools that have a term, and the weight of the term in each. */
 interface Posting {
@@ -90,29 +101,31 @@ export class ToolIndex {
   }
 
   /**
-   * The tools that fit a question best, best first; none where nothing of the question is in any tool.
+   * The tools that fit a question best, best first; none if the question shares no word with any tool and has no meaning here.
    * @param limit how many at most.
    * @param isWanted limits the answer to some of the tools, which keep their scores among all.
+   * @param meaning ranks by meaning beside words; without it, by words alone.
    */
-  search(query: string, limit: number, isWanted?: (index: number) => boolean): readonly Found[] {
+  search(query: string, limit: number, isWanted?: (index: number) => boolean, meaning?: Meaning): readonly Found[] {
     const text = query.slice(0, maxQueryLength);
     const given = new Map<string, Giving | undefined>();
-    const scores = this.#score(text, given);
     const clauses = clausesOf(text).slice(0, maxClauses);
-    if (clauses.length > 1) this.#addClauses(scores, clauses, given);
+    const [whole, ...single] = (clauses.length > 1 ? [text, ...clauses] : [text]).map((each, at) =>
+      withMeaning(this.#score(each, given), meaning, at),
+    );
+    const scores = whole as Float64Array;
+    if (single.length > 0)
+      this.#addClauses(scores, single, meaning === undefined ? clauseWeight : clauseWeightOfMeaning);
     return best(scores, limit, isWanted);
   }
 
   /** Lets the clause that a tool fits best count beside the whole question. */
-  #addClauses(scores: Float64Array, clauses: readonly string[], given: Map<string, Giving | undefined>): void {
-    const most = new Float64Array(this.size);
-    for (const clause of clauses) {
-      const ofClause = this.#score(clause, given);
-      for (let tool = 0; tool < this.size; tool += 1)
-        if ((ofClause[tool] as number) > (most[tool] as number)) most[tool] = ofClause[tool] as number;
+  #addClauses(scores: Float64Array, clauses: readonly Float64Array[], weight: number): void {
+    for (let tool = 0; tool < this.size; tool += 1) {
+      let most = 0;
+      for (const clause of clauses) if ((clause[tool] as number) > most) most = clause[tool] as number;
+      scores[tool] = (1 - weight) * (scores[tool] as number) + weight * most;
     }
-    for (let tool = 0; tool < this.size; tool += 1)
-      scores[tool] = (1 - clauseWeight) * (scores[tool] as number) + clauseWeight * (most[tool] as number);
   }
 
   /** The score of each tool for a text, with 1 for the best. @param given what terms give, kept for the clauses of one question. */
@@ -182,6 +195,25 @@ export class ToolIndex {
           (most[server] as number) *
             ((having[server] as number) / (this.#serverSizes[server] as number)) ** serverShare;
   }
+}
+
+/** The scores of one text by words and meaning, with 1 for the best. A tool without a vector is taken to fit by meaning as it does by words. */
+function withMeaning(scores: Float64Array, meaning: Meaning | undefined, at: number): Float64Array {
+  const question = meaning?.question[at];
+  if (meaning === undefined || question === undefined) return scores;
+  const { tools, servers } = meaning.tools.fits(question);
+  let most = 0;
+  const both = scores.map((score, tool) => {
+    const own = tools[tool] ?? Number.NaN;
+    const ofServer = servers === undefined ? 0 : (servers[tool] ?? Number.NaN);
+    const sum =
+      score +
+      meaningWeight * (Number.isNaN(own) ? score : own) +
+      serverMeaningWeight * (Number.isNaN(ofServer) ? score : ofServer);
+    if (sum > most) most = sum;
+    return sum;
+  });
+  return most === 0 ? both : both.map((score) => score / most);
 }
 
 /** The terms and pairs of terms of a question with their weights. */

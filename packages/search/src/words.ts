@@ -69,17 +69,26 @@ function stemOf(text: string): string {
   return stem;
 }
 
+/** A name as words: `getUserByID2` as `get User By ID 2`, `list_files` as `list files`. */
+export function splitName(name: string): string {
+  return splitCase(name).replaceAll(/[_\-./]+/g, ' ');
+}
+
+function splitCase(text: string): string {
+  return (
+    text
+      .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+      // One letter before the next word, and not all: a long run of capital letters would be read once for each of them.
+      .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1 $2')
+      .replaceAll(/([A-Za-z])(\d)/g, '$1 $2')
+      .replaceAll(/(\d)([A-Za-z])/g, '$1 $2')
+  );
+}
+
 /** The terms of a text in its order. `getUserByID2` gives the same terms as `get user by id 2`. */
 export function termsOf(text: string): string[] {
   const terms: string[] = [];
-  const split = text
-    .normalize('NFKC')
-    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
-    // One letter before the next word, and not all: a long run of capital letters would be read once for each of them.
-    .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1 $2')
-    .replaceAll(/([A-Za-z])(\d)/g, '$1 $2')
-    .replaceAll(/(\d)([A-Za-z])/g, '$1 $2')
-    .toLowerCase();
+  const split = splitCase(text.normalize('NFKC')).toLowerCase();
   for (const [each] of split.matchAll(word)) {
     if (unspaced.test(each)) {
       const characters = Array.from(each);

@@ -9,6 +9,7 @@ import { CallerMetrics } from './caller-metrics.ts';
 import { CodeMetrics } from './code-metrics.ts';
 import { Instruments } from './instruments.ts';
 import type { MetricsSnapshot } from './merged-metrics.ts';
+import { SearchMetrics } from './search-metrics.ts';
 import { UpstreamMetrics } from './upstream-metrics.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
 
@@ -72,6 +73,7 @@ export class Metrics extends Instruments {
   readonly callers = new CallerMetrics(this.registry);
   readonly audit = new AuditMetrics(this.registry);
   readonly code = new CodeMetrics(this.registry);
+  readonly search = new SearchMetrics(this.registry);
   readonly workers = new WorkerMetrics(this.registry);
   readonly #requestSeconds = this.histogram(
     'omnibus_client_request_duration_seconds',

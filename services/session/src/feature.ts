@@ -4,7 +4,7 @@
  */
 import type { Config } from '@omnibus/config';
 import type { Guardrails, Policy } from '@omnibus/policy';
-import type { ExchangeId, ServerNotice, SessionKey } from '@omnibus/protocol';
+import type { CatalogRecord, ExchangeId, ServerNotice, SessionKey } from '@omnibus/protocol';
 import type { AccessSource } from './call/access.ts';
 import type { Adapters } from './call/adapters.ts';
 import { noBarrier, type Barrier } from './call/barrier.ts';
@@ -55,6 +55,8 @@ export interface SessionFeature {
   /** A server has sent something outside calls. */
   hear?(notice: ServerNotice): void;
   sessionEnded?(key: SessionKey): void;
+  /** An adapter has written the lists of its server. */
+  listsRead?(record: CatalogRecord): void;
   stop?(): Promise<void> | void;
 }
 
@@ -118,6 +120,10 @@ export class Features {
 
   sessionEnded(key: SessionKey): void {
     for (const feature of this.all) feature.sessionEnded?.(key);
+  }
+
+  listsRead(record: CatalogRecord): void {
+    for (const feature of this.all) feature.listsRead?.(record);
   }
 
   async stop(): Promise<void> {

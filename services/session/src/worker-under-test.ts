@@ -222,6 +222,12 @@ export class WorkerUnderTest {
     return awaited;
   }
 
+  /** Turns the clock of the worker's deadlines. */
+  turn(ms: number): void {
+    this.#turnedMs += ms;
+    this.wheel.tick();
+  }
+
   async stop(): Promise<void> {
     await this.worker?.stop();
   }

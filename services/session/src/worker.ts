@@ -318,6 +318,7 @@ export class SessionWorker {
     this.#news = [
       await this.#catalog.watch((change) => {
         this.#views.catalogChanged(change);
+        if (change.kind === 'put') this.#features.listsRead(change.value);
         this.#offers.changed();
         this.#watch.catalogChanged();
       }),

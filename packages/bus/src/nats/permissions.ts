@@ -22,6 +22,7 @@ import {
   streamJournal,
   usageBucket,
   vaultBuckets,
+  vectorsBucket,
 } from '../subjects.ts';
 
 export interface Permissions {
@@ -54,6 +55,7 @@ const uses: readonly Use[] = [
   { bucket: blocksBucket as Bucket<never>, writes: ['edge', 'session', 'backend'] },
   { bucket: approvalsBucket as Bucket<never>, writes: ['session'] },
   { bucket: usageBucket as Bucket<never>, writes: ['session'], reads: ['edge', 'backend'] },
+  { bucket: vectorsBucket as Bucket<never>, writes: ['session'] },
   { bucket: approvedBucket as Bucket<never>, writes: ['backend'] },
   ...Object.values(resultBuckets).map((bucket): Use => ({ bucket: bucket as Bucket<never>, writes: ['session'] })),
   ...Object.values(quotaBuckets).map((bucket): Use => ({ bucket: bucket as Bucket<never>, writes: ['session'] })),

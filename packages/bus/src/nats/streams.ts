@@ -14,6 +14,7 @@ import {
   streamJournal,
   usageBucket,
   vaultBuckets,
+  vectorsBucket,
 } from '../subjects.ts';
 import { nameAt, type NatsPlace } from './place.ts';
 
@@ -43,6 +44,7 @@ const allBuckets: readonly Bucket<unknown>[] = [
   blocksBucket,
   approvalsBucket,
   usageBucket,
+  vectorsBucket,
   approvedBucket,
   ...Object.values(quotaBuckets),
   ...Object.values(authorizationBuckets),

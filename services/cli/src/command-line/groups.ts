@@ -73,6 +73,10 @@ export const groups: readonly Group[] = [
           ['import litellm.yaml --print', 'those of a file of another gateway, only shown'],
         ],
       },
+      'search-model': {
+        summary: 'prepare a model that ranks tools by meaning',
+        examples: [['search-model add models/minilm', 'check it, and install what runs it']],
+      },
       clients: { examples: [['clients', 'the names that import and connect know']] },
       connect: {
         summary: 'write the gateway into the file of an MCP client',

@@ -235,6 +235,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'vault restore': z.object({ file: text, restored: count, kept: count }),
   'keys create': z.object({ id: text, key: text, subject: text, file: text }),
   'keys list': z.array(z.looseObject({ id: text, subject: text, groups: z.array(text) })),
+  'search-model add': z.object({ folder: text, sha256: text, numbers: count, ms: count }),
   'keys revoke': z.object({ id: text, file: text, isRevoked: z.literal(true) }),
   'users add': z.object({ name: text, file: text, isNew: z.boolean() }),
   'users list': z.array(z.object({ name: text, groups: z.array(text), created: text.optional() })),

@@ -3,10 +3,13 @@
  * the first search of its view and used until the view changes.
  */
 import type { OfferedTool, View } from '@omnibus/catalog';
-import { ToolIndex, type SearchableTool } from '@omnibus/search';
+import type { CatalogRecord, JsonObject, ServerName } from '@omnibus/protocol';
+import { ToolIndex, toolText, type SearchableTool } from '@omnibus/search';
 
 export interface IndexedTools {
   readonly tools: readonly OfferedTool[];
+  /** The text of each tool for a model. */
+  readonly texts: () => readonly string[];
   readonly index: ToolIndex;
 }
 
@@ -48,9 +51,10 @@ export class Indexes {
     if (making !== undefined || this.#byView.has(view)) return making;
     const tools = view.everyTool();
     if (tools.length <= fewTools) return undefined;
-    const made = ToolIndex.inSteps(searchableIn(view, tools)).then((index) => {
+    const searched = searchableIn(view, tools);
+    const made = ToolIndex.inSteps(searched).then((index) => {
       this.#making.delete(view);
-      this.#keep(view, { tools, index });
+      this.#keep(view, { tools, texts: () => searched.map(toolText), index });
     });
     this.#making.set(view, made);
     return made;
@@ -60,7 +64,8 @@ export class Indexes {
     const known = this.#byView.get(view);
     if (known !== undefined) return this.#keep(view, known);
     const tools = view.everyTool();
-    return this.#keep(view, { tools, index: new ToolIndex(searchableIn(view, tools)) });
+    const searched = searchableIn(view, tools);
+    return this.#keep(view, { tools, texts: () => searched.map(toolText), index: new ToolIndex(searched) });
   }
 
   /** Makes an index the one that was used last. */
@@ -96,17 +101,22 @@ export class Indexes {
 }
 
 function searchableIn(view: View, tools: readonly OfferedTool[]): readonly SearchableTool[] {
-  return tools.map((tool) => searchable(tool, view.record(tool.server)?.instructions));
+  return tools.map(({ server, original, entry }) => searchable(server, original, entry, view.record(server)));
 }
 
-function searchable({ server, original, entry }: OfferedTool, about: string | undefined): SearchableTool {
-  const { title, description, inputSchema } = entry;
+/** A tool as the search reads it. @param original the server's own name of it. */
+export function searchable(
+  server: ServerName,
+  original: string,
+  { title, description, inputSchema }: JsonObject,
+  record: Pick<CatalogRecord, 'instructions'> | undefined,
+): SearchableTool {
   return {
     server,
     name: original,
     title: typeof title === 'string' ? title : undefined,
     description: typeof description === 'string' ? description : undefined,
     inputSchema,
-    about,
+    about: record?.instructions,
   };
 }

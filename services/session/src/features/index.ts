@@ -77,7 +77,7 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
     }),
     resultSize(config),
     stored.bounds,
-    listing(),
+    listing(parts),
     code(config, metrics),
     ...(options.tracing === undefined ? [] : [traces(options.tracing)]),
     ...(options.audit === undefined ? [] : [audit(options.audit, parts)]),

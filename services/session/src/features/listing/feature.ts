@@ -3,28 +3,54 @@
  * the tool that it names before anything else looks at it, so rules, limits, approvals, records and traces see that tool.
  */
 import { finderNames, finders, type View } from '@omnibus/catalog';
+import type { Config } from '@omnibus/config';
 import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 import type { Meant } from '../../call/own-tools.ts';
 import type { SessionFeature } from '../../feature.ts';
 import { describedTools, foundTools, mistake } from './found-tools.ts';
 import { Indexes } from '../../call/tool-indexes.ts';
+import { Meanings, type MeaningsOptions } from './meanings.ts';
 
-export function listing(): SessionFeature {
+/** @param options of the worker. */
+export function listing(options: MeaningsOptions & { readonly config: Config }): SessionFeature {
   const indexes = new Indexes();
+  const meanings = new Meanings(options);
+  meanings.apply(options.config);
   return {
     name: 'listing',
-    ownTools: { meant: (view, params, takesAnyOutput) => meant(indexes, view, params, takesAnyOutput) },
-    apply: () => indexes.clear(),
-    stop: () => indexes.clear(),
+    ownTools: { meant: (view, params, takesAnyOutput) => meant({ indexes, meanings }, view, params, takesAnyOutput) },
+    listsRead: (record) => meanings.learn(record),
+    apply: (config) => {
+      indexes.clear();
+      meanings.apply(config);
+    },
+    stop: async () => {
+      indexes.clear();
+      await meanings.stop();
+    },
   };
 }
 
-function meant(indexes: Indexes, view: View, params: JsonObject, takesAnyOutput: boolean): Meant | undefined {
+interface Search {
+  readonly indexes: Indexes;
+  readonly meanings: Meanings;
+}
+
+function meant(
+  { indexes, meanings }: Search,
+  view: View,
+  params: JsonObject,
+  takesAnyOutput: boolean,
+): Meant | undefined {
   if (view.definition.listing?.mode === 'code') return undefined; // Such lists have other tools.
   const given = isObject(params['arguments']) ? params['arguments'] : {};
   switch (params['name']) {
     case finderNames.find:
-      return { kind: 'answer', ready: () => indexes.ready(view), result: () => foundTools(indexes, view, given) };
+      return {
+        kind: 'answer',
+        ready: () => indexes.ready(view) ?? meanings.settling(indexes, view, given),
+        result: () => foundTools(indexes, view, given, (indexed) => meanings.of(indexed, given)),
+      };
     case finderNames.describe:
       return {
         kind: 'answer',

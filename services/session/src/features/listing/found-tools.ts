@@ -1,7 +1,7 @@
 /** What `find_tools` and `describe_tools` answer: short texts for a model, from what the caller sees. */
 import { finderNames, type OfferedTool, type View } from '@omnibus/catalog';
 import { isObject, parseJson, printable, type JsonObject } from '@omnibus/protocol';
-import { maxQueryLength, parametersOf } from '@omnibus/search';
+import { maxQueryLength, parametersOf, type Meaning } from '@omnibus/search';
 import type { Indexes, IndexedTools } from '../../call/tool-indexes.ts';
 
 const usualLimit = 8;
@@ -25,7 +25,13 @@ function said(text: string): JsonObject {
   return { content: [{ type: 'text', text }] };
 }
 
-export function foundTools(indexes: Indexes, view: View, given: JsonObject): JsonObject {
+/** @param meaningOf the meaning of the question for the tools of the caller; undefined: it is ranked by words. */
+export function foundTools(
+  indexes: Indexes,
+  view: View,
+  given: JsonObject,
+  meaningOf: (indexed: IndexedTools) => Meaning | undefined = () => undefined,
+): JsonObject {
   const { query, limit = usualLimit, server } = given;
   if (typeof query !== 'string' || query.trim() === '' || query.length > maxQueryLength)
     return mistake(
@@ -39,7 +45,12 @@ export function foundTools(indexes: Indexes, view: View, given: JsonObject): Jso
   const indexed = indexes.of(view);
   const { tools, index } = indexed;
   const found = index
-    .search(query, Math.min(limit, maxLimit), server === undefined ? undefined : (at) => tools[at]?.server === server)
+    .search(
+      query,
+      Math.min(limit, maxLimit),
+      server === undefined ? undefined : (at) => tools[at]?.server === server,
+      meaningOf(indexed),
+    )
     .flatMap(({ index: at }) => tools[at] ?? []);
   const unread = unreadIn(view, indexed, server);
   if (found.length > 0) return said([...found.map((tool) => lineOf(view, tool)), ...unread].join('\n'));
