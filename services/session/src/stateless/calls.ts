@@ -61,6 +61,8 @@ export class StatelessCalls implements CallTable {
   readonly #ended = new EndedCalls();
   /** Continued calls, by the request that continues them. */
   readonly #joined = new Map<SessionKey, StatelessCall | SettledCall>();
+  /** Keys of requests that may be repeated: each is a digest of all arguments. */
+  readonly #keys = new WeakMap<ModernCommand, SessionKey>();
 
   constructor({ host, worker, humanMs, places, linkedResources }: StatelessCallsOptions) {
     this.host = host;
@@ -149,7 +151,8 @@ export class StatelessCalls implements CallTable {
     const given = request.params ?? {};
     const isContinued = 'inputResponses' in given || 'requestState' in given;
     const params = withoutModernMeta(isContinued ? this.#withoutOurState(given, method, view, waiter.command) : given);
-    const repeated = (given['_meta'] as JsonObject | undefined)?.[repeatKey] === undefined ? undefined : callOf(waiter);
+    const repeated =
+      (given['_meta'] as JsonObject | undefined)?.[repeatKey] === undefined ? undefined : this.#keyOf(waiter);
     const first = repeated === undefined ? waiter : this.#leaving(waiter);
     const call = new StatelessCall(this, { first, view, method, params, urlRound, own, repeated });
     this.#open.add(call);
@@ -279,6 +282,7 @@ export class StatelessCalls implements CallTable {
    */
   repeat(waiter: PendingReply, view: View): boolean {
     const asked = keyedRequest(waiter.command);
+    if ('call' in asked) this.#keys.set(waiter.command, asked.call);
     if ('problem' in asked) {
       this.#refuse(waiter, fault('params.invalid', asked.problem));
       return true;
@@ -368,14 +372,16 @@ export class StatelessCalls implements CallTable {
     return 'rivals' in route ? undefined : route.server;
   }
 
+  /** The key of a call that its client may repeat; undefined if the key in its request is invalid. */
+  #keyOf({ command }: PendingReply): SessionKey | undefined {
+    const known = this.#keys.get(command);
+    if (known !== undefined) return known;
+    const asked = keyedRequest(command);
+    return 'call' in asked ? asked.call : undefined;
+  }
+
   /** The call of a request, which has begun or continued it. */
   #callOf(key: SessionKey): StatelessCall | SettledCall | undefined {
     return this.#joined.get(key) ?? this.#open.get(key);
   }
-}
-
-/** The key of a call that its client may repeat; undefined if the key in its request is invalid. */
-function callOf({ command }: PendingReply): SessionKey | undefined {
-  const asked = keyedRequest(command);
-  return 'call' in asked ? asked.call : undefined;
 }

@@ -167,3 +167,17 @@ it('ended calls are forgotten in time, and when there are too many, the gateway 
   ended.add(last);
   expect([ended.has(last), ended.isComplete]).toEqual([true, true]);
 });
+
+it('a request with a key is written out and hashed once, since its arguments may be large', async () => {
+  let written = 0;
+  const args = {
+    toJSON: () => {
+      written += 1;
+      return {};
+    },
+  };
+  send({}, { arguments: args });
+  await pass();
+  expect(test.asked.length).toBe(1);
+  expect(written).toBe(1);
+});
