@@ -216,7 +216,7 @@ export class Metrics extends Instruments {
     ),
     reads: this.counter(
       'omnibus_result_reads_total',
-      'Reads of stored results, by outcome: read, unknown (expired, of another caller, or made up), invalid (the range is none), or failed.',
+      'Reads of stored results, by outcome: read, unknown (expired, of another caller, or made up), invalid (the range is none), limited (`bytes` of a limit are used up), or failed.',
       ['outcome'],
     ),
   } as const;

@@ -59,8 +59,10 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
   const parts = { config, bus, wheel, log, metrics, proofs };
   const blocks = await openBlocks(bus, log);
   const guards = guardrails({ policy, guardrails: compiled });
-  const stored = results({ ...parts, barrier: blocks?.barrier ?? noBarrier, sealer: options.sealer });
+  const barrier = blocks?.barrier ?? noBarrier;
   const [onceMore] = blocks?.gates ?? guards.gates ?? [];
+  const limits = await openLimits({ ...parts, ...of, barrier, onceMore });
+  const stored = results({ ...parts, barrier, counts: limits.resultGate, sealer: options.sealer });
   return [
     stored.reads,
     // Before the others, since a call that was begun has passed the gates before.
@@ -69,12 +71,7 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
     guards,
     ...(blocks === undefined ? [] : [blocks]),
     openApprovals({ ...parts, limits: config.limits, worker: of.worker }, policy),
-    await openLimits({
-      ...parts,
-      ...of,
-      barrier: blocks?.barrier ?? noBarrier,
-      onceMore,
-    }),
+    limits,
     resultSize(config),
     stored.bounds,
     listing(parts),

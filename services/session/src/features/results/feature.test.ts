@@ -276,6 +276,18 @@ it('the oldest results of a caller make room for new ones, and one that is large
   expect(tokensIn(large)).toBeLessThanOrEqual(1_000);
 });
 
+it('reads count for the bytes that a caller may get in a day, and none is answered after those are used up', async () => {
+  const worker = await started({ results, limits: { rules: [{ id: 'volume', bytes: '2MB/day', quota: '1/day' }] } });
+  const client = await worker.open(latestModernRevision, {}, callerOf('ann'));
+  const uri = linkIn(await call(client, { content: [{ type: 'text', text: megabyte }] }));
+  const read = async (): Promise<JsonObject> => await client.ask('resources/read', { uri });
+  for (const _time of [1, 2, 3]) expect((await read())['error']).toBeUndefined();
+  expect((await read())['error']).toMatchObject({ data: { reason: 'limit.quota', limit: 'volume' } });
+  // By the tool too, and the words say why.
+  const byTool = await client.ask('tools/call', { name: 'read_result', arguments: { uri, bytes: '0-9' } });
+  expect(byTool.error?.message).toContain('used up by the results of calls');
+});
+
 it('a range that is none is answered with what to give', async () => {
   const client = await (await started()).open(latestLegacyRevision);
   const uri = linkIn(await call(client, { content: [{ type: 'text', text: megabyte }] }));

@@ -9,6 +9,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { isObject, type ExchangeOutcome, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Barrier } from '../../call/barrier.ts';
+import type { ResultGate } from '../../call/result-gate.ts';
 import { unchanged, type CallTransform } from '../../call/transform.ts';
 import type { CallTransformer, ServedClient } from '../../call/transforms.ts';
 import type { SessionFeature } from '../../feature.ts';
@@ -25,6 +26,7 @@ export interface ResultsOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly barrier: Barrier;
+  readonly counts: ResultGate | undefined;
   /** Undefined in one process, whose results end with it. */
   readonly sealer: Sealer | undefined;
 }
@@ -44,7 +46,7 @@ export function results(parts: ResultsOptions): {
   /** After those that take something out of results. */
   readonly bounds: SessionFeature;
 } {
-  const { config, log, metrics, barrier, sealer = new Sealer() } = parts;
+  const { config, log, metrics, barrier, counts, sealer = new Sealer() } = parts;
   const { limits } = config;
   const store = new ResultStore(parts);
   let isOn = asksFor(config);
@@ -63,6 +65,7 @@ export function results(parts: ResultsOptions): {
         find: async (owner, id) => store.get(owner, id),
         limits,
         barrier,
+        counts,
         metrics,
       }),
     ],

@@ -1,12 +1,13 @@
 /** Answers reads of stored results: `resources/read` of their URIs, and the tool `read_result`. */
 import { resultBound, resultReader, resultScheme } from '@omnibus/catalog';
-import { fault, isObject, type JsonObject, type StoredResult } from '@omnibus/protocol';
+import { fault, isObject, type GatewayFault, type JsonObject, type StoredResult } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Barrier } from '../../call/barrier.ts';
-import type { CallStream, ForwardedCall } from '../../call/client-port.ts';
+import type { CallFollower, CallStream, ForwardedCall } from '../../call/client-port.ts';
 import type { Gate, GateRun } from '../../call/gates.ts';
 import { WaitingRequest } from '../../call/open-requests.ts';
 import { requestedBy } from '../../call/public-messages.ts';
+import type { ResultGate } from '../../call/result-gate.ts';
 import type { JsonBounds } from './bounded.ts';
 import { ownerOf } from './owner.ts';
 import { readStored, wishOf, type Problem, type Reading, type Wish } from './read.ts';
@@ -20,10 +21,17 @@ export interface ReadingParts {
   find(owner: string, id: string): Promise<StoredResult | undefined>;
   readonly limits: JsonBounds;
   readonly barrier: Barrier;
+  /** Limits on the bytes of results: a read counts, as a fetch of a task's result does. Its call was counted with the preview alone. */
+  readonly counts: ResultGate | undefined;
   readonly metrics: Pick<Metrics, 'results'>;
 }
 
-type Outcome = 'read' | 'unknown' | 'invalid' | 'failed';
+type Outcome = 'read' | 'unknown' | 'invalid' | 'limited' | 'failed';
+
+interface Found {
+  readonly stored: StoredResult | undefined;
+  readonly counted: CallFollower | GatewayFault | undefined;
+}
 
 export function resultGate(parts: ReadingParts): Gate {
   return {
@@ -80,14 +88,33 @@ class Read<Stream extends CallStream> {
       (gatewayFault) => messages.answerFault(stream, this.#call.id, gatewayFault),
     );
     open.add(waiting);
-    void this.#parts.find(owner, id).then(
-      (stored) => open.resume(waiting, () => this.#answer(wished, stored)),
+    void this.#found(owner, id).then(
+      ({ stored, counted }) =>
+        open.resume(
+          waiting,
+          () => this.#answer(wished, stored, counted),
+          () => (counted !== undefined && 'answered' in counted ? counted.cancelled() : undefined),
+        ),
       (error: unknown) =>
         open.resume(waiting, () => this.#refuse('failed', `it could not be read: ${String(error)}; try again`)),
     );
   }
 
-  #answer(wished: Wish, stored: StoredResult | undefined): void {
+  async #found(owner: string, id: string): Promise<Found> {
+    const stored = await this.#parts.find(owner, id);
+    if (stored === undefined || !this.#mayRead(stored)) return { stored: undefined, counted: undefined };
+    const { server, tool } = stored;
+    return { stored, counted: await this.#parts.counts?.begin(this.#run.port.asking, server, tool) };
+  }
+
+  /** @param counted hears how much is read; a fault if the limits allow no more. */
+  #answer(wished: Wish, stored: StoredResult | undefined, counted: Found['counted']): void {
+    if (counted !== undefined && 'reason' in counted) {
+      this.#parts.metrics.results.reads.inc({ outcome: 'limited' });
+      this.#run.messages.deny(this.#call, counted);
+      return;
+    }
+    if (counted !== undefined) this.#call.followers = [...(this.#call.followers ?? []), counted];
     if (stored === undefined || !this.#mayRead(stored)) {
       this.#refuse('unknown', unknownWords);
       return;
@@ -133,7 +160,7 @@ class Read<Stream extends CallStream> {
     );
   }
 
-  #refuse(outcome: Exclude<Outcome, 'read'>, problem: string): void {
+  #refuse(outcome: Exclude<Outcome, 'read' | 'limited'>, problem: string): void {
     this.#parts.metrics.results.reads.inc({ outcome });
     const { messages } = this.#run;
     // A mistake in arguments is a result, so that the model can correct it (2025-11-25 server/tools, Error Handling).
