@@ -1,6 +1,7 @@
 /** Reports failures without a request to answer: one log line and one count each, and for many of the same kind one line with their number. */
 import type { Logger } from './logger.ts';
-import type { FaultPart, Metrics } from './metrics.ts';
+import type { FaultPart } from './label-values.ts';
+import type { Metrics } from './metrics.ts';
 
 /** Time between two lines about the same failure. */
 const quietMs = 10_000;

@@ -3,7 +3,7 @@ export type { LogFormat, Logger } from './logger.ts';
 export { Faults } from './faults.ts';
 export { mergedMetrics, type MetricsSnapshot } from './merged-metrics.ts';
 export { Metrics } from './metrics.ts';
-export type { ApprovalFormOutcome, ApprovalOutcome, FaultPart } from './metrics.ts';
+export type { ApprovalFormOutcome, ApprovalOutcome, FaultPart } from './label-values.ts';
 export { durationBuckets } from './instruments.ts';
 export type {
   CallCounts,

@@ -8,6 +8,14 @@ import { AuditMetrics } from './audit-metrics.ts';
 import { CallerMetrics } from './caller-metrics.ts';
 import { CodeMetrics } from './code-metrics.ts';
 import { Instruments } from './instruments.ts';
+import {
+  dropReasons,
+  faultParts,
+  type ApprovalFormOutcome,
+  type ApprovalOutcome,
+  type DropReason,
+  type FaultPart,
+} from './label-values.ts';
 import type { MetricsSnapshot } from './merged-metrics.ts';
 import { SearchMetrics } from './search-metrics.ts';
 import { UpstreamMetrics } from './upstream-metrics.ts';
@@ -15,55 +23,6 @@ import { WorkerMetrics } from './worker-metrics.ts';
 
 /** Milliseconds between two looks at the event loop: `nodejs_eventloop_lag_*` of an idle process is as long. Node's default of 10 takes half of the processor time of an idle process. */
 const loopLookMs = 50;
-const dropReasons = [
-  'response_unsolicited',
-  'notification_unknown',
-  'cancel_unknown',
-  'cancel_ambiguous',
-  'upstream_late',
-  'upstream_invalid',
-  'upstream_undelivered',
-  'queue_full',
-  'actor_event',
-  'bus_unknown',
-  'log_storm',
-  'update_storm',
-] as const;
-type DropReason = (typeof dropReasons)[number];
-/** The boundaries at which bugs are caught. */
-const faultParts = [
-  'request',
-  'handler',
-  'observer',
-  'transport',
-  'deadline',
-  'rejection',
-  'exception',
-  'audit',
-] as const;
-export type FaultPart = (typeof faultParts)[number];
-const approvalOutcomes = [
-  'asked',
-  'approved',
-  'refused',
-  'expired',
-  'withdrawn',
-  'used',
-  'impossible',
-  'limit',
-  'void',
-] as const;
-export type ApprovalOutcome = (typeof approvalOutcomes)[number];
-/** What became of a form in an approver's client. */
-export type ApprovalFormOutcome =
-  | 'shown'
-  | 'approved'
-  | 'refused'
-  | 'left'
-  | 'withdrawn'
-  | 'failed'
-  | 'late'
-  | 'skipped';
 const sessionStates = ['opening', 'awaitingInitialized', 'ready', 'draining'] as const;
 
 export class Metrics extends Instruments {
