@@ -5,7 +5,7 @@ import { openapiMistakes } from './openapi-schema.ts';
 import { shownWords } from './right-forms.ts';
 import type { Options } from './schema.ts';
 import { serverTlsProblem } from './server-tls-schema.ts';
-import { templatesProblem, usersProblem } from './users.ts';
+import { argumentMistakes, templatesProblem, usersProblem } from './users.ts';
 
 /** One mistake: the path of the option below `auth`, a server or a profile, and its problem. */
 type Mistake = readonly [path: readonly (string | number)[], message: string];
@@ -143,6 +143,7 @@ function* sentMistakes(settings: Server, config: Options): Iterable<Mistake> {
   if (ofCredentials !== undefined) yield [['credentials'], ofCredentials];
   const ofHeader = templatesProblem(settings, config);
   if (ofHeader !== undefined) yield [['headers', ofHeader.header], ofHeader.problem];
+  yield* argumentMistakes(settings, config);
 }
 
 function* memberMistakes(name: string, settings: Profile, config: Options): Iterable<Mistake> {

@@ -240,6 +240,7 @@ function withoutServerKeys(
     // Headers about the caller decide which facts its adapter gets.
     if (withoutServerSecrets && isMap(server['headers'])) ours['headers'] = placeholdersIn(server['headers']);
     const { credentials, tls } = ours;
+    if (withoutServerSecrets && isMap(server['tools'])) ours['tools'] = withoutFixedValues(server['tools']);
     if (withoutServerSecrets && isMap(tls)) ours['tls'] = without(tls, ['key', 'cert', 'ca'], '');
     if (isMap(credentials) && (isMadeFromCallers(credentials) ? withoutExchangeSecrets : withoutServerSecrets))
       ours['credentials'] = without(credentials, ['clientSecret', 'privateKey'], '');
@@ -265,6 +266,31 @@ function placeholdersIn(headers: Readonly<Record<string, unknown>>): Readonly<Re
     Object.entries(headers).flatMap(([name, value]) =>
       typeof value === 'string' && isTemplate(value) ? [[name, placeholdersOf(value)]] : [],
     ),
+  );
+}
+
+/** Tools without the fixed values of their arguments, which may be secret. The facts about the caller in them decide which facts the adapter gets. */
+function withoutFixedValues(tools: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return mapMembers(tools, (tool) =>
+    isMap(tool['arguments'])
+      ? {
+          ...tool,
+          arguments: mapMembers(tool['arguments'], (shape) =>
+            'fixed' in shape
+              ? { ...shape, fixed: typeof shape['fixed'] === 'string' ? placeholdersOf(shape['fixed']) : null }
+              : shape,
+          ),
+        }
+      : tool,
+  );
+}
+
+function mapMembers(
+  members: Readonly<Record<string, unknown>>,
+  change: (member: Readonly<Record<string, unknown>>) => unknown,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(members).map(([name, member]) => [name, isMap(member) ? change(member) : member]),
   );
 }
 

@@ -20,6 +20,7 @@ import { openapiSchema } from './openapi-schema.ts';
 import { sandboxSchema } from './sandbox-schema.ts';
 import { searchModelSchema } from './search-model-schema.ts';
 import { secretsSchema } from './secrets-schema.ts';
+import { shapeOptions } from './shape-schema.ts';
 import { serverTlsSchema } from './server-tls-schema.ts';
 import { hostName, webOrigin } from './web-names.ts';
 
@@ -108,6 +109,7 @@ const toolSettings = z.strictObject({
   maxResultBytes: maxResultBytes.describe(
     'A result of this tool that is larger, as JSON, is refused with `result.too_large`. Default: `maxResultBytes` of the server.',
   ),
+  ...shapeOptions,
 });
 
 /** Keys that desktop clients write into a server's entry for their own use. They are removed when a file is read, with a note that they have no effect here. */

@@ -38,6 +38,46 @@ export function isOwned(
   return hasTemplates(headers) || (isOfUsers(credentials) && !isForOneUser(gateway));
 }
 
+/** Whether the adapter of a server must know who calls: for the server's headers or credentials, or for arguments of its tools. */
+export function needsCallers(
+  server: Pick<ServerConfig, 'credentials' | 'headers' | 'tools'>,
+  gateway: Gateway,
+): boolean {
+  return isOwned(server, gateway) || [...factsInArguments(server)].length > 0;
+}
+
+/** Configured arguments of tools that stand for facts about the caller, with their places below the server. */
+function* factsInArguments({
+  tools,
+}: Pick<ServerConfig, 'tools'>): Iterable<{ readonly place: readonly string[]; readonly template: string }> {
+  for (const [tool, { arguments: shapes }] of Object.entries(tools))
+    for (const [name, shape] of Object.entries(shapes))
+      for (const option of ['fixed', 'default'] as const) {
+        const template = shape[option];
+        if (typeof template === 'string' && isTemplate(template))
+          yield { place: ['tools', tool, 'arguments', name, option], template };
+      }
+}
+
+/** The problems of arguments that stand for facts about the caller. */
+export function* argumentMistakes(
+  server: Pick<ServerConfig, 'tools'>,
+  { auth }: Gateway,
+): Iterable<readonly [path: readonly string[], problem: string]> {
+  const claims = claimsOf(auth);
+  for (const { place, template } of factsInArguments(server)) {
+    const problem =
+      auth === undefined || auth === 'none'
+        ? 'it names the caller, and this gateway does not know its callers: say how they are known (`auth`)'
+        : templateProblem(template, claims);
+    if (problem !== undefined) yield [place, problem];
+  }
+}
+
+function claimsOf(auth: Gateway['auth']): ReadonlySet<string> {
+  return new Set(auth === undefined || auth === 'none' ? [] : auth.issuers.flatMap((issuer) => issuer.claims));
+}
+
 /** Why the gateway cannot exchange callers' tokens for a server; undefined if it can, or need not. */
 function callerProblem({ credentials }: Pick<ServerConfig, 'credentials'>, gateway: Gateway): string | undefined {
   switch (credentials?.kind) {
@@ -86,7 +126,7 @@ export function templatesProblem(
   { headers, url, isolation }: Pick<ServerConfig, 'headers' | 'url' | 'isolation'>,
   { auth }: Gateway,
 ): { readonly header: string; readonly problem: string } | undefined {
-  const claims = new Set(auth === undefined || auth === 'none' ? [] : auth.issuers.flatMap((issuer) => issuer.claims));
+  const claims = claimsOf(auth);
   for (const [header, value] of Object.entries(headers)) {
     if (!isTemplate(value)) continue;
     const problem =

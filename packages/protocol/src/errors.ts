@@ -394,7 +394,7 @@ export const errorTable = {
     -32603,
     200,
     'never',
-    "The server's headers use facts about the caller, and this caller has no fact of that name, or one that no header can carry: data.header and data.fact name them. The request was not executed.",
+    'A header of the server, or an argument of the tool, is filled from a fact about the caller, and this caller has no fact of that name, or one that does not fit there: data.fact names it, and data.header the header. The request was not executed.',
   ),
   'upstream.sign_in': row(
     -32603,

@@ -65,7 +65,7 @@ export function headersFor(
 ): CallerHeaders {
   const made: Record<string, string> = {};
   for (const [header, template] of Object.entries(headers)) {
-    const value = isTemplate(template) ? filled(template, who) : { text: template };
+    const value = isTemplate(template) ? filled(template, who, carried) : { text: template };
     if ('text' in value) made[header] = value.text;
     else if (absent === 'refuse' || !value.isAbsent) return { header, fact: value.fact, problem: value.problem };
   }
@@ -76,13 +76,25 @@ type Filled =
   | { readonly text: string }
   | { readonly fact: string; readonly problem: string; readonly isAbsent: boolean };
 
-function filled(template: string, who: Who | undefined): Filled {
+/** Any text that a JSON string can hold. */
+const anyText = /^[^]*$/;
+
+/** A configured argument of a tool for one caller. @param who undefined for an anonymous caller. */
+export function argumentFor(
+  template: string,
+  who: Who | undefined,
+): { readonly text: string } | { readonly fact: string; readonly problem: string } {
+  return filled(template, who, anyText);
+}
+
+/** @param whole texts that a fact without other text around it may have. */
+function filled(template: string, who: Who | undefined, whole: RegExp): Filled {
   let wrong: Exclude<Filled, { text: string }> | undefined;
-  const text = template.replaceAll(placeholder, (whole, fact: string) => {
+  const text = template.replaceAll(placeholder, (found, fact: string) => {
     const value = factOf(fact, who);
-    const isWhole = whole === template;
+    const isWhole = found === template;
     if (value === undefined || value === '') wrong ??= { fact, isAbsent: true, problem: 'the caller has no such fact' };
-    else if (!(isWhole ? carried : plain).test(value))
+    else if (!(isWhole ? whole : plain).test(value))
       wrong ??= {
         fact,
         isAbsent: false,

@@ -1,6 +1,7 @@
 export type { Facts, Subject } from './facts.ts';
 export { plainVariables } from './plain-variables.ts';
 export {
+  argumentFor,
   hasTemplates,
   headersFor,
   isTemplate,

@@ -36,6 +36,7 @@ import { callSignIns, featureOf } from './features/credentials/feature.ts';
 import { identitiesOf } from './features/credentials/identities.ts';
 import { credentialsOf } from './features/credentials/server-credentials.ts';
 import { serverFeatures } from './features/index.ts';
+import { ServerShapes, shapesOf } from './features/shaping/shapes.ts';
 import { ConnectionBudget } from './connection/budget.ts';
 import { ReadingBudget } from './transport/reading-budget.ts';
 import { Agents } from './transport/agents.ts';
@@ -109,6 +110,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     this.#agents = new Agents();
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
     const text = JSON.stringify({
+      auth: { keys: { file: 'keys.yaml' } },
       mcpServers: { up: { url, connectTimeout: '30s', restart: { minDelay: '50ms', maxDelay: '100ms' }, ...settings } },
     });
     const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
@@ -141,6 +143,7 @@ export class AdapterUnderTest implements AsyncDisposable {
       edges: { receiver: new TokenReceiver(), ask: () => Promise.reject(new Error('there is no edge')) },
     });
     const users = credentials?.users;
+    const shapes = shapesOf(config);
     this.adapter = new Adapter({
       features: (parts) => [
         ...serverFeatures(
@@ -171,6 +174,7 @@ export class AdapterUnderTest implements AsyncDisposable {
       log,
       metrics,
       filter: this.definitions,
+      shape: shapes === undefined ? undefined : new ServerShapes(shapes),
     });
   }
 

@@ -26,6 +26,7 @@ import { callerIdleMs, type NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
 import { Slumber } from './connection/slumber.ts';
 import type { RecordFilter } from './catalog/record-of.ts';
+import { sourceOf, type RecordShape } from './catalog/record-shape.ts';
 
 export interface AdapterOptions extends ConnectionFactoryOptions, Pick<CallsOptions, 'isWaitedFor'> {
   readonly identities: ServerIdentities;
@@ -37,6 +38,8 @@ export interface AdapterOptions extends ConnectionFactoryOptions, Pick<CallsOpti
   readonly slept: (isAsleep: boolean) => void;
   /** Undefined where everything is published that the server says. */
   readonly filter?: RecordFilter | undefined;
+  /** Undefined where clients see every tool as the server gives it. */
+  readonly shape?: RecordShape | undefined;
   /** The adapter of the same server before its configuration was changed: its lists are served until this one has read its own. */
   readonly before?: Adapter;
 }
@@ -78,10 +81,7 @@ export class Adapter {
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
     });
-    const factory = new ConnectionFactory(
-      options,
-      (tool, principal) => this.#catalog.tool(tool, principal)?.inputSchema as JsonObject | undefined,
-    );
+    const factory = new ConnectionFactory(options, (tool, principal) => this.#inputSchema(tool, principal));
     this.#connection = this.#createBase(factory);
     this.#pool = this.#createPool(factory);
     this.#slumber = this.#createSlumber();
@@ -99,6 +99,12 @@ export class Adapter {
       steps: this.#features.steps,
       watchers: [this.#slumber ?? [], bus.isShared ? this.#binding() : [], this.#features.watchers].flat(),
     });
+  }
+
+  /** The server's own schema of a tool: its requests have the server's names of arguments. */
+  #inputSchema(name: string, principal: Principal): JsonObject | undefined {
+    const tool = this.#catalog.tool(name, principal);
+    return tool === undefined ? undefined : (sourceOf(tool).inputSchema as JsonObject);
   }
 
   /** @returns undefined for a server that never sleeps. */
@@ -127,7 +133,7 @@ export class Adapter {
   }
 
   #createCatalog(): CatalogPublisher {
-    const { server, config, worker, wheel, limits, log, metrics, repairs, filter, identities } = this.#options;
+    const { server, config, worker, wheel, limits, log, metrics, repairs, filter, shape, identities } = this.#options;
     return new CatalogPublisher({
       server,
       worker,
@@ -137,6 +143,7 @@ export class Adapter {
       metrics,
       repairs,
       filter,
+      shape,
       rereadMs: config.rereadLists,
       connection: () => this.#connection,
       connections: () => this.#pool,

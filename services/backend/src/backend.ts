@@ -246,7 +246,7 @@ export class Backend {
     const server = parseServerName(name);
     const before = this.#served.get(name);
     const { config, means } = await this.#prepare(server, configured);
-    const { identities = noIdentities, feature, filter, transports } = means;
+    const { identities = noIdentities, feature, filter, shape, transports } = means;
     const repairs = config.validation === 'enforce' ? undefined : this.#means.repairsOf(server);
     const adapter = new Adapter({
       server,
@@ -263,6 +263,7 @@ export class Backend {
       features: (parts) => features.ofServer({ added: feature === undefined ? [] : [feature(parts)], repairs }, parts),
       log: log.child({ server }),
       filter,
+      shape,
       transports,
       identities,
       isWaitedFor: bus.isShared ? (call) => this.#leases.isWaitedFor(call) : undefined,

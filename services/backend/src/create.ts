@@ -10,6 +10,7 @@ import {
 } from './features/definitions/all-definitions.ts';
 import { serverFeatures } from './features/index.ts';
 import { openApiServers } from './features/openapi/feature.ts';
+import { shaping } from './features/shaping/feature.ts';
 import { attaching } from './features/takeover/feature.ts';
 import { SeenExchanges } from './features/takeover/seen-exchanges.ts';
 
@@ -39,6 +40,7 @@ export class Backend extends Spine {
           ...(seen === undefined ? [] : [attaching({ ...parts, seen, bus, wheel })]),
           new Accounts({ ...options, ...parts }),
           definitions,
+          shaping(),
           openApiServers({ ...options, ...parts }),
         ],
         ofServer: (of, parts) => serverFeatures({ tracing, tap, ...of }, parts, seen),

@@ -20,6 +20,7 @@ import type { QuestionChecks, QuestionRelay } from './call/question-relay.ts';
 import { merged, type CallStep, type CallWatcher } from './call/steps.ts';
 import type { CatalogPublisher } from './catalog/publisher.ts';
 import type { RecordFilter } from './catalog/record-of.ts';
+import type { RecordShape } from './catalog/record-shape.ts';
 import type { CallersInCatalog } from './catalog/publisher-options.ts';
 import type { UpstreamConnection } from './connection/connection.ts';
 import type { Tell } from './connection/connection-observer.ts';
@@ -75,6 +76,8 @@ export interface ServerMeans {
   readonly feature?: ((parts: ServerParts) => ServerFeature) | undefined;
   /** Undefined where everything is published that the server says. */
   readonly filter?: RecordFilter | undefined;
+  /** Undefined where clients see every tool as the server gives it. */
+  readonly shape?: RecordShape | undefined;
   /** Undefined for an MCP server. */
   readonly transports?: TransportMaker | undefined;
 }

@@ -269,7 +269,7 @@ export class SessionWorker {
       nextExchangeId: this.#nextExchangeId,
       nextQuestionId: idSequence<QuestionId>(this.#worker),
       timeLimits: this.#settings.timeLimits,
-      whoFor: (server, caller) => (this.#settings.isOwned(server) ? whoOf(factsOf(caller)) : {}),
+      whoFor: (server, caller) => (this.#settings.needsCallers(server) ? whoOf(factsOf(caller)) : {}),
     };
   }
 

@@ -1,5 +1,5 @@
 /** Compiles the access rules of a configuration, and reports rules that are wrong or can have no effect. */
-import { enabledServers, formatProblem, type Config, type ProblemAt } from '@omnibus/config';
+import { enabledServers, formatProblem, hasTrustedHints, type Config, type ProblemAt } from '@omnibus/config';
 import { compile, compileSelector, selectorsOf, type Policy, type RuleProblem } from '@omnibus/policy';
 import { claimIn, selectorProblem } from '@omnibus/protocol';
 import { isForApprovers } from './issuer-warnings.ts';
@@ -29,7 +29,7 @@ export async function accessProblems(config: Config, problemAt: ProblemAt): Prom
     const about = enabledServerNames(config).filter((server) =>
       selectorsOf(rule).some(({ mayCover }) => mayCover(server)),
     );
-    if (about.length > 0 && about.every((server) => config.mcpServers[server]?.hints !== 'believe')) {
+    if (about.length > 0 && about.every((server) => !isTrusted(config, server))) {
       problems.push({
         path: ['rules', index, 'only'],
         message: `nobody vouches for what tools of ${about.join(', ')} say of themselves, so this allows nothing; set \`hints: believe\` at the server if you do`,
@@ -37,6 +37,12 @@ export async function accessProblems(config: Config, problemAt: ProblemAt): Prom
     }
   }
   return [...problems.map(({ path, message }) => formatProblem(problemAt(['access', ...path], message))), ...others];
+}
+
+/** Whether rules may rely on annotations of the server's tools. */
+function isTrusted({ mcpServers }: Config, server: string): boolean {
+  const settings = mcpServers[server];
+  return settings !== undefined && hasTrustedHints(settings);
 }
 
 /** Errors in the patterns of `auth.stepUp`, which are written like those of rules. */
@@ -98,9 +104,7 @@ function warningsOfRule(config: Config, rule: Rule, index: number): readonly str
     rule.only === undefined
       ? []
       : servers.filter(
-          (server) =>
-            config.mcpServers[server]?.hints !== 'believe' &&
-            selectorsOf(rule).some(({ mayCover }) => mayCover(server)),
+          (server) => !isTrusted(config, server) && selectorsOf(rule).some(({ mayCover }) => mayCover(server)),
         );
   const isGroupAlone = [rule.who]
     .flat()

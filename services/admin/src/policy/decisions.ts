@@ -1,5 +1,5 @@
 /** Decides what callers may do by the rules of a configuration, and says what each rule contributes; for the commands and for the API. */
-import { enabledServers, isForTenant, type Config } from '@omnibus/config';
+import { enabledServers, isForTenant, trustedHints, type Config } from '@omnibus/config';
 import {
   compile,
   type Circumstances,
@@ -75,8 +75,9 @@ export function decide(
   const facts = personOf(as);
   const named = typeof what === 'string' ? targetOf(what) : what;
   const settings = enabledServers(config).get(named.server);
-  const target: Target =
-    settings?.hints === 'believe' && named.kind === 'tool' ? { ...named, annotations: hints ?? null } : named;
+  const annotations =
+    settings !== undefined && named.kind === 'tool' ? trustedHints(settings, named.name, hints) : undefined;
+  const target: Target = annotations === undefined ? named : { ...named, annotations };
   const { kind, server, name } = target;
   const method = kind === 'prompt' ? 'prompts/get' : kind === 'resource' ? 'resources/read' : 'tools/call';
   const around: Circumstances = {

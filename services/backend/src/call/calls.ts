@@ -68,6 +68,7 @@ export class Calls implements CallRun, AttemptPort {
   readonly least: (call: Call) => LogLevel | undefined;
   readonly #before;
   readonly #place;
+  readonly #params;
   readonly #prepare;
   readonly #holds;
   readonly #goesOn;
@@ -90,6 +91,7 @@ export class Calls implements CallRun, AttemptPort {
     this.least = (call) => (least === undefined ? call.command.context.logLevel : least.least(call));
     this.#before = stepsWith(steps, 'before');
     this.#place = stepsWith(steps, 'place');
+    this.#params = stepsWith(steps, 'params');
     this.#prepare = stepsWith(steps, 'prepare');
     this.#holds = stepsWith(steps, 'holds');
     this.#goesOn = stepsWith(steps, 'goesOn');
@@ -332,6 +334,7 @@ export class Calls implements CallRun, AttemptPort {
       return;
     }
     let { params } = command;
+    for (const step of this.#params) params = step.params(call, params);
     for (const watched of call.watched) params = watched.params?.(params) ?? params;
     const attempt = new Attempt(this, call, connection, params);
     let wait: Promise<unknown> | undefined;

@@ -4,7 +4,14 @@
  *
  *   place in the bulkhead -> before -> connection (place) -> prepare -> takes or sends -> answers -> holds -> outcome
  */
-import type { ExchangeContext, ExchangeMethod, ExchangeOutcome, GatewayFault, LogLevel } from '@omnibus/protocol';
+import type {
+  ExchangeContext,
+  ExchangeMethod,
+  ExchangeOutcome,
+  GatewayFault,
+  JsonObject,
+  LogLevel,
+} from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { Attempt } from './attempt.ts';
 import type { Call } from './call.ts';
@@ -49,6 +56,8 @@ export interface CallStep {
   before?(call: Call): ExchangeOutcome | 'held' | undefined;
   /** @returns undefined for a call that any connection for its caller may serve; a fault for one that none may. */
   place?(call: Call): Placed | { readonly fault: GatewayFault } | undefined;
+  /** Changes the params of a request before it is sent. */
+  params?(call: Call, params: JsonObject): JsonObject;
   /** @returns undefined if the request can be sent at once; otherwise it is sent when that has resolved. */
   prepare?(attempt: Attempt): Promise<unknown> | undefined;
   /** Takes requests of a method: sends them (`Attempt.send`), or ends their calls without (`Attempt.finish`). */
@@ -83,7 +92,7 @@ export interface CallWatcher {
   stop?(): void;
 }
 
-type Hook = 'before' | 'place' | 'prepare' | 'least' | 'goesOn' | 'holds' | 'outcome' | 'forgotten';
+type Hook = 'before' | 'place' | 'params' | 'prepare' | 'least' | 'goesOn' | 'holds' | 'outcome' | 'forgotten';
 
 /** The steps that have a hook, in order. */
 export function stepsWith<Name extends Hook>(

@@ -7,6 +7,7 @@ import type { ConnectionPool } from '../connection/pool.ts';
 import type { OwnerOffers, OwnerOffersOptions } from './owner-offers.ts';
 import type { ReaderOptions } from './reader.ts';
 import type { RecordFilter } from './record-of.ts';
+import type { RecordShape } from './record-shape.ts';
 
 /** How the entry shows a server that knows its callers. */
 export interface CallersInCatalog {
@@ -25,6 +26,8 @@ export interface PublisherOptions extends ReaderOptions, CallersInCatalog {
   readonly connections: () => ConnectionPool;
   /** Undefined where everything is published that the server says. */
   readonly filter: RecordFilter | undefined;
+  /** Undefined where clients see every tool as the server gives it. */
+  readonly shape: RecordShape | undefined;
   /** The option `rereadLists` of the server. */
   readonly rereadMs: number;
   readonly wheel: DeadlineWheel;

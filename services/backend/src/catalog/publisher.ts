@@ -28,6 +28,7 @@ import type { UpstreamConnection } from '../connection/connection.ts';
 import { OutputSchemas } from './output-schemas.ts';
 import type { PublisherOptions } from './publisher-options.ts';
 import { isSame, recordOfLost, recordOfUp, type RecordParts } from './record-of.ts';
+import { unshaped } from './record-shape.ts';
 import { RecordStore } from './record-store.ts';
 import { RereadTimes } from './reread-times.ts';
 import { FailedLists } from './failed-lists.ts';
@@ -126,7 +127,7 @@ export class CatalogPublisher {
     // What users were offered may have been in others' names.
     if (before !== undefined && before.owners === undefined && this.owners === undefined) {
       this.#record = { ...before, status: 'down', problem: this.#record.problem as string };
-      this.#common.begin(before.lists);
+      this.#common.begin(unshaped(before.lists));
       this.offers.begin(before.offers ?? []);
       this.#index(before);
     }
@@ -195,14 +196,16 @@ export class CatalogPublisher {
 
   /** A tool as a caller is offered it. */
   tool(name: string, principal: Principal): ToolEntry | undefined {
-    return this.offers.tool(name, this.#tools.get(name), principal);
+    const listed = this.#tools.get(name);
+    const found = this.offers.tool(name, listed, principal);
+    return found === undefined || found === listed ? found : (this.#options.shape?.tool(found) ?? found);
   }
 
   /** The called tool as its caller is offered it; undefined for another call, and for a tool that the server does not list. */
   toolOf({ method, params: { name }, context: { principal } }: CallCommand): ToolEntry | undefined {
     if (method !== 'tools/call' || typeof name !== 'string') return undefined;
     const listed = this.#tools.get(name);
-    return listed !== undefined && this.owners === undefined ? listed : this.offers.tool(name, listed, principal);
+    return listed !== undefined && this.owners === undefined ? listed : this.tool(name, principal);
   }
 
   prompt(name: string): PromptEntry | undefined {
@@ -237,9 +240,10 @@ export class CatalogPublisher {
   }
 
   get #parts(): RecordParts {
-    const { filter, standIn, isToldCallers } = this.#options;
+    const { filter, shape, standIn, isToldCallers } = this.#options;
     return {
       filter,
+      shape,
       isToldCallers,
       common: this.#common,
       offers: this.offers,
@@ -279,14 +283,16 @@ export class CatalogPublisher {
 
   /** Reads stale lists and publishes them; changes that come meanwhile are read in the next round. Resolves when nothing is stale. */
   #readStale(): Promise<void> {
-    this.#reading ??= this.#readRounds()
+    if (this.#reading !== undefined) return this.#reading;
+    const reading = this.#readRounds()
       .catch((error: unknown) => {
         this.#options.log.error({ err: error }, 'the lists of the server could not be read');
       })
       .finally(() => {
-        this.#reading = undefined;
+        if (this.#reading === reading) this.#reading = undefined;
       });
-    return this.#reading;
+    this.#reading = reading;
+    return reading;
   }
 
   /** Resolves when the lists that are stale now have been read, even if the server goes on announcing changes. */
@@ -300,7 +306,11 @@ export class CatalogPublisher {
   async #readRounds(): Promise<void> {
     const { connection, wheel } = this.#options;
     while (!this.#isRetired) {
-      if (this.#stale.size === 0 || !connection().isReady) return;
+      if (this.#stale.size === 0 || !connection().isReady) {
+        // At once: a list that becomes stale before the promise settles needs a reading of its own.
+        this.#reading = undefined;
+        return;
+      }
       const pauseMs = this.#readAt + readPauseMs - performance.now();
       if (pauseMs > 0) {
         await new Promise<void>((resolve) => {

@@ -3,6 +3,7 @@ import type { CatalogRecord, ServerTrouble, ToolEntry } from '@omnibus/protocol'
 import type { BaseLists } from './base-lists.ts';
 import type { CallerOffers } from './caller-offers.ts';
 import type { OwnerOffers } from './owner-offers.ts';
+import type { RecordShape } from './record-shape.ts';
 import { orSignInOffer } from './sign-in-offer.ts';
 
 /** Decides which parts of what a server says are published. */
@@ -19,6 +20,8 @@ export interface RecordFilter {
 export interface RecordParts {
   /** Undefined where everything is published. */
   readonly filter: RecordFilter | undefined;
+  /** Undefined where clients see every tool as the server gives it. */
+  readonly shape: RecordShape | undefined;
   readonly common: BaseLists;
   readonly offers: Pick<CallerOffers, 'all'>;
   readonly owners: OwnerOffers | undefined;
@@ -88,12 +91,13 @@ function refusingNobody({ problem: _problem, trouble: _trouble, ...record }: Cat
 }
 
 /** What stands for a server before somebody has signed in is the gateway's own, and held against nothing. */
-function judged(record: CatalogRecord, { filter, owners, standIn }: RecordParts): CatalogRecord {
+function judged(record: CatalogRecord, { filter, shape, owners, standIn }: RecordParts): CatalogRecord {
   const whole =
     owners === undefined
       ? record
       : { ...record, ...owners.of(record.lists, orSignInOffer(record, standIn) !== record) };
-  return orSignInOffer(filter?.judged(whole) ?? whole, standIn);
+  const served = filter?.judged(whole) ?? whole;
+  return orSignInOffer(shape?.record(served) ?? served, standIn);
 }
 
 /** Whether a record says nothing new. Lists that read the same are the same objects. */

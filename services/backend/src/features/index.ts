@@ -9,6 +9,7 @@ import { subscriptions } from './subscriptions/feature.ts';
 import { takeover } from './takeover/feature.ts';
 import type { SeenExchanges } from './takeover/seen-exchanges.ts';
 import { tasks } from './tasks/feature.ts';
+import { shapedCalls } from './shaping/feature.ts';
 import { spansOf } from './traces/feature.ts';
 
 /**
@@ -21,11 +22,13 @@ export function serverFeatures(
   seen: SeenExchanges | undefined,
 ): readonly ServerFeature[] {
   const { server, config, catalog, questions, pool } = parts;
+  const shaped = shapedCalls(server, config);
   return [
     ...(seen === undefined ? [] : [takeover(seen, server, questions)]),
     { name: 'roots', step: rootsStep({ questions, mustKnow: (context) => pool().mustKnowRoots(context) }) },
     ...added,
     ...(repairs === undefined ? [] : [{ name: 'repairs', step: nullSteps(repairs, catalog) }]),
+    ...(shaped === undefined ? [] : [shaped]),
     ...(config.validation === 'off' ? [] : [schemas(parts)]),
     tasks(parts),
     logLevels(parts),

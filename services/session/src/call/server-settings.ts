@@ -1,5 +1,5 @@
 /** The part of the configuration of servers that calls need: time limits, and the owners of adapters' state. */
-import { isOwned, type Config } from '@omnibus/config';
+import { isOwned, needsCallers, type Config } from '@omnibus/config';
 import { anonymous, type ExchangeContext, type ServerName } from '@omnibus/protocol';
 import { sessionOf, type CallerContext } from '../dialect/dialect.ts';
 import type { TimeLimits } from './exchange-request.ts';
@@ -10,16 +10,20 @@ export class ServerSettings {
   #config: Config;
   /** Servers that are called with each user's own credentials. */
   #owned: ReadonlySet<string>;
+  /** Servers with adapters that must know the caller. */
+  #told: ReadonlySet<string>;
   readonly #limits = new Map<string, TimeLimits>();
 
   constructor(config: Config) {
     this.#config = config;
-    this.#owned = ownedOf(config);
+    this.#owned = serversOf(config, isOwned);
+    this.#told = serversOf(config, needsCallers);
   }
 
   apply(config: Config): void {
     this.#config = config;
-    this.#owned = ownedOf(config);
+    this.#owned = serversOf(config, isOwned);
+    this.#told = serversOf(config, needsCallers);
     this.#limits.clear();
   }
 
@@ -41,9 +45,9 @@ export class ServerSettings {
     return limits;
   };
 
-  /** Whether the server is called with each user's own credentials, so that its adapter must know the caller. */
-  isOwned(server: ServerName): boolean {
-    return this.#owned.has(server);
+  /** Whether the adapter of the server must know the caller. */
+  needsCallers(server: ServerName): boolean {
+    return this.#told.has(server);
   }
 
   /**
@@ -67,7 +71,7 @@ export class ServerSettings {
   }
 }
 
-function ownedOf(config: Config): ReadonlySet<string> {
-  const owned = Object.entries(config.mcpServers).filter(([, settings]) => isOwned(settings, config));
-  return new Set(owned.map(([name]) => name));
+function serversOf(config: Config, has: typeof needsCallers): ReadonlySet<string> {
+  const found = Object.entries(config.mcpServers).filter(([, settings]) => has(settings, config));
+  return new Set(found.map(([name]) => name));
 }

@@ -88,7 +88,7 @@ export function leftOut(
   const what = kind === 'tools' ? 'tool' : 'prompt';
   return fault(
     `${what}.unknown`,
-    `the ${what} ${JSON.stringify(printable(name, 100))} is in no list, since clients would refuse the list over what server "${server}" says of it: ${unfit ?? ''}. It is to be mended in the server`,
+    `the ${what} ${JSON.stringify(printable(name, 100))} is in no list, since its definition by server "${server}" cannot be used: ${unfit ?? ''}. An operator can correct it`,
     { server },
   );
 }

@@ -3,7 +3,7 @@
  * come with each request, and the rules may change between two requests.
  */
 import type { Sight } from '@omnibus/catalog';
-import type { Config } from '@omnibus/config';
+import { hasTrustedHints, type Config, type ServerConfig } from '@omnibus/config';
 import { Proofs } from '@omnibus/identity';
 import type { Guardrails, Policy, Rights } from '@omnibus/policy';
 import { anonymous, type Caller, type CatalogRecord, type Facts, type JsonObject } from '@omnibus/protocol';
@@ -62,7 +62,7 @@ export class AccessRules {
             policy,
             guardrails,
             isRecording: config.access?.mode === 'record',
-            believed: believedOf(config),
+            hinted: hintedOf(config),
             permissions: new WeakMap(),
             log: this.#log,
             outside: this.#options.outside,
@@ -134,10 +134,10 @@ export class AccessRules {
     );
   }
 
-  #sightOf({ believed, name }: Rules, rights: Rights): Sight {
+  #sightOf({ hinted, name }: Rules, rights: Rights): Sight {
     const sight: Sight = {
       name: `${rights.name} ${name}`,
-      sees: (kind, server, original, entry) => rights.sees(targetOf({ kind, server, name: original, entry }, believed)),
+      sees: (kind, server, original, entry) => rights.sees(targetOf({ kind, server, name: original, entry }, hinted)),
       seesServer: (server) => rights.seesServer(server),
       mayEverythingOf: (server) => rights.mayEverythingOf(server),
     };
@@ -171,11 +171,12 @@ class WithoutFacts extends DecidingAccess {
 
 const withoutFacts: Access = new WithoutFacts();
 
-const believedOf = ({ mcpServers }: Config): ReadonlySet<string> =>
-  new Set(
-    Object.entries(mcpServers)
-      .filter(([, { hints }]) => hints === 'believe')
-      .map(([server]) => server),
-  );
+const hintedOf = ({ mcpServers }: Config): ReadonlyMap<string, ServerConfig> =>
+  new Map(Object.entries(mcpServers).filter(([, settings]) => hasTrustedHints(settings)));
+/** The trusted annotations of a server that the configuration knows. */
+const hintsOf = ([server, { hints, tools }]: readonly [string, ServerConfig]): string =>
+  hints === 'believe'
+    ? server
+    : JSON.stringify([server, Object.entries(tools).map(([tool, { annotations }]) => [tool, annotations])]);
 const nameOf = (config: Config, policy: Policy | undefined): string =>
-  [policy?.version, config.access?.mode, ...believedOf(config)].join(' ');
+  [policy?.version, config.access?.mode, ...[...hintedOf(config)].map(hintsOf)].join(' ');

@@ -1,5 +1,6 @@
 /** The rights of one caller by the access rules, and the screens by rules and guardrails for its messages. */
 import type { Sight } from '@omnibus/catalog';
+import { trustedHints, type ServerConfig } from '@omnibus/config';
 import type {
   Circumstances,
   Decision,
@@ -24,8 +25,8 @@ export interface Rules {
   readonly policy: Policy | undefined;
   readonly guardrails: Guardrails | undefined;
   readonly isRecording: boolean;
-  /** Servers with trusted tool annotations (`hints: believe`). */
-  readonly believed: ReadonlySet<string>;
+  /** Servers with trusted tool annotations: their own (`hints: believe`), or those of the operator. */
+  readonly hinted: ReadonlyMap<string, ServerConfig>;
   /** What follows from decisions that depend on no circumstances and redact nothing. */
   readonly permissions: WeakMap<Decision, Decided>;
   readonly log: DecisionLog;
@@ -62,9 +63,9 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
   }
 
   decide(wanted: Wanted): Decided {
-    const { policy, isRecording, believed, permissions, guardrails } = this.#rules;
+    const { policy, isRecording, hinted, permissions, guardrails } = this.#rules;
     const rights = this.#rights;
-    const target = targetOf(wanted, believed);
+    const target = targetOf(wanted, hinted);
     if (rights === undefined) return { permission: unruled, screen: this.#screen(wanted, target, undefined) };
     const fixed = rights.fixed(target);
     const known = fixed === undefined ? undefined : permissions.get(fixed);
@@ -89,11 +90,7 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
   }
 
   screen(wanted: Wanted, isRedacted = true): Screen | undefined {
-    return this.#screen(
-      wanted,
-      targetOf(wanted, this.#rules.believed),
-      isRedacted ? this.#redaction(wanted) : undefined,
-    );
+    return this.#screen(wanted, targetOf(wanted, this.#rules.hinted), isRedacted ? this.#redaction(wanted) : undefined);
   }
 
   redacted(wanted: Wanted, part: JsonObject): JsonObject {
@@ -101,8 +98,8 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
   }
 
   #redaction(wanted: Wanted): Redaction | undefined {
-    const { isRecording, believed } = this.#rules;
-    return isRecording ? undefined : this.#rights?.redaction(targetOf(wanted, believed), this.#circumstancesOf(wanted));
+    const { isRecording, hinted } = this.#rules;
+    return isRecording ? undefined : this.#rights?.redaction(targetOf(wanted, hinted), this.#circumstancesOf(wanted));
   }
 
   #screen(wanted: Wanted, target: Target, redaction: Redaction | undefined): Screen | undefined {
@@ -138,13 +135,13 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
   }
 }
 
-/** The target of a request, with the annotations of a tool if its server is trusted to know them. */
+/** The target of a request, with the trusted annotations of a tool. */
 export function targetOf(
   wanted: Pick<Wanted, 'kind' | 'server' | 'name' | 'entry'>,
-  believed: ReadonlySet<string>,
+  hinted: ReadonlyMap<string, ServerConfig>,
 ): Target {
   const { kind, server, name, entry } = wanted;
-  return kind === 'tool' && believed.has(server)
-    ? { kind, server, name, annotations: entry?.['annotations'] ?? null }
-    : wanted;
+  const settings = kind === 'tool' ? hinted.get(server) : undefined;
+  const annotations = settings === undefined ? undefined : trustedHints(settings, name, entry?.['annotations']);
+  return annotations === undefined ? wanted : { kind, server, name, annotations };
 }
