@@ -95,11 +95,11 @@ export const guarantees: readonly Guarantee[] = [
     fault: 'session worker killed between two rounds',
     request: 'a call with a question of the server',
     era: '2026-07-28',
-    sees: 'unknown (`state.lost`)',
-    executed: 'at most once',
+    sees: 'the answer, after the round; the next worker finds the call at its backend worker, which asks the question again',
+    executed: 'once',
     test: [
       survival,
-      "a call that waited for its client at a worker that is gone is answered as lost, whichever worker gets the client's answer",
+      "calls that wait for their client at a worker that is gone go on, whichever worker gets the client's answer",
     ],
   },
   {

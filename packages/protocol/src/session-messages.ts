@@ -148,8 +148,11 @@ export type StreamFrame =
 /** The answer to a request without a session. */
 export type ModernReply =
   | StreamFrame
-  /** The request continues a call that the named worker holds; it was not executed here. */
-  | { readonly kind: 'elsewhere'; readonly worker: WorkerId };
+  /**
+   * The request continues a call that the named worker holds; it was not executed here. `call`: the key of the call, by which all edges choose the same
+   * worker if that one is gone; left out where no other worker can continue the call.
+   */
+  | { readonly kind: 'elsewhere'; readonly worker: WorkerId; readonly call?: SessionKey };
 
 /** An entry in the journal of a stream, with which the client can resume the stream even if its worker is gone. */
 export type StreamEntry =
@@ -202,6 +205,8 @@ export interface ModernCommand {
   readonly tap?: string | undefined;
   /** Set if a worker that is gone may have begun the request. */
   readonly begun?: Begun | undefined;
+  /** The worker that held the call which the request continues: it is gone, and the receiver finds the call at the backend workers. */
+  readonly gone?: WorkerId | undefined;
 }
 
 /** A message to every session worker: the client no longer waits for the answer. */

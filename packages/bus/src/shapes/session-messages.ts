@@ -161,7 +161,9 @@ const frames = {
   refused: { fault: gatewayFault },
 };
 export const streamFrame = closed(variants<StreamFrame, 'kind'>('kind', frames));
-export const modernReply = closed(variants<ModernReply, 'kind'>('kind', { ...frames, elsewhere: { worker: token } }));
+export const modernReply = closed(
+  variants<ModernReply, 'kind'>('kind', { ...frames, elsewhere: { worker: token, call: optional(token) } }),
+);
 export const streamEntry = variants<StreamEntry, 'kind'>('kind', {
   opened: { requests: list(id) },
   sent: { sequence: count, text, isAnswer: flag, last: flag },
@@ -179,6 +181,7 @@ export const modernCommand = variants<ModernCommand, 'kind'>('kind', {
     trace: optional(text),
     tap: optional(text),
     begun,
+    gone: optional(token),
   },
 });
 export const modernControl = variants<ModernControl, 'kind'>('kind', {

@@ -34,7 +34,7 @@ const modern = {
     context: { capabilities: {}, logLevel: undefined },
     parameterHeaders: { a: 'b' },
   },
-  reply: { kind: 'elsewhere', worker },
+  reply: { kind: 'elsewhere', worker, call: key },
 } as const;
 const call = {
   request: {

@@ -10,6 +10,7 @@ import {
   type ModernControl,
   type ModernReply,
   type SessionKey,
+  type WorkerId,
 } from '@omnibus/protocol';
 import { DeliveryUnderTest, TestedWorker } from './delivery-under-test.ts';
 import { StatelessDelivery } from './stateless-delivery.ts';
@@ -22,12 +23,15 @@ let closed: ModernControl[];
 class Worker extends TestedWorker {
   readonly requests = new Map<SessionKey, (reply: ModernReply) => void>();
   readonly begun: Begun[] = [];
+  /** The holders of calls that are gone, as it has learned. */
+  readonly gone: WorkerId[] = [];
   readonly #waiting: (() => void)[] = [];
 
   async listen(bus: Bus): Promise<Subscription[]> {
     return [
-      await bus.subscribe(subjects.modern(this.worker), ({ key, begun }, reply) => {
+      await bus.subscribe(subjects.modern(this.worker), ({ key, begun, gone }, reply) => {
         this.requests.set(key, reply);
+        if (gone !== undefined) this.gone.push(gone);
         if (begun !== undefined) this.begun.push(begun);
       }),
       await bus.subscribe(subjects.modernHolds(this.worker), ({ keys }, reply) => {
@@ -154,4 +158,25 @@ it('an answer of a newer worker that this version does not know ends the request
   await vi.advanceTimersByTimeAsync(0);
   expect(reasons(frames)).toEqual(['gateway.interrupted']);
   expect(delivery.waiting).toBe(0);
+});
+
+it('requests that continue a call whose worker is gone go to one worker, which learns that, and no further if that one does not continue it', async () => {
+  const [holder] = [await started(), await started(), await started(), await started()];
+  const asked = [await request('tools/call'), await request('tools/call')];
+  const call = newRequestKey();
+  const elsewhere: ModernReply = { kind: 'elsewhere', worker: holder.worker, call };
+  test.kill(holder);
+  for (const { key, at } of asked) at.requests.get(key)?.(elsewhere);
+  for (const { key, at } of asked) at.requests.delete(key);
+  await pass(6_000);
+  const next = test.workers.filter(({ gone }) => gone.length > 0);
+  expect(next.map(({ gone, begun }) => [gone, begun.map(({ turn }) => turn)])).toEqual([
+    [
+      [holder.worker, holder.worker],
+      [1, 1],
+    ],
+  ]);
+  for (const { key } of asked) next[0]?.requests.get(key)?.(elsewhere);
+  await pass(1_000);
+  expect(asked.map(({ frames }) => reasons(frames))).toEqual([['state.lost'], ['state.lost']]);
 });

@@ -1,6 +1,6 @@
 /**
  * Delivers requests without a session (2026-07-28). Any worker can serve them, except one that continues a call, which a certain worker holds. If
- * the worker is gone, the request is sent again if it is repeatable, else answered with "outcome unknown" (W1, W2 of
+ * the worker is gone, the request is sent to another one, which asks the backend workers for the call unless the request is repeatable (W1, W2 of
  * `session-delivery.ts`).
  */
 import {
@@ -24,6 +24,7 @@ import {
   type ModernCommand,
   type ModernReply,
   type Presence,
+  type SessionKey,
   type StreamFrame,
   type WorkerId,
 } from '@omnibus/protocol';
@@ -38,6 +39,10 @@ class InFlightRequest extends Tracked {
   readonly observer: ReplyObserver<StreamFrame>;
   /** The worker that holds the call it continues, once that is known. */
   holder: WorkerId | undefined;
+  /** The key of that call, once it is known and another worker can continue the call. */
+  call: SessionKey | undefined;
+  /** The holder that is gone. */
+  gone: WorkerId | undefined;
   /** Workers that did not accept it, because they have left or are about to. */
   readonly without = new Set<WorkerId>();
   /** The worker that has it; undefined while only NATS knows which one it chose. */
@@ -70,6 +75,8 @@ export interface StatelessDeliveryOptions {
 
 /** Times that a request is sent to workers which leave, or name another one as the holder of the call. */
 const maxAttempts = 12;
+/** Milliseconds between two attempts at a worker that holds a call and does not listen: it counts as alive for two seconds, and there are fewer attempts than `maxAttempts` in these. */
+const holderRetryMs = 2 * retryMs;
 
 export class StatelessDelivery {
   readonly #options: StatelessDeliveryOptions;
@@ -143,7 +150,8 @@ export class StatelessDelivery {
       this.#giveUp(inFlight);
       return;
     }
-    const sent = turn > 0 ? { ...command, ...inFlight.begun } : command;
+    const { gone } = inFlight;
+    const sent = turn > 0 ? { ...command, ...inFlight.begun, ...(gone === undefined ? {} : { gone }) } : command;
     inFlight.pending = bus.request(subjects.modern(worker), sent, {
       reply: (frame) => this.#hear(inFlight, worker, frame),
       failed: (error) => {
@@ -155,7 +163,7 @@ export class StatelessDelivery {
   }
 
   /** A worker of this region, else any; undefined if none is known. */
-  #choose({ without, repeatKey: key }: InFlightRequest): WorkerId | undefined {
+  #choose({ without, call, repeatKey: key = call }: InFlightRequest): WorkerId | undefined {
     const { workers } = this.#options;
     if (key !== undefined) return workersFor(key, workers.alive).find((worker) => !without.has(worker));
     return anyWorker(workers.near, without) ?? anyWorker(workers.alive, without);
@@ -166,6 +174,7 @@ export class StatelessDelivery {
     switch (frame.kind) {
       case 'elsewhere':
         inFlight.holder = frame.worker;
+        inFlight.call = frame.call;
         this.#goTo(inFlight, frame.worker);
         return;
       case 'refused':
@@ -202,10 +211,24 @@ export class StatelessDelivery {
     } else if (workers.alive.includes(worker)) {
       // Right after NATS was gone, it may be there and not heard from yet.
       inFlight.pending = undefined;
-      wheel.schedule(retryMs, () => this.#goTo(inFlight, worker));
+      wheel.schedule(holderRetryMs, () => this.#goTo(inFlight, worker));
     } else {
-      this.#refuse(inFlight, 'state.lost');
+      this.#holderGone(inFlight, worker);
     }
+  }
+
+  /** The worker that held the call which it continues is gone: another one finds the call at the backend workers. */
+  #holderGone(inFlight: InFlightRequest, holder: WorkerId): void {
+    // That worker cannot find it either.
+    if (inFlight.call === undefined || inFlight.gone === holder || inFlight.attempts >= maxAttempts) {
+      this.#refuse(inFlight, 'state.lost');
+      return;
+    }
+    inFlight.gone = holder;
+    inFlight.holder = undefined;
+    inFlight.without.add(holder);
+    inFlight.turn += 1;
+    this.#again(inFlight);
   }
 
   /** Sends it to the worker that holds the call it continues, once that worker gives signs of life. */
@@ -215,7 +238,8 @@ export class StatelessDelivery {
     inFlight.pending?.close();
     inFlight.pending = undefined;
     const state = workers.state(holder);
-    if (state === 'lost' || inFlight.attempts >= maxAttempts) this.#refuse(inFlight, 'state.lost'); // The call is lost with its worker.
+    if (state === 'lost') this.#holderGone(inFlight, holder);
+    else if (inFlight.attempts >= maxAttempts) this.#refuse(inFlight, 'state.lost');
     else if (state === 'alive') this.#again(inFlight);
     else wheel.schedule(retryMs, () => this.#goTo(inFlight, holder));
   }
@@ -251,7 +275,12 @@ export class StatelessDelivery {
       this.#again(inFlight);
       return;
     }
-    // A call that waits for its client is held by its worker alone, and NATS may have chosen a worker that is not known here.
+    // It may have passed the answers on. The next worker learns at the backend workers whether it did.
+    if (inFlight.holder !== undefined && inFlight.holder === sentTo && inFlight.call !== undefined) {
+      this.#holderGone(inFlight, sentTo);
+      return;
+    }
+    // NATS may have chosen a worker that is not known here.
     if (
       inFlight.holder === undefined &&
       sentTo !== undefined &&

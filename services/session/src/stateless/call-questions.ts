@@ -3,6 +3,9 @@ import { isObject, type InputKey, type InputMethod, type JsonObject } from '@omn
 import type { Questioner } from '../call/transform.ts';
 import { inputRequest, responseProblem } from '../dialect/modern/encode.ts';
 
+/** Number of the gateway's own questions. */
+const own = 0;
+
 interface CallQuestion {
   readonly asker: Questioner;
   readonly input: InputKey;
@@ -20,7 +23,6 @@ interface Answered {
 
 export class CallQuestions {
   readonly #open = new Map<string, CallQuestion>();
-  #count = 0;
 
   get size(): number {
     return this.#open.size;
@@ -29,6 +31,11 @@ export class CallQuestions {
   /** `inputRequests` (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
   get requests(): JsonObject {
     return Object.fromEntries([...this.#open].map(([key, { entry }]) => [key, entry]));
+  }
+
+  /** Whether a server asks, and not only the gateway. */
+  get areOfServer(): boolean {
+    return [...this.#open.values()].some(({ input }) => input !== own);
   }
 
   /** Characters of the open questions. */
@@ -41,8 +48,9 @@ export class CallQuestions {
   }
 
   add(asker: Questioner, input: InputKey, method: InputMethod, params: JsonObject): void {
-    this.#count += 1;
-    this.#open.set(`r${this.#count}`, { asker, input, method, entry: inputRequest(method, params) });
+    // The next worker gives it the same key if this one is gone. The gateway's own questions have no number.
+    const key = input === own ? `r-${asker.id}` : `r${input.toString(36)}`;
+    this.#open.set(key, { asker, input, method, entry: inputRequest(method, params) });
   }
 
   withdraw(input: InputKey): void {

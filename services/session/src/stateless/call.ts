@@ -54,7 +54,8 @@ export interface CallTable extends CallClientHost {
   /** Milliseconds a client has to answer. */
   readonly humanMs: () => number;
   /** Makes the sealed `requestState` with which a call can be continued. */
-  seal(call: BegunCall, round: number): string;
+  /** @param isAtServer whether a server asks, and not only the gateway. */
+  seal(call: BegunCall, round: number, isAtServer: boolean): string;
   /** Replaces a server's `requestState` by one that only the caller can bring back. */
   bindState(call: BegunCall, text: string): string;
   /** The result that asks the client to visit the addresses in a server's error; undefined for any other error. */
@@ -80,10 +81,22 @@ export interface BegunCall {
   readonly repeated?: SessionKey | undefined;
   /** Set for a call of an own tool that itself makes calls. */
   readonly own?: OwnRun | undefined;
+  /** Set for a call of a worker that is gone. Then `first` is as that worker had it, for the identity of the call only. */
+  readonly back?: Back | undefined;
+}
+
+/** A request that continues a call of a worker that is gone, and the state that it brings. */
+export interface Back {
+  readonly waiter: PendingReply;
+  readonly round: number;
+  /** Whether a server had the call when the state was made: then it never begins again. */
+  readonly isAtServer: boolean;
 }
 
 /** Milliseconds in which questions are collected, so that those that a server asks together are sent together. */
 const collectMs = 20;
+/** More than any call waits for its client. */
+const anyAgeMs = 24 * 60 * 60_000;
 /** Requests that may wait for the answer to one call; a client repeats a request only a few times. */
 const maxWaiters = 16;
 
@@ -98,6 +111,8 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   /** How often the bus had been interrupted when one of its requests was last known to be wanted. */
   #wantedAt: number;
   #waiters: PendingReply[];
+  /** The request with answers to questions that are about to be asked again. */
+  #back: PendingReply | undefined;
   #phase: 'running' | 'collecting' | 'parked' | 'settled' = 'running';
   #round = 0;
   #collecting: NodeJS.Timeout | undefined;
@@ -112,14 +127,19 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   /** Its place among running calls was taken before. */
   constructor(table: CallTable, begun: BegunCall) {
     super();
-    const { first } = begun;
+    const { first, back } = begun;
     this.key = begun.repeated ?? first.command.key;
     this.caller = first.command.caller;
     this.#table = table;
     this.#begun = begun;
     this.#wantedAt = table.host.bus.reconnects;
-    this.#waiters = [first];
+    this.#back = back?.waiter;
+    this.#waiters = [this.#back ?? first];
     this.#client = new CallClient(table, first, this);
+    if (back !== undefined) {
+      this.#round = back.round;
+      this.#client.latest = back.waiter;
+    }
     this.#forwarding = new Forwarding(table.host, this.#client, this);
   }
 
@@ -140,7 +160,10 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   }
 
   get begun(): Begun | undefined {
-    return this.#begun.first.command.begun;
+    const { first, back } = this.#begun;
+    const { begun } = first.command;
+    // The age is that of the latest request. The backend worker that had the call may be gone for longer.
+    return begun !== undefined && back?.isAtServer === true ? { ...begun, ageMs: anyAgeMs, areAll: false } : begun;
   }
 
   get trace(): string | undefined {
@@ -253,7 +276,15 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     this.#phase = 'parked';
     this.#round += 1;
     this.#tell(this.#tag, 'parked', { round: this.#round });
-    for (const waiter of this.#waiters.splice(0)) this.#askFor(waiter);
+    const back = this.#back;
+    this.#back = undefined;
+    const waiters = this.#waiters.splice(0);
+    if (back !== undefined && waiters.includes(back)) this.#takeAnswers(back);
+    for (const waiter of waiters)
+      if (waiter !== back) {
+        if (this.isParked) this.#askFor(waiter);
+        else this.#waiters.push(waiter);
+      }
   }
 
   /** Approximate bytes of its first and its latest request, and of open questions. */
@@ -270,8 +301,12 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   }
 
   #askFor(waiter: PendingReply): void {
+    const { questions } = this.#client;
     this.#askedUntil = performance.now() + this.#table.humanMs();
-    answerResult(waiter, inputRequired(this.#client.questions.requests, this.#table.seal(this.#begun, this.#round)));
+    answerResult(
+      waiter,
+      inputRequired(questions.requests, this.#table.seal(this.#begun, this.#round, questions.areOfServer)),
+    );
   }
 
   /** Continues the call with a request that brings the state of a round, if the rules in force still permit it. @param view of its caller. */

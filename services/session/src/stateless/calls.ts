@@ -29,13 +29,13 @@ import { parameterHeaderProblem } from '../dialect/modern/parameter-headers.ts';
 import { areVisited, urlVisits } from '../dialect/modern/url-visits.ts';
 import { serverFeatures } from '../dialect/servers.ts';
 import { TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
-import { StatelessCall, type BegunCall, type CallTable } from './call.ts';
+import { StatelessCall, type Back, type BegunCall, type CallTable } from './call.ts';
 import type { SettledCall } from './settled-call.ts';
 import type { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { answerResult, refuse, requestedIn, requesterOf, type PendingReply } from './pending-reply.ts';
 import type { Places } from './places.ts';
 import { EndedCalls } from './ended-calls.ts';
-import { digestOf, RequestStates, type SealedState } from './request-state.ts';
+import { digestOf, RequestStates, type ParkedState, type SealedState } from './request-state.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
 /** The round of a request that brings no answers: a call that waits for its client asks again. */
@@ -167,10 +167,12 @@ export class StatelessCalls implements CallTable {
     return plain;
   }
 
-  seal({ first: { command }, method, repeated }: BegunCall, round: number): string {
+  seal({ first: { command }, method, repeated, own }: BegunCall, round: number, isAtServer: boolean): string {
     const { key, caller, request } = command;
+    // A script is lost with its worker.
+    const first = this.host.bus.isShared && own === undefined ? { first: request.id, isAtServer } : {};
     return this.#states.seal(
-      { kind: 'parked', worker: this.#worker, call: repeated ?? key, round },
+      { kind: 'parked', worker: this.#worker, call: repeated ?? key, round, ...first },
       caller,
       digestOf(method, request.params ?? {}),
     );
@@ -245,12 +247,52 @@ export class StatelessCalls implements CallTable {
         );
         return;
       case 'parked':
-        if (state.worker === this.#worker) this.#resume(waiter, state.call, state.round, view);
-        else waiter.reply({ kind: 'elsewhere', worker: state.worker });
+        this.#comeBackToParked(waiter, view, method, state);
         return;
       default:
         this.#refuse(waiter, fault('state.invalid')); // Sealed by a newer version, for a kind of state that this one does not know.
     }
+  }
+
+  #comeBackToParked(waiter: PendingReply, view: View, method: ExchangeMethod, state: ParkedState): void {
+    const { worker, call, round, first, isAtServer = true } = state;
+    if (worker === this.#worker || this.#open.get(call) !== undefined) this.#resume(waiter, call, round, view);
+    else if (waiter.command.gone === worker && first !== undefined)
+      this.#continue(waiter, view, method, { call, first, back: { round, isAtServer } });
+    else waiter.reply({ kind: 'elsewhere', worker, ...(first === undefined ? {} : { call }) });
+  }
+
+  /** Continues a call of a worker that is gone: it is at a backend worker, which asks its questions again, or has not begun. */
+  #continue(
+    waiter: PendingReply,
+    view: View,
+    method: ExchangeMethod,
+    {
+      call: key,
+      first: id,
+      back,
+    }: Pick<Required<ParkedState>, 'call' | 'first'> & { readonly back: Omit<Back, 'waiter'> },
+  ): void {
+    const { command, reply } = waiter;
+    const { request, caller } = command;
+    const full = this.places.take(caller);
+    if (full !== undefined) {
+      this.#refuse(waiter, full);
+      return;
+    }
+    const params = withoutModernMeta(this.#withoutOurState(request.params ?? {}, method, view, command));
+    const first = { command: { ...command, key, request: { ...request, id } }, reply };
+    const call = new StatelessCall(this, {
+      first,
+      view,
+      method,
+      params,
+      urlRound: 0,
+      back: { ...back, waiter: this.#leaving(waiter) },
+    });
+    this.#open.add(call);
+    this.#joined.set(command.key, call);
+    call.start();
   }
 
   #resume({ command, reply }: PendingReply, id: string, round: number, view: View): void {

@@ -5,19 +5,33 @@ import {
   type Caller,
   type EndpointName,
   type JsonObject,
+  type JsonRpcId,
   type Principal,
+  type SessionKey,
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Sealer } from '../public-ids/sealer.ts';
 
 /** The content of a sealed `requestState`. */
 type CallState =
-  /** The call is open at a worker. */
-  | { readonly kind: 'parked'; readonly worker: WorkerId; readonly call: string; readonly round: number }
+  /**
+   * The call is open at a worker. `first`: the id of the request with which it began; left out by older versions, and where no other worker can continue it.
+   * `isAtServer`: whether its server has it, and not only the gateway asks its client something.
+   */
+  | {
+      readonly kind: 'parked';
+      readonly worker: WorkerId;
+      readonly call: SessionKey;
+      readonly round: number;
+      readonly first?: JsonRpcId;
+      readonly isAtServer?: boolean;
+    }
   /** The server wants URLs to be visited; then it is called again. */
   | { readonly kind: 'again'; readonly round: number }
   /** The state of a server of this revision, for a known caller: no other caller may bring it. */
   | { readonly kind: 'server'; readonly text: string };
+
+export type ParkedState = Extract<CallState, { readonly kind: 'parked' }>;
 
 export interface SealedState {
   readonly state: CallState;
