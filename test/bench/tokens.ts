@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- tokens`: the tokens that a scripted agent of twenty calls costs a model, without and with each measure. It uses the published servers that are
- * installed here, through one gateway for each measure, with an official SDK client. Tokens are characters / 4.
+ * `npm run bench -- tokens`: the tokens that a scripted agent of twenty calls costs a model, without and with each measure. It uses ten published
+ * servers, four of which it calls, through one gateway for each measure, with an official SDK client. Tokens are characters / 4.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,6 +11,7 @@ import type { JsonObject } from '@omnibus/protocol';
 import { installed } from '../direct/published.ts';
 import { startGateway } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-client.ts';
+import { moreServers } from './more-servers.ts';
 
 /** As `omnibus tokens` counts. */
 const tokensOf = (text: string): number => Math.ceil(text.length / 4);
@@ -19,7 +20,18 @@ const tokensOf = (text: string): number => Math.ceil(text.length / 4);
 type Step = readonly [task: string, tool: string, args: JsonObject];
 
 /** A tool of each server. */
-const offered = ['filesystem__read_text_file', 'memory__read_graph', 'everything__echo', 'playwright__browser_click'];
+const offered = [
+  'filesystem__read_text_file',
+  'memory__read_graph',
+  'everything__echo',
+  'playwright__browser_click',
+  'thinking__sequentialthinking',
+  'chrome__navigate_page',
+  'notion__API-post-search',
+  'firecrawl__firecrawl_scrape',
+  'github__create_issue',
+  'kubernetes__kubectl_get',
+];
 
 const measures: readonly (readonly [name: string, config: object])[] = [
   ['none', {}],
@@ -83,6 +95,7 @@ async function traceOf(config: object, folder: string): Promise<Trace> {
     memory: { ...installed('mcp-server-memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') } },
     everything: installed('mcp-server-everything'),
     playwright: installed('playwright-mcp', '--headless'),
+    ...moreServers(),
   };
   const profiles = { all: { listing: 'full' } };
   await using gateway = await startGateway('embedded', { ...config, profiles, mcpServers });
