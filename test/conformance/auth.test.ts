@@ -1,13 +1,15 @@
 /**
  * The sign-in scenarios of the official suites with the gateway as the client, by name, since `--suite auth` runs only a part of them: all 22 of the older suite,
- * all 33 of the newer one. The gate runs one of each kind in one process, the long lane or `OMNIBUS_AUTH=all` all of them, `OMNIBUS_AUTH=nats` all of them with a process for each role over NATS.
+ * all 33 of the newer one. The gate runs one of each kind in one process, the long lane or `OMNIBUS_AUTH=all` all of them, `OMNIBUS_AUTH=nats` all of them with the three roles over NATS.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isLongLane } from '../support/lane.ts';
-import { fixturePath, startProcess } from '../support/processes.ts';
+import { startProcess } from '../support/processes.ts';
+import { driveSignIn } from './drive-sign-in.ts';
+import { Driver } from './driver.ts';
 import { suitePath, type SuiteName } from './run-suite.ts';
 
 const both = [
@@ -69,13 +71,19 @@ const runs: readonly [SuiteName, string][] = isAll
     ]
   : usual.map((name) => ['conformance-next', name]);
 
+let driver: Driver;
+beforeAll(async () => {
+  driver = await Driver.start(driveSignIn(shape));
+});
+afterAll(() => driver[Symbol.asyncDispose]());
+
 async function passes(suite: SuiteName, scenario: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
   await using run = startProcess('node', [
     suitePath(suite),
     'client',
     '--command',
-    `node ${fixturePath('drive-auth')} ${shape}`,
+    driver.command,
     '--scenario',
     `auth/${scenario}`,
     '--timeout',

@@ -9,7 +9,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { isLongLane } from '../support/lane.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { fixturePath, root, startFixture, startProcess } from '../support/processes.ts';
+import { root, startFixture, startProcess } from '../support/processes.ts';
+import { driveClient } from './drive-client.ts';
+import { Driver } from './driver.ts';
 import { runSuite, suitePath } from './run-suite.ts';
 
 /** Scenarios that the suite runs without counting them; the fixture supports tasks in the newest revision. */
@@ -151,13 +153,19 @@ const clientScenarios: readonly [scenario: string, revision: string][] = [
   ].map((scenario): [string, string] => [scenario, '2026-07-28']),
 ];
 
+let driver: Driver;
+beforeAll(async () => {
+  driver = await Driver.start(driveClient);
+});
+afterAll(() => driver[Symbol.asyncDispose]());
+
 async function asClient(scenario: string, revision: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
   await using run = startProcess('node', [
     suitePath('conformance-next'),
     'client',
     '--command',
-    `node ${fixturePath('drive')}`,
+    driver.command,
     '--scenario',
     scenario,
     '--spec-version',
