@@ -26,10 +26,10 @@ const attempt = z.strictObject({
     .optional()
     .describe('The revision of MCP that the client speaks. Default: the newest with sessions.'),
   may: z
-    .array(z.enum(['forms', 'links', 'sampling']))
-    .max(3)
+    .array(z.enum(['forms', 'links', 'sampling', 'roots']))
+    .max(4)
     .default([])
-    .describe('What servers may ask meanwhile.'),
+    .describe('What servers may ask meanwhile. A question about `roots` is answered at once: there are none.'),
 });
 const attemptBegun = z.object({ id: z.string().describe('Names the attempt, for a minute after its end.') });
 

@@ -107,6 +107,7 @@ function attemptOf({ method, name, arguments: text, revision = latestLegacyRevis
   const capabilities: JsonObject = {
     ...(Object.keys(elicitation).length === 0 ? {} : { elicitation }),
     ...(may.includes('sampling') ? { sampling: {} } : {}),
+    ...(may.includes('roots') ? { roots: {} } : {}),
   };
   const isRead = method === 'resources/read';
   return {

@@ -129,7 +129,8 @@ async function introduce(client: LineClient): Promise<JsonObject> {
   try {
     return await client.request('initialize', {
       protocolVersion: latestLegacyRevision,
-      capabilities: { elicitation: { form: {}, url: {} } },
+      // Some servers list tools for such clients only.
+      capabilities: { elicitation: { form: {}, url: {} }, roots: {}, sampling: {} },
       clientInfo: { name: 'omnibus', version },
     });
   } catch (error) {

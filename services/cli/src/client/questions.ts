@@ -1,4 +1,4 @@
-/** Questions of servers to the user of a command (elicitation): answered by `--answer`, else asked on the terminal, else declined. */
+/** Questions of servers to the user of a command (elicitation, sampling): answered by `--answer`, else asked on the terminal, else declined. */
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { ask, confirm, isInteractive, paint, type InputOptions } from '../output/terminal.ts';
 import { notice, textOf } from '../output/outcome.ts';
@@ -23,8 +23,9 @@ export class Questions {
 
   readonly answer = async (method: string, params: JsonObject): Promise<JsonObject> => {
     if (method === 'roots/list') return { roots: [] };
-    if (method !== 'elicitation/create') throw new Error('this client does not serve that method');
-    const answering = this.#last.then(() => this.#elicit(params));
+    const isForModel = method === 'sampling/createMessage';
+    if (!isForModel && method !== 'elicitation/create') throw new Error('this client does not serve that method');
+    const answering = this.#last.then(() => (isForModel ? this.#sample(params) : this.#elicit(params)));
     this.#last = answering.catch(() => undefined);
     return answering;
   };
@@ -38,9 +39,7 @@ export class Questions {
       ([name, field]) => [name, isObject(field) ? field : {}] as const,
     );
     const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
-    const given = new Map(
-      (this.#options.answer ?? []).map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]),
-    );
+    const given = this.#given;
     const content: Record<string, unknown> = {};
     for (const [name, field] of fields)
       if (given.has(name)) content[name] = readValue(given.get(name) as string, field, name);
@@ -53,6 +52,34 @@ export class Questions {
       if (!Object.hasOwn(content, name)) await askField(content, name, field, required.has(name));
     }
     return (await confirm('Send this?', true)) ? { action: 'accept', content } : { action: 'decline' };
+  }
+
+  /** The answers of `--answer`, by their keys. */
+  get #given(): ReadonlyMap<string, string> {
+    return new Map(
+      (this.#options.answer ?? []).map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]),
+    );
+  }
+
+  /** The user writes the answer of the model. @throws {Error} for the server, if there is none. */
+  async #sample({ systemPrompt, messages }: JsonObject): Promise<JsonObject> {
+    const asked = [systemPrompt, ...(Array.isArray(messages) ? messages.map(contentOf) : [])]
+      .filter((each) => each !== undefined)
+      .map((each) => printable(textOf(each), 2_000));
+    let text = this.#given.get('model');
+    if (text === undefined && isInteractive(this.#options)) {
+      notice(
+        `${paint('bold', 'A server asks a model:', process.stderr)} ${asked.join('\n  ')}\n  You can write the answer of the model.`,
+      );
+      text = await ask('  Answer (empty refuses):');
+    } else if (text === undefined) this.#decline(asked.join(' '), 'answer in place of a model with --answer model=…');
+    if (text === undefined || text === '') throw new Error('the user gave no answer of a model');
+    return {
+      role: 'assistant',
+      model: 'the user of a command',
+      stopReason: 'endTurn',
+      content: { type: 'text', text },
+    };
   }
 
   async #visit(message: string, url: string): Promise<JsonObject> {
@@ -72,6 +99,15 @@ export class Questions {
     );
     return { action: 'decline' };
   }
+}
+
+/** The texts of a message for a model, and other content as JSON. */
+function contentOf(message: unknown): string {
+  const content = isObject(message) ? message['content'] : undefined;
+  return [content]
+    .flat()
+    .map((block) => textOf(isObject(block) && typeof block['text'] === 'string' ? block['text'] : block))
+    .join(' ');
 }
 
 /** Asks for one field of a form and stores the answer in `content`; asks again until the answer fits, or an optional field is left empty. */

@@ -41,7 +41,10 @@ function addTools(command: MakeCommand, start: StartGateway): void {
     .argument('<tool>', 'name of the tool')
     .argument('[arguments...]', 'key=text, key:=JSON, key=@FILE, or all of them as one JSON object')
     .option('--args <json>', 'all arguments as JSON; "-" reads them from stdin')
-    .option('--answer <pair...>', 'key=value, an answer to a question that the server asks during the call')
+    .option(
+      '--answer <pair...>',
+      'key=value, an answer to a question that the server asks during the call; model=TEXT for a model',
+    )
     .option(...shared.save)
     .option('-y, --yes', 'do not ask before calling a tool that may destroy something')
     .action(loaded(async () => (await import('../commands/use.ts')).callTool, { start }));

@@ -68,7 +68,10 @@ function addCall(calls: Command, start: StartGateway): void {
     )
     .option('-H, --header <line...>', 'an HTTP header that is sent with every request to it, "Name: value"')
     .option(...shared.timeout)
-    .option('--answer <pair...>', 'key=value, an answer to a question that the server asks during the call')
+    .option(
+      '--answer <pair...>',
+      'key=value, an answer to a question that the server asks during the call; model=TEXT for a model',
+    )
     .option(...shared.save)
     .option('-y, --yes', 'do not ask before calling a tool that may destroy something')
     .option(...shared.noInput)

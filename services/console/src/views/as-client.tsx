@@ -2,7 +2,7 @@
 import { legacyRevisions, modernRevisions } from '@omnibus/protocol/revisions';
 
 const revisions: readonly string[] = [...legacyRevisions, ...modernRevisions];
-const askable = ['forms', 'links', 'sampling'] as const;
+const askable = ['forms', 'links', 'sampling', 'roots'] as const;
 
 export interface TryClient {
   readonly revision: string;

@@ -63,7 +63,7 @@ const kinds = {
 } as const satisfies Record<ListKind, string>;
 
 /** The capabilities of the console's view "Try", which the catalogue uses too: some servers list tools for such clients only. */
-const askable: JsonObject = { elicitation: { form: {}, url: {} }, sampling: {} };
+const askable: JsonObject = { elicitation: { form: {}, url: {} }, roots: {}, sampling: {} };
 
 export class Desk {
   readonly worker: WorkerId;
