@@ -5,7 +5,7 @@ import { missing } from './state.ts';
 const counted = z.int().nonnegative();
 export const decisions = ['allow', 'ask', 'deny', 'hidden'] as const;
 export type PolicyDecision = (typeof decisions)[number];
-const effect = z.enum(['allow', 'deny', 'ask', 'redact', 'guard']);
+const effect = z.enum(['allow', 'deny', 'ask', 'redact', 'label', 'guard']);
 
 export const policyRule = z.object({
   id: z.string(),
@@ -17,7 +17,9 @@ export const policyRule = z.object({
   terms: z
     .string()
     .optional()
-    .describe('Of a rule that asks: who approves, and within what time. Of one that redacts: what.'),
+    .describe(
+      'Of a rule that asks: who approves, and within what time. Of one that redacts: what. Of one that labels: the labels.',
+    ),
   because: z.string().optional(),
   place: z.string().optional().describe('`omnibus.yaml:14`.'),
 });

@@ -55,3 +55,4 @@ export type { NatsLogin } from './nats/login.ts';
 export type { NatsPlace } from './nats/place.ts';
 export { ApprovalBoard } from './approvals.ts';
 export { Blocks } from './blocks.ts';
+export { ConversationBoard, type ConversationOf } from './conversations.ts';

@@ -4,6 +4,7 @@ import type {
   ApprovalRecord,
   BlockRecord,
   CatalogRecord,
+  ConversationRecord,
   OwnedResults,
   QuotaRecord,
   ServerName,
@@ -18,6 +19,7 @@ import type {
 import { families, type FamilyName, type ReplyOf, type RequestOf } from './families.ts';
 import { approvalRecord, blockRecord, quotaRecord, usageRecord } from './shapes/limits.ts';
 import { approvedDefinitions, catalogRecord, sessionRecord } from './shapes/records.ts';
+import { conversationRecord } from './shapes/conversations.ts';
 import { ownedResults, storedResult } from './shapes/results.ts';
 import type { Shape } from './shapes/shape.ts';
 import { streamEntry } from './shapes/session-messages.ts';
@@ -284,6 +286,14 @@ export const approvalsBucket: Bucket<ApprovalRecord> = {
   shape: approvalRecord,
   isSmall: true,
   maxAgeMs: dayMs + slackMs,
+  maxBytes: 64 * mebibyte,
+};
+/** Labels of conversations (`label` in rules); only session workers write it. Labels of a session are kept as long as its record. */
+export const conversationsBucket: Bucket<ConversationRecord> = {
+  name: 'omnibus-conversations',
+  shape: conversationRecord,
+  isSmall: true,
+  maxAgeMs: 31 * dayMs + slackMs,
   maxBytes: 64 * mebibyte,
 };
 /** Large results of tools; only session workers use them. An option sets how long a result can be read, which is at most a day. */

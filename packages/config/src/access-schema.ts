@@ -140,7 +140,7 @@ const rule = z.strictObject({
   deny: texts
     .optional()
     .describe(
-      'Targets that the rule denies, whatever other rules allow; written like `allow`. A rule has one of `allow`, `deny`, `ask` and `redact`.',
+      'Targets that the rule denies, whatever other rules allow; written like `allow`. A rule has one of `allow`, `deny`, `ask`, `redact` and `label`.',
     ),
   ask: texts
     .optional()
@@ -151,6 +151,19 @@ const rule = z.strictObject({
     .optional()
     .describe(
       'Targets whose results the rule redacts, whatever rule allows them: globs as in `allow`. It removes the matches of `patterns` and the values at `paths`.',
+    ),
+  label: texts
+    .optional()
+    .describe(
+      'Targets whose results label the conversation, whatever rule allows them: globs as in `allow`. `as` names the labels. A session is a conversation; so are the requests of one user and client without sessions (docs/how-to/flow.md).',
+    ),
+  as: texts
+    .optional()
+    .describe('The labels that results of a rule with `label` add, such as "untrusted" or "confidential: crm".'),
+  after: texts
+    .optional()
+    .describe(
+      'The rule holds in conversations with all of these labels only. For rules with `allow`, `deny` and `ask`.',
     ),
   patterns: texts
     .optional()

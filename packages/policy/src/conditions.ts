@@ -1,6 +1,14 @@
 /** The conditions of a rule on a call's arguments, the time and the caller's network. */
 import { BlockList, isIP } from 'node:net';
-import { compileGlob, isObject, isRawNumber, isRounded, numberOf, type JsonObject } from '@omnibus/protocol';
+import {
+  compileGlob,
+  isObject,
+  isRawNumber,
+  isRounded,
+  numberOf,
+  type JsonObject,
+  type Labels,
+} from '@omnibus/protocol';
 import type { ArgumentSettings, TimeSettings } from './settings.ts';
 import { periodOf } from './period.ts';
 import { mayMean, typeOf } from './readings.ts';
@@ -24,6 +32,8 @@ export interface Circumstances {
   readonly address: string | undefined;
   /** Whether the request is about something that runs already, such as a task, for which arguments, `when` and the time were evaluated when it began. */
   readonly isBegun?: boolean | undefined;
+  /** Labels of the conversation; undefined if they are unknown, so that conditions on them count against the caller. */
+  readonly labels?: Labels | undefined;
 }
 
 export type Condition = (circumstances: Circumstances) => Verdict;

@@ -406,8 +406,8 @@ it('what is redacted is whatever allows it, of tools, prompts and resources, and
 describe('a rule that means nothing is refused whole, with everything that is wrong', () => {
   it.each<[RuleSettings, readonly (string | number)[], RegExp]>([
     [{ who: 'eng', allow: '*' }, ['who'], /expected "everyone"/],
-    [{ who: 'everyone' }, [], /`allow`, `deny`, `ask` or `redact`/],
-    [{ who: 'everyone', allow: '*', deny: 'a' }, [], /`allow`, `deny`, `ask` or `redact`/],
+    [{ who: 'everyone' }, [], /`allow`, `deny`, `ask`, `redact` or `label`/],
+    [{ who: 'everyone', allow: '*', deny: 'a' }, [], /`allow`, `deny`, `ask`, `redact` or `label`/],
     [{ who: 'everyone', allow: [] }, ['allow'], /something/],
     [{ who: 'everyone', allow: ['a/b', 'gi*'] }, ['allow', 1], /expected "server\/tool"/],
     [{ who: 'everyone', deny: '!a/b' }, ['deny'], /takes nothing away/],
@@ -457,6 +457,13 @@ describe('a rule that means nothing is refused whole, with everything that is wr
     [{ who: 'everyone', redact: '*', patterns: '(a+)+' }, ['redact'], /no groups/],
     [{ who: 'everyone', allow: '*', paths: '/a' }, ['paths'], /`redact`/],
     [{ who: 'everyone', except: { via: 'any' }, allow: '*' }, ['except'], /agents/],
+    [{ who: 'everyone', label: 'a' }, ['as'], /at least one label/],
+    [{ who: 'everyone', label: 'a', as: '' }, ['as'], /expected a label of 1 to 64/],
+    [{ who: 'everyone', label: 'a', as: 'x'.repeat(65) }, ['as'], /expected a label of 1 to 64/],
+    [{ who: 'everyone', deny: 'a', after: [] }, ['after'], /at least one label/],
+    [{ who: 'everyone', deny: 'a', as: 'x' }, ['as'], /`label`/],
+    [{ who: 'everyone', label: 'a', as: 'x', after: 'y' }, ['after'], /`allow`, `deny` and `ask`/],
+    [{ who: 'everyone', redact: 'a', patterns: 'key', after: 'y' }, ['after'], /`allow`, `deny` and `ask`/],
   ])('%j', async (rule, path, message) => {
     expect(await compile({ default: 'deny', rules: [rule] })).toEqual({
       problems: [{ path: ['rules', 0, ...path], message: expect.stringMatching(message) as string }],

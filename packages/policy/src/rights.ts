@@ -7,6 +7,7 @@
  */
 import type { Circumstances } from './conditions.ts';
 import { unapprovedMethods } from '@omnibus/protocol';
+import { becauseOfLabels } from './labels.ts';
 import { Redaction } from './redaction/redaction.ts';
 import type { AskTerms, Rule, Target } from './rule.ts';
 import { isOverworked, tooMuchWork } from './work.ts';
@@ -32,6 +33,7 @@ interface Matched {
   readonly asks: readonly Rule[];
   readonly redacts: readonly Rule[];
   readonly guards: readonly Rule[];
+  readonly labels: readonly Rule[];
   readonly allows: readonly Rule[];
 }
 
@@ -61,6 +63,7 @@ export class Rights {
     this.name = name;
     this.#halves = halves;
     this.#default = fallback;
+    this.usesLabels = halves.some((rules) => rules.some(usesLabels));
   }
 
   sees(target: Target): boolean {
@@ -102,6 +105,20 @@ export class Rights {
     return guards ?? guardsOf(halves, ({ condition }) => condition?.(circumstances) !== 'no');
   }
 
+  /** Whether some rule labels, or depends on labels. */
+  readonly usesLabels: boolean;
+
+  /** The labels that results of a target add to the conversation. */
+  labels(target: Target, circumstances: Circumstances): readonly { readonly label: string; readonly rule: string }[] {
+    return this.usesLabels
+      ? this.#matched(target).flatMap(({ labels }) =>
+          labels
+            .filter(({ condition }) => condition?.(circumstances) !== 'no')
+            .flatMap(({ id, labels: added }) => added.map((label) => ({ label, rule: id }))),
+        )
+      : [];
+  }
+
   /** The decision about a target, if it is cached and depends on no circumstances. */
   fixed(target: Target): Decision | undefined {
     return this.#cached(target)?.fixed;
@@ -131,8 +148,9 @@ export class Rights {
     if (hiddenBy !== undefined)
       return { effect: 'deny', rule: hiddenBy.id, because: hiddenBy.because, isVisible: false };
     const isVisible = this.#default === 'allow' || allows.length > 0;
-    for (const { condition, id, because } of denies)
-      if (condition?.(circumstances) !== 'no') return { effect: 'deny', rule: id, because, isVisible };
+    for (const { condition, id, because, after } of denies)
+      if (condition?.(circumstances) !== 'no')
+        return { effect: 'deny', rule: id, because: becauseOfLabels(because, after, circumstances.labels), isVisible };
     const allowing = allows.find(({ condition }) => condition === undefined || condition(circumstances) === 'yes');
     if (allowing !== undefined || this.#default === 'allow') {
       // A task that runs was approved when it began.
@@ -142,7 +160,13 @@ export class Rights {
           : askingOf(asks.filter(({ condition }) => condition?.(circumstances) !== 'no'));
       return asking === undefined
         ? { effect: 'allow', isVisible, ...(allowing === undefined ? {} : { rule: allowing.id }) }
-        : { effect: 'ask', rule: asking.id, because: asking.because, terms: asking.terms, isVisible };
+        : {
+            effect: 'ask',
+            rule: asking.id,
+            because: becauseOfLabels(asking.because, asking.after, circumstances.labels),
+            terms: asking.terms,
+            isVisible,
+          };
     }
     return { effect: 'deny', rule: allows[0]?.id, because: allows[0]?.because, isVisible };
   }
@@ -198,11 +222,7 @@ function isUnconditional({ denies, asks, redacts, allows }: Matched): boolean {
 }
 
 function match(rules: readonly Rule[], target: Target, key: string): Matched {
-  const denies: Rule[] = [];
-  const asks: Rule[] = [];
-  const redacts: Rule[] = [];
-  const guards: Rule[] = [];
-  const allows: Rule[] = [];
+  const of: Record<Rule['effect'], Rule[]> = { deny: [], ask: [], redact: [], guard: [], label: [], allow: [] };
   for (const rule of rules) {
     // A method that no revision defines may have any effect: a rule that denies a part of its server denies it.
     const verdict =
@@ -211,18 +231,16 @@ function match(rules: readonly Rule[], target: Target, key: string): Matched {
         : rule.covers(target, key);
     if (rule.effect === 'allow' ? verdict !== 'yes' : verdict === 'no') continue;
     // A call of a method that no revision defines has no form for approvers: such a rule denies it.
-    (rule.effect === 'allow'
-      ? allows
-      : rule.effect === 'redact'
-        ? redacts
-        : rule.effect === 'guard'
-          ? guards
-          : rule.effect === 'ask' && target.kind !== 'server'
-            ? asks
-            : denies
-    ).push(rule);
+    of[rule.effect === 'ask' && target.kind === 'server' ? 'deny' : rule.effect].push(rule);
   }
-  return { hiddenBy: denies.find(({ condition }) => condition === undefined), denies, asks, redacts, guards, allows };
+  const { deny: denies, ask: asks, redact: redacts, guard: guards, label: labels, allow: allows } = of;
+  const hiddenBy = denies.find(({ condition }) => condition === undefined);
+  return { hiddenBy, denies, asks, redacts, guards, labels, allows };
+}
+
+/** Whether a rule labels, or depends on labels. */
+export function usesLabels({ effect, after }: Pick<Rule, 'effect' | 'after'>): boolean {
+  return effect === 'label' || after !== undefined;
 }
 
 function guardsOf(halves: readonly Matched[], applies: (rule: Rule) => boolean): readonly string[] {

@@ -9,6 +9,7 @@ import {
   type Condition,
 } from './conditions.ts';
 import { hintsVerdict } from './hints.ts';
+import { labelCondition, labelProblem } from './labels.ts';
 import { compileSelector, coversForms, type Selector, type TargetKind } from './selector.ts';
 import { hints, type Hint, type RuleProblem, type RuleSettings } from './settings.ts';
 import { compileRedaction, type RedactTerms } from './redaction/redaction.ts';
@@ -37,11 +38,15 @@ export interface AskTerms {
 /** A compiled rule. Settings with `ask` become two: one that allows, and one that asks first, whichever rule allows the call. */
 export interface Rule {
   readonly id: string;
-  readonly effect: 'allow' | 'deny' | 'ask' | 'redact' | 'guard';
+  readonly effect: 'allow' | 'deny' | 'ask' | 'redact' | 'guard' | 'label';
   /** Only of a rule that redacts. */
   readonly redaction: RedactTerms | undefined;
   /** Only of a rule that asks. */
   readonly terms: AskTerms | undefined;
+  /** Labels that results add; empty but for a rule that labels. */
+  readonly labels: readonly string[];
+  /** Labels that the conversation must have; undefined if the rule does not depend on labels. */
+  readonly after: readonly string[] | undefined;
   /** Whether the rule applies to agents acting for users, and to no other. */
   readonly isForAgents: boolean;
   readonly isFor: (facts: WhoFacts) => boolean;
@@ -55,6 +60,14 @@ export interface Rule {
   readonly because: string | undefined;
 }
 
+type RuleEffect = Rule['effect'];
+const effects = ['deny', 'ask', 'redact', 'label', 'guard', 'allow'] as const satisfies readonly RuleEffect[];
+
+/** The effect of a rule as it is written; of an invalid one that has none, `allow`. */
+export function effectOf(rule: Pick<RuleSettings, RuleEffect>): RuleEffect {
+  return effects.find((each) => rule[each] !== undefined) ?? 'allow';
+}
+
 /** The selectors of a rule, each with its text. Invalid ones are left out. */
 export function selectorsOf({
   allow,
@@ -62,10 +75,11 @@ export function selectorsOf({
   ask,
   redact,
   guard,
-}: Pick<RuleSettings, 'allow' | 'deny' | 'ask' | 'redact' | 'guard'>): readonly (Selector & {
+  label,
+}: Pick<RuleSettings, RuleEffect>): readonly (Selector & {
   readonly text: string;
 })[] {
-  return [allow ?? deny ?? ask ?? redact ?? guard ?? []]
+  return [allow ?? deny ?? ask ?? redact ?? guard ?? label ?? []]
     .flat()
     .filter((text) => selectorProblem(text) === undefined)
     .map((text) => ({ ...compileSelector(text), text }));
@@ -87,18 +101,7 @@ export function compileRule(
 ): readonly Rule[] | { readonly problems: readonly RuleProblem[] } {
   const problems = strayProblems(settings, index);
   if (settings.ask === undefined) {
-    const rule = compileEffect(
-      settings,
-      index,
-      compilers,
-      settings.guard !== undefined
-        ? 'guard'
-        : settings.redact !== undefined
-          ? 'redact'
-          : settings.deny === undefined
-            ? 'allow'
-            : 'deny',
-    );
+    const rule = compileEffect(settings, index, compilers, effectOf(settings));
     return 'problems' in rule || problems.length > 0
       ? { problems: [...('problems' in rule ? rule.problems : []), ...problems] }
       : [rule];
@@ -115,7 +118,7 @@ export function compileRule(
 
 /** Finds options that belong to a rule with another effect. */
 function strayProblems(
-  { ask, redact, by, approvers, expires, patterns, paths, unreadable }: RuleSettings,
+  { ask, redact, label, guard, by, approvers, expires, patterns, paths, unreadable, as, after }: RuleSettings,
   index: number,
 ): RuleProblem[] {
   const said = (effect: string, isThere: boolean, members: object): RuleProblem[] =>
@@ -127,6 +130,10 @@ function strayProblems(
   return [
     ...said('ask', ask !== undefined, { by, approvers, expires }),
     ...said('redact', redact !== undefined, { patterns, paths, unreadable }),
+    ...said('label', label !== undefined, { as }),
+    ...((label ?? guard ?? redact) !== undefined && after !== undefined
+      ? [{ path: ['rules', index, 'after'], message: 'is said of rules with `allow`, `deny` and `ask`' }]
+      : []),
   ];
 }
 
@@ -201,6 +208,7 @@ function compileEffect(
     mistakes.add(['only'], 'only tools say this of themselves, so the rule can be about tools alone');
   const conditions = conditionsOf(settings, effect, compilers, mistakes);
   const redaction = effect === 'redact' ? redactionOf(settings, id, mistakes) : undefined;
+  const labels = effect === 'label' ? labelsIn('as', settings.as, mistakes) : [];
   if (mistakes.found.length > 0 || isFor === undefined) return { problems: mistakes.found };
   return {
     id,
@@ -208,6 +216,8 @@ function compileEffect(
     because,
     selectors,
     redaction,
+    labels,
+    after: settings.after === undefined ? undefined : [settings.after].flat(),
     terms: effect === 'ask' ? termsOf(settings) : undefined,
     isForAgents: namesAgents(who),
     isFor,
@@ -224,9 +234,9 @@ function compileEffect(
   };
 }
 
-function textsOf({ allow, deny, ask, redact, guard }: RuleSettings, mistakes: Mistakes): readonly string[] {
-  const effects = Object.entries({ allow, deny, ask, redact, guard }).filter(([, each]) => each !== undefined);
-  if (effects.length !== 1) mistakes.add([], 'expected `allow`, `deny`, `ask` or `redact`, and one of them');
+function textsOf({ allow, deny, ask, redact, guard, label }: RuleSettings, mistakes: Mistakes): readonly string[] {
+  const effects = Object.entries({ allow, deny, ask, redact, guard, label }).filter(([, each]) => each !== undefined);
+  if (effects.length !== 1) mistakes.add([], 'expected `allow`, `deny`, `ask`, `redact` or `label`, and one of them');
   const [written = 'allow', what = []] = effects[0] ?? [];
   const texts = [what].flat();
   if (effects.length === 1 && texts.length === 0) mistakes.add([written], 'expected something that the rule is about');
@@ -258,7 +268,7 @@ function hintsOf({ only }: RuleSettings, mistakes: Mistakes): readonly Hint[] {
 }
 
 function conditionsOf(
-  { args, time, network, when }: RuleSettings,
+  { args, time, network, when, after }: RuleSettings,
   effect: Rule['effect'],
   { when: compileWhen, regular }: Compilers,
   mistakes: Mistakes,
@@ -272,7 +282,19 @@ function conditionsOf(
     when === undefined || compileWhen === undefined
       ? undefined
       : mistakes.attempt('when', () => once(tried(compileWhen(when)), effect)),
+    after === undefined ? undefined : labelCondition(labelsIn('after', after, mistakes), effect === 'allow'),
   ].filter((each) => each !== undefined);
+}
+
+/** @param member of the rule that has them. */
+function labelsIn(member: 'as' | 'after', given: RuleSettings['as'], mistakes: Mistakes): readonly string[] {
+  const labels = [given ?? []].flat();
+  if (labels.length === 0) mistakes.add([member], 'expected at least one label');
+  for (const label of labels) {
+    const problem = labelProblem(label);
+    if (problem !== undefined) mistakes.add([member], problem);
+  }
+  return labels;
 }
 
 function redactionOf(
@@ -300,11 +322,7 @@ function conditionOf(conditions: readonly Condition[]): Condition {
 /** For a task that runs, conditions were evaluated when it began: they count as true for a rule that allows, and as false for one that denies or asks. A rule that redacts, and a guardrail, applies. */
 function once(condition: Condition, effect: Rule['effect']): Condition {
   return (circumstances) =>
-    circumstances.isBegun === true
-      ? effect === 'allow' || effect === 'redact' || effect === 'guard'
-        ? 'yes'
-        : 'no'
-      : condition(circumstances);
+    circumstances.isBegun === true ? (effect !== 'deny' && effect !== 'ask' ? 'yes' : 'no') : condition(circumstances);
 }
 
 /** Wraps a condition so that one that throws gives `unknown`. */

@@ -46,6 +46,12 @@ export interface RuleSettings {
   readonly redact?: string | readonly string[] | undefined;
   /** The targets of a guardrail (`guardrails/guardrails.ts`); it neither allows nor denies anything. */
   readonly guard?: string | readonly string[] | undefined;
+  /** Targets whose results label the conversation. */
+  readonly label?: string | readonly string[] | undefined;
+  /** The labels that results of a rule with `label` add. */
+  readonly as?: string | readonly string[] | undefined;
+  /** The rule holds in a conversation with all of these labels. */
+  readonly after?: string | readonly string[] | undefined;
   /** Names of patterns, or patterns of one's own (`redaction/patterns.ts`). */
   readonly patterns?: string | readonly string[] | undefined;
   /** JSON pointers into structured results, in which `*` is any member or item. */

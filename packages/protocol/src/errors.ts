@@ -280,6 +280,12 @@ export const errorTable = {
     'never',
     'A rule under `access` does not permit this; data.rule names the rule, and data.because gives the reason or a contact.',
   ),
+  'flow.unavailable': row(
+    -32603,
+    200,
+    'same',
+    'Rules depend on labels of the conversation (`after`), and the gateway cannot read or record them now: the bus does not answer. A request was not sent, or the answer to one is withheld, as the message says.',
+  ),
   'guardrail.denied': row(
     -32600,
     200,

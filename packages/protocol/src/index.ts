@@ -106,6 +106,8 @@ export type { Formats } from './format.ts';
 export type { Limits } from './limits.ts';
 export { approvalStates, shortApproval } from './approval-records.ts';
 export type { ApprovalRecord, ApprovalState } from './approval-records.ts';
+export { conversationIn, conversationKey, laterLabels, noLabels } from './conversations.ts';
+export type { ClearedLabels, ConversationLabel, ConversationRecord, Labels } from './conversations.ts';
 export type { OwnedResults, StoredPart, StoredResult } from './stored-results.ts';
 export { starred } from './starred.ts';
 export { blockKinds } from './limit-records.ts';

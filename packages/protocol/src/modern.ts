@@ -1,4 +1,5 @@
 /** The metadata that 2026-07-28 adds to every request and result (basic, Protocol Metadata): names, and reading them. */
+import { conversationKey } from './conversations.ts';
 import { repeatKey, repeatsKey } from './repeat-key.ts';
 import { isObject, type JsonObject, type JsonRpcRequest } from './json-rpc.ts';
 import { methodRow } from './method-table.ts';
@@ -16,7 +17,7 @@ export const metaKeys = {
   serverInfo: `${prefix}serverInfo`,
 } as const;
 
-const modernKeys: ReadonlySet<string> = new Set([...Object.values(metaKeys), repeatKey, repeatsKey]);
+const modernKeys: ReadonlySet<string> = new Set([...Object.values(metaKeys), repeatKey, repeatsKey, conversationKey]);
 const hopKeys: ReadonlySet<string> = new Set([...modernKeys, 'progressToken']);
 
 /** The extension of tasks that are polled (extension `io.modelcontextprotocol/tasks`). */

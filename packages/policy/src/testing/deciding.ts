@@ -1,5 +1,5 @@
 /** Asks a policy for decisions, in few words. */
-import type { Facts, JsonObject, Principal } from '@omnibus/protocol';
+import type { Facts, JsonObject, Labels, Principal } from '@omnibus/protocol';
 import { expect } from 'vitest';
 import type { Circumstances } from '../conditions.ts';
 import { compile, type Policy } from '../policy.ts';
@@ -37,6 +37,7 @@ export interface Asked {
   readonly now?: string;
   readonly address?: string;
   readonly annotations?: unknown;
+  readonly labels?: Labels | undefined;
 }
 
 /** @param text `server/tool`, or with the kind in front. */
@@ -49,7 +50,7 @@ export function targetOf(text: string, annotations?: unknown): Target {
 export function decisionOf(
   policy: Policy,
   what: string,
-  { args, method = 'tools/call', facts = ann, now = '2026-11-23T10:00:00Z', address, annotations }: Asked = {},
+  { args, method = 'tools/call', facts = ann, now = '2026-11-23T10:00:00Z', address, annotations, labels }: Asked = {},
 ): Decision {
   const target = targetOf(what, annotations);
   const circumstances: Circumstances = {
@@ -61,6 +62,7 @@ export function decisionOf(
     args,
     now: Date.parse(now),
     address,
+    labels,
   };
   const decision = policy.rightsOf(facts).decide(target, circumstances);
   expect(policy.rightsOf(facts).sees(target)).toBe(decision.isVisible);

@@ -1,7 +1,7 @@
 /** The rules in force at this process, decisions by them, and the visible entries of a caller, as the API answers it. Nothing is called, and nothing is counted as refused. */
 import type { Catalogue, Explained, explainQuery, PolicyPage, PolicyRule, Sees, seesQuery } from '@omnibus/admin-api';
 import type { Config } from '@omnibus/config';
-import type { RuleSettings, Target } from '@omnibus/policy';
+import { effectOf, type RuleSettings, type Target } from '@omnibus/policy';
 import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 import type { z } from 'zod';
 import { decide, explain, hintsOf, loadPolicy, type LoadedPolicy, type RuleCompiler } from '../policy/decisions.ts';
@@ -166,13 +166,14 @@ export class PolicyBoard {
 }
 
 function ruleOf(rule: RuleSettings, index: number): PolicyRule {
-  const { id = `#${index + 1}`, who, except, allow, deny, ask, redact, because } = rule;
+  const { id = `#${index + 1}`, who, except, because } = rule;
+  const effect = effectOf(rule);
   const terms = termsOf(rule);
   return {
     id,
-    effect: deny !== undefined ? 'deny' : ask !== undefined ? 'ask' : redact !== undefined ? 'redact' : 'allow',
+    effect,
     who: whoWords(who),
-    what: textsOf(deny ?? ask ?? redact ?? allow),
+    what: textsOf(rule[effect]),
     conditions: conditionsOf(rule),
     ...(except === undefined ? {} : { except: whoWords(except) }),
     ...known({ terms, because }),

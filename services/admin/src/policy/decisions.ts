@@ -8,7 +8,7 @@ import {
   type Policy,
   type Target,
 } from '@omnibus/policy';
-import type { Facts, JsonObject } from '@omnibus/protocol';
+import { noLabels, type Facts, type JsonObject } from '@omnibus/protocol';
 import { personOf, targetOf, type Person } from './words.ts';
 
 export interface LoadedPolicy {
@@ -89,6 +89,7 @@ export function decide(
     args,
     now: (at ?? new Date()).getTime(),
     address: from,
+    labels: noLabels,
   };
   const asked = { facts, target, around };
   if (!isForTenant(settings?.tenants, facts?.tenant))

@@ -22,7 +22,7 @@ export function whoWords(who: RuleSettings['who']): string {
     .join(', or ');
 }
 
-export function conditionsOf({ only, args = {}, time, network, when }: RuleSettings): string[] {
+export function conditionsOf({ only, args = {}, time, network, when, after }: RuleSettings): string[] {
   const { days, hours, from, until, zone } = time ?? {};
   return [
     ...(only === undefined ? [] : [`the tool says ${textsOf(only).join(' and ')}`]),
@@ -42,6 +42,7 @@ export function conditionsOf({ only, args = {}, time, network, when }: RuleSetti
         ]),
     ...(network === undefined ? [] : [`from ${textsOf(network).join(' or ')}`]),
     ...(when === undefined ? [] : [`when ${when}`]),
+    ...(after === undefined ? [] : [`after ${textsOf(after).join(' and ')}`]),
   ];
 }
 
@@ -57,7 +58,7 @@ function argumentWords({ min, max, in: values, maxLength, pattern, matches, opti
   return `${words.join(', ')}${optional === true ? ', or left out' : ''}`;
 }
 
-/** The approvers, or the redacted parts; undefined for other rules. */
+/** The approvers, the redacted parts, or the labels; undefined for other rules. */
 export function termsOf({
   ask,
   redact,
@@ -67,9 +68,12 @@ export function termsOf({
   patterns,
   paths,
   unreadable,
+  label,
+  as,
 }: RuleSettings): string | undefined {
   if (ask !== undefined)
     return `${(by ?? (approvers === undefined ? 'caller' : 'approvers')) === 'caller' ? 'the caller approves' : `${approvers === undefined ? 'whoever has the role' : textsOf(approvers).join(' or ')} approves`}${expires === undefined ? '' : `, within ${Math.round(expires / 1_000)} s`}`;
+  if (label !== undefined) return textsOf(as).join(', ');
   if (redact === undefined) return undefined;
   return (
     [...textsOf(patterns), ...textsOf(paths)].join(', ') +

@@ -3,7 +3,7 @@
  * selectors name, at each server. In place of a glob, names are tried that it matches. Where both sides decide alike, the conditions and terms of the rules that decide are compared.
  */
 import { enabledServers, isForTenant, type Config } from '@omnibus/config';
-import { selectorsOf, type Policy, type RuleSettings, type Target } from '@omnibus/policy';
+import { effectOf, selectorsOf, type Policy, type Target } from '@omnibus/policy';
 import { canonical, namesLike, type Facts } from '@omnibus/protocol';
 import { conditionsOf, termsOf, personOf, targetOf, type Person } from '@omnibus/admin/policy';
 import { peopleOf } from './people.ts';
@@ -153,8 +153,4 @@ function termsFor({ config, policy }: Side, facts: Facts | undefined, target: Ta
     return said.length === 0 ? [] : [`${effect} (${said.join('; ')})`];
   });
   return words.toSorted().join(', ');
-}
-
-function effectOf({ deny, ask, redact }: RuleSettings): string {
-  return deny !== undefined ? 'deny' : ask !== undefined ? 'ask' : redact !== undefined ? 'redact' : 'allow';
 }

@@ -2,7 +2,14 @@
 import type { Sight, View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import type { Policy } from '@omnibus/policy';
-import { fault, type Caller, type CatalogRecord, type GatewayFault, type JsonObject } from '@omnibus/protocol';
+import {
+  fault,
+  type Caller,
+  type CatalogRecord,
+  type GatewayFault,
+  type JsonObject,
+  type Labels,
+} from '@omnibus/protocol';
 import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { Decided, Wanted } from './permission.ts';
 import type { Plan } from './plan.ts';
@@ -38,6 +45,8 @@ export interface AccessSource {
 export interface AskedRequest {
   readonly method: string;
   readonly view: View;
+  /** Labels of the conversation; left out if they are unknown. */
+  readonly labels?: Labels | undefined;
 }
 
 export interface TaskPermission extends Partial<Decided> {

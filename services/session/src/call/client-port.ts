@@ -13,6 +13,7 @@ import type {
   JsonBytes,
   JsonObject,
   JsonRpcId,
+  Labels,
   LogLevel,
   ProgressEvent,
   ServerName,
@@ -63,6 +64,8 @@ export interface ClientPort<Stream extends CallStream> {
   /** The session that it is; undefined for one request without a session (2026-07-28). */
   readonly session: SessionKey | undefined;
   readonly dialect: ClientDialect;
+  /** The key by which a client without sessions tells its conversations apart. */
+  readonly conversation?: string | undefined;
   /** What results have led it to. */
   readonly linkedResources: LinkedResources;
   /** Name and version that the client gives itself. */
@@ -107,6 +110,8 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly own: OwnLimit | undefined;
   /** The decision of the access rules; undefined where there are none. */
   readonly permission: Permission | undefined;
+  /** Labels of its conversation when it began; left out until a gate has read them. */
+  readonly labels?: Labels;
   /** Redacts and guards its messages; left out where nothing must be looked for in them. */
   readonly screen?: CallScreen | undefined;
   /** Set for a call that another session worker has begun, or may have begun. */

@@ -4,6 +4,7 @@ import {
   fault,
   isJsonRpcId,
   isObject,
+  laterLabels,
   paramsProblem,
   readOwnLimit,
   type CustomMethod,
@@ -12,6 +13,7 @@ import {
   type GatewayFault,
   type JsonObject,
   type JsonRpcId,
+  type Labels,
   type ServerName,
   type ServerNotice,
 } from '@omnibus/protocol';
@@ -160,7 +162,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
       return;
     }
     const progressToken = isObject(meta) ? meta['progressToken'] : undefined;
-    const plan = this.#plan(method, view, given);
+    const plan = this.#plan(method, view, given, laterLabels);
     const call: ForwardedCall<Stream> = {
       stream,
       id,
@@ -175,11 +177,11 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
     this.#pass({ call, plan }, this.#host.gates.all);
   }
 
-  /** A plan with the decision about it. */
-  #plan(method: ExchangeMethod, view: View, given: JsonObject): Plan {
+  /** A plan with the decision about it. @param labels those of the conversation, or `laterLabels` before a gate has read them. */
+  #plan(method: ExchangeMethod, view: View, given: JsonObject, labels: Labels): Plan {
     const plan = route({ method, view }, given, this);
     const access = this.#host.access.on?.of(this.port.asking);
-    return access === undefined ? plan : access.permitted(plan, { method, view }, given);
+    return access === undefined ? plan : access.permitted(plan, { method, view, labels }, given);
   }
 
   /** Why a request that was permitted earlier would be refused now; undefined if it would not. @param access of the caller that continues it. */
@@ -195,7 +197,7 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
     const plan: Plan =
       view === undefined
         ? { kind: 'refuse', fault: fault('http.path_unknown', 'this endpoint has left the configuration') }
-        : this.#plan(call.method, view, call.given);
+        : this.#plan(call.method, view, call.given, call.labels ?? laterLabels);
     plan.screen?.goesOnFrom(call.screen);
     return { call: { ...call, view: view ?? call.view, permission: plan.permission, screen: plan.screen }, plan };
   }

@@ -72,6 +72,10 @@ export class InnerClient<Stream extends CallStream> implements ClientPort<CallSt
     return this.#port.session;
   }
 
+  get conversation(): string | undefined {
+    return this.#port.conversation;
+  }
+
   get linkedResources(): LinkedResources {
     return this.#port.linkedResources;
   }

@@ -1,6 +1,6 @@
 /** The target of a request, and the decision about it. */
 import type { Decision, Target } from '@omnibus/policy';
-import type { JsonObject, ServerName } from '@omnibus/protocol';
+import type { JsonObject, Labels, ServerName } from '@omnibus/protocol';
 import type { CallScreen } from './transform.ts';
 
 /** The target of a request, under its server's own name. */
@@ -15,6 +15,8 @@ export interface Wanted {
   readonly entry?: JsonObject | undefined;
   /** Set for a permitted running action, such as a task (`Circumstances`). */
   readonly isBegun?: true;
+  /** Labels of the conversation; left out if they are unknown (`Circumstances`). */
+  readonly labels?: Labels | undefined;
 }
 
 /** The decision of the rules about one request, which its record names too. */

@@ -34,12 +34,22 @@ export interface CallTransform {
   asker(waits: Questioner): Questioner;
 }
 
+/** A label, and the rule that adds it. */
+export interface AddedLabel {
+  readonly label: string;
+  readonly rule: string;
+}
+
 /** A transform that also stops messages, and inspects the client's messages. */
 export interface CallScreen extends CallTransform {
   /** Its decisions, for the record. */
   readonly notes: readonly string[];
   /** Whether it may take something out of messages, so that they are not shown elsewhere. */
   readonly takesOut: boolean;
+  /** Labels that its messages add to the conversation. */
+  readonly labels: readonly AddedLabel[];
+  /** The name or URI of the thing that the messages are about. */
+  readonly item: string;
   /** Takes over the notes of the request's earlier screen. */
   goesOnFrom(before: CallScreen | undefined): void;
   looksAt(stage: 'requests' | 'results' | 'questions'): boolean;

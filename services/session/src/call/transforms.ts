@@ -16,6 +16,8 @@ export interface ServedClient {
   readonly session: SessionKey | undefined;
   /** Name and version that the client gives itself. */
   readonly info: ClientInfo | undefined;
+  /** The key by which a client without sessions tells its conversations apart. */
+  readonly conversation?: string | undefined;
   /** Whether it is a script of the client, and no model reads the results. */
   readonly isInner?: boolean;
   /** Undefined if the endpoint has left the configuration. */

@@ -14,6 +14,7 @@ import { openApprovals } from './approvals/feature.ts';
 import { audit } from './audit/feature.ts';
 import { openBlocks } from './blocks/feature.ts';
 import { code } from './code/feature.ts';
+import { flow } from './flow/feature.ts';
 import { guardrails } from './guardrails/feature.ts';
 import { openLimits } from './limits/feature.ts';
 import { listing } from './listing/feature.ts';
@@ -60,6 +61,7 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
   const blocks = await openBlocks(bus, log);
   const guards = guardrails({ policy, guardrails: compiled });
   const barrier = blocks?.barrier ?? noBarrier;
+  const labels = flow(parts, { policy, guardrails: compiled });
   const [onceMore] = blocks?.gates ?? guards.gates ?? [];
   const limits = await openLimits({ ...parts, ...of, barrier, onceMore });
   const stored = results({ ...parts, barrier, counts: limits.resultGate, sealer: options.sealer });
@@ -68,7 +70,9 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
     // Before the others, since a call that was begun has passed the gates before.
     ...(bus.isShared ? [takeover({ bus, wheel, owner: of.worker })] : []),
     rules(parts, { policy, guardrails: compiled }),
+    labels.reads,
     guards,
+    labels.adds,
     ...(blocks === undefined ? [] : [blocks]),
     openApprovals({ ...parts, limits: config.limits, worker: of.worker }, policy),
     limits,

@@ -2,6 +2,7 @@
 import type { View } from '@omnibus/catalog';
 import {
   clientInfoOf,
+  conversationIn,
   inputCapabilities,
   isInputMethod,
   isLogLevel,
@@ -88,6 +89,10 @@ export class CallClient implements ClientPort<CallStream> {
   view(): View | undefined {
     const { caller, context } = this.latest.command;
     return this.#of.host.viewAlone(caller, context.capabilities);
+  }
+
+  get conversation(): string | undefined {
+    return conversationIn(this.latest.command.request.params?.['_meta']);
   }
 
   get info(): ClientInfo | undefined {

@@ -9,6 +9,7 @@
  */
 import {
   clientInfoOf,
+  conversationIn,
   fault,
   isInputMethod,
   isObject,
@@ -188,6 +189,15 @@ export class LegacyTasks {
     asked: AskedOf | undefined,
   ): ExchangeObserver {
     const { server } = task;
+    const { caller, context } = waiter.command;
+    const client: ServedClient = {
+      asking: caller,
+      session: undefined,
+      info: clientInfoOf(metaOf(waiter)[metaKeys.clientInfo]),
+      conversation: conversationIn(metaOf(waiter)),
+      view: () => this.#host.viewAlone(caller, context.capabilities),
+    };
+    const transform = transformOf(this.#host.transforms.on, { method, screen }, { server, task }, client) ?? unchanged;
     return {
       progress: () => undefined,
       affinity: () => undefined,
@@ -198,9 +208,8 @@ export class LegacyTasks {
           exchange().answerInput(event.input, {
             error: { code: -32_601, message: 'a client of this revision cannot be asked that' },
           });
-        else if (screen === undefined) asked?.add(event);
         else
-          screen.question(
+          transform.question(
             event,
             (shown) => asked?.add(shown),
             (answer) => exchange().answerInput(event.input, answer),
@@ -211,20 +220,11 @@ export class LegacyTasks {
           for (const [name, question] of asked?.questions ?? [])
             if (question.input === withdrawn) asked?.questions.delete(name);
         };
-        if (screen === undefined) withdraw();
-        else screen.after(withdraw);
+        transform.after(withdraw);
       },
       settled: (outcome) => {
         this.#host.watchers.taskAnswered(task, method, outcome);
-        const { caller, context } = waiter.command;
-        const client: ServedClient = {
-          asking: caller,
-          session: undefined,
-          info: clientInfoOf(metaOf(waiter)[metaKeys.clientInfo]),
-          view: () => this.#host.viewAlone(caller, context.capabilities),
-        };
-        const transform = transformOf(this.#host.transforms.on, { method }, { server, task }, client) ?? unchanged;
-        (screen ?? unchanged).outcome(outcome, (made) => transform.outcome(made, settled));
+        transform.outcome(outcome, settled);
       },
     };
   }

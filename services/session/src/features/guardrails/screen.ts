@@ -20,7 +20,7 @@ import {
   type ProgressEvent,
 } from '@omnibus/protocol';
 import type { Wanted } from '../../call/permission.ts';
-import type { CallScreen, Questioner } from '../../call/transform.ts';
+import type { AddedLabel, CallScreen, Questioner } from '../../call/transform.ts';
 import { builtInVerdict } from './built-in.ts';
 import { InOrder } from './in-order.ts';
 import type { ScreenedMessage, Verdict } from './message.ts';
@@ -68,6 +68,7 @@ export class Screen implements CallScreen {
   readonly #order: InOrder | undefined;
   /** What became of the messages, for the record: `guardrail stage action`. */
   readonly notes: string[] = [];
+  readonly labels: readonly AddedLabel[];
   /** Methods of open questions, by which their answers are looked at. */
   #asked: Map<InputKey, string> | undefined;
 
@@ -76,12 +77,18 @@ export class Screen implements CallScreen {
     guardrails: GuardrailsOf | undefined,
     wanted: Wanted,
     owner: ScreenOwner,
+    labels: readonly AddedLabel[] = [],
   ) {
     this.#redaction = redaction;
     this.#guardrails = guardrails ?? noGuardrails;
     this.#wanted = wanted;
     this.#owner = owner;
+    this.labels = labels;
     this.#order = this.#guardrails.hasOutside ? new InOrder() : undefined;
+  }
+
+  get item(): string {
+    return this.#wanted.name;
   }
 
   /** Takes over the notes of the request's earlier screen. */

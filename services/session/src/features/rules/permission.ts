@@ -18,7 +18,8 @@ export abstract class DecidingAccess implements Access {
   abstract screen(wanted: Wanted, isRedacted?: boolean): CallScreen | undefined;
   abstract redacted(wanted: Wanted, part: JsonObject): JsonObject;
 
-  permitted(plan: Plan, { method, view }: AskedRequest, given: JsonObject): Plan {
+  permitted(plan: Plan, request: AskedRequest, given: JsonObject): Plan {
+    const { method, view } = request;
     switch (plan.kind) {
       case 'list':
         return plan;
@@ -28,11 +29,11 @@ export abstract class DecidingAccess implements Access {
         return hidden === undefined ? plan : { ...plan, permission: this.decide(hidden).permission };
       }
       case 'search':
-        return searchPlan(plan, method, view, this);
+        return searchPlan(plan, request, this);
       case 'send':
       case 'start-task':
       case 'await-task': {
-        const wanted = wantedBy(plan, method, view, given);
+        const wanted = wantedBy(plan, request, given);
         if (wanted === undefined)
           return 'task' in plan && plan.task !== undefined
             ? { ...plan, ...screeningTask(plan.task, method, this) }
@@ -65,8 +66,7 @@ export abstract class DecidingAccess implements Access {
 
 function wantedBy(
   plan: Extract<Plan, { readonly server: ServerName }>,
-  method: string,
-  view: View,
+  { method, view, labels }: AskedRequest,
   given: JsonObject,
 ): Wanted | undefined {
   const { server } = plan;
@@ -74,21 +74,21 @@ function wantedBy(
   const args = params?.['arguments'] as JsonObject | undefined;
   switch (methodRow(method)?.asksFor) {
     case 'tool':
-      return { kind: 'tool', server, name: tool as string, method, args, entry: view.tool(String(publicName)) };
+      return { kind: 'tool', server, name: tool as string, method, args, entry: view.tool(String(publicName)), labels };
     case 'prompt':
-      return { kind: 'prompt', server, name: String(params?.['name']), method, args };
+      return { kind: 'prompt', server, name: String(params?.['name']), method, args, labels };
     case 'resource':
-      return { kind: 'resource', server, name: String(params?.['uri']), method };
+      return { kind: 'resource', server, name: String(params?.['uri']), method, labels };
     case 'reference': {
       const { type, name, uri } = params?.['ref'] as JsonObject;
       return type === 'ref/prompt'
-        ? { kind: 'prompt', server, name: String(name), method }
-        : { kind: 'resource', server, name: String(uri), method };
+        ? { kind: 'prompt', server, name: String(name), method, labels }
+        : { kind: 'resource', server, name: String(uri), method, labels };
     }
     case 'server':
       return 'task' in plan && plan.task !== undefined ? wantedOfTask(plan.task, method, view) : undefined;
     case undefined:
-      return { kind: 'server', server, name: method, method };
+      return { kind: 'server', server, name: method, method, labels };
   }
 }
 
@@ -131,8 +131,7 @@ function hiddenBy(method: string, view: View, { name, ref }: JsonObject): Wanted
 /** Restricts a search for a URI to the servers at which the caller may read it. An approval is for one server: of several that need one, the first gets it. */
 function searchPlan(
   plan: Extract<Plan, { readonly kind: 'search' }>,
-  method: string,
-  view: View,
+  { method, view, labels }: AskedRequest,
   access: Access,
 ): Plan {
   const { servers, uri } = plan;
@@ -140,7 +139,7 @@ function searchPlan(
   let asking: { readonly server: ServerName; readonly permission: Permission } | undefined;
   const screened = new Map<ServerName, Decided>();
   const open = servers.filter((server) => {
-    const decided = access.decide({ kind: 'resource', server, name: uri, method });
+    const decided = access.decide({ kind: 'resource', server, name: uri, method, labels });
     const { permission } = decided;
     if (decided.screen !== undefined) screened.set(server, decided);
     if (permission.effect === 'ask' && !permission.isRecorded) {

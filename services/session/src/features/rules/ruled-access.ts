@@ -70,7 +70,7 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
     const fixed = rights.fixed(target);
     const known = fixed === undefined ? undefined : permissions.get(fixed);
     if (known !== undefined)
-      return guardrails === undefined
+      return guardrails === undefined && !rights.usesLabels
         ? known
         : { permission: known.permission, screen: this.#screen(wanted, target, undefined) };
     const decision = fixed ?? rights.decide(target, this.#circumstancesOf(wanted));
@@ -90,7 +90,12 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
   }
 
   screen(wanted: Wanted, isRedacted = true): Screen | undefined {
-    return this.#screen(wanted, targetOf(wanted, this.#rules.hinted), isRedacted ? this.#redaction(wanted) : undefined);
+    return this.#screen(
+      wanted,
+      targetOf(wanted, this.#rules.hinted),
+      isRedacted ? this.#redaction(wanted) : undefined,
+      isRedacted,
+    );
   }
 
   redacted(wanted: Wanted, part: JsonObject): JsonObject {
@@ -102,17 +107,24 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
     return isRecording ? undefined : this.#rights?.redaction(targetOf(wanted, hinted), this.#circumstancesOf(wanted));
   }
 
-  #screen(wanted: Wanted, target: Target, redaction: Redaction | undefined): Screen | undefined {
+  /** @param labelling false for lists, which do not label. */
+  #screen(wanted: Wanted, target: Target, redaction: Redaction | undefined, labelling = true): Screen | undefined {
     const { guardrails } = this.#rules;
     // A known caller of an adopted session, without a request to this worker yet: its facts are not here.
     const isUnknown = this.#facts === undefined && this.#caller.principal !== anonymous;
     const about = guardrails?.about(this.#facts, target, this.#circumstancesOf(wanted), isUnknown);
-    return redaction === undefined && about === undefined ? undefined : new Screen(redaction, about, wanted, this);
+    const labels =
+      labelling && this.#rights?.usesLabels === true
+        ? this.#rights.labels(target, this.#circumstancesOf(wanted))
+        : undefined;
+    return redaction === undefined && about === undefined && (labels ?? []).length === 0
+      ? undefined
+      : new Screen(redaction, about, wanted, this, labels);
   }
 
-  #circumstancesOf({ kind, server, name, method, args, isBegun }: Wanted): Circumstances {
+  #circumstancesOf({ kind, server, name, method, args, isBegun, labels }: Wanted): Circumstances {
     const { address } = this.#caller;
-    return { facts: this.#facts, kind, server, name, method, args, now: Date.now(), address, isBegun };
+    return { facts: this.#facts, kind, server, name, method, args, now: Date.now(), address, isBegun, labels };
   }
 
   // --- for its screens ---------------------------------------------------------------------------------------------------------------

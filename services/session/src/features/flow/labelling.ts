@@ -1,0 +1,105 @@
+/**
+ * Puts labels on the conversation before the messages of a call that add them are delivered: a client that has a message can have no request decided without
+ * its labels. Messages keep their order. A message whose labels cannot be recorded is withheld.
+ */
+import {
+  fault,
+  isObject,
+  labelsKey,
+  toErrorObject,
+  type ConversationLabel,
+  type ExchangeOutcome,
+} from '@omnibus/protocol';
+import { unchanged, type CallTransform } from '../../call/transform.ts';
+
+const withheld = fault(
+  'flow.unavailable',
+  'the labels of this conversation cannot be recorded now, so what the server has sent is withheld; the request may have been executed',
+);
+
+export interface LabelledCall {
+  /** Labels that each message of the call adds. */
+  readonly labels: readonly ConversationLabel[];
+  /** The labels that guardrails have put on a result, as far as rules depend on them. */
+  readonly guarded: (names: readonly GuardrailLabel[]) => readonly ConversationLabel[];
+  /** @returns false if they could not be recorded. */
+  readonly put: (labels: readonly ConversationLabel[]) => Promise<boolean>;
+}
+
+interface GuardrailLabel {
+  readonly guardrail: string;
+  readonly label: string;
+}
+
+export function labelling({ labels, guarded, put }: LabelledCall): CallTransform {
+  /** Ends when all earlier messages have been passed on; undefined while none waits. */
+  let last: Promise<void> | undefined;
+  let isPut = labels.length === 0;
+  const inOrder = (act: () => void, fail: () => void, more: readonly ConversationLabel[] = []): void => {
+    if (last === undefined && isPut && more.length === 0) {
+      act();
+      return;
+    }
+    const turn: Promise<void> = (last ?? Promise.resolve()).then(async () => {
+      const missing = isPut ? more : [...labels, ...more];
+      const isRecorded = missing.length === 0 || (await put(missing));
+      isPut ||= isRecorded;
+      if (last === turn) last = undefined;
+      (isRecorded ? act : fail)();
+    });
+    last = turn;
+  };
+  return {
+    ...unchanged,
+    progress: (event, then) => {
+      // Numbers alone say nothing.
+      if (last === undefined && event.message === undefined && event.more === undefined) then(event);
+      else
+        inOrder(
+          () => then(event),
+          () => undefined,
+        );
+    },
+    said: (_event, given, then) =>
+      inOrder(
+        () => then(given),
+        () => undefined,
+      ),
+    question: (event, then, refuse) =>
+      inOrder(
+        () => then(event),
+        () => refuse({ error: toErrorObject(withheld) }),
+      ),
+    after: (act) => {
+      if (last === undefined) act();
+      else void last.then(act);
+    },
+    outcome: (given, then) => {
+      // A fault is the gateway's own.
+      if (given.kind === 'fault') {
+        if (last === undefined) then(given);
+        else void last.then(() => then(given));
+        return;
+      }
+      inOrder(
+        () => then(given),
+        () => then({ kind: 'fault', fault: withheld }),
+        guarded(guardrailLabelsIn(given)),
+      );
+    },
+  };
+}
+
+/** The labels of guardrails in a result or error (`guardrails/words.ts`). */
+function guardrailLabelsIn(outcome: ExchangeOutcome): readonly GuardrailLabel[] {
+  const meta =
+    outcome.kind === 'result' ? outcome.result['_meta'] : outcome.kind === 'error' ? outcome.error.data : undefined;
+  const given = isObject(meta) ? meta[labelsKey] : undefined;
+  return Array.isArray(given)
+    ? given.flatMap((each: unknown) =>
+        isObject(each) && typeof each['label'] === 'string'
+          ? [{ guardrail: String(each['guardrail']), label: each['label'] }]
+          : [],
+      )
+    : [];
+}
