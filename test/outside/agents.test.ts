@@ -64,7 +64,10 @@ describe.each(shapesOfLane)('%s', (shape) => {
       auth: {
         ...keys.auth,
         admin: { roles: { admin: ['key:root'] } },
+        issuers: [{ issuer: cluster.issuer, tokenType: 'at+jwt' }],
+        scopes: ['mcp'],
         server: {
+          actors: [{ agent: 'assistant', for: 'group:staff' }],
           agents: { file: join(folder, 'agents.yaml') },
           workloads: [{ agent: 'pod', issuer: cluster.issuer, subject: 'system:serviceaccount:ci:*' }],
         },
@@ -73,6 +76,8 @@ describe.each(shapesOfLane)('%s', (shape) => {
         rules: [
           { id: 'deployers', who: 'agent:deployer', allow: ['up/deploy', 'up/wait'] },
           { id: 'readers', who: 'group:readers', allow: ['up/read'] },
+          { id: 'staff', who: 'group:staff', allow: ['up/read', 'up/deploy', 'up/wait'] },
+          { id: 'assistant', who: { group: 'staff', via: 'agent:assistant' }, allow: ['up/read', 'up/wait'] },
         ],
       },
       mcpServers: { up: { url: upstream.url } },
@@ -232,6 +237,51 @@ describe.each(shapesOfLane)('%s', (shape) => {
     expect(await client.untilTools((names) => names.length > 0)).toEqual(['read']);
     expect(await tokenFor('system:serviceaccount:web:builder')).toMatchObject({ error: 'invalid_grant' });
     expect(await api('POST', '/agents/pod', {})).toMatchObject({ status: 400 });
+  });
+
+  it('an agent that acts for a user may do what both may; a block of either ends it, and usage names both', async () => {
+    const { secret } = await api('POST', '/agents', { name: 'assistant', owner: 'ann' });
+    await until('assistant', secret);
+    const user = await cluster.token({ sub: 'carl', aud: `${front.url}/mcp`, scope: 'mcp', groups: ['staff'] });
+    const acting = async (): Promise<Readonly<Record<string, unknown>>> =>
+      (await (
+        await fetch(`${front.url}/token`, {
+          method: 'POST',
+          body: new URLSearchParams({
+            grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+            client_id: 'agent-assistant',
+            client_secret: String(secret),
+            subject_token: user,
+            subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+          }),
+        })
+      ).json()) as Readonly<Record<string, unknown>>;
+    const token = await acting();
+    for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
+      using client = await RawClient.open(`${front.url}/mcp`, revision, bearer(token));
+      expect(await client.untilTools((names) => names.length > 0)).toEqual(['read', 'wait']);
+      expect((await client.callTool('read')).last.result).toMatchObject(text('done: read'));
+      expect((await client.callTool('deploy')).last.error).toBeDefined();
+    }
+    const modern = new ModernClient(`${front.url}/mcp`);
+    expect((await modern.request('tools/list', {}, bearer(token))).last.result).toMatchObject({
+      tools: [{ name: 'read' }, { name: 'wait' }],
+    });
+    for (const blocked of [`user:${cluster.issuer}|carl`, 'user:agent:assistant']) {
+      using waiting = await RawClient.open(`${front.url}/mcp`, '2025-11-25', bearer(token));
+      await waiting.untilTools((names) => names.length > 0);
+      const open = waiting.callTool('wait');
+      await upstream.calls.untilSome(({ name }) => name === 'wait');
+      expect(await api('POST', '/blocks', { kind: 'user', name: blocked.slice('user:'.length) })).toMatchObject({
+        status: 200,
+      });
+      expect((await open).last.error).toBeDefined();
+      await untilAll(async () => (await waiting.callTool('read')).status, 403);
+      await untilAll(async () => (await acting())['access_token'], undefined);
+      expect(await api('DELETE', `/blocks/${encodeURIComponent(blocked)}`)).toMatchObject({ status: 200 });
+      await untilAll(async () => typeof (await acting())['access_token'], 'string');
+    }
+    expect(JSON.stringify(await api('GET', '/usage'))).toContain(`${cluster.issuer}|carl via agent:assistant`);
   });
 
   it('a token that is bound to a key is served with a proof for each request, once at all edges, in every revision, on SSE and WebSocket', async () => {

@@ -13,6 +13,7 @@ const recipes = [
   'hours',
   'careful',
   'agents',
+  'acting',
   'tenants',
   'folders',
   'approvals',

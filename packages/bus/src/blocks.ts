@@ -139,13 +139,17 @@ function targetFault(record: BlockRecord): GatewayFault {
 }
 
 /** All names by which a caller may be blocked: an agent is blocked by its own name, and by the names of those it acts for. */
-function namesOf({ principal, issuer, subject, actors, key, client, agent }: Facts): readonly string[] {
+function namesOf({ principal, ofSubject, issuer, subject, actors, key, client, agent }: Facts): readonly string[] {
   return [
     `user ${issuer}|${subject}`,
     `user ${principal}`,
+    ...(ofSubject === undefined ? [] : [`user ${ofSubject}`]),
     ...(issuer === keyIssuer ? [`user key:${subject}`] : []),
     ...(agent === undefined ? [] : [`user agent:${agent}`]),
-    ...actors.map((actor) => `user ${actor.issuer}|${actor.subject}`),
+    ...actors.flatMap(({ issuer: by, subject: name, grant }) => [
+      `user ${by}|${name}`,
+      ...(grant === undefined ? [] : [`user ${name}`]),
+    ]),
     ...(key === undefined ? [] : [`key ${key}`]),
     ...(client === undefined ? [] : [`client ${client}`]),
   ];

@@ -21,7 +21,7 @@ const parts = z.strictObject({
     'A claim of the token, as "NAME=VALUE"; in the value "*" stands for any text. The issuer must pass the claim on (`claims`); a caller without the claim does not match.',
   ),
   via: named(
-    'An agent that acts for the user: "any" for whichever agent, "ISSUER|SUBJECT" of the agent, or "client:ID".',
+    'An agent that acts for the user: "any" for every agent, "agent:NAME" for one of the gateway\'s own authorization server, "ISSUER|SUBJECT" of another one, or "client:ID".',
   ),
 });
 const selector = z.string().min(1).max(1_000);

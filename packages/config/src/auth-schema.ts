@@ -2,6 +2,7 @@
 import { redirectKind } from '@omnibus/protocol';
 import { z } from 'zod';
 import { durationProblem, parseDurationMs } from './duration.ts';
+import { whoText } from './limit-rules.ts';
 
 /** Only algorithms with a private key: with a shared secret, every verifier of a token could also make one. */
 const algorithms = [
@@ -278,6 +279,25 @@ const workload = z.strictObject({
     ),
 });
 
+const actor = z.strictObject({
+  agent: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, { error: 'expected the name of an agent' })
+    .describe('The agent that may act for these users, added with `omnibus agents add NAME`.'),
+  for: z
+    .union([whoText, z.array(whoText).min(1).max(100)])
+    .transform((said) => [said].flat())
+    .describe(
+      'The users, as in rules: "known" for all, "group:NAME", "user:ISSUER|SUBJECT", "tenant:NAME", "claim:NAME=VALUE", or several of which one must match.',
+    ),
+  chained: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether the agent may also use the token of an agent that acts for the user. At most four agents act one for the other.',
+    ),
+});
+
 const authorizationServer = z.strictObject({
   users: z
     .strictObject({
@@ -308,6 +328,13 @@ const authorizationServer = z.strictObject({
     .default([])
     .describe(
       'Workloads of other systems that get tokens of agents for assertions of their issuers (RFC 7523): service accounts of Kubernetes, SPIFFE, jobs of GitHub and GitLab, clouds. The first entry whose issuer and subject fit decides; if the request has a `client_id`, the first of this agent.',
+    ),
+  actors: z
+    .array(actor)
+    .max(1_000)
+    .default([])
+    .describe(
+      'Agents that may act for users: they exchange the token of a user for one that names both (RFC 8693). A token with `may_act` permits the agent that it names, and no other.',
     ),
   registration: z
     .enum(['open', 'token', 'off'])
@@ -631,6 +658,10 @@ const ways = z
       path: ['server'],
     },
   )
+  .refine(({ server }) => server === undefined || server.actors.length === 0 || server.agents !== undefined, {
+    error: 'agents that act for users need a file of agents: `agents: { file: agents.yaml }`',
+    path: ['server', 'actors'],
+  })
   .refine(({ server }) => server?.registration !== 'token' || server.registrationToken !== undefined, {
     error: 'registration with a token needs `registrationToken`',
     path: ['server', 'registration'],

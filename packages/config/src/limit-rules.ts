@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { isToken, selectorProblem, whoProblem } from '@omnibus/protocol';
 
-const who = z.string().superRefine((text, context) => {
+/** A text that names callers, as in rules. */
+export const whoText = z.string().superRefine((text, context) => {
   const problem = whoProblem(text);
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
 });
@@ -44,7 +45,7 @@ const rule = z
       .optional()
       .describe('Name of the rule in refusals and metrics, and of its stored quota. Default: "rule-" and its number.'),
     who: z
-      .union([who, z.array(who).min(1).max(1_000)])
+      .union([whoText, z.array(whoText).min(1).max(1_000)])
       .default('everyone')
       .describe(
         'Callers that the rule limits: "everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME" (of callers without a tenant), "tenant:NAME", "client:ID", "agent:NAME", "scope:NAME", "claim:NAME=VALUE", "known" for every authenticated caller; or a list of these.',

@@ -17,6 +17,10 @@ export interface OwnServer {
 
 /** The claim of these tokens with the id of a user's record in the file. */
 export const recordClaim = 'omnibus_user';
+/** The claim with the issuer of the user, in a token of an agent that acts for a user of another issuer. */
+export const issuerClaim = 'omnibus_issuer';
+/** The claim with the claims of such a user that servers may get. */
+export const toldClaim = 'omnibus_claims';
 
 /** The form of these tokens: users of a provider may have a tenant, and users of the file have none. */
 const names = {
@@ -28,6 +32,8 @@ const names = {
   mayLackTenant: true,
   record: recordClaim,
   agent: 'agent:',
+  origin: issuerClaim,
+  told: toldClaim,
 } as const;
 
 export class OwnTokens {
@@ -50,8 +56,10 @@ export class OwnTokens {
     });
   }
 
-  /** Whether the consent behind a token is still valid, and its user is still there. */
-  holds({ issuer, grant, subject }: Facts): boolean {
+  /** Whether the consent behind a token is still valid, its user is still there, and so are the agents that act for the user. */
+  holds({ issuer, grant, subject, actors }: Facts): boolean {
+    if (actors.some((actor) => actor.grant !== undefined && this.#server.isRevoked(actor.grant, actor.subject)))
+      return false;
     return issuer !== this.#server.issuer || (grant !== undefined && !this.#server.isRevoked(grant, subject));
   }
 

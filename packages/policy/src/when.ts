@@ -58,7 +58,7 @@ export function compileWhen(text: string): (circumstances: Circumstances) => boo
             tenant: facts.tenant ?? '',
             client: facts.client ?? '',
             claims: facts.claims ?? {},
-            actors: facts.actors,
+            actors: facts.actors.map(({ issuer, subject }) => ({ issuer, subject })),
           };
     work = workOf(circumstances);
     work.spend(1);

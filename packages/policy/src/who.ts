@@ -1,5 +1,5 @@
 /** The callers of a rule, as the configuration writes them, and whether one of them matches. */
-import { claimIn, claimProblem, starred, whoProblem, withIssuer, type Facts, type Subject } from '@omnibus/protocol';
+import { claimIn, claimProblem, starred, whoProblem, withIssuer, type Actor, type Facts } from '@omnibus/protocol';
 
 /** A text, or a list of which one must match. */
 type Texts = string | readonly string[];
@@ -21,7 +21,7 @@ export interface WhoParts {
   readonly scope?: Texts | undefined;
   /** `NAME=VALUE` of a claim that the caller's issuer passes on (`claims`); `*` in a value stands for any text. A caller without the claim does not match. */
   readonly claim?: Texts | undefined;
-  /** Agents acting for the user: `any`, `ISSUER|SUBJECT` of the one that acts, or `client:ID`. */
+  /** Agents acting for the user: `any`, `agent:NAME` of the gateway's own authorization server, `ISSUER|SUBJECT` of another one, or `client:ID`. */
   readonly via?: Texts | undefined;
 }
 
@@ -63,6 +63,7 @@ export function agentClients(who: Who): readonly string[] {
 }
 
 const clientMark = 'client:';
+const agentMark = 'agent:';
 
 function textTest(text: string, isAgainst: boolean): WhoTest {
   const problem = whoProblem(text);
@@ -89,8 +90,9 @@ function partsProblem(parts: WhoParts): string | undefined {
       if (claim !== undefined) return claim;
       const { name } = withIssuer(text);
       if (name.trim() === '') return `expected a name after the issuer in \`${part}\``;
-      if (part === 'via' && text !== 'any' && !text.startsWith(clientMark) && !text.includes('|'))
-        return `expected \`via\` with "any", "ISSUER|SUBJECT" or "client:ID", got ${JSON.stringify(text)}`;
+      const isNamed = text.includes('|') || [clientMark, agentMark].some((mark) => text.startsWith(mark));
+      if (part === 'via' && text !== 'any' && !isNamed)
+        return `expected \`via\` with "any", "agent:NAME", "ISSUER|SUBJECT" or "client:ID", got ${JSON.stringify(text)}`;
     }
   }
   return undefined;
@@ -121,11 +123,7 @@ function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
   };
   if (group !== undefined) tests.push(groupTest(textsOf(group), tenant !== undefined));
   if (claim !== undefined) tests.push(claimTest(textsOf(claim)));
-  wanted(
-    agent,
-    (values, facts) =>
-      facts.agent !== undefined && (isAgainst || facts.actors.length === 0) && values.includes(facts.agent),
-  );
+  wanted(agent, isAgainst ? isAlsoAgent : isAgent);
   issued(client, ({ client: id }) => (id === undefined ? [] : [id]));
   issued(scope, ({ scopes }) => scopes);
   wanted(via, isAgainst ? actsAlsoVia : actsVia);
@@ -152,6 +150,18 @@ function claimTest(texts: readonly string[]): (facts: Facts) => boolean {
     wanted.some(({ name, fits }) => Object.hasOwn(claims, name) && fits(claims[name] as string));
 }
 
+function isAgent(names: readonly string[], { agent, actors }: Facts): boolean {
+  return agent !== undefined && actors.length === 0 && names.includes(agent);
+}
+
+/** Of a chain of agents, it is sufficient that one is named. */
+function isAlsoAgent(names: readonly string[], { agent, actors }: Facts): boolean {
+  return (
+    (agent !== undefined && names.includes(agent)) ||
+    actors.some(({ grant, subject }) => grant !== undefined && names.includes(subject.slice(agentMark.length)))
+  );
+}
+
 /** Each agent that acts for the subject must be named; where none acts, the client must be. */
 function actsVia(values: readonly string[], facts: Facts): boolean {
   return facts.actors.length > 0 ? facts.actors.every((actor) => isNamed(values, actor)) : isClientNamed(values, facts);
@@ -162,13 +172,15 @@ function actsAlsoVia(values: readonly string[], facts: Facts): boolean {
   return facts.actors.some((actor) => isNamed(values, actor)) || isClientNamed(values, facts);
 }
 
-const isNamed = (values: readonly string[], actor: Subject): boolean =>
-  values.includes('any') || values.includes(nameOf(actor));
+const isNamed = (values: readonly string[], actor: Actor): boolean =>
+  values.includes('any') ||
+  values.includes(nameOf(actor)) ||
+  (actor.grant !== undefined && values.includes(actor.subject));
 const isClientNamed = (values: readonly string[], { client, issuer }: Facts): boolean =>
   client !== undefined &&
   (values.includes(`${clientMark}${client}`) || values.includes(`${clientMark}${issuer}|${client}`));
 
-const nameOf = ({ issuer, subject }: Subject): string => `${issuer}|${subject}`;
+const nameOf = ({ issuer, subject }: Actor): string => `${issuer}|${subject}`;
 const textsOf = (texts: Texts | undefined): readonly string[] =>
   texts === undefined ? [] : typeof texts === 'string' ? [texts] : texts;
 const isList = (who: WhoParts | readonly (string | WhoParts)[]): who is readonly (string | WhoParts)[] =>

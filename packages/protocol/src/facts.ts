@@ -9,11 +9,19 @@ export interface Subject {
   readonly subject: string;
 }
 
+/** A party that acts for the subject of a token. */
+export interface Actor extends Subject {
+  /** Of an agent of the gateway's own authorization server: the name of the grant that it had when it got the token. Left out of any other party. */
+  readonly grant?: string | undefined;
+}
+
 export interface Facts extends Subject {
   readonly principal: Principal;
+  /** The principal of the subject alone; only where others act for it. */
+  readonly ofSubject?: Principal | undefined;
   readonly tenant: string | undefined;
   /** The parties that act for the subject; the one that sent the request comes first (RFC 8693, 4.1). */
-  readonly actors: readonly Subject[];
+  readonly actors: readonly Actor[];
   readonly groups: readonly string[];
   /** Claims of the token that servers may get (`claims` of its issuer), by name; left out if none are configured. */
   readonly claims?: Readonly<Record<string, string>> | undefined;

@@ -1,4 +1,4 @@
-export type { Facts, Subject } from './facts.ts';
+export type { Actor, Facts, Subject } from './facts.ts';
 export { plainVariables } from './plain-variables.ts';
 export {
   argumentFor,

@@ -6,7 +6,13 @@ import { Instruments } from './instruments.ts';
 const callerWays = ['key', 'token', 'certificate', 'proxy', 'none'] as const;
 const signInWays = ['password', 'provider'] as const;
 const signInOutcomes = ['good', 'refused', 'throttled'] as const;
-const tokenGrants = ['authorization_code', 'refresh_token', 'device_code'] as const;
+const tokenGrants = [
+  'authorization_code',
+  'refresh_token',
+  'device_code',
+  'client_credentials',
+  'token-exchange',
+] as const;
 
 /** Where a user that signs in is known. */
 type SignInWay = (typeof signInWays)[number];

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { MemoryBus } from '@omnibus/bus';
 import { createLogger, Metrics } from '@omnibus/telemetry';
+import { deviceGrant } from './device.ts';
 import { AuthorizationServer, type AuthorizationServerOptions } from './server.ts';
 import { formatUsers, type UserRecord } from './users.ts';
 
@@ -61,7 +62,7 @@ export class AuthorizationUnderTest implements AsyncDisposable {
       documentHosts: [],
       usersFile: users === undefined ? undefined : this.#usersFile,
       signIn: undefined,
-      serversAt: () => [],
+      serversAt: (resource) => (resource.startsWith(`${this.url}/`) ? ['server'] : undefined),
       ...settings,
     });
   }
@@ -92,6 +93,28 @@ export class AuthorizationUnderTest implements AsyncDisposable {
         : { headers, body: new URLSearchParams(body) }),
     });
     return answer.json() as Promise<Readonly<Record<string, string>>>;
+  }
+
+  /** Signs a user in with a client, by a device code. @param ask asks for the token with the form. */
+  async signIn<Answer>(
+    { client, name, password }: { readonly client: string; readonly name: string; readonly password: string },
+    ask: (form: Readonly<Record<string, string>>) => Promise<Answer>,
+  ): Promise<Answer> {
+    const cookies = new Cookies();
+    const visit = async (to: string, form?: Readonly<Record<string, string>>): Promise<string> => {
+      const response = await cookies.ask(new URL(to, this.url), form);
+      const location = response.headers.get('location');
+      return location === null ? response.text() : visit(location);
+    };
+    const submit = (text: string, action: string, fields: Readonly<Record<string, string>> = {}): Promise<string> => {
+      const { to, hidden } = formOf(text, action);
+      return visit(to, { ...hidden, ...fields });
+    };
+    const asked = await this.post('/device_authorization', { client_id: client, scope: 'mcp' });
+    const typed = await submit(await visit('/device'), '/device', { user_code: String(asked['user_code']) });
+    const signedIn = await submit(await submit(typed, '/device'), '/login', { name, password });
+    await submit(signedIn, '/consent');
+    return ask({ client_id: client, grant_type: deviceGrant, device_code: String(asked['device_code']) });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,9 +1,8 @@
 /** The authorization server: serves its addresses, and gives edges the keys and revocations to verify its tokens. */
-import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Audit } from '@omnibus/audit';
 import { authorizationBuckets, type Bus } from '@omnibus/bus';
-import { isObject, printable, type JsonObject, basePathOf } from '@omnibus/protocol';
+import { printable, type JsonObject, basePathOf } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type * as oidc from 'oidc-provider';
 import type Provider from 'oidc-provider';
@@ -13,9 +12,10 @@ import { Agents, agentSubjectMark } from './agents/agents.ts';
 import { Workloads, type WorkloadOptions } from './agents/workloads.ts';
 import { audienceOf } from './audience.ts';
 import { ClientDocuments } from './client-documents.ts';
+import { equip, proofsAt } from './equip.ts';
+import { delegationsOf, type ActingOptions } from './exchange/open-delegations.ts';
 import { Site } from './site.ts';
 import { isSameSession, People, type Person } from './people.ts';
-import type { ReplayOptions } from './replay-store.ts';
 import { openRevocations, Revocations } from './revocations.ts';
 import { SealedStore } from './sealed-store.ts';
 import { Secrets } from './secrets.ts';
@@ -23,7 +23,6 @@ import { settingsOf, type Rules } from './settings.ts';
 import { SignInProblem } from './sign-in-failure.ts';
 import { SignInRecords } from './sign-in-records.ts';
 import { SigningKeys } from './signing-keys.ts';
-import { TokenProofs } from './token-proofs.ts';
 import { Upstream, type SignInOptions } from './upstream.ts';
 import { Users, type UserRecord } from './users.ts';
 
@@ -42,6 +41,8 @@ export interface AuthorizationServerOptions extends Rules {
   readonly workloads?: readonly WorkloadOptions[];
   /** Whether an operator has blocked an agent, by its name. */
   readonly isBlocked?: (agent: string) => boolean;
+  /** Agents that may act for users, and the issuers of users beside this server. */
+  readonly acting?: ActingOptions;
   readonly signIn: SignInOptions | undefined;
   readonly refreshGraceMs: number;
   /** The servers that an address gives users of a tenant access to. @returns undefined for an address that is not of this gateway. */
@@ -50,7 +51,6 @@ export interface AuthorizationServerOptions extends Rules {
 
 /** Time between two checks whether a new signing key is needed. */
 const renewMs = 600_000;
-const metadataPaths = new Set(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']);
 
 /** Resources opened before the server. */
 interface Opened {
@@ -121,11 +121,10 @@ export class AuthorizationServer {
       usedBefore: () => new library.errors.InvalidGrant('used before'),
       reused: (grantId) => log.warn({ grant: Revocations.nameOf(grantId) }, 'a grant is revoked, with all its tokens'),
     });
-    const documents = new ClientDocuments({
-      allowedHosts: options.documentHosts,
-      failed: (client, problem) =>
-        log.warn({ client: printable(client), problem }, 'the metadata document of a client cannot be used'),
-    });
+    const documents = documentsOf(options);
+    const records = new SignInRecords(options.audit, publicUrl);
+    const { errors } = library;
+    const delegations = delegationsOf(options, { errors, records, own: this, agents: () => this.#agents });
     this.#build = (keys) => {
       const provider = new library.default(
         publicUrl,
@@ -136,21 +135,23 @@ export class AuthorizationServer {
           people: this.#people,
           adapter,
           policy: library.interactionPolicy,
-          errors: library.errors,
+          errors,
           documents,
           agents: agentTokens,
+          delegations,
           audienceOf: (resource) => audienceAt(resource, options),
           personOf: (subject, isAsked, signedInAt) => this.#personOf(subject, isAsked, signedInAt),
         }),
       );
-      equip(provider, options);
+      equip(provider, options, delegations);
       agentTokens.equip(provider);
       return provider;
     };
     this.#site = new Site({
       ...options,
       workloads: workloadsOf(options, stores.short, () => this.#agents),
-      records: new SignInRecords(options.audit, publicUrl),
+      records,
+      delegations,
       secrets,
       people: this.#people,
       upstream: this.#upstream,
@@ -365,6 +366,14 @@ export class AuthorizationServer {
   }
 }
 
+function documentsOf({ documentHosts, log }: AuthorizationServerOptions): ClientDocuments {
+  return new ClientDocuments({
+    allowedHosts: documentHosts,
+    failed: (client, problem) =>
+      log.warn({ client: printable(client), problem }, 'the metadata document of a client cannot be used'),
+  });
+}
+
 /** @returns undefined where no workload is trusted. */
 function workloadsOf(
   { publicUrl, workloads = [], log }: AuthorizationServerOptions,
@@ -375,43 +384,6 @@ function workloadsOf(
   const failed = (issuer: string, problem: string): void =>
     log.warn({ issuer, problem }, 'the keys of an issuer cannot be had');
   return new Workloads({ publicUrl, workloads, agents, seen, failed });
-}
-
-/** Bounds the proofs of keys at the token endpoint. */
-function proofsAt({ default: provider, errors }: typeof oidc): Pick<ReplayOptions, 'isProof' | 'proves'> {
-  const proofs = new TokenProofs(() => provider.ctx);
-  return {
-    isProof: (id) => proofs.isProof(id),
-    proves: () => {
-      const wait = proofs.wait();
-      if (wait > 0) throw new errors.InvalidRequest(`too many proofs; try again in ${wait} seconds`);
-    },
-  };
-}
-
-/** Gives the library's server our answers beside the protocol: metadata, metrics and the log. */
-function equip(provider: Provider, { metrics, log }: Pick<AuthorizationServerOptions, 'metrics' | 'log'>): void {
-  // The addresses of the server follow from `publicUrl`: the library reads them from headers, which the gateway overwrites in every request.
-  provider.proxy = true;
-  // The library offers to post answers by a page of its own, with a script that no policy would permit here (`site.ts`).
-  provider.use(async ({ path, response }, next) => {
-    await next();
-    const { body } = response as { readonly body: unknown };
-    if (isObject(body) && metadataPaths.has(path))
-      Object.assign(body, { response_modes_supported: ['query', 'fragment'] });
-  });
-  provider.on('grant.success', ({ oidc: { params } }) => metrics.callers.tokensIssued(params?.['grant_type']));
-  provider.on('grant.error', (_ctx, { error }) => {
-    if (error !== 'authorization_pending' && error !== 'slow_down') metrics.callers.tokensRefused.inc();
-  });
-  provider.on('registration_create.success', () => metrics.callers.clientsRegistered.inc());
-  const failed = (error: Error): void =>
-    log.error({ error: String(error), stack: error.stack }, 'the authorization server failed while serving a request');
-  // Errors outside the library's own answers; without a listener the library would print them to stderr.
-  (provider as EventEmitter).on('error', (error: Error & { readonly expose?: boolean }) => {
-    if (error.expose !== true) failed(error);
-  });
-  provider.on('server_error', (_ctx, error) => failed(error));
 }
 
 /** The audience for a resource; undefined if it is not of this gateway. The library takes an empty fragment for none (RFC 8707, 2 forbids every fragment). */

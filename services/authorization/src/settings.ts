@@ -12,6 +12,7 @@ import type { ClientDocuments } from './client-documents.ts';
 import { anotherDevice, deviceFeature, deviceGrant, devicePaths, deviceSeconds } from './device.ts';
 import { proofAlgorithms } from '@omnibus/identity';
 import type { AgentTokens } from './agents/agent-tokens.ts';
+import type { Delegations } from './exchange/delegations.ts';
 import { answerPlace, describeClient } from './registration.ts';
 import type { People, Person } from './people.ts';
 import { sendPage, wordsPage, type Page } from './pages.ts';
@@ -57,6 +58,8 @@ export interface Parts {
   readonly errors: typeof providerErrors;
   readonly documents: ClientDocuments;
   readonly agents: AgentTokens;
+  /** Undefined where no agent can act for a user. */
+  readonly delegations: Delegations | undefined;
   /** The audience for a resource; undefined for an address that is not of this gateway. */
   readonly audienceOf: (resource: string) => string | undefined;
   /** The user of a token or session; undefined for a user that no longer exists. With `isAsked` the gateway asks the provider. */
@@ -89,7 +92,7 @@ export function settingsOf(parts: Parts): Configuration {
     },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
     assertJwtClientAuthClaimsAndHeader: (_ctx, claims) => agents.checkAssertion(claims),
-    formats: { customizers: { jwt: (_ctx, token, parts) => agents.customize(token, parts) } },
+    ...tokensOf(parts),
     responseTypes: ['code'],
     scopes: [
       'openid',
@@ -109,7 +112,6 @@ export function settingsOf(parts: Parts): Configuration {
       code_verification: devicePaths.page,
       jwks: '/.well-known/jwks.json',
     },
-    ttl: { ...lifetimesOf(rules), ClientCredentials: (_ctx, token) => agents.secondsOf(token.clientId) },
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token') && client.clientId !== accountClient,
     // Signing out of the account page does not end the access of programs; users withdraw that separately.
@@ -126,8 +128,23 @@ export function settingsOf(parts: Parts): Configuration {
   };
 }
 
+/** How long tokens are valid, and the claims of agents. */
+function tokensOf({ rules, agents, delegations }: Parts): Pick<Configuration, 'formats' | 'ttl'> {
+  return {
+    formats: {
+      customizers: {
+        jwt: (ctx, token, parts) => agents.customize(token, parts, delegations?.found(ctx)?.subject),
+      },
+    },
+    ttl: {
+      ...lifetimesOf(rules),
+      ClientCredentials: (ctx, token) => agents.secondsOf(token.clientId, delegations?.found(ctx)?.token.expiresAt),
+    },
+  };
+}
+
 function featuresOf(parts: Parts): NonNullable<Configuration['features']> {
-  const { rules, errors, documents, agents, audienceOf } = parts;
+  const { rules, errors, documents, agents, delegations, audienceOf } = parts;
   const { publicUrl, scopes, moreScopes, accessTokenMs } = rules;
   return {
     devInteractions: { enabled: false },
@@ -157,17 +174,22 @@ function featuresOf(parts: Parts): NonNullable<Configuration['features']> {
     resourceIndicators: {
       enabled: true,
       // Clients of 2025-03-26 send no resource: they mean the address of all servers.
-      defaultResource: (_ctx, client, oneOf) =>
-        oneOf === undefined
-          ? (agents.resourceOf(client?.clientId) ?? `${publicUrl}/mcp`)
-          : ([oneOf].flat()[0] as string),
+      async defaultResource(ctx, client, oneOf) {
+        if (oneOf !== undefined) return [oneOf].flat()[0] as string;
+        const delegation = await delegations?.verify(ctx);
+        const ofUser = delegation === undefined ? undefined : delegations?.resourceOf(delegation);
+        return agents.resourceOf(client?.clientId) ?? ofUser ?? `${publicUrl}/mcp`;
+      },
       useGrantedResource: () => true,
-      getResourceServerInfo(_ctx, resource, client) {
+      async getResourceServerInfo(ctx, resource, client) {
         const audience = audienceOf(resource);
         if (audience === undefined) throw new errors.InvalidTarget('there is no such resource at this gateway');
         agents.checkResource(client.clientId, audience);
+        const delegation = await delegations?.verify(ctx);
+        if (delegation !== undefined) delegations?.checkResource(delegation, audience);
+        const ofClient = agents.scopesOf(client.clientId) ?? moreScopes.map(({ name }) => name);
         return {
-          scope: [...scopes, ...(agents.scopesOf(client.clientId) ?? moreScopes.map(({ name }) => name))].join(' '),
+          scope: (delegation?.scopes ?? [...scopes, ...ofClient]).join(' '),
           audience,
           accessTokenFormat: 'jwt',
           accessTokenTTL: seconds(accessTokenMs),
@@ -216,7 +238,7 @@ function cookiesOf({ rules: { publicUrl }, secrets }: Parts): NonNullable<Config
 }
 
 /** How users are found, and what tokens say about them. */
-function accountsOf({ personOf, agents }: Parts): Pick<Configuration, 'findAccount' | 'extraTokenClaims'> {
+function accountsOf({ personOf, agents, delegations }: Parts): Pick<Configuration, 'findAccount' | 'extraTokenClaims'> {
   return {
     async findAccount(ctx, subject, token) {
       // Without a token this is the session of a browser, which lasts no longer than that at the provider.
@@ -228,7 +250,7 @@ function accountsOf({ personOf, agents }: Parts): Pick<Configuration, 'findAccou
       return person === undefined ? undefined : accountOf(person);
     },
     async extraTokenClaims(ctx, token) {
-      if (token.kind === 'ClientCredentials') return agents.claimsOf(token.clientId);
+      if (token.kind === 'ClientCredentials') return delegations?.found(ctx)?.claims ?? agents.claimsOf(token.clientId);
       const subject = 'accountId' in token ? token.accountId : undefined;
       const person =
         (ctx.oidc.account as unknown as AccountOf | undefined)?.person ??

@@ -1,5 +1,7 @@
 /** Writes audit records of the authorization server: sign-ins and attempts, and consents given and withdrawn. */
 import type { Audit, Outcome } from '@omnibus/audit';
+import { agentClientMark, agentSubjectMark } from './agents/agents.ts';
+import type { Acting } from './exchange/delegations.ts';
 
 export interface SignIn {
   readonly way: 'password' | 'provider';
@@ -30,6 +32,26 @@ export class SignInRecords {
       reason,
       who: { issuer: this.#issuer, subject, client, address },
       more: { way },
+    });
+  }
+
+  /** An agent has asked for a token with which it acts for a user. */
+  acting({ agent, user, address, problem }: Acting): void {
+    const actor = { issuer: this.#issuer, subject: `${agentSubjectMark}${agent}` };
+    this.#audit?.record({
+      name: 'auth.acting',
+      weight: 'always',
+      outcome: problem === undefined ? 'ok' : 'denied',
+      reason: problem,
+      who: {
+        principal: user?.principal,
+        issuer: user?.issuer,
+        subject: user?.subject,
+        tenant: user?.tenant,
+        actors: [actor, ...(user?.actors ?? [])],
+        client: `${agentClientMark}${agent}`,
+        address,
+      },
     });
   }
 

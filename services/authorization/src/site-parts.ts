@@ -7,6 +7,7 @@ import type { People, Person } from './people.ts';
 import type { Secrets } from './secrets.ts';
 import type { SignInRecords } from './sign-in-records.ts';
 import type { Workloads } from './agents/workloads.ts';
+import type { Delegations } from './exchange/delegations.ts';
 import type { Upstream } from './upstream.ts';
 import type { Users } from './users.ts';
 
@@ -22,6 +23,8 @@ export interface SiteOptions {
   readonly upstream: Upstream | undefined;
   /** Undefined where no workload gets tokens. */
   readonly workloads: Workloads | undefined;
+  /** Undefined where no agent can act for a user. */
+  readonly delegations: Delegations | undefined;
   readonly users: () => Users | undefined;
   /** The signed-in user, if the user still exists, with current data of the provider. */
   readonly personOf: (subject: string, signedInAt: number | undefined) => Promise<Person | undefined>;

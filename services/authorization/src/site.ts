@@ -7,6 +7,7 @@ import { TokenBucket, TokenBuckets } from '@omnibus/lifecycle';
 import { Account } from './account.ts';
 import { withAudiences } from './audience.ts';
 import { deviceGrant, devicePaths, DevicePolls, takeCode } from './device.ts';
+import { Delegations, exchangeGrant } from './exchange/delegations.ts';
 import { NotAllowed, readText, Unwanted } from './form.ts';
 import { Interactions } from './interactions.ts';
 import { sendPage, wordsPage } from './pages.ts';
@@ -175,18 +176,13 @@ export class Site {
     const text = await readText(request);
     const form = new URLSearchParams(text);
     if (form.get('grant_type') === assertionGrant) return this.#workload(request, response, form, library);
-    if (form.get('grant_type') === clientCredentials)
-      form.set(
-        'scope',
-        this.#scopesFor(form.get('scope') ?? this.#options.moreScopes.map(({ name }) => name).join(' ')),
-      );
+    if (form.get('grant_type') === exchangeGrant) return this.#exchange({ request, response, address }, form, library);
+    if (form.get('grant_type') === clientCredentials) return library(this.#asAgent(request, form), response);
     if (form.get('grant_type') !== deviceGrant || this.#polls.take(form, address))
       return library(
         withBody(
           request,
-          form.has('resource') || form.get('grant_type') === clientCredentials
-            ? withAudiences(form, this.#base).toString()
-            : text,
+          form.has('resource') ? withAudiences(form, this.#base).toString() : text,
           request.headers['content-type'],
         ),
         response,
@@ -195,6 +191,52 @@ export class Site {
       error: 'slow_down',
       error_description: 'ask every five seconds, and each time that this is the answer, five seconds more seldom',
     });
+  }
+
+  /** The request of an agent for a token, with all scopes that it may have if it names none. */
+  #asAgent(request: IncomingMessage, form: URLSearchParams): IncomingMessage {
+    const scopes = form.get('scope') ?? this.#options.moreScopes.map(({ name }) => name).join(' ');
+    form.set('scope', this.#scopesFor(scopes));
+    return withBody(request, withAudiences(form, this.#base).toString(), request.headers['content-type']);
+  }
+
+  /** Gives an agent a token with which it acts for a user. The agent authenticates itself, or is a workload whose assertion is the `actor_token`. */
+  async #exchange(
+    { request, response, address }: Exchange,
+    form: URLSearchParams,
+    library: Visit['library'],
+  ): Promise<void> {
+    const { delegations, workloads } = this.#options;
+    const refuse = (error: string, problem: string): void =>
+      sendJson(response, 400, { error, error_description: problem });
+    if (delegations === undefined)
+      return refuse('unsupported_grant_type', 'no agent acts for users here (auth.server.agents)');
+    const plain = Delegations.plainForm(form);
+    if (typeof plain === 'string') return refuse('invalid_request', plain);
+    plain.set('grant_type', clientCredentials);
+    let ticket: string | undefined;
+    if (Delegations.isOfWorkload(form, request.headers.authorization)) {
+      const client = form.get('client_id');
+      const admitted = await workloads?.admit(
+        new URLSearchParams({
+          assertion: form.get('actor_token') ?? '',
+          ...(client === null ? {} : { client_id: client }),
+        }),
+        undefined,
+      );
+      if (admitted === undefined || 'problem' in admitted)
+        return refuse('invalid_request', `the actor_token: ${admitted?.problem ?? 'no workload is trusted here'}`);
+      ({ ticket } = admitted);
+      plain.set('client_id', admitted.client);
+      plain.set('client_secret', ticket);
+    }
+    try {
+      const made = this.#asAgent(request, plain);
+      delegations.begin(made, { form, address, isOfWorkload: ticket !== undefined });
+      await library(made, response);
+    } finally {
+      if (ticket !== undefined) workloads?.done(ticket);
+    }
   }
 
   /** Gives a workload the token of its agent: after its assertion was verified, the request is that of the agent with a secret for this one request. */
@@ -222,7 +264,7 @@ export class Site {
     });
     for (const resource of form.getAll('resource')) own.append('resource', resource);
     try {
-      await this.#token({ request: withBody(request, own.toString()), response, address: '', library });
+      await library(this.#asAgent(request, own), response);
     } finally {
       workloads?.done(admitted.ticket);
     }
@@ -309,7 +351,7 @@ function allowPages(response: ServerResponse): Promise<void> {
 }
 
 const clientCredentials = 'client_credentials';
-const assertionGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+export const assertionGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 /** Addresses that programs request, and browsers do not show. */
 const forPrograms = /^\/(?:register|token|revoke|device_authorization)(?:[/?]|$)/;
 

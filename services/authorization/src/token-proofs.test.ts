@@ -7,8 +7,7 @@ import { SignJWT, type JWK } from 'jose';
 import { beforeEach, expect, it } from 'vitest';
 import { authorizationBuckets } from '@omnibus/bus';
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import { AuthorizationUnderTest, Cookies, formOf } from './authorization-under-test.ts';
-import { deviceGrant } from './device.ts';
+import { AuthorizationUnderTest } from './authorization-under-test.ts';
 import { TokenProofs } from './token-proofs.ts';
 import { digestOf, leastCost } from './users.ts';
 
@@ -39,23 +38,9 @@ class SignedIn {
   #refresh = '';
 
   async start(name: string): Promise<this> {
-    const cookies = new Cookies();
-    const visit = async (to: string, form?: Readonly<Record<string, string>>): Promise<string> => {
-      const response = await cookies.ask(new URL(to, under.url), form);
-      const location = response.headers.get('location');
-      return location === null ? response.text() : visit(location);
-    };
-    const submit = (text: string, action: string, fields: Readonly<Record<string, string>> = {}): Promise<string> => {
-      const { to, hidden } = formOf(text, action);
-      return visit(to, { ...hidden, ...fields });
-    };
-    const asked = await under.post('/device_authorization', { client_id: client, scope: 'mcp' });
-    const typed = await submit(await visit('/device'), '/device', { user_code: String(asked['user_code']) });
-    const signedIn = await submit(await submit(typed, '/device'), '/login', { name, password });
-    await submit(signedIn, '/consent');
-    expect(
-      await this.ask({ grant_type: deviceGrant, device_code: String(asked['device_code']) }, await this.#proof()),
-    ).toMatchObject({ token_type: 'DPoP' });
+    expect(await under.signIn({ client, name, password }, (form) => this.ask(form))).toMatchObject({
+      token_type: 'DPoP',
+    });
     return this;
   }
 

@@ -5,7 +5,7 @@ import type { AuthorizationServer, FurtherScope } from '@omnibus/authorization';
 import type { Audit } from '@omnibus/audit';
 import type { Blocks, Bus } from '@omnibus/bus';
 import { enabledServers, hasEndpoint, hasTenants, serversFor, type Config } from '@omnibus/config';
-import { compileSelector } from '@omnibus/policy';
+import { compileSelector, matchesWho } from '@omnibus/policy';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { SealingKeys } from '@omnibus/identity';
 
@@ -66,6 +66,12 @@ export async function openAuthorization({
     workloads: server.workloads,
     isBlocked: (agent) => blocks?.has('user', `agent:${agent}`) === true,
     agentsFile: server.agents === undefined ? undefined : resolve(baseFolder, server.agents.file),
+    acting: {
+      rules: server.actors.map(({ agent, for: who, chained }) => ({ agent, isFor: matchesWho(who, false), chained })),
+      issuers: auth.issuers,
+      audience: auth.audience,
+      refusal: (user) => blocks?.callerProblem(user)?.message,
+    },
     signIn:
       server.signIn === undefined
         ? undefined

@@ -1,5 +1,5 @@
 /** Reads the claims of a token about its caller, within bounds; a token beyond them is refused, never cut. */
-import { isObject, printable, type JsonObject } from '@omnibus/protocol';
+import { isObject, printable, type Actor, type JsonObject } from '@omnibus/protocol';
 import { principalOf, type Facts, type Subject } from '../facts.ts';
 import { isName, noName } from '../names.ts';
 import { bindingOf, type Binding } from '../possession.ts';
@@ -19,6 +19,10 @@ export interface ClaimNames {
   readonly record?: string | undefined;
   /** The beginning of subjects that are agents of the gateway. */
   readonly agent?: string | undefined;
+  /** The claim with the issuer of the user, in tokens of agents that act for users of other issuers. */
+  readonly origin?: string | undefined;
+  /** The claim with the claims that the issuer of such a user passes on to servers. */
+  readonly told?: string | undefined;
   /** Claims that a token must have, with their accepted values. */
   readonly require?: Readonly<Record<string, readonly string[]>> | undefined;
 }
@@ -68,7 +72,7 @@ export function withoutNulls(claims: JsonObject): JsonObject {
 }
 
 /** Reads verified claims. @returns the problem, in words, if there is one. */
-export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Proof | string {
+export function proofOf(said: JsonObject, by: string, names: ClaimNames): Proof | string {
   const claims = withoutNulls(said);
   const named = subjectOf(claims, names);
   if (typeof named === 'string') return named;
@@ -79,21 +83,21 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
   if (unfit !== undefined) return `the token is not accepted: ${unfit}`;
   const scopes = scopesOf(claims);
   if (scopes.length > maxScopes) return `the token has more than ${maxScopes} scopes`;
-  const actors = actorsOf(claims['act'], issuer);
+  const actors = actorsOf(claims['act'], by, names.agent);
   if (typeof actors === 'string') return actors;
   const binding = bindingOf(claims);
   if (typeof binding === 'string') return binding;
   const of = tenantOf(said, names);
   if (typeof of === 'string') return of;
   const { tenant } = of;
-  const told = toldClaims(claims, names.claims ?? []);
+  const told = toldClaims(claims, names);
   if (typeof told === 'string') return told;
   const exp = secondsOf(claims, 'exp');
   if (typeof exp === 'string') return `the token is not accepted: ${exp}`;
   // The library that verified the claims may have read milliseconds as seconds.
   if (exp !== undefined && (exp + toleranceSeconds) * 1_000 <= Date.now())
     return 'the token is not accepted: it has expired';
-  const record = names.record === undefined ? undefined : textOf(claims[names.record]);
+  const { issuer, principals } = identityOf(claims, { subject, tenant, actors, by }, names);
   return {
     ...(binding === undefined ? {} : { binding }),
     audiences: (Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']])
@@ -108,10 +112,10 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
       ...(told === undefined ? {} : { claims: told }),
       scopes,
       client,
-      ...agentOf(actors[0] ?? { issuer, subject }, issuer, names),
+      ...agentOf(actors[0] ?? { issuer, subject }, by, names),
       key: undefined,
       grant: textOf(claims['grant_id']),
-      principal: principalOf({ issuer, subject }, tenant, actors, record),
+      ...principals,
       expiresAt: exp === undefined ? undefined : Math.min(latestMs, (exp + toleranceSeconds) * 1_000),
     },
   };
@@ -139,6 +143,29 @@ function subjectOf(
   return Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes
     ? 'the token names somebody by a text that is too long'
     : { subject, client };
+}
+
+/** The issuer of the subject, and the principals of the caller. @param by the issuer of the token. */
+function identityOf(
+  claims: JsonObject,
+  {
+    subject,
+    tenant,
+    actors,
+    by,
+  }: {
+    readonly subject: string;
+    readonly tenant: string | undefined;
+    readonly actors: readonly Actor[];
+    readonly by: string;
+  },
+  names: ClaimNames,
+): { readonly issuer: string; readonly principals: Pick<Facts, 'principal' | 'ofSubject'> } {
+  const record = names.record === undefined ? undefined : textOf(claims[names.record]);
+  const issuer = (names.origin === undefined ? undefined : textOf(claims[names.origin])) ?? by;
+  const principal = principalOf({ issuer, subject }, tenant, actors, record);
+  if (actors.length === 0) return { issuer, principals: { principal } };
+  return { issuer, principals: { principal, ofSubject: principalOf({ issuer, subject }, tenant, [], record) } };
 }
 
 /** The agent of the gateway that sent the request with a token, if it is one. @param acting the first of its actors, or the subject. */
@@ -232,8 +259,10 @@ function groupsOf(claims: JsonObject, name: string): readonly string[] | string 
 /** @returns undefined where none are wanted. */
 function toldClaims(
   claims: JsonObject,
-  names: readonly string[],
+  { claims: names = [], told: together }: ClaimNames,
 ): Readonly<Record<string, string>> | undefined | string {
+  const known = together === undefined ? undefined : claims[together];
+  if (isObject(known)) return known as Readonly<Record<string, string>>; // Only our own server writes it.
   if (names.length === 0) return undefined;
   const told: Record<string, string> = {};
   for (const name of names) {
@@ -252,9 +281,12 @@ function scopesOf({ scope, scp }: JsonObject): string[] {
   return typeof said === 'string' ? said.split(' ').filter((one) => one !== '') : [];
 }
 
-/** Agents that act for the subject; the one that sent the request comes first (RFC 8693, 4.1). */
-function actorsOf(said: unknown, issuer: string): readonly Subject[] | string {
-  const actors: Subject[] = [];
+/**
+ * Agents that act for the subject; the one that sent the request comes first (RFC 8693, 4.1).
+ * @param mark the beginning of subjects that are agents of the gateway, in a token of its own server.
+ */
+function actorsOf(said: unknown, issuer: string, mark: string | undefined): readonly Actor[] | string {
+  const actors: Actor[] = [];
   for (let act = said; act !== undefined; act = (act as JsonObject)['act']) {
     const subject = isObject(act) ? (textOf(act['sub']) ?? textOf(act['client_id'])) : undefined;
     if (!isObject(act) || subject === undefined)
@@ -263,7 +295,8 @@ function actorsOf(said: unknown, issuer: string): readonly Subject[] | string {
       return `more than ${maxActors} act for the subject of the token, or a name is too long`;
     const by = textOf(act['iss']) ?? issuer;
     if (!isName(subject) || !isName(by)) return `the token is not accepted: somebody in its claim "act" ${noName}`;
-    actors.push({ issuer: by, subject });
+    const isOurs = mark !== undefined && by === issuer && subject.startsWith(mark);
+    actors.push({ issuer: by, subject, ...(isOurs ? { grant: textOf(act['grant_id']) ?? '' } : {}) });
   }
   return actors;
 }

@@ -79,6 +79,7 @@ export function personOf(person: Person): Facts | undefined {
     actors: agents
       .filter((each) => !each.startsWith('client:'))
       .map((each) => {
+        if (each.startsWith('agent:')) return { issuer: '', subject: each, grant: '' };
         const [of, name] = split(each);
         return { issuer: of, subject: name };
       }),

@@ -93,11 +93,11 @@ export class AgentTokens {
     return this.#find(id)?.scopes;
   }
 
-  /** How long a token of an agent is valid: no longer than the agent. */
-  secondsOf(id: string | undefined): number {
+  /** How long a token of an agent is valid: no longer than the agent. @param until the end of the user's token, in seconds since 1970, if it acts for one. */
+  secondsOf(id: string | undefined, until = Infinity): number {
     const { expires } = this.#find(id) ?? {};
-    const left = expires === undefined ? Infinity : Date.parse(expires) - Date.now();
-    return Math.max(1, Math.floor(Math.min(this.#options.accessTokenMs, left) / 1_000));
+    const ends = Math.min(expires === undefined ? Infinity : Date.parse(expires), until * 1_000);
+    return Math.max(1, Math.floor(Math.min(this.#options.accessTokenMs, ends - Date.now()) / 1_000));
   }
 
   claimsOf(id: string | undefined): JsonObject {
@@ -112,13 +112,15 @@ export class AgentTokens {
     };
   }
 
-  /** An agent has a subject of its own, which no user has. */
+  /** An agent has a subject of its own, which no user has. @param user the subject for whom it acts. */
   customize(
     { kind, clientId }: { readonly kind: string; readonly clientId?: string | undefined },
     parts: { payload?: unknown },
+    user?: string,
   ): void {
     const agent = kind === 'ClientCredentials' ? this.#find(clientId) : undefined;
-    if (agent !== undefined) Object.assign(parts.payload as object, { sub: `${agentSubjectMark}${agent.name}` });
+    if (agent !== undefined)
+      Object.assign(parts.payload as object, { sub: user ?? `${agentSubjectMark}${agent.name}` });
   }
 
   #find(id: string | undefined): AgentRecord | undefined {

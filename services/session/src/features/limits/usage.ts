@@ -79,7 +79,7 @@ export class Usage {
     if (known !== undefined) return known;
     if (this.#count >= maxRows) return this.#rowOfOthers();
     const row: Counted = {
-      caller: facts === undefined ? principal : `${facts.issuer}|${facts.subject}`,
+      caller: facts === undefined ? principal : callerIn(facts),
       ...(facts?.tenant === undefined ? {} : { tenant: facts.tenant }),
       groups: facts?.groups ?? [],
       server,
@@ -133,4 +133,10 @@ export class Usage {
       log.warn({ problem: String(error) }, 'what callers used could not be written; it is tried again');
     }
   }
+}
+
+/** The caller by name, with the agents that act for it, the sender of the requests first. */
+function callerIn({ issuer, subject, actors }: Facts): string {
+  const via = actors.map((actor) => (actor.grant === undefined ? `${actor.issuer}|${actor.subject}` : actor.subject));
+  return [`${issuer}|${subject}`, ...via].join(' via ');
 }
