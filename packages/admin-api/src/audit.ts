@@ -58,7 +58,7 @@ export const auditRecord = z.object({
 });
 export type AuditRecord = z.output<typeof auditRecord>;
 
-export const auditFinding = z.object({ weight: z.enum(['harm', 'foreign', 'gap', 'open']), text: z.string() });
+const auditFinding = z.object({ weight: z.enum(['harm', 'foreign', 'gap', 'open']), text: z.string() });
 /** What `verify` has read so far. */
 export const auditProgress = z.object({ records: counted, bytes: counted });
 export const auditVerified = auditProgress.extend({

@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { missing } from './state.ts';
 
 const counted = z.int().nonnegative();
-export const decisions = ['allow', 'ask', 'deny', 'hidden'] as const;
+const decisions = ['allow', 'ask', 'deny', 'hidden'] as const;
 export type PolicyDecision = (typeof decisions)[number];
 const effect = z.enum(['allow', 'deny', 'ask', 'redact', 'label', 'guard']);
 
-export const policyRule = z.object({
+const policyRule = z.object({
   id: z.string(),
   effect,
   who: z.string().describe('In the words of the configuration.'),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const at = z.string().describe('ISO 8601.');
 const counted = z.int().nonnegative();
-export const roles = ['supervisor', 'all', 'edge', 'session', 'backend'] as const;
+const roles = ['supervisor', 'all', 'edge', 'session', 'backend'] as const;
 const role = z.enum(roles);
 
 export const missing = z
@@ -11,7 +11,7 @@ export const missing = z
   .describe('Processes that give signs of life, or gave some until a moment ago, and did not answer in time.');
 export type Missing = z.output<typeof missing>;
 
-export const rates = z.object({
+const rates = z.object({
   calls: counted,
   failed: counted.describe('Answered by anything but a result; a tool that says `isError` among them.'),
   mean: z.number().optional().describe('Milliseconds.'),
@@ -21,7 +21,7 @@ export const rates = z.object({
 });
 export type Rates = z.output<typeof rates>;
 
-export const finding = z.object({
+const finding = z.object({
   id: z.string().describe('The same as long as it is the same finding.'),
   severity: z.enum(['error', 'warning', 'note']),
   text: z.string(),
@@ -94,7 +94,7 @@ export const processes = z.object({ processes: z.array(processRow), missing });
 export type ProcessRow = z.output<typeof processRow>;
 export type Processes = z.output<typeof processes>;
 
-export const serverStates = ['up', 'down', 'connecting', 'asleep', 'paused', 'disabled', 'unknown'] as const;
+const serverStates = ['up', 'down', 'connecting', 'asleep', 'paused', 'disabled', 'unknown'] as const;
 const repair = z
   .object({
     repair: z.string().describe('The name of a row of the table of repairs.'),
@@ -211,7 +211,7 @@ export type Paused = z.output<typeof paused>;
 
 const json = z.record(z.string(), z.unknown());
 export const catalogueKinds = ['tool', 'prompt', 'resource', 'template'] as const;
-export const catalogueEntry = z.object({
+const catalogueEntry = z.object({
   kind: z.enum(catalogueKinds),
   name: z.string().describe('As clients of this endpoint see it.'),
   ownName: z.string().describe('As its server says it.'),
@@ -242,7 +242,6 @@ export const cataloguePart = z.object({
   problems: z.array(z.string()).describe('What servers offer and clients cannot be shown.'),
   unreachable: z.array(z.object({ server: z.string(), problem: z.string() })),
 });
-export type CataloguePart = z.output<typeof cataloguePart>;
 export const catalogue = cataloguePart.extend({
   endpoint: z.string().describe('Empty for the one of all servers.'),
   endpoints: z.array(z.object({ name: z.string(), path: z.string() })),
@@ -342,7 +341,7 @@ export const summary = z
   .describe('Since each process began.');
 export type Summary = z.output<typeof summary>;
 
-export const ratePoint = z.object({
+const ratePoint = z.object({
   at: at.describe('ISO 8601, when the time of the point begins.'),
   calls: counted,
   failed: counted,

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { logs, missing } from './state.ts';
 
 const counted = z.int().nonnegative();
-export const outcomes = ['result', 'toolError', 'error', 'fault', 'cancelled', 'timeout'] as const;
+const outcomes = ['result', 'toolError', 'error', 'fault', 'cancelled', 'timeout'] as const;
 export type Outcome = (typeof outcomes)[number];
-export const callStates = ['running', 'queued', 'asked', 'approval', 'ended'] as const;
+const callStates = ['running', 'queued', 'asked', 'approval', 'ended'] as const;
 export type CallState = (typeof callStates)[number];
 export const payloads = ['none', 'shape', 'redacted'] as const;
 export type PayloadMode = (typeof payloads)[number];
@@ -105,7 +105,7 @@ export const stateTopics = [
   'definitions',
 ] as const;
 export type StateTopic = (typeof stateTopics)[number];
-export const watched = z.object({
+const watched = z.object({
   events: z.array(tapEvent),
   dropped: counted.describe('Calls that were not told of, because there were more than the rate.'),
 });

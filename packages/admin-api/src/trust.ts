@@ -6,7 +6,7 @@ const counted = z.int().nonnegative();
 const ms = z.number().describe('Milliseconds since 1970.');
 
 export const approvalStates = ['waiting', 'approved', 'refused', 'used', 'expired', 'withdrawn'] as const;
-export const approval = z.object({
+const approval = z.object({
   id: z.string(),
   state: z
     .enum(approvalStates)
@@ -74,7 +74,7 @@ export type Decision = z.output<typeof decision>;
 export const decided = z.object({ id: z.string(), state: z.enum(['approved', 'refused']), by: z.string() });
 export type Decided = z.output<typeof decided>;
 
-export const difference = z.object({
+const difference = z.object({
   at: z.string().describe('Path of the place, such as `inputSchema.properties.bcc`.'),
   before: z
     .string()
@@ -109,8 +109,7 @@ export const sign = z.object({
   text: z.string().describe('What is suspicious about it.'),
   other: z.object({ server: z.string(), name: z.string() }).optional().describe('What it shadows or looks like.'),
 });
-export type Sign = z.output<typeof sign>;
-export const serverDefinitions = z.object({
+const serverDefinitions = z.object({
   server: z.string(),
   mode: z.enum(['off', 'warn', 'pin']),
   problem: z.string().optional().describe('Why it is not known what was approved of it.'),

@@ -2,15 +2,11 @@ export type {
   Bucket,
   Bus,
   BusFault,
-  Handler,
   Journal,
-  JournalDefinition,
   KeyValue,
   KeyValueChange,
-  KeyValueEntry,
   Ledger,
   LedgerDefinition,
-  LedgerEntry,
   OnFault,
   PendingRequest,
   ReplyObserver,
@@ -18,7 +14,6 @@ export type {
   Watch,
 } from './bus.ts';
 export { BusError, gatewayFaultOf, newIncident, openingAdvice } from './errors.ts';
-export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
 export { subjectTable } from './subject-table.ts';
 export type { BusRole } from './families.ts';
@@ -45,7 +40,7 @@ export { askWorker, askWorkers, type AskOptions } from './ask-workers.ts';
 export { Inquiry } from './inquiry.ts';
 export { openStreamJournal } from './stream-journal.ts';
 export { LocalHub } from './local/hub.ts';
-export { openLocalBus, type LocalBusOptions } from './local/bus.ts';
+export { openLocalBus } from './local/bus.ts';
 export { MemoryBus } from './memory/bus.ts';
 export { haveFormerWorkersEnded } from './former-workers.ts';
 export { FolderStore } from './folder/store.ts';

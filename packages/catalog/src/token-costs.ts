@@ -7,7 +7,7 @@ import { measures, slimTool, type Measure } from './slim.ts';
 import type { View } from './view.ts';
 
 /** Tokens of tools, counted as characters / 4. */
-export interface TokenCost {
+interface TokenCost {
   readonly tools: number;
   readonly tokens: number;
   /** With `listing: { slim: true }`. */

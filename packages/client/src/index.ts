@@ -3,4 +3,4 @@ export { exits } from './exit-codes.ts';
 export type { Exit } from './exit-codes.ts';
 export { LineClient } from './line-client.ts';
 export type { RequestOptions } from './line-client.ts';
-export { CommandProblem, problemOf } from './problem.ts';
+export { CommandProblem } from './problem.ts';

@@ -7,7 +7,7 @@ import { request as requestTls } from 'node:https';
 import { BlockList, isIP, type Socket } from 'node:net';
 
 /** The value of an option `proxy` that leads everywhere directly. */
-export const noProxy = 'none';
+const noProxy = 'none';
 
 /** Where a connection leads. @property protocol with its colon. @property port empty for that of the protocol. */
 export interface ProxyTarget {

@@ -22,13 +22,13 @@ export interface Selection {
   readonly hasAnswers?: boolean | undefined;
 }
 
-export interface Tool {
+interface Tool {
   readonly name: string;
   readonly [member: string]: unknown;
 }
 
 /** An operation that is not offered. */
-export interface LeftOut {
+interface LeftOut {
   readonly name: string;
   readonly problem: string;
 }

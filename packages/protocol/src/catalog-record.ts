@@ -8,8 +8,8 @@ import type { Revision } from './revisions.ts';
 
 export type ToolEntry = JsonObject & { readonly name: string };
 export type PromptEntry = JsonObject & { readonly name: string };
-export type ResourceEntry = JsonObject & { readonly uri: string };
-export type ResourceTemplateEntry = JsonObject & { readonly uriTemplate: string };
+type ResourceEntry = JsonObject & { readonly uri: string };
+type ResourceTemplateEntry = JsonObject & { readonly uriTemplate: string };
 
 export interface CatalogLists {
   readonly tools: readonly ToolEntry[];

@@ -9,12 +9,9 @@ import type { Formats } from './format.ts';
 import type { ExchangeId, Principal, ServerName, SessionKey, WorkerId } from './ids.ts';
 import type { JsonNumber } from './exact-numbers.ts';
 import type { JsonObject, JsonRpcErrorObject } from './json-rpc.ts';
-import type { CarriedMethod, InputMethod } from './method-table.ts';
+import type { InputMethod } from './method-table.ts';
 import type { ExchangeMethod, LogLevel } from './methods.ts';
 import type { Client } from './session-messages.ts';
-
-/** Methods about a task that a server works on (2025-11-25, basic/utilities/tasks). */
-export type TaskMethod = Extract<CarriedMethod, `tasks/${string}`>;
 
 export interface ExchangeContext {
   readonly principal: Principal;

@@ -8,7 +8,6 @@ export {
   placeholdersOf,
   templateProblem,
   withoutTemplates,
-  type AbsentFacts,
 } from './header-templates.ts';
 export {
   anonymous,
@@ -67,7 +66,6 @@ export type {
   JsonRpcResponse,
 } from './json-rpc.ts';
 export { isDeeperThan, readJson } from './read-json.ts';
-export type { ReadJson, Unreadable } from './read-json.ts';
 export {
   featuresOf,
   isLegacyRevision,
@@ -81,13 +79,13 @@ export {
   oldDraft,
   spokenRevision,
 } from './revisions.ts';
-export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
+export type { LegacyRevision, Revision } from './revisions.ts';
 export { defaultLimits, interestMs, presenceMs, streamAfterMs } from './limits.ts';
 export { isCustomMethod, isCustomNotification, serverKey } from './custom-methods.ts';
 export type { CustomMethod } from './custom-methods.ts';
 export { calledName, callToolName } from './called-name.ts';
 export { listingHeader, withOwnListing } from './own-listing.ts';
-export { keyedRequest, repeatKey, repeatMs, repeatsKey, type KeyedRequest } from './repeat-key.ts';
+export { keyedRequest, repeatKey, repeatMs, repeatsKey } from './repeat-key.ts';
 export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
 export { labelsKey, withoutLabels } from './labels.ts';
 export { compileGlob, compileGlobStart, namesLike } from './glob.ts';
@@ -132,7 +130,6 @@ export type {
   ProgressEvent,
   QuestionMethod,
   ServerNotice,
-  TaskMethod,
   TaskPlace,
   OfferCaller,
   Who,
@@ -210,15 +207,12 @@ export type {
   OfferedList,
   CatalogRecord,
   PromptEntry,
-  ResourceEntry,
-  ResourceTemplateEntry,
   ToolEntry,
   UnfitEntry,
 } from './catalog-record.ts';
 export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';
-export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';
-export type { ParameterHeader } from './header-values.ts';
+export { argumentAt, decodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';
 export {
   claimedRevision,
   isComplete,

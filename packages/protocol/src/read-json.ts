@@ -13,7 +13,7 @@ import { parseJson } from './exact-numbers.ts';
 import type { Limits } from './limits.ts';
 
 /** Why a message was not read: the reason in the table of errors, and a description with the position. */
-export interface Unreadable {
+interface Unreadable {
   readonly kind: 'refused';
   readonly reason: 'message.too_large' | 'message.not_json' | 'message.too_deep' | 'message.too_many';
   readonly problem: string;

@@ -1,4 +1,4 @@
-export { maxQueryLength, ToolIndex, type Found, type Meaning } from './tool-index.ts';
+export { maxQueryLength, ToolIndex, type Meaning } from './tool-index.ts';
 export { parametersOf, type SearchableTool } from './fields.ts';
 export { packed, questionTexts, toolText, ToolVectors, type PackedVector } from './meaning.ts';
 export type { EmbeddingModel } from './models/embedding-model.ts';

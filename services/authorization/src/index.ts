@@ -4,7 +4,6 @@ export { openRevocations } from './revocations.ts';
 export { digestOf, formatUsers, leastCost, minPasswordCharacters, parseUsers } from './users.ts';
 export type { UserRecord } from './users.ts';
 export {
-  digestOfSecret,
   formatAgents,
   newAgentId,
   newSecret,

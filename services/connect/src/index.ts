@@ -1,4 +1,3 @@
 export type { Exchange } from './exchange/open-exchange.ts';
-export type { GoneUsers } from './gone-users.ts';
 export { openPages } from './own-user.ts';
 export type { Pages } from './own-user.ts';

@@ -1,7 +1,7 @@
 export { Boundary } from './requests/boundary.ts';
 export { openCallers } from './callers/open-callers.ts';
 export { Edge } from './edge.ts';
-export type { Guest, GuestOptions } from './http/guest.ts';
+export type { Guest } from './http/guest.ts';
 export type { Site } from './http/site.ts';
 export { EdgeRecords } from './requests/records.ts';
 export { RequestMeter } from './requests/request-meter.ts';

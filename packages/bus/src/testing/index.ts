@@ -1,6 +1,4 @@
-export { busContract } from './contract.ts';
 export { Heard } from './heard.ts';
-export type { BusUnderTest } from './bus-under-test.ts';
 export { Authority } from './authority.ts';
 export { freePorts } from './free-ports.ts';
 export { spawnNats, startNatsProgram, startNatsServer } from './nats-server.ts';

@@ -11,8 +11,6 @@ import {
   sessions,
   summary,
   tokens,
-  call,
-  line,
   vaultReport,
 } from '@omnibus/admin-api';
 import { z } from 'zod';
@@ -277,9 +275,6 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
     })
     .describe('topics without TOPIC, else the Markdown of the page'),
 };
-
-/** Shapes of the lines that a command prints while it follows events. */
-export const followShapes: Readonly<Record<string, z.ZodType>> = { 'calls list': call, logs: line };
 
 /** Commands without JSON output, with the reason. */
 export const withoutJson: Readonly<Record<string, string>> = {
