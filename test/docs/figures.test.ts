@@ -48,6 +48,26 @@ it('the time of the gate is written by the command that measures it, and named n
   expect(() => withTimes(before, '')).toThrow('the page lacks');
 });
 
+it('docs/how-to/install.md names the number of packages that `npm start` installs, within a tenth', () => {
+  const named = Number(/It installs (\d+) packages/.exec(text('docs/how-to/install.md'))?.[1]);
+  const { packages } = JSON.parse(text('package-lock.json')) as {
+    readonly packages: Readonly<
+      Record<string, { dev?: boolean; link?: boolean; os?: string[]; cpu?: string[]; libc?: string[] }>
+    >;
+  };
+  const fits = (wanted: readonly string[] | undefined, own: string): boolean => wanted?.includes(own) !== false;
+  const installed = Object.entries(packages).filter(
+    ([path, { dev, link, os, cpu, libc }]) =>
+      path.includes('node_modules/') &&
+      dev !== true &&
+      link !== true &&
+      fits(os, 'linux') &&
+      fits(cpu, 'x64') &&
+      fits(libc, 'glibc'),
+  );
+  expect(Math.abs(named - installed.length) / installed.length, `${installed.length} packages`).toBeLessThan(0.1);
+});
+
 it('docs/README.md links to every page of every kind', () => {
   const linked = text('docs/README.md');
   const pages = ['tutorials', 'how-to', 'reference', 'explanation', 'internals'].flatMap((folder) =>
