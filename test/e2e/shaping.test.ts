@@ -44,6 +44,7 @@ const shown = {
     required: ['query'],
   },
 };
+const twice = expect.objectContaining({ name: 'twice' }) as unknown;
 const textsOf = (result: unknown): string =>
   (result as { readonly content: readonly { readonly text: string }[] }).content.map((part) => part.text).join(' ');
 const calls = (given: JsonObject, name = 'search'): JsonObject => ({ name, arguments: given });
@@ -83,6 +84,17 @@ describe.each(shapes)('%s', (shape) => {
             { id: 'reads', who: 'everyone', allow: ['desk/*'], only: ['readOnly'] },
           ],
         },
+        composites: {
+          twice: {
+            description: 'Searches, and searches for the query that was found.',
+            inputSchema: { type: 'object', properties: { words: plain }, required: ['words'] },
+            steps: [
+              { id: 'first', call: 'desk/search', arguments: { query: '{args.words}' } },
+              { id: 'second', call: 'desk/search', arguments: { query: 'again {steps.first.q}' } },
+            ],
+            result: { teams: ['{steps.first.team}', '{steps.second.team}'], last: '{steps.second.q}' },
+          },
+        },
         profiles: { found: { listing: 'search' }, coded: { listing: 'code' } },
         mcpServers: { desk: { url: upstream.url, tools: settings } },
       }),
@@ -103,7 +115,7 @@ describe.each(shapes)('%s', (shape) => {
       using client = await RawClient.open(url, revision, headers);
       const { last } = await client.request('tools/list');
       // The hint of the operator makes the rule allow it; no other tool has one.
-      expect(last.result?.['tools']).toEqual([{ name: 'search', ...shown }]);
+      expect(last.result?.['tools']).toEqual([twice, { name: 'search', ...shown }]);
       expect(textsOf((await client.request('tools/call', calls({ query: 'bus' }))).last.result)).toBe(sent);
     },
   );
@@ -111,19 +123,23 @@ describe.each(shapes)('%s', (shape) => {
   it('a client of 2026-07-28 sees the shape, and the server gets its own arguments', async () => {
     const client = new ModernClient(url, {}, headers);
     const { last } = await client.request('tools/list');
-    expect(last.result?.['tools']).toEqual([{ name: 'search', ...shown }]);
+    expect(last.result?.['tools']).toEqual([twice, { name: 'search', ...shown }]);
     expect(textsOf((await client.request('tools/call', calls({ query: 'bus' }))).last.result)).toBe(sent);
   });
 
   it('SDK 1.x and 2.x see the shape and call it', async () => {
     const one = new ClientOne(info);
     await one.connect(new TransportOne(new URL(url), { requestInit: { headers } }));
-    expect((await one.listTools()).tools[0]).toMatchObject(shown);
+    expect((await one.listTools()).tools[1]).toMatchObject(shown);
+    const both = await one.callTool(calls({ words: 'bus' }, 'twice') as never);
+    expect(both.structuredContent).toEqual({ teams: ['core', 'core'], last: 'again bus' });
     expect(textsOf(await one.callTool(calls({ query: 'bus' }) as never))).toBe(sent);
     await one.close();
     const two = new ClientTwo(info, { versionNegotiation: { mode: 'auto' } });
     await two.connect(new TransportTwo(new URL(url), { requestInit: { headers } }));
-    expect((await two.listTools()).tools[0]).toMatchObject(shown);
+    expect((await two.listTools()).tools[1]).toMatchObject(shown);
+    const second = await two.callTool(calls({ words: 'bus' }, 'twice') as never);
+    expect(second.structuredContent).toEqual({ teams: ['core', 'core'], last: 'again bus' });
     expect(textsOf(await two.callTool(calls({ query: 'bus', team: 'ops' }) as never))).toBe(
       '{"q":"bus","team":"ops","org":"acme"}',
     );
@@ -159,6 +175,14 @@ describe.each(shapes)('%s', (shape) => {
     expect(JSON.parse(textsOf((await coded.request('tools/call', calls({ code }, 'run_code'))).last.result))).toEqual(
       JSON.parse(sent),
     );
+  });
+
+  it('a composite tool of shaped tools names the step that a rule refuses', async () => {
+    const client = new ModernClient(url, {}, headers);
+    const { result } = (await client.request('tools/call', calls({ words: 'secret' }, 'twice'))).last;
+    expect(textsOf(result)).toMatch(/^The step "first" \(desk\/search\) has failed: .*no-secrets/);
+    const over = await client.request('tools/call', calls({ words: 'bus' }, 'twice'));
+    expect(JSON.parse(textsOf(over.last.result))).toEqual({ teams: ['core', 'core'], last: 'again bus' });
   });
 
   it('a tool that its shape does not fit is away, with the reason for clients and operators', async () => {

@@ -8,6 +8,7 @@ export { signInRoute, type SignInRoute } from './sign-in-route.ts';
 export { View } from './view.ts';
 export type { Capability, ViewProblem } from './view.ts';
 export type { OfferedTool } from './shown-tool.ts';
+export type { CompositeTool } from './composites.ts';
 export { coderNames, finderNames, finders } from './finders.ts';
 export { tokensOf } from './short-tools.ts';
 export { tokenCosts, type TokenCosts } from './token-costs.ts';

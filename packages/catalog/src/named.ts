@@ -46,10 +46,11 @@ export function namedTools(
 }
 
 /** Names of the gateway's own tools at an endpoint; undefined if it has none. */
-function reservedIn({ listing, results }: EndpointDefinition): ReadonlySet<unknown> | undefined {
+function reservedIn({ listing, results, composites = [] }: EndpointDefinition): ReadonlySet<unknown> | undefined {
   const own = listing?.mode === 'code' ? coders : finders;
   const found = listing !== undefined && mayBeShort(listing) ? own.names : undefined;
-  return results === undefined ? found : new Set([...(found ?? []), resultReader.name]);
+  const more = [...(results === undefined ? [] : [resultReader.name]), ...composites.map(({ name }) => name)];
+  return more.length === 0 ? found : new Set([...(found ?? []), ...more]);
 }
 
 /** By public name, in the endpoint's order. @param records of the endpoint's servers. */

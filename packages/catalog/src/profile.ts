@@ -1,5 +1,6 @@
 /** What an endpoint shows: which servers, which of their tools, under which names. */
 import { compileGlob, type EndpointName, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
+import type { CompositeTool } from './composites.ts';
 import { separator } from './names.ts';
 import type { ResultBounds } from './result-bounds.ts';
 
@@ -49,6 +50,8 @@ export interface EndpointDefinition {
   readonly isForKnown?: boolean;
   /** How many of the servers' tools its list shows; default: all. */
   readonly listing?: Listing;
+  /** Its composite tools; default: none. */
+  readonly composites?: readonly CompositeTool[] | undefined;
   /** Bounds on the results of its tools; default: none. */
   readonly results?: ResultBounds | undefined;
   /** Whether nothing in the configuration restricts by its name what a caller may ask of the only server. */

@@ -1,8 +1,9 @@
 /**
  * Lists with tools of the gateway in front of those of servers: tools by which a model finds and calls the tools that a short list does not show, and the tool
- * that reads stored results. What a short list does not show can be called as before.
+ * that reads stored results, and composite tools. What a short list does not show can be called as before.
  */
 import type { JsonObject, ServerName } from '@omnibus/protocol';
+import { compositesWith } from './composites.ts';
 import { coders, finders } from './finders.ts';
 import { ListPages, type Pages } from './list-pages.ts';
 import { globTest, mayBeShort, type EndpointDefinition, type Listing } from './profile.ts';
@@ -18,13 +19,16 @@ export class ShortTools {
   readonly version: string;
   /** Whether it shows a part of the servers' tools. */
   readonly isShort: boolean;
+  /** Names of the composite tools that it shows. */
+  readonly composites: ReadonlySet<string>;
   readonly #older: Pages;
   readonly #makeModern: () => Pages;
   #modern: Pages | undefined;
 
-  private constructor(older: Pages, makeModern: () => Pages, isShort: boolean) {
+  private constructor(older: Pages, makeModern: () => Pages, isShort: boolean, composites: readonly string[]) {
     this.version = older.version;
     this.isShort = isShort;
+    this.composites = new Set(composites);
     this.#older = older;
     this.#makeModern = makeModern;
   }
@@ -32,31 +36,44 @@ export class ShortTools {
   /** @returns undefined where the list shows the servers' tools, all of them and no others. */
   static of(
     lists: ViewLists,
-    { listing, results, pageSize }: Pick<EndpointDefinition, 'listing' | 'results' | 'pageSize'>,
+    {
+      listing,
+      results,
+      composites,
+      pageSize,
+    }: Pick<EndpointDefinition, 'listing' | 'results' | 'composites' | 'pageSize'>,
     runsTasks: boolean,
   ): ShortTools | undefined {
     const mayCut = listing !== undefined && mayBeShort(listing);
-    if (!mayCut && results === undefined) return undefined;
+    if (!mayCut && results === undefined && composites === undefined) return undefined;
     const all = lists.entries('tools', false);
+    const composed = compositesWith(
+      composites,
+      () => new Set(all.map(({ server, original }) => keyOf(server, original))),
+    );
     const chosen = mayCut ? chosenOf(all, listing) : all;
     const isShort = mayCut && (chosen.length < all.length || listing.mode !== 'full');
-    if (!isShort && results === undefined) return undefined;
-    const names = new Set(chosen.map(({ publicName }) => publicName));
-    const readers = results === undefined ? [] : [resultReader.entry];
+    if (!isShort && results === undefined && composed.length === 0) return undefined;
+    const inside = new Set(composed.flatMap(({ hidesSteps, needs }) => (hidesSteps ? needs : [])));
+    const names = new Set(
+      chosen.flatMap(({ server, original, publicName }) => (inside.has(keyOf(server, original)) ? [] : publicName)),
+    );
+    const own = [...(results === undefined ? [] : [resultReader.entry]), ...composed.map(({ entry }) => entry)];
     const finding = (asTasks: boolean): readonly JsonObject[] =>
       listing?.mode === 'code' ? coders.entries() : finders.entries(asTasks);
     const pages = (isModern: boolean, version?: string): Pages =>
       new ListPages(
         'tools',
         [
-          ...[...(isShort ? finding(runsTasks && !isModern) : []), ...readers].map((entry) => JSON.stringify(entry)),
+          ...[...(isShort ? finding(runsTasks && !isModern) : []), ...own].map((entry) => JSON.stringify(entry)),
           ...lists.entries('tools', isModern).flatMap(({ publicName, text }) => (names.has(publicName) ? [text] : [])),
         ],
         pageSize,
         version,
       );
     const older = pages(false);
-    return new ShortTools(older, () => pages(true, older.version), isShort);
+    const shown = composed.map(({ name }) => name);
+    return new ShortTools(older, () => pages(true, older.version), isShort, shown);
   }
 
   page(cursor: string | undefined): string | undefined {

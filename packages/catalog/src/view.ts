@@ -424,6 +424,16 @@ export class View {
     });
   }
 
+  /** Whether a call may be of one of the gateway's own tools. */
+  get hasOwnTools(): boolean {
+    return this.#short !== undefined && (this.#short.isShort || this.#short.composites.size > 0);
+  }
+
+  /** Whether the caller sees a composite tool. */
+  hasComposite(name: string): boolean {
+    return this.#short?.composites.has(name) === true;
+  }
+
   /** Whether the list of tools shows a part of them, behind tools by which the others are found. */
   get isShort(): boolean {
     return this.#short?.isShort === true;

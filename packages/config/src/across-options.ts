@@ -35,6 +35,7 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
     );
     report(['mcpServers', name], sentMistakes(settings, config));
   }
+  report(['composites'], stepMistakes(config));
   for (const [name, settings] of Object.entries(config.profiles)) {
     report(['profiles', name], memberMistakes(name, settings, config));
     report(['profiles', name], renameMistakes(settings));
@@ -152,6 +153,9 @@ function* memberMistakes(name: string, settings: Profile, config: Options): Iter
     yield [[], `a server has this name already, and /mcp/${name} can be only one of them`];
   for (const [index, server] of (settings.servers ?? []).entries())
     if (!Object.hasOwn(mcpServers, server)) yield [['servers', index], noServer(server, config)];
+  for (const [index, composite] of (settings.composites ?? []).entries())
+    if (!Object.hasOwn(config.composites, composite))
+      yield [['composites', index], `there is no composite tool ${JSON.stringify(composite)} under \`composites\``];
   for (const option of ['rename', 'pin'] as const) {
     for (const key of Object.keys(settings[option])) {
       const server = key.split('/', 1)[0] as string;
@@ -159,6 +163,15 @@ function* memberMistakes(name: string, settings: Profile, config: Options): Iter
         yield [[option, key], 'expected `server/tool` with a server of mcpServers'];
     }
   }
+}
+
+function* stepMistakes(config: Options): Iterable<Mistake> {
+  for (const [name, { steps }] of Object.entries(config.composites))
+    for (const [index, { call }] of steps.entries()) {
+      const server = call.slice(0, call.indexOf('/'));
+      if (!Object.hasOwn(config.mcpServers, server) && !config.discovery.kubernetes.enabled)
+        yield [[name, 'steps', index, 'call'], noServer(server, config)];
+    }
 }
 
 function* renameMistakes({ rename }: Profile): Iterable<Mistake> {

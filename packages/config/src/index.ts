@@ -3,6 +3,7 @@ export { parseDurationMs as parseDuration } from './duration.ts';
 export { configJsonSchema, ignoredServerKeys } from './schema.ts';
 export { accountOf } from './accounts.ts';
 export { isForOneUser, isOfUsers, isOwned, needsCallers, takesKeysOnly } from './users.ts';
+export { referencesIn } from './composites-schema.ts';
 export { hasTrustedHints, trustedHints } from './trusted-hints.ts';
 export type { GivenRole, Role } from './role.ts';
 export type { Config, ProfileConfig, ServerConfig } from './schema.ts';

@@ -8,6 +8,7 @@ import { accessSchema } from './access-schema.ts';
 import { auditSchema } from './audit-schema.ts';
 import { authSchema, tenantName } from './auth-schema.ts';
 import { codeSchema } from './code-schema.ts';
+import { compositesSchema } from './composites-schema.ts';
 import { consoleSchema } from './console-schema.ts';
 import { credentialsSchema, vaultSchema } from './credentials-schema.ts';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
@@ -324,6 +325,10 @@ const profile = z.strictObject({
   prefix: prefixMode.optional().describe('Overrides the global `prefix` at this endpoint.'),
   listing: listing.optional().describe('Overrides the global `listing` at this endpoint.'),
   results: results.optional().describe('Overrides the global `results` at this endpoint.'),
+  composites: z
+    .array(z.string())
+    .optional()
+    .describe('Composite tools of this endpoint, by their names. Default: all whose steps call tools of the endpoint.'),
 });
 
 const limit = (option: keyof Limits, maximum = Number.MAX_SAFE_INTEGER) =>
@@ -471,6 +476,9 @@ export const shape = z.strictObject({
     .describe(
       'Which tools the lists of endpoints show. full: all. search: three tools by which a model finds, reads and calls all others, in about 280 tokens. code: two tools by which a model finds typed functions and runs TypeScript that calls them, in about 350 tokens. Or an object with `mode` and more.',
     ),
+  composites: compositesSchema.describe(
+    'Tools that are a sequence of calls of other tools, by their names (docs/how-to/composite-tools.md). A caller sees one at each endpoint where it may use all tools of its steps.',
+  ),
   code: codeSchema(duration)
     .prefault({})
     .describe(

@@ -3,6 +3,14 @@ import { z } from 'zod';
 
 const hint = (description: string) => z.boolean().optional().describe(description);
 
+/** Hints about a tool (2025-03-26 server/tools, Tool Annotations). */
+export const hints = z.strictObject({
+  readOnlyHint: hint('Whether the tool changes nothing.'),
+  destructiveHint: hint('Whether the tool may delete or overwrite.'),
+  idempotentHint: hint('Whether a second call with the same arguments changes nothing more.'),
+  openWorldHint: hint('Whether the tool reaches systems beyond its server.'),
+});
+
 const argument = z
   .strictObject({
     name: z
@@ -38,13 +46,7 @@ export const shapeOptions = {
     .describe(
       'Replaces the description that the server gives the tool, at every endpoint (docs/how-to/shaping.md). `listing.descriptions` replaces it at one endpoint.',
     ),
-  annotations: z
-    .strictObject({
-      readOnlyHint: hint('Whether the tool changes nothing.'),
-      destructiveHint: hint('Whether the tool may delete or overwrite.'),
-      idempotentHint: hint('Whether a second call with the same arguments changes nothing more.'),
-      openWorldHint: hint('Whether the tool reaches systems beyond its server.'),
-    })
+  annotations: hints
     .optional()
     .describe(
       'Hints that replace those of the server. `access` rules rely on them, with `hints: ignore` too, since the operator wrote them.',

@@ -350,7 +350,7 @@ export const errorTable = {
     -32603,
     200,
     'unknown-outcome',
-    'The process of the gateway that ran the script is gone. The gateway does not run a script twice; the audit shows the calls that it has made.',
+    'The process of the gateway that ran the script or composite tool is gone. The gateway does not run it twice; the audit shows the calls that it has made.',
   ),
   'upstream.unavailable': row(-32603, 200, 'same', 'The server is not connected. The request was not executed.'),
   'upstream.paused': row(

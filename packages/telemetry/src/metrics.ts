@@ -7,6 +7,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { AuditMetrics } from './audit-metrics.ts';
 import { CallerMetrics } from './caller-metrics.ts';
 import { CodeMetrics } from './code-metrics.ts';
+import { CompositeMetrics } from './composite-metrics.ts';
 import { Instruments } from './instruments.ts';
 import {
   dropReasons,
@@ -33,6 +34,7 @@ export class Metrics extends Instruments {
   readonly audit = new AuditMetrics(this.registry);
   readonly code = new CodeMetrics(this.registry);
   readonly search = new SearchMetrics(this.registry);
+  readonly composites = new CompositeMetrics(this.registry);
   readonly workers = new WorkerMetrics(this.registry);
   readonly #requestSeconds = this.histogram(
     'omnibus_client_request_duration_seconds',

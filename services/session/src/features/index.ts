@@ -14,6 +14,7 @@ import { openApprovals } from './approvals/feature.ts';
 import { audit } from './audit/feature.ts';
 import { openBlocks } from './blocks/feature.ts';
 import { code } from './code/feature.ts';
+import { composites } from './composites/feature.ts';
 import { flow } from './flow/feature.ts';
 import { guardrails } from './guardrails/feature.ts';
 import { openLimits } from './limits/feature.ts';
@@ -80,6 +81,7 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
     stored.bounds,
     listing(parts),
     code(config, metrics),
+    composites(config, metrics),
     ...(options.tracing === undefined ? [] : [traces(options.tracing)]),
     ...(options.audit === undefined ? [] : [audit(options.audit, parts)]),
     ...reports(options),

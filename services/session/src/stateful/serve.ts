@@ -51,7 +51,8 @@ export class Serving {
   #serveCarried(request: JsonRpcRequest, stream: PostStream, view: View): void {
     const { id, method, params } = request;
     const { client, forwarding, host } = this.#parts;
-    const meant = method === 'tools/call' && view.isShort ? host.ownTools.meant(view, params ?? {}, false) : undefined;
+    const meant =
+      method === 'tools/call' && view.hasOwnTools ? host.ownTools.meant(view, params ?? {}, false) : undefined;
     if (meant !== undefined) {
       this.#serveMeant(request, stream, view, meant);
       return;

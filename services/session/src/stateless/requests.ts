@@ -254,7 +254,8 @@ export class StatelessRequests {
   #serveCarried(waiter: PendingReply, view: View): void {
     const { caller, request } = waiter.command;
     const { method, params = {} } = request;
-    const meant = method === 'tools/call' && view.isShort ? this.#host.ownTools.meant(view, params, true) : undefined;
+    const meant =
+      method === 'tools/call' && view.hasOwnTools ? this.#host.ownTools.meant(view, params, true) : undefined;
     if (meant !== undefined) {
       this.#serveMeant(waiter, view, meant);
       return;

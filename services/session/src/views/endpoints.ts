@@ -1,5 +1,5 @@
 /** The endpoints of a configuration, `/mcp` for all servers, `/mcp/<server>` for one and `/mcp/<profile>` for a selection, each as it is for callers of a given tenant. */
-import type { EndpointDefinition, OfferedTools } from '@omnibus/catalog';
+import type { CompositeTool, EndpointDefinition, OfferedTools } from '@omnibus/catalog';
 import { hasEndpoint, serversFor, type Config } from '@omnibus/config';
 import { parseServerName, type EndpointName, type JsonObject, type ServerName } from '@omnibus/protocol';
 import { partsOf, type Place } from './place.ts';
@@ -73,6 +73,7 @@ export class Endpoints {
     const common = {
       listing: listingOf(profile?.listing ?? listing),
       results: resultsOf(profile?.results ?? results),
+      composites: compositesOf(this.#config, profile?.composites),
       endpoint,
       servers,
       offered: this.#offered,
@@ -106,6 +107,33 @@ export class Endpoints {
 
 function listingOf({ slim, descriptions, ...how }: Config['listing']): NonNullable<EndpointDefinition['listing']> {
   return { ...how, isSlim: slim, descriptions: new Map(Object.entries(descriptions)) };
+}
+
+/** @returns undefined where there are none, so that lists stay as they are. */
+function compositesOf(
+  { composites }: Config,
+  chosen: readonly string[] | undefined,
+): readonly CompositeTool[] | undefined {
+  const found = Object.entries(composites).flatMap(
+    ([name, { title, description, inputSchema, annotations, steps, hideSteps }]) =>
+      chosen?.includes(name) === false
+        ? []
+        : [
+            {
+              name,
+              entry: {
+                name,
+                ...(title === undefined ? {} : { title }),
+                description,
+                inputSchema,
+                ...(annotations === undefined ? {} : { annotations }),
+              },
+              needs: steps.map(({ call }) => call),
+              hidesSteps: hideSteps,
+            },
+          ],
+  );
+  return found.length === 0 ? undefined : found;
 }
 
 function resultsOf(results: Config['results']): EndpointDefinition['results'] {

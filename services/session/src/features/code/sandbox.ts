@@ -9,7 +9,8 @@ import {
 } from 'quickjs-emscripten-core';
 import { prelude } from './prelude.ts';
 import { syntaxProblem, thrownProblem } from './problems.ts';
-import type { FromScript, Script, SettledCall } from './script-messages.ts';
+import type { SettledCall } from '../../call/inner-stream.ts';
+import type { FromScript, Script } from './script-messages.ts';
 
 /** Bytes of the engine's stack. The thread's own stack is much larger, since a frame of it takes more (`script-thread.ts`). */
 const stackBytes = 256 * 1024;

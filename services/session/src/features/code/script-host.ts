@@ -1,6 +1,7 @@
 /** Starts the thread of one script, and ends it, whatever the script does. */
 import { Worker } from 'node:worker_threads';
-import type { FromScript, Script, ScriptEnd, SettledCall } from './script-messages.ts';
+import type { SettledCall } from '../../call/inner-stream.ts';
+import type { FromScript, Script, ScriptEnd } from './script-messages.ts';
 
 export interface ScriptListener {
   begun(): void;

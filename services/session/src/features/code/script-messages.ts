@@ -1,4 +1,5 @@
 /** Messages between a session worker and the thread that runs one script. Everything from the script is text, so no object of it reaches the worker. */
+import type { SettledCall } from '../../call/inner-stream.ts';
 
 export interface ScriptLimits {
   /** Milliseconds of computing. */
@@ -26,13 +27,6 @@ export interface Script {
   /** The beginning of its random numbers. */
   readonly seed: number;
   readonly limits: ScriptLimits;
-}
-
-/** An outcome of a call for the script. @param text the result as JSON, or the error as JSON: `message`, `reason`. */
-export interface SettledCall {
-  readonly id: number;
-  readonly isOk: boolean;
-  readonly text: string;
 }
 
 /** To the thread. */

@@ -1,6 +1,7 @@
 /** One script in the thread of the product, with a list of calls in place of the gateway. */
 import { ScriptHost } from './script-host.ts';
-import type { Script, ScriptEnd, SettledCall } from './script-messages.ts';
+import type { SettledCall } from '../../call/inner-stream.ts';
+import type { Script, ScriptEnd } from './script-messages.ts';
 
 export const limits = {
   // Much more than they need: the tests of this bound set a smaller one, and a busy machine stalls a script.

@@ -1,12 +1,21 @@
-/** Takes the messages and the answer of one call that a script makes. Messages go to the stream of the script's own request. */
+/** Takes the messages and the answer of one call that a run makes. Messages go to the stream of the run's own request. */
 import { isObject, type GatewayFault, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
-import type { CallStream } from '../../call/client-port.ts';
-import type { SettledCall } from './script-messages.ts';
+import type { CallStream } from './client-port.ts';
 
 type ServerAnswer = Parameters<NonNullable<CallStream['completed']>>[0];
 
-/** @param refused the reason of the error table where the gateway itself has answered. */
-type Settled = (settled: SettledCall, refused?: string) => void;
+/** An outcome of a call for its run. @param text the result as JSON, or the error as JSON: `message`, `reason`. */
+export interface SettledCall {
+  readonly id: number;
+  readonly isOk: boolean;
+  readonly text: string;
+}
+
+/**
+ * @param refused the reason of the error table where the gateway itself has answered.
+ * @param result of the tool; undefined for a call that has failed.
+ */
+export type Settled = (settled: SettledCall, refused?: string, result?: JsonObject) => void;
 
 /** What the calls of one run share. */
 export interface RunStream {
@@ -17,7 +26,7 @@ export interface RunStream {
 }
 
 export class InnerStream implements CallStream {
-  /** No other worker continues a call of a script. */
+  /** No other worker continues a call of a run. */
   readonly origin = undefined;
   readonly begun = undefined;
   readonly trace: string | undefined;
@@ -63,11 +72,9 @@ export class InnerStream implements CallStream {
 
   #take(result: JsonObject): void {
     if (result['resultType'] === 'input_required')
-      this.#fail(
-        'the server asks its user something in a way that a script cannot pass on; call this tool outside code',
-      );
+      this.#fail('the server asks its user something in a way that cannot be passed on here; call this tool by itself');
     else if (result['isError'] === true) this.#fail(textIn(result) ?? 'the tool has failed');
-    else this.#settled({ id: this.#id, isOk: true, text: resultText(result) });
+    else this.#settled({ id: this.#id, isOk: true, text: resultText(result) }, undefined, result);
   }
 
   #fail(message: string, reason?: string): void {
@@ -83,7 +90,7 @@ function innerTag(tag: string | undefined, id: number): string | undefined {
   return tag?.replace(/^[^~]*/, (name) => `${name}-${id}`);
 }
 
-/** The result of a tool as JSON, as a script gets it: its structured content, else its text, which is parsed if it is JSON, else its content. */
+/** The result of a tool as JSON, as a run gets it: its structured content, else its text, which is parsed if it is JSON, else its content. */
 function resultText(result: JsonObject): string {
   const { structuredContent, content } = result;
   if (structuredContent !== undefined) return JSON.stringify(structuredContent);

@@ -1,0 +1,163 @@
+/**
+ * One call of an own tool that makes calls of tools: it is one open request of its client, and the calls that it makes start where calls of clients start, so
+ * gates, watchers and transforms see each of them. It is never run a second time.
+ */
+import {
+  isJsonRpcId,
+  isObject,
+  type GatewayFault,
+  type JsonObject,
+  type JsonRpcId,
+  type ProgressEvent,
+} from '@omnibus/protocol';
+import type { View } from '@omnibus/catalog';
+import type { CallStream } from './client-port.ts';
+import { Forwarding } from './forward.ts';
+import { InnerClient } from './inner-client.ts';
+import { InnerStream, type RunStream, type Settled } from './inner-stream.ts';
+import { OpenRequest } from './open-requests.ts';
+import type { OuterCall } from './outer-call.ts';
+import type { Note, Requested } from './watchers.ts';
+
+const maxProgressLength = 300;
+
+/** How a run has ended. */
+export interface RunEnd {
+  readonly outcome: string;
+  readonly durationMs: number;
+  readonly calls: number;
+}
+
+export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
+  protected readonly outer: OuterCall<Stream>;
+  protected readonly client: InnerClient<Stream>;
+  protected readonly forwarding: Forwarding<CallStream>;
+  readonly #inner: RunStream;
+  protected calls = 0;
+  readonly #name: string;
+  readonly #token: JsonRpcId | undefined;
+  readonly #began = performance.now();
+  #progress = 0;
+  #isOver = false;
+
+  /** @param name of the own tool, for records. */
+  constructor(outer: OuterCall<Stream>, name: string) {
+    super({ id: outer.id, stream: outer.stream }, undefined, undefined);
+    const { carrier, stream, params } = outer;
+    const { host } = carrier;
+    this.outer = outer;
+    this.#name = name;
+    this.client = new InnerClient(outer, (event) => this.#progressed(event));
+    this.forwarding = new Forwarding(
+      host,
+      this.client,
+      { idle: () => undefined, doubt: () => carrier.open.doubt() },
+      carrier.kept,
+    );
+    this.#inner = { id: String(host.nextExchangeId()), outer: stream, trace: stream.trace };
+    const token = isObject(params['_meta']) ? params['_meta']['progressToken'] : undefined;
+    this.#token = isJsonRpcId(token) ? token : undefined;
+  }
+
+  /** It is open from now on. */
+  begin(): void {
+    this.outer.carrier.open.add(this);
+  }
+
+  override get within(): Forwarding<CallStream> {
+    return this.forwarding;
+  }
+
+  /** The client cancels it, or no client waits for it any more. */
+  override cancel(reason: string): void {
+    if (!this.stop(reason)) return;
+    this.#tell({ outcome: 'cancelled' });
+    this.outer.stream.leaveUnanswered();
+  }
+
+  /** The gateway gives it up. */
+  override fail(gatewayFault: GatewayFault): void {
+    if (!this.stop(gatewayFault.message)) return;
+    this.#tell({ outcome: 'fault', more: { reason: gatewayFault.reason } });
+    const { carrier, stream, id } = this.outer;
+    carrier.messages.answerFault(stream, id, gatewayFault);
+  }
+
+  protected get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** The view of its client now. */
+  protected get view(): View {
+    return this.client.view() ?? this.outer.view;
+  }
+
+  protected streamOf(id: number, settled: Settled): InnerStream {
+    return new InnerStream(this.#inner, id, settled);
+  }
+
+  /** Calls a tool by its public name. */
+  protected forward(stream: InnerStream, id: number, name: string, given: JsonObject): void {
+    const meta = this.#token === undefined ? {} : { _meta: { progressToken: id } };
+    this.forwarding.forward(stream, id, 'tools/call', { name, arguments: given, ...meta }, this.view);
+  }
+
+  /** Progress of one request must increase (basic/utilities/progress), so it counts reports of all calls. */
+  protected report(message: string): void {
+    if (this.#token === undefined || this.#isOver) return;
+    this.#progress += 1;
+    const { carrier, stream } = this.outer;
+    carrier.messages.tellProgress(
+      this.#token,
+      { kind: 'progress', progress: this.#progress, message: message.slice(0, maxProgressLength) },
+      stream,
+    );
+  }
+
+  #progressed({ message, progress, total }: ProgressEvent): void {
+    const share = JSON.stringify(progress) + (total === undefined ? '' : ` of ${JSON.stringify(total)}`);
+    this.report(message ?? share);
+  }
+
+  /** Answers its client. */
+  protected answer(result: JsonObject): void {
+    if (!this.stop('it has ended')) return;
+    const { carrier, stream, id } = this.outer;
+    const { port, messages, open } = carrier;
+    const length = messages.write(stream, id, port.dialect.answerOf('tools/call', { kind: 'result', result }, false));
+    this.#tell({ outcome: result['isError'] === true ? 'tool_error' : 'ok', more: { length } });
+    open.lookIdle();
+  }
+
+  /** @returns false if it has ended before. */
+  protected stop(reason: string): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.outer.carrier.open.remove(this);
+    this.stopped();
+    this.forwarding.cancelAll(reason);
+    return true;
+  }
+
+  /** Frees what it holds. */
+  protected abstract stopped(): void;
+  /** Facts for its record. */
+  protected abstract facts(): Readonly<Record<string, string | number>>;
+  /** Called once, when it has ended. */
+  protected abstract left(end: RunEnd): void;
+
+  #tell({ outcome, more }: Pick<Note, 'outcome' | 'more'>): void {
+    const { carrier, id, params, stream } = this.outer;
+    const { port, host } = carrier;
+    const durationMs = performance.now() - this.#began;
+    const requested: Requested = { id, method: 'tools/call', params, trace: stream.trace };
+    host.watchers.noted(port, requested, {
+      name: 'mcp.call',
+      target: this.#name,
+      args: params['arguments'],
+      outcome,
+      more: { run: this.#inner.id, calls: this.calls, ...this.facts(), ms: Math.round(durationMs), ...more },
+    });
+    this.left({ outcome: outcome ?? 'ok', durationMs, calls: this.calls });
+  }
+}
