@@ -247,16 +247,25 @@ export class StatelessCalls implements CallTable {
         );
         return;
       case 'parked':
-        this.#comeBackToParked(waiter, view, method, state);
+        this.#comeBackToParked(waiter, view, method, state, expiresAt);
         return;
       default:
         this.#refuse(waiter, fault('state.invalid')); // Sealed by a newer version, for a kind of state that this one does not know.
     }
   }
 
-  #comeBackToParked(waiter: PendingReply, view: View, method: ExchangeMethod, state: ParkedState): void {
+  #comeBackToParked(
+    waiter: PendingReply,
+    view: View,
+    method: ExchangeMethod,
+    state: ParkedState,
+    expiresAt: number,
+  ): void {
     const { worker, call, round, first, isAtServer = true } = state;
-    if (worker === this.#worker || this.#open.get(call) !== undefined) this.#resume(waiter, call, round, view);
+    // After its time, the call is not gone with a process: it was ended, and its answer was kept for a while.
+    if (worker === this.#worker && this.#open.get(call) === undefined && expiresAt < Date.now())
+      this.#refuse(waiter, fault('state.invalid'));
+    else if (worker === this.#worker || this.#open.get(call) !== undefined) this.#resume(waiter, call, round, view);
     else if (waiter.command.gone === worker && first !== undefined)
       this.#continue(waiter, view, method, { call, first, back: { round, isAtServer } });
     else waiter.reply({ kind: 'elsewhere', worker, ...(first === undefined ? {} : { call }) });

@@ -51,6 +51,15 @@ describe('calls that wait for their clients', () => {
     expect(kept.answer()).toMatchObject({ resultType: 'complete' });
   });
 
+  it('are no longer known a while after the time of their client, which hears that it is late, and not that a process is gone', async () => {
+    const test = await RequestsUnderTest.start();
+    const { state } = await parked(test);
+    await pass(3 * 60 * 60_000);
+    const late = test.call({}, { requestState: state, inputResponses: {} });
+    await pass();
+    expect(late.answer()).toMatchObject({ reason: 'state.invalid' });
+  });
+
   it('are refused, with the exceeded limit, if others use all of them', async () => {
     const test = await RequestsUnderTest.start({ maxParked: 3 });
     for (let count = 0; count < 3; count += 1) await parked(test, `192.0.2.${count}`);
