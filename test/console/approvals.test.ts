@@ -34,7 +34,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
       vic: [],
     });
     bank = await Upstream.start({
-      tools: [tool('refund'), tool('rush'), transfer, tool('look'), tool('wire')],
+      tools: [tool('refund'), tool('pay'), tool('rush'), transfer, tool('look'), tool('wire')],
       onCall: (call) => call.answer(text(`done: ${call.name}`)),
     });
     gateway = await startGatewayHere(shape, {
@@ -53,16 +53,19 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
             approvers: ['group:finance'],
             because: 'money leaves the company',
           },
+          { id: 'pays', who: 'group:support', ask: ['bank/pay'], approvers: ['group:finance'], lasts: '1h' },
           { id: 'rush', who: 'group:support', ask: ['bank/rush'], approvers: ['group:finance'], expires: '1s' },
           { id: 'wires', who: 'key:ops', ask: ['bank/wire'], approvers: ['group:finance'] },
+          { id: 'night', who: 'grant:night', allow: ['bank/look'] },
           { id: 'rest', who: 'everyone', allow: ['bank/transfer', 'bank/look', 'bank/n*'] },
         ],
+        grants: [{ id: 'night', who: 'group:finance', lasts: '1h', because: 'name the incident' }],
       },
       mcpServers: { bank: { url: bank.url, definitions: 'pin' } },
     });
     admin = await gateway.admin(gateway.edge);
     client = await RawClient.open(gateway.url, undefined, keys.headersOf('ann'));
-    await client.untilTools((names) => names.length === 4);
+    await client.untilTools((names) => names.length === 5);
     browser = await launch();
   });
   afterAll(async () => {
@@ -151,6 +154,48 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
     await over.getByRole('row', { name: /refused.*omnibus:keys\|fin.*ask again tomorrow/ }).waitFor();
     await over.getByRole('row', { name: /approved and made.*omnibus:keys\|fin/ }).waitFor();
     expect(await seen.findings()).toEqual([]);
+  });
+
+  it('an approver approves further calls for a time, sees the right, and ends it', async () => {
+    const first = client.callTool('pay', { amount: 600 });
+    await open('fin', 'approvals');
+    await asks(600).getByRole('link').click();
+    await page
+      .getByRole('combobox', { name: /^Approve/ })
+      .selectOption({ label: 'this call, and further ones for 30 min' });
+    await page.getByRole('button', { name: 'Approve this call' }).click();
+    expect((await first).last.result).toMatchObject(text('done: pay'));
+    expect((await client.callTool('pay', { amount: 601 })).last.result).toMatchObject(text('done: pay'));
+    const rights = page.getByRole('region', { name: 'Allowed for a time' });
+    await rights.getByRole('row', { name: /bank\/pay.*omnibus:keys\|ann/ }).waitFor();
+    expect(await seen.findings()).toEqual([]);
+    await fits();
+    await rights.getByRole('button', { name: 'End bank/pay' }).click();
+    await rights.getByRole('row', { name: /bank\/pay/ }).waitFor({ state: 'detached' });
+    const second = client.callTool('pay', { amount: 602 });
+    await asks(602).getByRole('link').click();
+    await page.getByRole('button', { name: 'Refuse it' }).click();
+    expect((await second).last.error?.data?.['reason']).toBe('approval.refused');
+  });
+
+  it('a user asks for a grant with a reason, another approves it, and the user ends it', async () => {
+    await open('fin', 'approvals');
+    await page.getByRole('textbox', { name: /^Reason of the request/ }).fill('incident 4711');
+    await page.getByRole('button', { name: 'Ask for it' }).click();
+    const rights = page.getByRole('region', { name: 'Allowed for a time' });
+    await rights
+      .getByRole('row', { name: /grant:night.*omnibus:keys\|fin.*incident 4711.*requested.*Withdraw/ })
+      .waitFor();
+    expect(await seen.findings()).toEqual([]);
+    await fits();
+    const other = await page.context().newPage();
+    await other.goto(`http://${admin}/#token=${tokenOf('ops')}`);
+    await other.locator('main h1').waitFor();
+    await other.evaluate("location.hash = '#/approvals'");
+    await other.getByRole('button', { name: 'Approve grant:night' }).click();
+    await rights.getByRole('row', { name: /grant:night.*in force/ }).waitFor();
+    await rights.getByRole('button', { name: 'End grant:night' }).click();
+    await rights.getByRole('row', { name: /grant:night/ }).waitFor({ state: 'detached' });
   });
 
   // What one process does is the same for all of them: the others differ in how the answer comes about.

@@ -1,4 +1,5 @@
 export type { AgentSeen } from './agents.ts';
+export type { Grant, GrantList } from './grants.ts';
 export * from './audit.ts';
 export type { ClientWay, ConnectWays } from './connect.ts';
 export type { ConnectionRevoked, Connections, ConnectionSeen } from './connections.ts';

@@ -22,6 +22,7 @@ import { connectionRevoked, connections } from './connections.ts';
 import { operatorOperations } from './operators.ts';
 import { agentOperations } from './agents.ts';
 import { attemptOperations } from './attempts.ts';
+import { grantOperations } from './grants.ts';
 import { entryOperations } from './server-entries.ts';
 import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
@@ -305,6 +306,13 @@ export const operations = {
     body: decision,
     answer: decided,
   },
+  withdrawVote: {
+    method: 'delete',
+    path: '/approvals/{id}',
+    summary: 'Takes back your approval of a call that waits for further approvers.',
+    answer: decided,
+  },
+  ...grantOperations,
   definitions: {
     method: 'get',
     path: '/definitions',

@@ -44,6 +44,17 @@ const approval = z.object({
     .array(z.string())
     .optional()
     .describe('Those who may decide; left out where everybody with the role may.'),
+  quorum: counted.optional().describe('Number of different approvers that must approve; left out for one.'),
+  votes: z
+    .array(z.object({ by: z.string(), at: ms }))
+    .optional()
+    .describe('The approvals so far, where several are needed.'),
+  isVoted: z.boolean().optional().describe('Whether whoever asks has approved it, and may withdraw that.'),
+  lasts: z
+    .number()
+    .optional()
+    .describe('Milliseconds for which an approver may allow further calls; left out if each call needs an approval.'),
+  forMs: z.number().optional().describe('Milliseconds for which the approver has allowed further calls.'),
   by: z.string().optional().describe('Who has decided.'),
   reason: z.string().optional(),
   mayDecide: z.boolean().describe('Whether whoever asks may decide it now.'),
@@ -69,9 +80,20 @@ export const decision = z.strictObject({
   digest: z.string().max(64).describe('That of the call as it was shown.'),
   approve: z.boolean(),
   reason: z.string().max(500).optional().describe('The caller is told it, if the call is refused.'),
+  forMs: z
+    .int()
+    .min(1_000)
+    .optional()
+    .describe(
+      'With `approve`: milliseconds for which further calls of the same tool by the same caller and client are allowed; at most `lasts` of the call. Default: this call alone.',
+    ),
 });
 export type Decision = z.output<typeof decision>;
-export const decided = z.object({ id: z.string(), state: z.enum(['approved', 'refused']), by: z.string() });
+export const decided = z.object({
+  id: z.string(),
+  state: z.enum(['waiting', 'approved', 'refused']).describe('`waiting`: for further approvers.'),
+  by: z.string(),
+});
 export type Decided = z.output<typeof decided>;
 
 const difference = z.object({

@@ -11,7 +11,11 @@ import { approvalsBucket } from './subjects.ts';
 export interface ApprovalDecision {
   readonly state: 'approved' | 'refused';
   readonly by: string;
+  /** `ISSUER|SUBJECT` of the approver; undefined for an unknown one, which cannot be one of several. */
+  readonly person?: string | undefined;
   readonly reason?: string | undefined;
+  /** With `approved`: milliseconds for which further calls are allowed; left out for this call alone. */
+  readonly forMs?: number | undefined;
 }
 
 /** Several processes may change a record at once; each try starts from the latest value. */
@@ -58,21 +62,35 @@ export class ApprovalBoard {
    */
   async decide(
     id: string,
-    { state, by, reason }: ApprovalDecision,
+    decision: ApprovalDecision,
     refusalOf: (record: ApprovalRecord) => string | undefined,
   ): Promise<ApprovalRecord> {
     return this.#change(id, (record) => {
-      if (record.state !== 'waiting')
-        throw new Error(
-          `${id} does not wait any more: ${record.state}${record.by === undefined ? '' : ` by ${record.by}`}`,
-        );
-      if (record.until <= Date.now())
-        throw new Error(`${id} does not wait any more: its time was over at ${new Date(record.until).toISOString()}`);
+      const { state, by, reason, forMs } = decision;
+      refuseUnlessWaiting(record);
       if (state === 'approved' && record.hidden !== undefined)
         throw new Error('an older version has cut its arguments, so nobody has seen all of them: refuse it');
-      const refusal = refusalOf(record);
+      const refusal = refusalOf(record) ?? timeProblem(record, forMs);
       if (refusal !== undefined) throw new Error(refusal);
-      return { ...record, state, by, ...(reason === undefined ? {} : { reason }) };
+      const { quorum = 1 } = record;
+      if (state === 'approved' && quorum > 1) return voted(record, quorum, decision);
+      return {
+        ...record,
+        state,
+        by,
+        ...(reason === undefined ? {} : { reason }),
+        ...(state === 'approved' && forMs !== undefined ? { forMs } : {}),
+      };
+    });
+  }
+
+  /** Takes back the approval of one of several approvers while the call waits for the others. @throws {Error} with a message for the approver. */
+  async withdrawVote(id: string, person: string | undefined): Promise<ApprovalRecord> {
+    return this.#change(id, (record) => {
+      refuseUnlessWaiting(record);
+      const votes = record.votes?.filter((vote) => vote.person !== person) ?? [];
+      if (votes.length === (record.votes?.length ?? 0)) throw new Error(`you have not approved ${id}`);
+      return { ...record, votes };
     });
   }
 
@@ -100,4 +118,40 @@ export class ApprovalBoard {
       }
     }
   }
+}
+
+/** Why an approval cannot be for a time. */
+function timeProblem({ rule, lasts }: ApprovalRecord, forMs: number | undefined): string | undefined {
+  if (forMs === undefined || (lasts !== undefined && forMs <= lasts)) return undefined;
+  return lasts === undefined
+    ? `the rule ${JSON.stringify(rule)} needs an approval of each call (it has no \`lasts\`): approve this call alone`
+    : `the rule ${JSON.stringify(rule)} allows further calls for at most ${Math.floor(lasts / 1_000)} s (\`lasts\`)`;
+}
+
+/** @throws {Error} with a message for the approver. */
+function refuseUnlessWaiting({ id, state, by, until }: ApprovalRecord): void {
+  if (state !== 'waiting')
+    throw new Error(`${id} does not wait any more: ${state}${by === undefined ? '' : ` by ${by}`}`);
+  if (until <= Date.now())
+    throw new Error(`${id} does not wait any more: its time was over at ${new Date(until).toISOString()}`);
+}
+
+/** The record with one more approval; it is approved with the last one that it needs. Further calls are allowed for the shortest of the times. */
+function voted(record: ApprovalRecord, quorum: number, { by, person, forMs }: ApprovalDecision): ApprovalRecord {
+  const { votes = [] } = record;
+  if (person === undefined)
+    throw new Error(`this needs ${quorum} approvers, and who approves is not known here (auth.admin)`);
+  if (votes.some((vote) => vote.person === person))
+    throw new Error(`you have approved it: it needs ${quorum} different approvers`);
+  const all = [...votes, { person, by, at: Date.now(), ...(forMs === undefined ? {} : { forMs }) }];
+  if (all.length < quorum) return { ...record, votes: all };
+  const times = all.map((vote) => vote.forMs ?? 0);
+  const shortest = Math.min(...times);
+  return {
+    ...record,
+    votes: all,
+    state: 'approved',
+    by: all.map((vote) => vote.by).join(', '),
+    ...(shortest > 0 ? { forMs: shortest } : {}),
+  };
 }

@@ -20,6 +20,7 @@ export type { BusRole } from './families.ts';
 export { busRoles, inboxOf, natsUserNames, natsUsers, permissionsOf, setUpPermissions } from './nats/permissions.ts';
 export type { SetUpOptions, SetUpStep } from './nats/setup.ts';
 export {
+  approvalsBucket,
   approvedBucket,
   auditLedger,
   authorizationBuckets,
@@ -51,3 +52,4 @@ export type { NatsPlace } from './nats/place.ts';
 export { ApprovalBoard } from './approvals.ts';
 export { Blocks } from './blocks.ts';
 export { ConversationBoard, type ConversationOf } from './conversations.ts';
+export { Grants } from './grants.ts';

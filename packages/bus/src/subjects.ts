@@ -5,6 +5,7 @@ import type {
   BlockRecord,
   CatalogRecord,
   ConversationRecord,
+  GrantRecord,
   OwnedResults,
   QuotaRecord,
   ServerName,
@@ -17,6 +18,7 @@ import type {
   WorkerId,
 } from '@omnibus/protocol';
 import { families, type FamilyName, type ReplyOf, type RequestOf } from './families.ts';
+import { grantRecord } from './shapes/grants.ts';
 import { approvalRecord, blockRecord, quotaRecord, usageRecord } from './shapes/limits.ts';
 import { approvedDefinitions, catalogRecord, sessionRecord } from './shapes/records.ts';
 import { conversationRecord } from './shapes/conversations.ts';
@@ -295,6 +297,14 @@ export const conversationsBucket: Bucket<ConversationRecord> = {
   isSmall: true,
   maxAgeMs: 31 * dayMs + slackMs,
   maxBytes: 64 * mebibyte,
+};
+/** Rights that approvers have given for a time; only session workers write it. Every grant ends within 31 days. */
+export const grantsBucket: Bucket<GrantRecord> = {
+  name: 'omnibus-grants',
+  shape: grantRecord,
+  isSmall: true,
+  maxAgeMs: 32 * dayMs,
+  maxBytes: 16 * mebibyte,
 };
 /** Large results of tools; only session workers use them. An option sets how long a result can be read, which is at most a day. */
 export const resultBuckets = {

@@ -20,6 +20,7 @@ const parts = z.strictObject({
   claim: named(
     'A claim of the token, as "NAME=VALUE"; in the value "*" stands for any text. The issuer must pass the claim on (`claims`); a caller without the claim does not match.',
   ),
+  grant: named('A grant under `access.grants` that the caller has now.'),
   via: named(
     'An agent that acts for the user: "any" for every agent, "agent:NAME" for one of the gateway\'s own authorization server, "ISSUER|SUBJECT" of another one, or "client:ID".',
   ),
@@ -62,7 +63,7 @@ const argument = z.strictObject({
     ),
 });
 
-const hint = z.enum(['readOnly', 'destructive', 'nonDestructive', 'idempotent', 'openWorld', 'closedWorld']);
+export const hint = z.enum(['readOnly', 'destructive', 'nonDestructive', 'idempotent', 'openWorld', 'closedWorld']);
 
 /** An approval waits for a person; a client with a longer need should ask beforehand. */
 const maxExpiresMs = 24 * 60 * 60_000;
@@ -71,6 +72,10 @@ export const duration = z
   .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
   .transform((value) => parseDurationMs(value) as number);
 const expires = duration.refine((ms) => ms > 0 && ms <= maxExpiresMs, { error: 'expected a time of at most 24h' });
+
+/** Rights for a time are in a bucket that forgets after 32 days. */
+const maxLastsMs = 31 * 24 * 60 * 60_000;
+const lasts = duration.refine((ms) => ms >= 60_000 && ms <= maxLastsMs, { error: 'expected a time of 1m to 31d' });
 
 /** When a rule holds, and for which calls; of guardrails too (`guardrails-schema.ts`). */
 export const conditions = {
@@ -129,7 +134,7 @@ const rule = z.strictObject({
     .optional()
     .describe('Name of the rule in refusals, logs and records. Default: its number, such as "#3".'),
   who: who.describe(
-    '"everyone", "known" (every authenticated caller), "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "agent:NAME", "scope:NAME", "claim:NAME=VALUE", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match. Groups, clients and scopes of one issuer are "group:ISSUER|NAME", and so on.',
+    '"everyone", "known" (every authenticated caller), "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "agent:NAME", "scope:NAME", "claim:NAME=VALUE", "grant:NAME", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match. Groups, clients and scopes of one issuer are "group:ISSUER|NAME", and so on.',
   ),
   except: who.optional().describe('Callers that the rule exempts; written like `who`.'),
   allow: texts
@@ -192,13 +197,47 @@ const rule = z.strictObject({
     .describe(
       'Users that may approve, out of those with the role approver, operator or admin (`auth.admin.roles`): "group:NAME", "group:ISSUER|NAME", "key:SUBJECT" or "ISSUER|SUBJECT". No user may approve their own calls. Default: all users with one of these roles.',
     ),
+  quorum: z
+    .int()
+    .min(1)
+    .max(10)
+    .optional()
+    .describe(
+      'Number of different approvers that must approve a call of a rule with `ask`, at most 10. One refusal refuses it. Default: 1.',
+    ),
   expires: expires
     .optional()
     .describe(
       'Time after which the gateway refuses an unapproved call of a rule with `ask`, at most 24h. If the caller approves, `timeouts.human` also applies. Default: 10m.',
     ),
+  lasts: lasts
+    .optional()
+    .describe(
+      'Longest time for which an approver may allow further calls of the same tool by the same caller with the same client, at most 31d. Default: each call of a rule with `ask` needs an approval.',
+    ),
   ...conditions,
   because: z.string().max(500).optional().describe('Text in the refusal: the reason, or a contact.'),
+});
+
+const grant = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' })
+    .describe('Name of the grant, which rules have under `who` as "grant:NAME".'),
+  who: who.describe('Callers that may ask for it, written like `who` of a rule; it counts only while they match.'),
+  group: z
+    .string()
+    .min(1)
+    .max(1_000)
+    .optional()
+    .describe('Group that the holder counts as a member of in access rules, and nowhere else. Default: none.'),
+  lasts: lasts.describe('Longest time that a caller may ask for, 1m to 31d.'),
+  approvers: texts
+    .optional()
+    .describe(
+      'Users that may approve it, as in a rule with `ask`. No user may approve their own grant. Default: all users with the role approver, operator or admin.',
+    ),
+  because: z.string().max(500).optional().describe('Text for the caller that asks, such as what the reason must name.'),
 });
 
 export const accessSchema = z.strictObject({
@@ -216,6 +255,11 @@ export const accessSchema = z.strictObject({
     .describe(
       'Rules that deny override rules that ask, these override rules that allow, and all override `default`. The order of the rules has no effect.',
     ),
+  grants: z
+    .array(grant)
+    .max(1_000)
+    .default([])
+    .describe('Rights for a time that callers ask for with a reason, and that an approver gives (`omnibus grants`).'),
   approvals: z
     .strictObject({
       clients: z

@@ -1,10 +1,13 @@
 /** The part of the configuration that says how much callers may use. */
 import { z } from 'zod';
+import { hint } from './access-schema.ts';
 import { isToken, selectorProblem, whoProblem } from '@omnibus/protocol';
 
 /** A text that names callers, as in rules. */
 export const whoText = z.string().superRefine((text, context) => {
-  const problem = whoProblem(text);
+  const problem = text.startsWith('grant:')
+    ? 'grants count in access rules only: name the callers themselves'
+    : whoProblem(text);
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
 });
 const what = z
@@ -56,6 +59,12 @@ const rule = z
       .default(['*'])
       .describe(
         'Targets of the calls: globs over `server/tool`, `prompt:server/name` and `resource:server/uri` with the server\'s own names; the name of a server for all its entries; "*" for everything.',
+      ),
+    only: z
+      .union([hint, z.array(hint).min(1).max(10)])
+      .optional()
+      .describe(
+        'Only calls of tools with this annotation count, such as "destructive". At a server without `hints: believe` every tool counts, and a tool without annotations has the defaults of the specification: it is destructive, and of an open world. Default: all calls.',
       ),
     per: z
       .union([shares, z.array(shares).min(1)])

@@ -252,7 +252,7 @@ const server = z.strictObject({
     .enum(['ignore', 'believe'])
     .default('ignore')
     .describe(
-      "Whether `access` rules may rely on the hints of the server's tools, such as `readOnlyHint`. The gateway cannot check hints: choose `believe` only for servers that you run, or whose operator you trust as much.",
+      "Whether rules of `access` and `limits` may rely on the hints of the server's tools, such as `readOnlyHint`. The gateway cannot check hints: choose `believe` only for servers that you run, or whose operator you trust as much.",
     ),
   rereadLists: duration('5m').describe(
     'While clients use the server, its lists are read again after this time even if it announced no change, and sooner where the server gives a shorter time to live. 0: never. They are always read again when the connection that carries its announcements was interrupted.',

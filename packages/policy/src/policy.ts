@@ -1,5 +1,6 @@
 /** Compiled rules. Callers to whom the same rules apply share one `Rights` object, so that there are few, however many callers there are. */
 import { hash } from 'node:crypto';
+import { compileGrants, type GrantTerms } from './grants.ts';
 import { Rights } from './rights.ts';
 import { compileRule, type Compilers, type Rule } from './rule.ts';
 import type { AccessSettings, RuleProblem } from './settings.ts';
@@ -12,6 +13,8 @@ export class Policy {
   /** A digest of the rules, the same in every process. */
   readonly version: string;
   readonly rules: readonly Rule[];
+  /** Rights that callers may ask for. */
+  readonly grants: readonly GrantTerms[];
   readonly #settings: AccessSettings;
   /** Clients that count as agents, since rules name them under `via`. */
   readonly #agents: ReadonlySet<string>;
@@ -20,8 +23,10 @@ export class Policy {
   readonly #byFacts = new WeakMap<NonNullable<WhoFacts>, Rights>();
   #nobody: Rights | undefined;
 
-  constructor(settings: AccessSettings, rules: readonly Rule[]) {
-    this.version = hash('sha256', JSON.stringify([settings.default, settings.rules]), 'base64url').slice(0, 12);
+  constructor(settings: AccessSettings, rules: readonly Rule[], grants: readonly GrantTerms[] = []) {
+    const said = [settings.default, settings.rules, ...(grants.length === 0 ? [] : [settings.grants])];
+    this.version = hash('sha256', JSON.stringify(said), 'base64url').slice(0, 12);
+    this.grants = grants;
     this.rules = rules;
     this.#settings = settings;
     this.#agents = new Set(settings.rules.flatMap(({ who }) => agentClients(who)));
@@ -78,6 +83,8 @@ export async function compile(settings: AccessSettings): Promise<Compiled> {
   };
   const compiled = rules.map((rule, index) => compileRule(rule, index, compilers));
   const problems = compiled.flatMap((each) => ('problems' in each ? each.problems : []));
+  const grants = compileGrants(settings.grants ?? [], rules);
+  problems.push(...grants.problems);
   const ids = settings.rules.map(({ id }, index) => id ?? `#${index + 1}`);
   for (const [index, id] of ids.entries())
     if (ids.indexOf(id) !== index)
@@ -88,6 +95,7 @@ export async function compile(settings: AccessSettings): Promise<Compiled> {
         policy: new Policy(
           settings,
           compiled.flatMap((each) => ('problems' in each ? [] : each)),
+          grants.terms,
         ),
       };
 }

@@ -257,9 +257,17 @@ function redactionOf(halves: readonly Matched[], circumstances: Circumstances): 
   return terms.length === 0 ? undefined : new Redaction(terms);
 }
 
-/** Of several rules that ask, one that asks approvers takes precedence over one that asks the caller. */
+/** Terms are the stricter, the more approvers they need; the caller is none. */
+function weightOf(terms: AskTerms | undefined): number {
+  return terms?.by === 'approvers' ? (terms.quorum ?? 1) : 0;
+}
+
+/** Of several rules that ask, one that asks approvers takes precedence over one that asks the caller, and one that asks more of them over others. */
 function askingOf(asks: readonly Rule[]): Rule | undefined {
-  return asks.find(({ terms }) => terms?.by === 'approvers') ?? asks[0];
+  return asks.reduce<Rule | undefined>(
+    (found, rule) => (weightOf(rule.terms) > weightOf(found?.terms) ? rule : (found ?? rule)),
+    undefined,
+  );
 }
 
 /** Compares the decision by the rules about a user with that by the rules about the user's agent. */
@@ -267,7 +275,6 @@ function isStricter(next: Decision, decision: Decision): boolean {
   if (next.effect === 'deny') return decision.effect !== 'deny' || !next.isVisible;
   return (
     next.effect === 'ask' &&
-    (decision.effect === 'allow' ||
-      (decision.effect === 'ask' && next.terms?.by === 'approvers' && decision.terms?.by === 'caller'))
+    (decision.effect === 'allow' || (decision.effect === 'ask' && weightOf(next.terms) > weightOf(decision.terms)))
   );
 }

@@ -1,5 +1,6 @@
 /** One rule, compiled. */
-import { selectorProblem } from '@omnibus/protocol';
+import { hash } from 'node:crypto';
+import { canonical, selectorProblem } from '@omnibus/protocol';
 import {
   argumentCondition,
   networkCondition,
@@ -33,6 +34,10 @@ export interface AskTerms {
   readonly approvers: readonly string[] | undefined;
   /** Milliseconds. */
   readonly expiresMs: number;
+  /** Number of different approvers that must approve; left out for one. */
+  readonly quorum?: number | undefined;
+  /** The longest time for which further calls may be allowed, in milliseconds, and the digest of the rule that says so; left out if each call needs an approval. */
+  readonly lasts?: { readonly ms: number; readonly version: string } | undefined;
 }
 
 /** A compiled rule. Settings with `ask` become two: one that allows, and one that asks first, whichever rule allows the call. */
@@ -118,7 +123,7 @@ export function compileRule(
 
 /** Finds options that belong to a rule with another effect. */
 function strayProblems(
-  { ask, redact, label, guard, by, approvers, expires, patterns, paths, unreadable, as, after }: RuleSettings,
+  { ask, redact, label, guard, by, approvers, quorum, expires, lasts, patterns, paths, unreadable, as, after }: RuleSettings,
   index: number,
 ): RuleProblem[] {
   const said = (effect: string, isThere: boolean, members: object): RuleProblem[] =>
@@ -128,7 +133,7 @@ function strayProblems(
           .filter(([, value]) => value !== undefined)
           .map(([member]) => ({ path: ['rules', index, member], message: `is said of rules with \`${effect}\`` }));
   return [
-    ...said('ask', ask !== undefined, { by, approvers, expires }),
+    ...said('ask', ask !== undefined, { by, approvers, quorum, expires, lasts }),
     ...said('redact', redact !== undefined, { patterns, paths, unreadable }),
     ...said('label', label !== undefined, { as }),
     ...((label ?? guard ?? redact) !== undefined && after !== undefined
@@ -137,7 +142,7 @@ function strayProblems(
   ];
 }
 
-function askProblems({ by, approvers }: RuleSettings, index: number): RuleProblem[] {
+function askProblems({ by, approvers, quorum = 1 }: RuleSettings, index: number): RuleProblem[] {
   const named = approvers === undefined ? [] : [approvers].flat();
   const strange = named.filter(
     (each) =>
@@ -146,6 +151,9 @@ function askProblems({ by, approvers }: RuleSettings, index: number): RuleProble
   return [
     ...(by === 'caller' && approvers !== undefined
       ? [{ path: ['rules', index, 'by'], message: 'the caller approves, or those who stand under `approvers`' }]
+      : []),
+    ...(quorum > 1 && (by ?? (approvers === undefined ? 'caller' : 'approvers')) === 'caller'
+      ? [{ path: ['rules', index, 'quorum'], message: 'several approvers need `approvers`, or `by: approvers`' }]
       : []),
     ...(approvers !== undefined && named.length === 0
       ? [{ path: ['rules', index, 'approvers'], message: 'expected somebody who approves' }]
@@ -160,11 +168,16 @@ function askProblems({ by, approvers }: RuleSettings, index: number): RuleProble
 /** A person needs a few minutes to decide, and the client is waiting meanwhile. */
 const defaultExpiresMs = 10 * 60_000;
 
-function termsOf({ by, approvers, expires }: RuleSettings): AskTerms {
+function termsOf(settings: RuleSettings): AskTerms {
+  const { by, approvers, quorum = 1, expires, lasts } = settings;
   return {
     by: by ?? (approvers === undefined ? 'caller' : 'approvers'),
     approvers: approvers === undefined ? undefined : [approvers].flat(),
     expiresMs: expires ?? defaultExpiresMs,
+    ...(quorum === 1 ? {} : { quorum }),
+    ...(lasts === undefined
+      ? {}
+      : { lasts: { ms: lasts, version: hash('sha256', canonical(settings), 'base64url').slice(0, 16) } }),
   };
 }
 

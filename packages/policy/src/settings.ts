@@ -62,8 +62,12 @@ export interface RuleSettings {
   readonly by?: 'caller' | 'approvers' | undefined;
   /** `group:NAME`, `key:SUBJECT` or `ISSUER|SUBJECT`; default: all with the role. */
   readonly approvers?: string | readonly string[] | undefined;
+  /** Number of different approvers that must approve a call. Default: 1. */
+  readonly quorum?: number | undefined;
   /** Milliseconds within which the approval must come. */
   readonly expires?: number | undefined;
+  /** Milliseconds for which an approver may allow further calls at most; left out if each call needs an approval. */
+  readonly lasts?: number | undefined;
   readonly only?: Hint | readonly Hint[] | undefined;
   readonly args?: Readonly<Record<string, ArgumentSettings>> | undefined;
   readonly time?: TimeSettings | undefined;
@@ -73,9 +77,23 @@ export interface RuleSettings {
   readonly because?: string | undefined;
 }
 
+/** A right that callers may ask for. */
+export interface GrantSettings {
+  readonly id: string;
+  readonly who: Who;
+  /** The group that its holder counts as a member of, in rules. */
+  readonly group?: string | undefined;
+  /** Milliseconds at most. */
+  readonly lasts: number;
+  /** Like those of a rule that asks. */
+  readonly approvers?: string | readonly string[] | undefined;
+  readonly because?: string | undefined;
+}
+
 export interface AccessSettings {
   readonly default: 'allow' | 'deny';
   readonly rules: readonly RuleSettings[];
+  readonly grants?: readonly GrantSettings[] | undefined;
 }
 
 export interface RuleProblem {

@@ -21,11 +21,13 @@ export interface WhoParts {
   readonly scope?: Texts | undefined;
   /** `NAME=VALUE` of a claim that the caller's issuer passes on (`claims`); `*` in a value stands for any text. A caller without the claim does not match. */
   readonly claim?: Texts | undefined;
+  /** A grant for a time (`access.grants`) that the caller has now. */
+  readonly grant?: Texts | undefined;
   /** Agents acting for the user: `any`, `agent:NAME` of the gateway's own authorization server, `ISSUER|SUBJECT` of another one, or `client:ID`. */
   readonly via?: Texts | undefined;
 }
 
-/** `everyone`, `known`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `agent:NAME`, `scope:NAME`, `claim:NAME=VALUE`; or several that must all match; or a list of which one must match. */
+/** `everyone`, `known`, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`, `client:ID`, `agent:NAME`, `scope:NAME`, `claim:NAME=VALUE`, `grant:NAME`; or several that must all match; or a list of which one must match. */
 export type Who = string | WhoParts | readonly (string | WhoParts)[];
 
 /** The caller; undefined for an anonymous one. */
@@ -78,7 +80,7 @@ function textTest(text: string, isAgainst: boolean): WhoTest {
 function partsProblem(parts: WhoParts): string | undefined {
   const named = Object.entries(parts).filter((entry): entry is [string, Texts] => entry[1] !== undefined);
   if (named.length === 0)
-    return 'names no caller: expected `user`, `key`, `group`, `tenant`, `client`, `agent`, `scope`, `claim` or `via`';
+    return 'names no caller: expected `user`, `key`, `group`, `tenant`, `client`, `agent`, `scope`, `claim`, `grant` or `via`';
   for (const [part, given] of named) {
     const texts = textsOf(given);
     if (texts.length === 0) return `\`${part}\` is empty, and nobody is one of none`;
@@ -102,7 +104,7 @@ function partsProblem(parts: WhoParts): string | undefined {
 function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
   const problem = partsProblem(parts);
   if (problem !== undefined) throw new Error(problem);
-  const { user, key, group, tenant, client, agent, scope, claim, via } = parts;
+  const { user, key, group, tenant, client, agent, scope, claim, grant, via } = parts;
   const tests: ((facts: Facts) => boolean)[] = [];
   const wanted = (texts: Texts | undefined, test: (values: readonly string[], facts: Facts) => boolean): void => {
     if (texts === undefined) return;
@@ -124,6 +126,7 @@ function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
   if (group !== undefined) tests.push(groupTest(textsOf(group), tenant !== undefined));
   if (claim !== undefined) tests.push(claimTest(textsOf(claim)));
   wanted(agent, isAgainst ? isAlsoAgent : isAgent);
+  wanted(grant, (values, { grants = [] }) => grants.some((each) => values.includes(each)));
   issued(client, ({ client: id }) => (id === undefined ? [] : [id]));
   issued(scope, ({ scopes }) => scopes);
   wanted(via, isAgainst ? actsAlsoVia : actsVia);

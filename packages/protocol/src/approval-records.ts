@@ -4,6 +4,18 @@ import type { Principal, ServerName, WorkerId } from './ids.ts';
 export const approvalStates = ['waiting', 'approved', 'refused', 'used', 'expired', 'withdrawn'] as const;
 export type ApprovalState = (typeof approvalStates)[number];
 
+/** The approval of one of several approvers. */
+export interface ApprovalVote {
+  /** `ISSUER|SUBJECT`; one vote of each. */
+  readonly person: string;
+  /** The approver's name in records. */
+  readonly by: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** Milliseconds for which this approver allows further calls; left out for this call alone. */
+  readonly forMs?: number;
+}
+
 export interface ApprovalRecord {
   readonly id: string;
   readonly state: ApprovalState;
@@ -33,6 +45,14 @@ export interface ApprovalRecord {
   readonly client?: string;
   /** Permitted approvers; left out if all with the role may approve. */
   readonly approvers?: readonly string[];
+  /** Number of different approvers that must approve; left out for one. */
+  readonly quorum?: number;
+  /** The approvals so far, where several are needed. */
+  readonly votes?: readonly ApprovalVote[];
+  /** Milliseconds for which an approver may allow further calls; left out if each call needs an approval. */
+  readonly lasts?: number;
+  /** Milliseconds for which the approver has allowed further calls. */
+  readonly forMs?: number;
   /** The approver, and the reason. */
   readonly by?: string;
   readonly reason?: string;

@@ -43,6 +43,8 @@ export interface Facts extends Subject {
   readonly grant?: string | undefined;
   /** The agent of the gateway's own authorization server that sent the request, for itself or for the subject; left out for all others. */
   readonly agent?: string | undefined;
+  /** Grants (`access.grants`) that the caller has now; only session workers add them, when they decide by rules. */
+  readonly grants?: readonly string[] | undefined;
   /** The edge that holds the token by which the caller is known, where a server is called with tokens made from it; left out otherwise. */
   readonly at?: WorkerId | undefined;
 }

@@ -1,10 +1,10 @@
 /**
  * The text that names callers in rules and limits: `everyone`, `known` for every authenticated caller, `user:ISSUER|SUBJECT`, `key:SUBJECT`, `group:NAME`, `tenant:NAME`,
- * `client:ID`, `agent:NAME`, `scope:NAME`, `claim:NAME=VALUE`. Issuers give groups, clients and scopes names of their own: `group:ISSUER|NAME` is the one of that issuer. In the name of a
+ * `client:ID`, `agent:NAME`, `scope:NAME`, `claim:NAME=VALUE`, `grant:NAME` for a holder of a grant (access rules only). Issuers give groups, clients and scopes names of their own: `group:ISSUER|NAME` is the one of that issuer. In the name of a
  * group and the value of a claim, `*` stands for any text.
  */
 
-const kinds = ['user', 'key', 'group', 'tenant', 'client', 'agent', 'scope', 'claim'] as const;
+const kinds = ['user', 'key', 'group', 'tenant', 'client', 'agent', 'scope', 'claim', 'grant'] as const;
 
 /** The problem of such a text, for the operator; undefined if there is none. */
 export function whoProblem(text: string): string | undefined {

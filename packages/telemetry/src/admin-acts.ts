@@ -32,6 +32,9 @@ export const adminActs = [
   'try',
   'approvals.list',
   'approvals.decide',
+  'grants.list',
+  'grants.change',
+  'grants.own',
   'recovery',
 ] as const;
 export type AdminAct = (typeof adminActs)[number];

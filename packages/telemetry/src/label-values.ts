@@ -36,6 +36,7 @@ const approvalOutcomes = [
   'impossible',
   'limit',
   'void',
+  'reused',
 ] as const;
 export type ApprovalOutcome = (typeof approvalOutcomes)[number];
 /** What became of a form in an approver's client. */

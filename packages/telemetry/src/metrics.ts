@@ -249,7 +249,7 @@ export class Metrics extends Instruments {
   );
   readonly #approvals = this.counter(
     'omnibus_approvals_total',
-    'Approvals of calls that rules (access) require, by approver and outcome: asked, approved, refused, expired, withdrawn, used, impossible, limit, void.',
+    'Approvals of calls that rules (access) require, by approver and outcome: asked, approved, refused, expired, withdrawn, used, impossible, limit, void, reused (a call that an earlier approval for a time covers).',
     ['by', 'outcome'],
   );
   /** Messages to approvers that were dropped. */

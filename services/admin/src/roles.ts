@@ -53,11 +53,21 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   try: ['operator', 'admin'],
   'approvals.list': ['operator', 'auditor', 'approver', 'admin'],
   'approvals.decide': ['operator', 'approver', 'admin'],
+  'grants.list': ['operator', 'auditor', 'approver', 'admin'],
+  'grants.change': ['operator', 'approver', 'admin'],
+  'grants.own': ['operator', 'auditor', 'approver', 'admin'],
   recovery: [],
 };
 
 export function mayDo(act: AdminAct, roles: readonly AdminRole[]): boolean {
   return roles.some((role) => permitted[act].includes(role));
+}
+
+/** Acts of any known caller, about itself: those with a role may do more in the same operation. */
+const ofCallers: ReadonlySet<AdminAct> = new Set(['grants.own']);
+
+export function mayDoAsCaller(act: AdminAct): boolean {
+  return ofCallers.has(act);
 }
 
 /** The roles that may do something, for a message. */

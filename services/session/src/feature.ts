@@ -29,6 +29,8 @@ export interface FeatureStart {
   readonly changed: () => void;
   /** Must be called when the barrier lets less through than before: it ends what callers may not reach any more. */
   readonly barred: () => void;
+  /** Runs an act that changes what callers may see other than by a configuration; callers with changed lists get a notification. */
+  readonly rightsChange: (act: () => void) => void;
 }
 
 /** Members that a feature leaves out are not called. */

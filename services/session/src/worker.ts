@@ -343,6 +343,7 @@ export class SessionWorker {
         for (const { session } of this.#sessions.held.values()) session.barred(barrier);
         this.#stateless.barred(barrier);
       },
+      rightsChange: (act) => this.#changeRights(act),
     });
     await this.#stateless.start();
     if (bus.isShared) await this.#watch.start();
@@ -382,14 +383,20 @@ export class SessionWorker {
    * @param guardrails the same of its guardrails.
    */
   apply(config: Config, policy?: Policy, guardrails?: Guardrails): void {
-    // Only callers with changed visible lists get a notification.
-    const seen = this.#features.changesAccess(config, policy)
-      ? this.#readers.map((reader) => ({ ...reader, before: reader.sight.view }))
-      : [];
-    this.#config = config;
-    this.#settings.apply(config);
-    this.#features.apply(config, { policy, guardrails });
-    this.#views.redefine(new Endpoints(config));
+    const change = (): void => {
+      this.#config = config;
+      this.#settings.apply(config);
+      this.#features.apply(config, { policy, guardrails });
+      this.#views.redefine(new Endpoints(config));
+    };
+    if (this.#features.changesAccess(config, policy)) this.#changeRights(change);
+    else change();
+  }
+
+  /** Runs an act that changes what callers may see. Only callers with changed visible lists get a notification. */
+  #changeRights(act: () => void): void {
+    const seen = this.#readers.map((reader) => ({ ...reader, before: reader.sight.view }));
+    act();
     for (const { sight, listsChanged, before } of seen)
       if (before !== undefined) listsChanged(sight.view?.changesSince(before) ?? []);
   }

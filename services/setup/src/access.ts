@@ -1,6 +1,6 @@
 /** Compiles the access rules of a configuration, and reports rules that are wrong or can have no effect. */
 import { enabledServers, formatProblem, hasTrustedHints, type Config, type ProblemAt } from '@omnibus/config';
-import { compile, compileSelector, selectorsOf, type Policy, type RuleProblem } from '@omnibus/policy';
+import { compile, compileSelector, grantsIn, selectorsOf, type Policy, type RuleProblem } from '@omnibus/policy';
 import { claimIn, selectorProblem } from '@omnibus/protocol';
 import { isForApprovers } from './issuer-warnings.ts';
 import { ruleWarnings } from './rule-warnings.ts';
@@ -84,7 +84,15 @@ export function accessWarnings(config: Config): readonly string[] {
     access.approvals.clients && !hasRoles
       ? ['access.approvals.clients asks nobody: nobody has the role approver, operator or admin (auth.admin.roles)']
       : [];
-  return [...ofRules, ...unheld, ...unasked, ...others];
+  return [...ofRules, ...unheld, ...unasked, ...grantWarnings(access), ...others];
+}
+
+/** Warnings about grants that give nothing. */
+function grantWarnings({ grants, rules }: NonNullable<Config['access']>): readonly string[] {
+  const used = new Set(rules.flatMap(({ who, except }) => [...grantsIn(who), ...grantsIn(except ?? [])]));
+  return grants
+    .filter(({ id, group }) => group === undefined && !used.has(id))
+    .map(({ id }) => `grant ${JSON.stringify(id)} gives nothing: name a \`group\`, or a rule with who: "grant:${id}"`);
 }
 
 /** @param index of the rule in the configuration, which names a rule without an id. */

@@ -3,6 +3,7 @@ import {
   approvalStates,
   blockKinds,
   type ApprovalRecord,
+  type ApprovalVote,
   type BlockRecord,
   type LimitsNews,
   type QuotaRecord,
@@ -52,6 +53,7 @@ export const blockRecord = shape<BlockRecord>(
     isPause: optional(flag),
   }),
 );
+const vote = fields<ApprovalVote>({ person: text, by: text, at: count, forMs: optional(count) });
 export const approvalRecord = shape<ApprovalRecord>(
   fields<ApprovalRecord>({
     id: token,
@@ -72,6 +74,10 @@ export const approvalRecord = shape<ApprovalRecord>(
     tenant: optional(text),
     client: optional(text),
     approvers: optional(list(text)),
+    quorum: optional(count),
+    votes: optional(list(vote)),
+    lasts: optional(count),
+    forMs: optional(count),
     by: optional(text),
     reason: optional(text),
   }),

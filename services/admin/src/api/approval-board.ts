@@ -1,24 +1,13 @@
 /** Calls that wait for approvers, as the API of any process shows and decides them: it asks the processes that hold calls. */
-import type { Approval, ApprovalPage, Approvals, Decided, Decision, Missing } from '@omnibus/admin-api';
-import { consoleMode, type Config } from '@omnibus/config';
+import type { Approval, ApprovalPage, Approvals, Decided, Decision } from '@omnibus/admin-api';
 import type { JsonObject } from '@omnibus/protocol';
 import { z } from 'zod';
-import type { SealingKeys } from '@omnibus/identity';
 import { type Administrator, mayDo } from '../roles.ts';
 import { mayLook, obstacleOf, type Approver } from '../approval-rules.ts';
 import { ApiProblem } from './api-problem.ts';
 import { sentApproval, type SentApproval } from './approval-desk.ts';
-import { actMs, surveyMs, type Assembly, type Heard } from './assembly.ts';
 import { positionOf } from './board.ts';
-import { signDecision } from './decision-seal.ts';
-
-export interface ApprovalBoardOptions {
-  readonly assembly: Assembly;
-  readonly config: () => Config;
-  readonly keys: SealingKeys | undefined;
-  /** Whether the bus has other processes, which accept signed decisions only. */
-  readonly isShared: boolean;
-}
+import type { CallHolders } from './call-holders.ts';
 
 /** Records of one answer: each has at most 4,000 characters of arguments, and a message of the bus at most a megabyte. */
 const pageLength = 50;
@@ -36,10 +25,10 @@ export interface RawApprovals extends Omit<Approvals, 'approvals'> {
 }
 
 export class ApprovalsOfAll {
-  readonly #options: ApprovalBoardOptions;
+  readonly #holders: CallHolders;
 
-  constructor(options: ApprovalBoardOptions) {
-    this.#options = options;
+  constructor(holders: CallHolders) {
+    this.#holders = holders;
   }
 
   /** @param of the caller; if left out, all records. */
@@ -53,7 +42,7 @@ export class ApprovalsOfAll {
     readonly cursor?: string | undefined;
   }): Promise<RawApprovals> {
     const from = positionOf(cursor);
-    const { answer, missing } = await this.#first(
+    const { answer, missing } = await this.#holders.first(
       'approvals',
       {
         ...(of === undefined ? {} : { of: sent(of) }),
@@ -70,7 +59,7 @@ export class ApprovalsOfAll {
   async one(id: string, by: Administrator): Promise<ApprovalPage> {
     const {
       answer: { approval },
-    } = await this.#first('approval', { id }, found);
+    } = await this.#holders.first('approval', { id }, found);
     if (approval === undefined || !mayLook(by, approval))
       throw new ApiProblem(
         'unknown',
@@ -83,38 +72,27 @@ export class ApprovalsOfAll {
   /** @throws {ApiProblem} when the decision does not count; `forbidden` if the caller may not make it. */
   async decide(
     id: string,
-    { digest, approve, reason }: Decision,
+    { digest, approve, reason, forMs, withdraw }: Decision & { readonly withdraw?: true },
     by: Administrator,
   ): Promise<Decided & { readonly approval: SentApproval }> {
-    const unable = this.#unable;
-    if (unable !== undefined)
-      throw new ApiProblem('conflict', unable, 'decide at the console of an edge or of a session worker');
-    const { process } = await this.#first('approval', { id }, found);
-    const said = JSON.stringify({
-      id,
-      digest,
-      approve,
-      ...(reason === undefined ? {} : { reason }),
-      by: by.name,
-      facts: by.facts,
-      at: Date.now(),
-    });
-    const { keys } = this.#options;
-    const heard = await this.#options.assembly.ask(
+    const { process } = await this.#holders.first('approval', { id }, found);
+    const answer = await this.#holders.decide(
+      process,
       'approval-decide',
-      { to: process, said, ...(keys === undefined ? {} : { signature: signDecision(keys, said) }) },
+      {
+        id,
+        digest,
+        approve,
+        ...(withdraw === undefined ? {} : { withdraw }),
+        ...(reason === undefined ? {} : { reason }),
+        ...(forMs === undefined ? {} : { forMs }),
+        by: by.name,
+        ...(by.facts === undefined ? {} : { facts: by.facts as unknown as JsonObject }),
+      },
       outcome,
-      actMs,
     );
-    const answer = heard.said.find((each) => each.process === process)?.body;
-    if (answer === undefined)
-      throw new ApiProblem(
-        'conflict',
-        'the process that writes it down did not answer: whether it is decided is not known',
-        'look at the call again',
-      );
     if ('approval' in answer)
-      return { id, state: approve ? 'approved' : 'refused', by: by.name, approval: answer.approval };
+      return { id, state: stateOf(answer.approval, approve), by: by.name, approval: answer.approval };
     if (answer.kind === 'forbidden') throw new ApiProblem('forbidden', answer.problem);
     throw new ApiProblem(
       'conflict',
@@ -127,51 +105,36 @@ export class ApprovalsOfAll {
 
   /** A record as a caller may see it. */
   shown(record: SentApproval, by: Approver): Approval {
+    const { votes, ...rest } = record;
+    const isVoted =
+      by.facts !== undefined &&
+      votes?.some(({ person }) => person === `${by.facts?.issuer}|${by.facts?.subject}`) === true;
     const obstacle =
       record.state !== 'waiting'
         ? undefined
         : mayDo('approvals.decide', by.roles)
-          ? (obstacleOf(by, record) ?? this.#unable)
+          ? (obstacleOf(by, record) ?? (isVoted ? votedWords(record) : this.#holders.unable))
           : 'you may look at it, and not decide it';
     return {
-      ...record,
+      ...rest,
+      ...(votes === undefined ? {} : { votes: votes.map((vote) => ({ by: vote.by, at: vote.at })) }),
+      ...(isVoted && record.state === 'waiting' ? { isVoted } : {}),
       mayDecide: record.state === 'waiting' && obstacle === undefined,
       ...(obstacle === undefined ? {} : { obstacle }),
-    };
-  }
-
-  /** Why no decision can be sent from this process. */
-  get #unable(): string | undefined {
-    const { config, keys, isShared } = this.#options;
-    if (consoleMode(config()) !== 'full') return 'the console may only be looked at here';
-    const { auth } = config();
-    return isShared && auth !== undefined && auth !== 'none' && keys === undefined
-      ? 'this process has no sealing key, so the others do not accept from it who decides'
-      : undefined;
-  }
-
-  /** The answer of one of those that hold calls: all of them have the same. */
-  async #first<Body>(
-    about: string,
-    args: JsonObject,
-    shape: z.ZodType<Body>,
-  ): Promise<{ readonly process: string; readonly answer: Body; readonly missing: Missing }> {
-    const { said, missing }: Heard<Body> = await this.#options.assembly.ask(about, args, shape, surveyMs);
-    const [first] = said.toSorted((one, other) => one.process.localeCompare(other.process));
-    if (first === undefined)
-      throw new ApiProblem(
-        'starting',
-        'no process with the role session answers, and those hold calls that wait',
-        'is one there, of this version, and does it reach NATS? omnibus status says',
-      );
-    return {
-      process: first.process,
-      answer: first.body,
-      missing: missing.filter(({ role }) => role === 'session' || role === 'all'),
     };
   }
 }
 
 function sent({ roles, facts }: Approver): JsonObject {
   return { roles: [...roles], ...(facts === undefined ? {} : { facts: facts as unknown as JsonObject }) };
+}
+
+/** What became of a call by one decision: with a quorum it may wait for further approvers. */
+function stateOf({ state }: SentApproval, approve: boolean): Decided['state'] {
+  if (state === 'waiting') return state;
+  return approve ? 'approved' : 'refused';
+}
+
+function votedWords({ quorum = 1, votes = [] }: SentApproval): string {
+  return `you have approved it, and it waits for ${quorum - votes.length} more`;
 }

@@ -33,7 +33,9 @@ const toDecide = z.object({
   id: z.string(),
   digest: z.string(),
   approve: z.boolean(),
+  withdraw: z.boolean().optional(),
   reason: z.string().optional(),
+  forMs: z.number().optional(),
   by: z.string(),
   facts: z.record(z.string(), z.unknown()).optional(),
 });
@@ -56,7 +58,11 @@ export class ApprovalDesk {
     approval: async ({ id }) => {
       const bus = this.#options.bus();
       const record = bus === undefined ? undefined : await (await ApprovalBoard.open(bus)).get(String(id));
-      return record === undefined ? (bus === undefined ? undefined : {}) : { approval: { ...asItIs(record) } };
+      return record === undefined
+        ? bus === undefined
+          ? undefined
+          : {}
+        : { approval: { ...asItIs(record) } as unknown as JsonObject };
     },
     'approval-decide': async ({ to, said, signature }) => {
       const bus = this.#options.bus();
@@ -79,7 +85,7 @@ export class ApprovalDesk {
     const over = all.filter((record) => record.state !== 'waiting').toSorted((one, other) => other.at - one.at);
     const found = state === 'waiting' ? waiting : state === 'over' ? over : [...waiting, ...over];
     return {
-      approvals: found.slice(from, from + limit).map((record) => ({ ...record })),
+      approvals: found.slice(from, from + limit).map((record) => ({ ...record }) as unknown as JsonObject),
       waiting: waiting.length,
       total: found.length,
     };
@@ -89,19 +95,27 @@ export class ApprovalDesk {
     const keys = this.#options.signedWith();
     if (keys !== undefined && !isSigned(keys, said, signature))
       return { kind: 'unsigned', problem: 'nobody vouches for who decides' };
-    const { id, digest, approve, reason, by, facts } = toDecide.parse(JSON.parse(said));
+    const { id, digest, approve, withdraw, reason, forMs, by, facts } = toDecide.parse(JSON.parse(said));
     let kind = 'over';
     try {
+      if (withdraw === true) {
+        const left = shortApproval(await (await ApprovalBoard.open(bus)).withdrawVote(id, personOf(facts)));
+        return { approval: { ...left } as unknown as JsonObject };
+      }
       const decided = await (
         await ApprovalBoard.open(bus)
-      ).decide(id, { state: approve ? 'approved' : 'refused', by, reason }, (record) => {
-        const refusal = refusalOf({ facts: facts as unknown as Approver['facts'] }, record, digest);
-        kind = refusal === undefined ? 'over' : record.digest === digest ? 'forbidden' : 'changed';
-        return refusal;
-      });
+      ).decide(
+        id,
+        { state: approve ? 'approved' : 'refused', by, person: personOf(facts), reason, forMs },
+        (record) => {
+          const refusal = refusalOf({ facts: facts as unknown as Approver['facts'] }, record, digest);
+          kind = refusal === undefined ? 'over' : record.digest === digest ? 'forbidden' : 'changed';
+          return refusal;
+        },
+      );
       const short = shortApproval(decided);
       if (this.#watch !== undefined) this.#records.set(id, short);
-      return { approval: { ...short } };
+      return { approval: { ...short } as unknown as JsonObject };
     } catch (error) {
       return { kind, problem: printable((error as Error).message, 500) };
     }
@@ -157,7 +171,19 @@ export const sentApproval = z.object({
   tenant: z.string().optional(),
   client: z.string().optional(),
   approvers: z.array(z.string()).optional(),
+  quorum: z.number().optional(),
+  votes: z
+    .array(z.object({ person: z.string(), by: z.string(), at: z.number(), forMs: z.number().optional() }))
+    .optional(),
+  lasts: z.number().optional(),
+  forMs: z.number().optional(),
   by: z.string().optional(),
   reason: z.string().optional(),
 });
 export type SentApproval = z.output<typeof sentApproval>;
+
+/** `ISSUER|SUBJECT` of an approver; undefined for an unknown one. */
+function personOf(facts: Readonly<Record<string, unknown>> | undefined): string | undefined {
+  const { issuer, subject } = facts ?? {};
+  return typeof issuer === 'string' && typeof subject === 'string' ? `${issuer}|${subject}` : undefined;
+}

@@ -1,11 +1,15 @@
 /** The API of one process: its features, the questions to all processes, and the answers made from both. */
 import { openApi, type Approvals, type Configuration } from '@omnibus/admin-api';
 import type { Bus } from '@omnibus/bus';
-import { enabledServers } from '@omnibus/config';
+import { enabledServers, type Config } from '@omnibus/config';
+import type { Policy } from '@omnibus/policy';
 import { version } from '@omnibus/protocol';
 import type { AdminSite } from '@omnibus/telemetry';
 import { AllProcesses } from './all-processes.ts';
 import { ApprovalsOfAll, type RawApprovals } from './approval-board.ts';
+import { CallHolders } from './call-holders.ts';
+import { grantQuestions, type GrantDeskOptions } from './grant-desk.ts';
+import { grantHandlers } from './grant-handlers.ts';
 import { ApprovalDesk } from './approval-desk.ts';
 import { AuditDesk } from './audit-desk.ts';
 import { auditHandlers } from './audit-handlers.ts';
@@ -44,7 +48,8 @@ export interface Api {
 export function openAdminApi(options: ApiOptions): Api {
   const { metrics, wheel, onFault } = options;
   const all = new AllProcesses(options);
-  const approvalDesk = approvalDeskOf(options, all);
+  const holding = holdingOf(options, all);
+  const approvalDesk = new ApprovalDesk({ wheel, ...holding });
   const unread = (error: unknown): void => onFault('rates could not be read', error);
   const rateHistory = new RateHistory(() => metrics.upstream.serverCounts(), wheel, unread);
   const overview = overviewFeature(options, all);
@@ -56,6 +61,7 @@ export function openAdminApi(options: ApiOptions): Api {
     more: {
       ...vaultQuestions(options.vaults),
       ...approvalDesk.questions,
+      ...grantQuestions(holding),
       ...definitionQuestions(options.process, options.backend),
       ...rateHistory.questions,
       ...keyUseQuestions(options.authenticator),
@@ -80,11 +86,7 @@ export function openAdminApi(options: ApiOptions): Api {
     ...agentHandlers({ ...options, keyUses: () => keyUsesOf(all) }),
     ...entryHandlers(options),
     ...vaultHandlers({ ...options, assembly: () => all.assembly }),
-    ...trustHandlers({
-      ...options,
-      approvals: () => approvalsOf(options, all),
-      definitions: () => definitionsOf(options, all),
-    }),
+    ...decisionHandlers(options, all),
     openapi: () => Promise.resolve({ ...openApi(version) }),
   };
   return {
@@ -101,21 +103,42 @@ export function openAdminApi(options: ApiOptions): Api {
   };
 }
 
-function approvalDeskOf(
-  { wheel, process, sessions, config, sealingKeys }: ApiOptions,
+/** The operations that decide: about calls, definitions, and rights for a time. */
+function decisionHandlers(
+  options: ApiOptions,
   all: AllProcesses,
-): ApprovalDesk {
+): ReturnType<typeof trustHandlers> & ReturnType<typeof grantHandlers> {
+  const approvals = (): ApprovalsOfAll => approvalsOf(options, all);
+  const definitions = (): DefinitionsOfAll => definitionsOf(options, all);
+  return {
+    ...trustHandlers({ ...options, approvals, definitions }),
+    ...grantHandlers({ ...options, holders: () => holdersOf(options, all) }),
+  };
+}
+
+/** What this process has of calls that it holds. */
+function holdingOf({ process, sessions, config, sealingKeys, rules }: ApiOptions, all: AllProcesses): GrantDeskOptions {
+  const compiled = new WeakMap<Config, Promise<Policy | undefined>>();
   const hasCallers = (): boolean => config().auth !== undefined && config().auth !== 'none';
-  return new ApprovalDesk({
-    wheel,
+  return {
     process,
     bus: () => (sessions() === undefined ? undefined : all.bus),
     signedWith: () => (all.bus?.isShared === true && hasCallers() ? sealingKeys : undefined),
-  });
+    policy: () => {
+      const now = config();
+      const known = compiled.get(now) ?? rules.compileAccess(now);
+      compiled.set(now, known);
+      return known;
+    },
+  };
 }
 
-function approvalsOf({ config, sealingKeys: keys }: ApiOptions, { assembly, bus }: AllProcesses): ApprovalsOfAll {
-  return new ApprovalsOfAll({ assembly, config, keys, isShared: bus?.isShared === true });
+function holdersOf({ config, sealingKeys: keys }: ApiOptions, { assembly, bus }: AllProcesses): CallHolders {
+  return new CallHolders({ assembly, config, keys, isShared: bus?.isShared === true });
+}
+
+function approvalsOf(options: ApiOptions, all: AllProcesses): ApprovalsOfAll {
+  return new ApprovalsOfAll(holdersOf(options, all));
 }
 
 function definitionsOf({ config }: ApiOptions, { assembly }: AllProcesses): DefinitionsOfAll {

@@ -32,7 +32,7 @@ const maxPages = 10;
 /** Rows of one answer, after which it ends with the page of the catalogue that is read. */
 const enoughRows = 100;
 
-const callerKinds = /^(user|key|group|tenant|client|scope|via):./s;
+const callerKinds = /^(user|key|group|tenant|client|agent|scope|claim|grant|via):./s;
 
 export class PolicyBoard {
   readonly #options: PolicyBoardOptions;

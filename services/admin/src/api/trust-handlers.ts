@@ -1,5 +1,6 @@
 /** The operations of the API about calls that wait for approvers and about definitions of servers. */
-import type { Approvals } from '@omnibus/admin-api';
+import type { IncomingMessage } from 'node:http';
+import type { Approvals, Decided } from '@omnibus/admin-api';
 import { mayLook, type Approver } from '../approval-rules.ts';
 import { ApiProblem } from './api-problem.ts';
 import type { ApprovalsOfAll, RawApprovals } from './approval-board.ts';
@@ -23,7 +24,7 @@ export function trustHandlers({
   denied,
 }: TrustOptions): Pick<
   Handlers,
-  'approvals' | 'approval' | 'decide' | 'definitions' | 'serverDefinitions' | 'approve'
+  'approvals' | 'approval' | 'decide' | 'withdrawVote' | 'definitions' | 'serverDefinitions' | 'approve'
 > {
   return {
     approvals: async ({ request, query }) => {
@@ -31,22 +32,7 @@ export function trustHandlers({
       return approvalsFor(by, await approvals().list({ of: by, ...query }), approvals());
     },
     approval: ({ request, given }) => approvals().one(given, access.of(request)),
-    decide: async ({ request, given, body }) => {
-      const act = body.approve ? 'approvals.approve' : 'approvals.refuse';
-      try {
-        const {
-          approval: { server, tool, rule, digest },
-          ...decided
-        } = await approvals().decide(given, body, access.of(request));
-        note(request, act, { approval: given, approval_digest: digest, server, tool, rule, reason: body.reason });
-        return decided;
-      } catch (error) {
-        // A decision that has no effect is on record too: about a call that does not wait any more, or differs from the shown one.
-        if (error instanceof ApiProblem && (error.reason === 'forbidden' || error.reason === 'conflict'))
-          denied(request, act, { approval: given, problem: error.message });
-        throw error;
-      }
-    },
+    ...voteHandlers({ access, approvals, note, denied }),
     definitions: () => definitions().list(),
     serverDefinitions: ({ given }) => definitions().one(given),
     approve: async ({ request, given, body }) => {
@@ -58,6 +44,42 @@ export function trustHandlers({
       });
       return done;
     },
+  };
+}
+
+/** Decisions about calls; each is on record. */
+function voteHandlers({
+  access,
+  approvals,
+  note,
+  denied,
+}: Omit<TrustOptions, 'definitions'>): Pick<Handlers, 'decide' | 'withdrawVote'> {
+  const recorded = async (
+    request: IncomingMessage,
+    id: string,
+    act: string,
+    decision: Parameters<ApprovalsOfAll['decide']>[1],
+  ): Promise<Decided> => {
+    try {
+      const {
+        approval: { server, tool, rule, digest },
+        ...decided
+      } = await approvals().decide(id, decision, access.of(request));
+      const { reason, forMs } = decision;
+      note(request, act, { approval: id, approval_digest: digest, server, tool, rule, reason, for_ms: forMs });
+      return decided;
+    } catch (error) {
+      // A decision that has no effect is on record too: about a call that does not wait any more, or differs from the shown one.
+      if (error instanceof ApiProblem && (error.reason === 'forbidden' || error.reason === 'conflict'))
+        denied(request, act, { approval: id, problem: error.message });
+      throw error;
+    }
+  };
+  return {
+    decide: ({ request, given, body }) =>
+      recorded(request, given, body.approve ? 'approvals.approve' : 'approvals.refuse', body),
+    withdrawVote: ({ request, given }) =>
+      recorded(request, given, 'approvals.withdraw', { digest: '', approve: false, withdraw: true }),
   };
 }
 

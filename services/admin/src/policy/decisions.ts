@@ -2,6 +2,7 @@
 import { enabledServers, isForTenant, trustedHints, type Config } from '@omnibus/config';
 import {
   compile,
+  holding,
   type Circumstances,
   type Guardrail,
   type Guardrails,
@@ -65,6 +66,12 @@ export function hintsOf(names: readonly string[]): Readonly<Record<string, boole
   return names.length === 0 ? undefined : Object.fromEntries(names.map((each) => [each, true]));
 }
 
+/** The facts of a caller, with the groups of its grants. */
+export function factsOf(as: Person, { grants }: Policy): Facts | undefined {
+  const facts = personOf(as);
+  return facts?.grants === undefined ? facts : holding(facts, facts.grants, grants);
+}
+
 /** @param what `server/tool`, `prompt:server/name` or `resource:server/uri`. */
 export function decide(
   { config, policy, guardrails }: LoadedPolicy,
@@ -72,7 +79,7 @@ export function decide(
   what: string | Target,
   { args, at, from, hints }: Around,
 ): Decided {
-  const facts = personOf(as);
+  const facts = factsOf(as, policy);
   const named = typeof what === 'string' ? targetOf(what) : what;
   const settings = enabledServers(config).get(named.server);
   const annotations =

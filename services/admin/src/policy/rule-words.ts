@@ -1,5 +1,5 @@
 /** Parts of a rule in words: its callers, its conditions, and its approvals or redactions. */
-import type { ArgumentSettings, RuleSettings } from '@omnibus/policy';
+import type { ArgumentSettings, GrantSettings, RuleSettings } from '@omnibus/policy';
 
 export const textsOf = (texts: string | readonly string[] | undefined): string[] =>
   texts === undefined ? [] : ([texts].flat() as string[]);
@@ -58,13 +58,21 @@ function argumentWords({ min, max, in: values, maxLength, pattern, matches, opti
   return `${words.join(', ')}${optional === true ? ', or left out' : ''}`;
 }
 
+/** Who may ask for a grant, for how long, and who approves it. */
+export function grantWords({ who, group, lasts, approvers }: GrantSettings): string {
+  const gives = group === undefined ? '' : `, as a member of ${group}`;
+  return `${whoWords(who)} may ask for ${Math.round(lasts / 60_000)} min${gives}; ${approvers === undefined ? 'any approver' : textsOf(approvers).join(' or ')} approves`;
+}
+
 /** The approvers, the redacted parts, or the labels; undefined for other rules. */
 export function termsOf({
   ask,
   redact,
   by,
   approvers,
+  quorum = 1,
   expires,
+  lasts,
   patterns,
   paths,
   unreadable,
@@ -72,7 +80,7 @@ export function termsOf({
   as,
 }: RuleSettings): string | undefined {
   if (ask !== undefined)
-    return `${(by ?? (approvers === undefined ? 'caller' : 'approvers')) === 'caller' ? 'the caller approves' : `${approvers === undefined ? 'whoever has the role' : textsOf(approvers).join(' or ')} approves`}${expires === undefined ? '' : `, within ${Math.round(expires / 1_000)} s`}`;
+    return `${(by ?? (approvers === undefined ? 'caller' : 'approvers')) === 'caller' ? 'the caller approves' : `${approvers === undefined ? 'whoever has the role' : textsOf(approvers).join(' or ')} approves`}${quorum === 1 ? '' : `, ${quorum} of them`}${expires === undefined ? '' : `, within ${Math.round(expires / 1_000)} s`}${lasts === undefined ? '' : `, and further calls for at most ${Math.round(lasts / 60_000)} min`}`;
   if (label !== undefined) return textsOf(as).join(', ');
   if (redact === undefined) return undefined;
   return (

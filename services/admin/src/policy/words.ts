@@ -18,6 +18,7 @@ export const person = z.union([
     agent: z.string().optional(),
     scope: texts,
     claim: texts,
+    grant: texts,
     via: texts,
   }),
 ]);
@@ -34,6 +35,8 @@ export interface PersonParts {
   readonly scope?: Texts;
   /** `NAME=VALUE`. */
   readonly claim?: Texts;
+  /** Grants that the caller has. */
+  readonly grant?: Texts;
   readonly via?: Texts;
 }
 
@@ -43,7 +46,7 @@ export type Person = string | PersonParts;
 /** @param person `nobody` for an anonymous caller; else as in a rule: `group:eng` is a caller with only that group known. @returns undefined for `nobody`. */
 export function personOf(person: Person): Facts | undefined {
   if (person === 'nobody') return undefined;
-  const { user, key, group, tenant, client, agent, scope, claim, via } = partsOf(person);
+  const { user, key, group, tenant, client, agent, scope, claim, grant, via } = partsOf(person);
   const named = [...listOf(group), ...listOf(scope), ...listOf(client)].map((text) => withIssuer(text).issuer);
   const [issuer, subject] =
     key !== undefined
@@ -70,6 +73,7 @@ export function personOf(person: Person): Facts | undefined {
           ),
         }),
     ...(agent === undefined ? {} : { agent }),
+    ...(grant === undefined ? {} : { grants: listOf(grant) }),
     expiresAt: undefined,
     key: undefined,
     client:

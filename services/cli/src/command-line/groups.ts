@@ -187,7 +187,19 @@ export const groups: readonly Group[] = [
           ['policy test cases.yaml', 'compare decisions with the expected ones'],
         ],
       },
-      approvals: { examples: [['approvals list', 'calls that wait for an approver']] },
+      approvals: {
+        examples: [
+          ['approvals list', 'calls that wait for an approver'],
+          ['approvals approve ID --for 30m', 'this call, and further ones of its tool by its caller'],
+        ],
+      },
+      grants: {
+        summary: 'rights for a time: ask for one, approve and end them',
+        examples: [
+          ['grants list', 'what waits and what is in force, and the grants that you may ask for'],
+          ['grants request oncall --for 4h --reason "incident 4711"', 'an approver decides'],
+        ],
+      },
       definitions: {
         summary: 'compare tools of servers with the approved ones',
         examples: [['definitions diff github', 'the differences, risky ones marked']],

@@ -4,7 +4,7 @@ import type { StartGateway } from '../gateway.ts';
 import { answer } from '../output/outcome.ts';
 import { addAdmin } from './administering.ts';
 import { addAgents } from './agents.ts';
-import { addApprovals } from './approvals.ts';
+import { addApprovals, addGrants } from './approvals.ts';
 import { addAudit } from './audit.ts';
 import { addConnections } from './connections.ts';
 import { addDefinitions } from './definitions.ts';
@@ -47,6 +47,7 @@ export function createProgram(start: StartGateway): Command {
   addAgents(program);
   addPolicy(program);
   addApprovals(program);
+  addGrants(program);
   addDefinitions(program);
   addAudit(program);
   addVault(program);

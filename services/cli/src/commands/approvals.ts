@@ -6,6 +6,7 @@ import { CommandProblem } from '@omnibus/client';
 import { confirm, isInteractive, type InputOptions } from '../output/terminal.ts';
 import type { AskOptions } from './admin-port.ts';
 import { askApi, queryOf } from './api.ts';
+import { durationOf } from './durations.ts';
 
 export interface ApprovalsOptions extends AskOptions {
   readonly all?: boolean;
@@ -17,6 +18,8 @@ export interface DecideOptions extends AskOptions, InputOptions {
   /** Approves without asking for confirmation. */
   readonly yes?: boolean;
   readonly reason?: string;
+  /** The time for which further calls are approved too. */
+  readonly for?: string;
 }
 
 export function listApprovals({ all = false, json = false, ...who }: ApprovalsOptions): Promise<void> {
@@ -45,17 +48,29 @@ export function showApproval(id: string, { json = false, ...who }: ApprovalsOpti
 export function decideApproval(
   id: string,
   approve: boolean,
-  { yes = false, reason, json = false, input = true, ...who }: DecideOptions,
+  { yes = false, reason, for: time, json = false, input = true, ...who }: DecideOptions,
 ): Promise<void> {
   return runCommand(json, async () => {
+    const forMs = durationOf('--for', time);
     const found = await one(who, id);
     if (!json) notice(`${describe(found)}\n`);
-    if (!yes) await needConsent('Approve this call?', { input });
+    const question =
+      time === undefined ? 'Approve this call?' : `Approve this call, and further ones like it for ${time}?`;
+    if (!yes) await needConsent(question, { input });
     const { digest } = found;
-    const state = approve ? ('approved' as const) : ('refused' as const);
-    await askApi(who, 'decide', `/approvals/${encodeURIComponent(id)}`, 'POST', { digest, approve, reason });
+    const path = `/approvals/${encodeURIComponent(id)}`;
+    const { state } = await askApi(who, 'decide', path, 'POST', { digest, approve, reason, forMs });
+    const more = (found.quorum ?? 1) - (found.votes?.length ?? 0) - 1;
     if (json) answerJson({ id, state });
-    else answer(`${id} is ${state}\n`);
+    else answer(state === 'waiting' ? `${id} is approved by you, and waits for ${more} more\n` : `${id} is ${state}\n`);
+  });
+}
+
+/** Takes back an approval of a call that waits for further approvers. */
+export function withdrawVote(id: string, { json = false, ...who }: ApprovalsOptions): Promise<void> {
+  return runCommand(json, async () => {
+    await askApi(who, 'withdrawVote', `/approvals/${encodeURIComponent(id)}`, 'DELETE');
+    answerEither(json, { id, state: 'waiting' }, `your approval of ${printable(id)} is taken back\n`);
   });
 }
 
@@ -115,6 +130,9 @@ function describe(record: Approval): string {
     approvers,
     by,
     reason,
+    lasts,
+    quorum,
+    votes = [],
   } = record;
   const lines: readonly (readonly [string, string | undefined])[] = [
     ['call', `${id} (${state}${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`})`],
@@ -124,7 +142,17 @@ function describe(record: Approval): string {
     ['client', client],
     ['rule', `${rule}${because === undefined ? '' : `: ${because}`}`],
     ['approvers', approvers?.join(', ')],
+    [
+      'approvals',
+      quorum === undefined
+        ? undefined
+        : `${votes.length} of ${quorum}${votes.length === 0 ? '' : `: ${votes.map((vote) => vote.by).join(', ')}`}`,
+    ],
     ['until', new Date(until).toISOString()],
+    [
+      '--for',
+      lasts === undefined ? undefined : `further calls can be approved too, for at most ${Math.floor(lasts / 60_000)}m`,
+    ],
     ['sha256', digest],
     [
       'arguments',

@@ -53,6 +53,14 @@ const approval = z.looseObject({
   at: ms,
   until: ms,
 });
+const grant = z.looseObject({
+  id: text,
+  state: text,
+  principal: text,
+  who: z.array(text),
+  at: ms,
+  until: ms,
+});
 const deviation = z.looseObject({
   kind: text,
   name: text,
@@ -169,9 +177,15 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
       ),
     }),
   ),
+  'grants list': z.object({ grants: z.array(grant), offers: z.array(z.looseObject({ name: text, lastsMs: ms })) }),
+  'grants request': z.object({ id: text, state: z.literal('requested') }),
+  'grants approve': z.object({ id: text, state: z.literal('active'), until: ms }),
+  'grants deny': z.object({ id: text, state: z.literal('refused') }),
+  'grants end': z.object({ id: text, state: text }),
   'approvals list': z.array(approval),
   'approvals show': approval,
-  'approvals approve': z.object({ id: text, state: z.literal('approved') }),
+  'approvals approve': z.object({ id: text, state: z.enum(['approved', 'waiting']) }),
+  'approvals withdraw': z.object({ id: text, state: z.literal('waiting') }),
   'approvals deny': z.object({ id: text, state: z.literal('refused') }),
   tools: z.array(z.looseObject({ name: text, inputSchema: whole })),
   call: results,

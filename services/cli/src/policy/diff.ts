@@ -5,7 +5,7 @@
 import { enabledServers, isForTenant, type Config } from '@omnibus/config';
 import { effectOf, selectorsOf, type Policy, type Target } from '@omnibus/policy';
 import { canonical, namesLike, type Facts } from '@omnibus/protocol';
-import { conditionsOf, termsOf, personOf, targetOf, type Person } from '@omnibus/admin/policy';
+import { conditionsOf, factsOf, grantWords, termsOf, targetOf, type Person } from '@omnibus/admin/policy';
 import { peopleOf } from './people.ts';
 
 export interface Change {
@@ -78,7 +78,20 @@ function generalChanges(before: Config, after: Config): readonly Change[] {
     if (!old.has(id)) return [{ what, was: 'none', is: 'looks', rule: undefined, gains: false }];
     return old.get(id) === now.get(id) ? [] : [{ what, was: 'looks', is: 'looks otherwise', rule: undefined }];
   });
-  return [...mode, ...guards];
+  return [...mode, ...guards, ...grantChanges(before, after)];
+}
+
+/** Changed definitions of grants. What a grant allows differs where the rules differ that name it. */
+function grantChanges(before: Config, after: Config): readonly Change[] {
+  const [old, now] = [before, after].map(
+    ({ access }) => new Map(access?.grants.map((each) => [each.id, grantWords(each)])),
+  ) as [Map<string, string>, Map<string, string>];
+  return [...new Set([...old.keys(), ...now.keys()])].flatMap((id): Change[] => {
+    const [was, is] = [old.get(id), now.get(id)];
+    if (was === is) return [];
+    const gains = was === undefined ? { gains: true } : is === undefined ? { gains: false } : {};
+    return [{ what: `grant ${id}`, was: was ?? 'none', is: is ?? 'gone', rule: undefined, ...gains }];
+  });
 }
 
 function thingsOf(sides: readonly Side[], names: readonly string[]): readonly string[] {
@@ -104,7 +117,7 @@ interface Outcome {
 
 /** The outcome without regard to arguments, time and network: `in part` means allowed under conditions only. */
 function outcomeOf({ config, policy }: Side, person: Person, what: string): Outcome {
-  const facts = personOf(person);
+  const facts = factsOf(person, policy);
   const target = targetOf(what);
   if (!isForTenant(enabledServers(config).get(target.server)?.tenants, facts?.tenant))
     return { outcome: 'hidden', rule: undefined, terms: '' };

@@ -80,7 +80,7 @@ function together(one: Person, other: Person): Person | undefined {
     namesTwo([first, second])
   )
     return undefined;
-  const all = (part: 'group' | 'scope' | 'claim' | 'via'): PersonParts['group'] => {
+  const all = (part: 'group' | 'scope' | 'claim' | 'grant' | 'via'): PersonParts['group'] => {
     const texts = [first[part] ?? [], second[part] ?? []].flat();
     return texts.length === 0 ? undefined : texts;
   };
@@ -90,6 +90,7 @@ function together(one: Person, other: Person): Person | undefined {
     group: all('group'),
     scope: all('scope'),
     claim: all('claim'),
+    grant: all('grant'),
     via: all('via'),
   };
 }

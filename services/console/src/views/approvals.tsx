@@ -9,6 +9,7 @@ import { Said } from '../parts/said.tsx';
 import { ApprovalState } from '../parts/state.tsx';
 import { go, hrefOf, place, setQuery } from '../route.ts';
 import { count, duration, numberWords } from '../words.ts';
+import { Grants } from './grants.tsx';
 import { OneApproval } from './one-approval.tsx';
 import { targetOf, whoOf } from './waiting-call.ts';
 
@@ -47,6 +48,7 @@ export function Approvals() {
             <Missing missing={value.missing} />
             <Waiting {...value} chosen={item} />
             {item !== undefined && <OneApproval key={item} id={item} decided={decided} />}
+            <Grants />
             <Over {...value} chosen={item} />
             {value.next !== undefined && (
               <button

@@ -1,7 +1,7 @@
 /** One call that waits for approvers: what exactly it is, and the decision about it. */
 import type { Approval, ApprovalPage, Decided, Decision } from '@omnibus/admin-api';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { post, problemWords } from '../api/ask.ts';
+import { post, problemWords, remove } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { Fact, Problem, Shown } from '../parts/basics.tsx';
 import { Said } from '../parts/said.tsx';
@@ -41,7 +41,7 @@ function Call({ call, at, decided }: { readonly call: Approval; readonly at: str
           <Outcome {...call} />
         )}
       </p>
-      <Facts {...seen} />
+      <Facts {...seen} votes={call.votes} />
       {isOther ? (
         <div class="problem" role="alert">
           <State tone="bad" shape="✗" word="this is another call by now" /> than the one that is shown: nothing of it
@@ -54,6 +54,8 @@ function Call({ call, at, decided }: { readonly call: Approval; readonly at: str
         call.state === 'waiting' &&
         (call.mayDecide ? (
           <Form call={seen} decided={decided} />
+        ) : call.isVoted === true ? (
+          <Withdrawal call={call} />
         ) : (
           <p>
             <State tone="off" shape="○" word="You may not decide it" />:{' '}
@@ -134,6 +136,7 @@ function Facts(call: Approval) {
           <Said text={approvers.join(', ')} max={400} />
         )}
       </Fact>
+      <Votes {...call} />
       <Fact name="Until">
         <time dateTime={new Date(until).toISOString()}>{new Date(until).toLocaleString()}</time>
       </Fact>
@@ -144,6 +147,21 @@ function Facts(call: Approval) {
         <code>{worker}</code>
       </Fact>
     </dl>
+  );
+}
+
+/** The approvals so far, where several are needed. */
+function Votes({ quorum, votes = [] }: Approval) {
+  if (quorum === undefined) return null;
+  return (
+    <Fact name="Approvals">
+      {`${votes.length} of ${quorum}`}
+      {votes.length > 0 && (
+        <>
+          : <Said text={votes.map((vote) => vote.by).join(', ')} max={400} />
+        </>
+      )}
+    </Fact>
   );
 }
 
@@ -181,8 +199,70 @@ function laidOut(text: string): string {
   }
 }
 
+const outcomeWords: Readonly<Record<Decided['state'], string>> = {
+  approved: 'approved, and goes on',
+  waiting: 'approved by you, and waits for further approvers',
+  refused: 'refused, and its caller is told',
+};
+
+/** Of a call that the user has approved and that waits for further approvers. */
+function Withdrawal({ call: { id, obstacle } }: { readonly call: Approval }) {
+  const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
+  const withdraw = (): void => {
+    remove(`approvals/${encodeURIComponent(id)}`)
+      .catch((error: unknown) => setProblem(problemWords(error)))
+      .finally(refresh);
+  };
+  return (
+    <>
+      <p>
+        <Said text={obstacle ?? ''} max={400} />.{' '}
+        <button type="button" onClick={withdraw}>
+          Withdraw your approval
+        </button>
+      </p>
+      {problem !== undefined && <Problem {...problem} />}
+    </>
+  );
+}
+
+/** Times to choose from, in milliseconds: usual ones below the limit of the rule, and the limit. */
+function timesWithin(lasts: number): readonly number[] {
+  const usual = [15, 30, 60, 240, 480, 1_440].map((minutes) => minutes * 60_000);
+  return [...usual.filter((ms) => ms < lasts), lasts];
+}
+
+/** The choice between this call alone and further ones for a time, if the rule has it. */
+function TimeChoice({
+  call: { lasts, kind },
+  forMs,
+  choose,
+}: {
+  readonly call: Approval;
+  readonly forMs: number;
+  readonly choose: (ms: number) => void;
+}) {
+  if (lasts === undefined) return null;
+  return (
+    <label class="block">
+      Approve{' '}
+      <span class="help">
+        Further calls are those of this {kind ?? 'tool'} by this caller and client that the rule asks about, with other
+        arguments too.
+      </span>
+      <select value={String(forMs)} onChange={(event) => choose(Number(event.currentTarget.value))}>
+        <option value="0">this call alone</option>
+        {timesWithin(lasts).map((ms) => (
+          <option key={ms} value={String(ms)}>{`this call, and further ones for ${duration(ms)}`}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 function Form({ call, decided }: { readonly call: Approval; readonly decided: DecidedHere }) {
   const [reason, setReason] = useState('');
+  const [forMs, setForMs] = useState(0);
   const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
   const [isSent, setSent] = useState(false);
   const decide = async (approve: boolean): Promise<void> => {
@@ -192,13 +272,11 @@ function Form({ call, decided }: { readonly call: Approval; readonly decided: De
       digest: call.digest,
       approve,
       ...(reason.trim() === '' ? {} : { reason: reason.trim() }),
+      ...(approve && forMs > 0 ? { forMs } : {}),
     };
     try {
-      await post<Decided>(`approvals/${encodeURIComponent(call.id)}`, decision);
-      decided(
-        call.id,
-        `${targetOf(call)} of ${whoOf(call)} is ${approve ? 'approved, and goes on' : 'refused, and its caller is told'}.`,
-      );
+      const { state } = await post<Decided>(`approvals/${encodeURIComponent(call.id)}`, decision);
+      decided(call.id, `${targetOf(call)} of ${whoOf(call)} is ${outcomeWords[state]}.`);
     } catch (error) {
       setProblem(problemWords(error));
       setSent(false);
@@ -212,6 +290,7 @@ function Form({ call, decided }: { readonly call: Approval; readonly decided: De
           Reason <span class="help">The caller is told it if you refuse.</span>
           <input type="text" maxLength={500} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
         </label>
+        <TimeChoice call={call} forMs={forMs} choose={setForMs} />
         <div class="buttons">
           {call.hidden === undefined && (
             <button type="button" class="strong" onClick={() => void decide(true)}>

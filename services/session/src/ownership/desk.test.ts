@@ -15,11 +15,15 @@ it('the catalogue has tools that a server offers only to clients which it can as
   const shown = () => test.worker?.desk.catalogue({ endpoint: '', from: 0, limit: 10 });
   expect(shown()).toMatchObject({ total: 1, entries: [{ name: 'plain' }] });
   const wanted = await test.controls.untilSome((command) => command.kind === 'wanted');
-  expect(wanted).toMatchObject({ caller: { standsAlone: true, capabilities: { sampling: {}, elicitation: {}, roots: {} } } });
+  expect(wanted).toMatchObject({
+    caller: { standsAlone: true, capabilities: { sampling: {}, elicitation: {}, roots: {} } },
+  });
   await test.put('a', {
     revision: latestLegacyRevision,
     lists,
-    offers: [{ key: 'elicitation(form,url) roots sampling', lists: { tools: { entries: [tool('ask')], without: [] } } }],
+    offers: [
+      { key: 'elicitation(form,url) roots sampling', lists: { tools: { entries: [tool('ask')], without: [] } } },
+    ],
   });
   expect(shown()).toMatchObject({ total: 2, entries: [{ name: 'plain' }, { name: 'ask', isForAskable: true }] });
   expect(test.faults).toEqual([]);

@@ -38,12 +38,37 @@ const outcomes: Readonly<Record<ApprovalNote['outcome'], Note['outcome']>> = {
 export function approvalGate(approvals: Approvals): Gate {
   const gate: Gate = {
     takes({ call, plan }, run) {
-      if (!isAsking(call, plan)) return false;
+      if (!isAsking(call, plan) || isCovered(approvals, call, plan, run)) return false;
       ask({ approvals, gate }, call, plan, run);
       return true;
     },
   };
   return gate;
+}
+
+/** Whether an earlier approval for a time covers a call; a record says so. */
+function isCovered<Stream extends CallStream>(
+  approvals: Approvals,
+  call: ForwardedCall<Stream>,
+  plan: Asking,
+  { port, watchers }: GateRun<Stream>,
+): boolean {
+  const { rule = 'default', terms } = call.permission ?? {};
+  if (terms?.lasts === undefined || plan.kind === 'search') return false;
+  const to = destinationOf(plan);
+  const { server, kind, name } = to;
+  const definition = definitionOf({ call, plan });
+  const grant = approvals.covering({ facts: port.facts, server, kind, name, definition, rule, terms });
+  if (grant === undefined) return false;
+  watchers.noted(port, requestedBy(call), {
+    name: 'approval.reused',
+    server,
+    target: kind === 'resource' ? undefined : name,
+    args: to.params['arguments'] ?? {},
+    outcome: 'ok',
+    more: { approval: grant.id, approval_by: terms.by, ...(grant.by === undefined ? {} : { by: grant.by }) },
+  });
+  return true;
 }
 
 interface Asked {
@@ -133,7 +158,10 @@ function hold<Stream extends CallStream>(
   return { call: tag === undefined ? asked : { ...asked, tap: tag }, held };
 }
 
-function noteOf({ outcome, id, digest, by, decidedBy }: ApprovalNote, { server, kind, name, params }: Approved): Note {
+function noteOf(
+  { outcome, id, digest, by, decidedBy, forMs }: ApprovalNote,
+  { server, kind, name, params }: Approved,
+): Note {
   return {
     name: `approval.${outcome}`,
     server,
@@ -145,6 +173,7 @@ function noteOf({ outcome, id, digest, by, decidedBy }: ApprovalNote, { server, 
       approval_digest: digest,
       approval_by: by,
       ...(decidedBy === undefined ? {} : { by: decidedBy }),
+      ...(forMs === undefined ? {} : { for_ms: forMs }),
     },
   };
 }

@@ -5,6 +5,7 @@
  * Invariants
  *  V1  The wait of a call ends once: approved, refused, expired, withdrawn, or because no approver is reachable.
  *  V2  An approval is for the call that waits for it, with its arguments, caller and time, and is used by that call alone.
+ *  V4  A call that needs several approvers has the approvals of as many different ones.
  *  V3  Nothing of a wait is left when it has ended: no deadline, no question, no place among the waiting calls.
  */
 import { hash, randomBytes } from 'node:crypto';
@@ -19,6 +20,7 @@ import {
   type ErrorReason,
   type ExchangeId,
   type Facts,
+  type GrantRecord,
   type GatewayFault,
   type InputAnswer,
   type JsonObject,
@@ -29,17 +31,20 @@ import {
 import type { ApprovalOutcome, Metrics } from '@omnibus/telemetry';
 import type { Questioner } from '../../call/transform.ts';
 import type { Board } from './board.ts';
+import type { CallGrants, CoveredCall } from './call-grants.ts';
 import { formOf, maxShown, shown, verdictOf, type ApprovedKind } from './form.ts';
 import { approvalMachine, type ApprovalEvent } from './machine.ts';
 
 /** The audit's data about one wait. */
 export interface ApprovalNote {
-  readonly outcome: Exclude<ApprovalOutcome, 'limit'>;
+  readonly outcome: Exclude<ApprovalOutcome, 'limit' | 'reused'>;
   readonly id: string;
   readonly digest: string;
   readonly by: 'caller' | 'approvers';
   /** The approver that decided. */
   readonly decidedBy?: string | undefined;
+  /** Milliseconds for which further calls are approved. */
+  readonly forMs?: number | undefined;
 }
 
 export interface AskedApproval {
@@ -69,6 +74,7 @@ export interface ApprovalsOptions {
   readonly metrics: Pick<Metrics, 'approval'>;
   readonly limits: Pick<Limits, 'maxWaitingApprovals' | 'maxWaitingApprovalsPerCaller'>;
   readonly board: Board;
+  readonly grants: CallGrants;
   readonly worker: WorkerId;
 }
 
@@ -92,6 +98,13 @@ export class Approvals {
   /** How many of them wait for approvers, and not for their callers. */
   get forApprovers(): number {
     return this.#forApprovers;
+  }
+
+  /** The earlier approval for a time that covers a call; it is counted as used. */
+  covering(call: CoveredCall): GrantRecord | undefined {
+    const grant = this.#options.grants.of(call);
+    if (grant !== undefined) this.#options.metrics.approval(call.terms.by, 'reused');
+    return grant;
   }
 
   /** Begins a wait. @returns the wait, or the reason why there is none. */
@@ -193,8 +206,13 @@ export class Waiting implements Questioner {
       this.#end('expired', `nobody has approved it within ${expiresMs / 1_000} s`),
     );
     this.#tell('asked');
-    if (by === 'caller') show?.(this, formOf({ server, kind, name, rule, because, digest: this.#digest, text }));
+    if (by === 'caller')
+      show?.(this, formOf({ server, kind, name, rule, because, digest: this.#digest, text, lasts: this.#lasts }));
     else void this.#post(text);
+  }
+
+  get #lasts(): number | undefined {
+    return this.#options.grants.lastsFor(this.#asked);
   }
 
   async #post(text: string): Promise<void> {
@@ -215,7 +233,7 @@ export class Waiting implements Questioner {
       name,
       rule,
       because,
-      terms: { approvers },
+      terms: { approvers, quorum },
     } = this.#asked;
     const { issuer, subject, actors = [], tenant, client } = facts ?? {};
     return {
@@ -239,21 +257,34 @@ export class Waiting implements Questioner {
       ...(tenant === undefined ? {} : { tenant }),
       ...(client === undefined ? {} : { client }),
       ...(approvers === undefined ? {} : { approvers }),
+      ...(quorum === undefined ? {} : { quorum }),
+      ...(this.#lasts === undefined ? {} : { lasts: this.#lasts }),
     };
   }
 
   /** Called when an approver has decided. The digest proves that the approver saw the call that waits here. */
-  #decided({ state, by, reason, digest }: ApprovalRecord): void {
+  #decided({ state, by, reason, digest, forMs, votes = [] }: ApprovalRecord): void {
     if (digest !== this.#digest || Date.now() >= this.#until) return;
-    if (state === 'approved') this.#end('approved', '', by);
+    const { quorum = 1 } = this.#asked.terms;
+    if (state === 'approved' && quorum > 1 && new Set(votes.map(({ person }) => person)).size < quorum) return; // V4
+    if (state === 'approved') this.#approved(by, forMs);
     else if (state === 'refused')
       this.#end('refused', reason === undefined ? 'refused by an approver' : `refused by an approver: ${reason}`, by);
   }
 
   /** Called when the caller has answered the form. */
   answerInput(_input: number, answer: InputAnswer): void {
-    const verdict = verdictOf(answer);
-    this.#end(verdict, verdict === 'refused' ? 'refused by the user' : 'the client could not show the form');
+    const { verdict, isForFurther } = verdictOf(answer);
+    if (verdict === 'approved') this.#approved(undefined, isForFurther ? this.#lasts : undefined);
+    else this.#end(verdict, verdict === 'refused' ? 'refused by the user' : 'the client could not show the form');
+  }
+
+  /** @param forMs milliseconds for which further calls are approved; undefined for this call alone. */
+  #approved(by: string | undefined, forMs: number | undefined): void {
+    if (!this.#actor.getSnapshot().can({ type: 'approved' })) return; // V1
+    const given = forMs === undefined || this.#lasts === undefined ? undefined : Math.min(forMs, this.#lasts);
+    if (given !== undefined) this.#options.grants.add(this.id, this.#asked, given, by ?? this.#asked.caller.principal);
+    this.#end('approved', '', by, given);
   }
 
   passInputProgress(): void {
@@ -277,12 +308,17 @@ export class Waiting implements Questioner {
     return true;
   }
 
-  #end(outcome: 'approved' | 'refused' | 'expired' | 'withdrawn' | 'impossible', words: string, by?: string): void {
+  #end(
+    outcome: 'approved' | 'refused' | 'expired' | 'withdrawn' | 'impossible',
+    words: string,
+    by?: string,
+    forMs?: number,
+  ): void {
     if (!this.#moves(outcome)) return;
     this.#deadline?.cancel();
     this.#left(); // V3
     const { terms, rule, because, settled, takeBack } = this.#asked;
-    this.#tell(outcome, by);
+    this.#tell(outcome, by, forMs);
     if (terms.by === 'approvers') this.#options.board.ended(this.id, outcome);
     else if (outcome === 'expired' || outcome === 'withdrawn') takeBack(this, words);
     if (outcome === 'withdrawn') return;
@@ -296,13 +332,13 @@ export class Waiting implements Questioner {
     );
   }
 
-  #tell(outcome: ApprovalNote['outcome'], decidedBy?: string): void {
+  #tell(outcome: ApprovalNote['outcome'], decidedBy?: string, forMs?: number): void {
     const {
       terms: { by },
       note,
     } = this.#asked;
     this.#options.metrics.approval(by, outcome);
-    note({ outcome, id: this.id, digest: this.#digest, by, decidedBy });
+    note({ outcome, id: this.id, digest: this.#digest, by, decidedBy, forMs });
   }
 }
 

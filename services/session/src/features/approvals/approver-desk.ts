@@ -19,6 +19,8 @@ export interface ApproversClient {
 export interface FormVerdict {
   readonly state: 'approved' | 'refused';
   readonly reason?: string | undefined;
+  /** Milliseconds for which further calls are approved. */
+  readonly forMs?: number | undefined;
 }
 
 export interface ApproverDeskOptions {
@@ -70,11 +72,12 @@ export class ApproverDesk {
   async decide(
     facts: Facts | undefined,
     shown: ApprovalRecord,
-    { state, reason }: FormVerdict,
+    { state, reason, forMs }: FormVerdict,
   ): Promise<'approved' | 'refused' | 'late'> {
-    const by = facts === undefined ? 'nobody' : `${facts.issuer}|${facts.subject}`;
+    const person = facts === undefined ? undefined : `${facts.issuer}|${facts.subject}`;
+    const by = person ?? 'nobody';
     try {
-      await this.#options.board.decide(shown.id, { state, by, reason }, (record) =>
+      await this.#options.board.decide(shown.id, { state, by, person, reason, forMs }, (record) =>
         this.#problemOf(facts, record, shown.digest),
       );
       return state;

@@ -140,13 +140,15 @@ export class ApproverForms implements ApproversClient, SessionGuest {
   }
 }
 
-function verdictOf(answer: InputAnswer, { hidden }: ApprovalRecord): FormVerdict | 'left' | 'failed' {
+function verdictOf(answer: InputAnswer, { hidden, lasts }: ApprovalRecord): FormVerdict | 'left' | 'failed' {
   if ('error' in answer) return 'failed';
   const { action, content } = answer.result;
   if (action !== 'accept' || !isObject(content)) return 'left';
   const { decision, reason } = content;
   // A form that does not show all offers no approval.
   if (decision === 'approve') return hidden === undefined ? { state: 'approved' } : 'left';
+  if (decision === 'approve-further')
+    return hidden === undefined && lasts !== undefined ? { state: 'approved', forMs: lasts } : 'left';
   return decision === 'refuse'
     ? { state: 'refused', reason: typeof reason === 'string' && reason !== '' ? reason.slice(0, 500) : undefined }
     : 'left';

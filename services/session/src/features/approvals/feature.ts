@@ -9,9 +9,10 @@ import { ApproverForms } from './approver-forms.ts';
 import { ApproverDesk } from './approver-desk.ts';
 import { Approvals, type ApprovalsOptions } from './approvals.ts';
 import { Board } from './board.ts';
+import { CallGrants } from './call-grants.ts';
 import { Webhook } from './webhook.ts';
 
-interface OpenOptions extends Omit<ApprovalsOptions, 'board' | 'metrics'> {
+interface OpenOptions extends Omit<ApprovalsOptions, 'board' | 'grants' | 'metrics'> {
   readonly bus: Bus;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -38,7 +39,8 @@ export function openApprovals(
           metrics,
         });
   const board = new Board({ bus, log, webhook: told });
-  const approvals = new Approvals({ ...options, board });
+  const grants = new CallGrants({ bus, log });
+  const approvals = new Approvals({ ...options, metrics, board, grants });
   metrics.beforeScrape(() => metrics.waitingApprovals.set(approvals.size));
   const desk = clients === true && roles !== undefined ? new ApproverDesk({ board, roles, log, metrics }) : undefined;
   let isOn = hasAsking(policy);
@@ -52,11 +54,17 @@ export function openApprovals(
     },
     gates: [approvalGate(approvals)],
     guests: desk === undefined ? [] : [(session) => new ApproverForms({ ...session, desk })],
-    start: () => desk?.start(),
+    start: async () => {
+      await Promise.all([desk?.start(), grants.apply(policy)]);
+    },
     apply: (_config, compiled) => {
       isOn = hasAsking(compiled.policy);
+      void grants.apply(compiled.policy);
     },
-    stop: () => board.stop(),
+    stop: () => {
+      board.stop();
+      grants.stop();
+    },
   };
 }
 

@@ -31,10 +31,12 @@ export interface FormFor {
   readonly digest: string;
   /** The arguments, as `shown` writes them. */
   readonly text: string;
+  /** Milliseconds for which further calls may be approved; undefined if each call needs an approval. */
+  readonly lasts: number | undefined;
 }
 
 /** Parameters of `elicitation/create`. Accepting the form is not enough, since some clients accept every form: the box must be ticked. */
-export function formOf({ server, kind, name, rule, because, digest, text }: FormFor): JsonObject {
+export function formOf({ server, kind, name, rule, because, digest, text, lasts }: FormFor): JsonObject {
   const why = `rule "${rule}"${because === undefined ? '' : `: ${because}`}`;
   return {
     mode: 'form',
@@ -43,6 +45,16 @@ export function formOf({ server, kind, name, rule, because, digest, text }: Form
       type: 'object',
       properties: {
         approve: { type: 'boolean', title: 'Approve this call', description: 'It is made once, as it stands here.' },
+        ...(lasts === undefined
+          ? {}
+          : {
+              further: {
+                type: 'boolean',
+                title: `Also approve further calls for ${timeWords(lasts)}`,
+                description: `${furtherWords(kind)}; the gateway does not ask again in this time.`,
+                default: false,
+              },
+            }),
       },
       required: ['approve'],
     },
@@ -68,6 +80,8 @@ export function approverForm({
   digest,
   until,
   id,
+  lasts,
+  quorum = 1,
 }: ApprovalRecord): JsonObject {
   const caller = `${who.length === 0 ? principal : who.map((each) => drawn(each)).join(', for whom acts ')}${tenant === undefined ? '' : ` of ${drawn(tenant)}`}${client === undefined ? '' : ` (with ${drawn(client)})`}`;
   const rest =
@@ -76,7 +90,7 @@ export function approverForm({
       : `\n(${hidden} more characters are not shown, so it cannot be approved here: approve it in the view Approvals of the console, or with "omnibus approvals approve ${id}")`;
   return {
     mode: 'form',
-    message: `A call waits for your approval (rule "${rule}"${because === undefined ? '' : `: ${because}`}).\n\ncaller: ${caller}\nserver: ${server}\n${kind ?? 'tool'}: ${drawn(tool)}${kind === 'resource' ? '' : `\narguments: ${args}`}${rest}\nsha256: ${digest}\nuntil: ${new Date(until).toISOString()}`,
+    message: `A call waits for your approval${quorum === 1 ? '' : `, one of ${quorum} that it needs`} (rule "${rule}"${because === undefined ? '' : `: ${because}`}).\n\ncaller: ${caller}\nserver: ${server}\n${kind ?? 'tool'}: ${drawn(tool)}${kind === 'resource' ? '' : `\narguments: ${args}`}${rest}\nsha256: ${digest}\nuntil: ${new Date(until).toISOString()}`,
     requestedSchema: {
       type: 'object',
       properties: {
@@ -86,6 +100,14 @@ export function approverForm({
           oneOf: [
             { const: 'leave', title: 'Leave it to other approvers' },
             ...(hidden === 0 ? [{ const: 'approve', title: 'Approve: it is made once, as it stands here' }] : []),
+            ...(hidden === 0 && lasts !== undefined
+              ? [
+                  {
+                    const: 'approve-further',
+                    title: `Approve it, and for ${timeWords(lasts)} ${furtherWords(kind)} by the same caller and client`,
+                  },
+                ]
+              : []),
             { const: 'refuse', title: 'Refuse it for everybody' },
           ],
         },
@@ -106,8 +128,25 @@ export function takesForms({ elicitation }: JsonObject): boolean {
   return isObject(elicitation) && (!('url' in elicitation) || 'form' in elicitation);
 }
 
-export function verdictOf(answer: InputAnswer): 'approved' | 'refused' | 'impossible' {
-  if ('error' in answer) return 'impossible';
+/** Calls that an approval for a time covers, in words. */
+const furtherWords = (kind: ApprovedKind | undefined): string =>
+  kind === 'resource'
+    ? 'further reads of this resource'
+    : `further calls of this ${kind ?? 'tool'} that the rule asks about, with other arguments too`;
+
+function timeWords(ms: number): string {
+  return ms >= 2 * 3_600_000
+    ? `${Math.floor(ms / 3_600_000)} hours`
+    : `${Math.max(1, Math.floor(ms / 60_000))} minutes`;
+}
+
+/** The caller's answer, and whether it approves further calls too. */
+export function verdictOf(answer: InputAnswer): {
+  readonly verdict: 'approved' | 'refused' | 'impossible';
+  readonly isForFurther: boolean;
+} {
+  if ('error' in answer) return { verdict: 'impossible', isForFurther: false };
   const { action, content } = answer.result;
-  return action === 'accept' && isObject(content) && content['approve'] === true ? 'approved' : 'refused';
+  const isApproved = action === 'accept' && isObject(content) && content['approve'] === true;
+  return { verdict: isApproved ? 'approved' : 'refused', isForFurther: isApproved && content['further'] === true };
 }

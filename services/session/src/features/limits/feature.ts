@@ -52,7 +52,7 @@ export async function openLimits(options: LimitsOptions): Promise<SessionFeature
   const usage = store === undefined ? undefined : new Usage({ store, worker, wheel, log });
   const tasks = new TaskPlaces(wheel);
   const limits = new CallGate({ limiter, usage });
-  const apply = ({ limits: { rules } }: Config): void => limiter.apply(compileRules(rules));
+  const apply = ({ limits: { rules }, mcpServers }: Config): void => limiter.apply(compileRules(rules, mcpServers));
   apply(config);
   metrics.beforeScrape(() => {
     metrics.limitKeys.set({ table: 'tasks' }, tasks.size);

@@ -1,5 +1,5 @@
 /** Limits and quotas that a call passes before it is sent. */
-import { isCustomMethod, type ExchangeMethod, type GatewayFault } from '@omnibus/protocol';
+import { isCustomMethod, type GatewayFault } from '@omnibus/protocol';
 import type { CallStream, ClientPort, ForwardedCall } from '../../call/client-port.ts';
 import type { Gate, GateRun } from '../../call/gates.ts';
 import { WaitingRequest } from '../../call/open-requests.ts';
@@ -13,7 +13,7 @@ export function limitGate(limits: CallGate, onceMore: Gate | undefined): Gate {
   const gate: Gate = {
     takes(planned, run) {
       const { call, plan } = planned;
-      const request = limitedRequestOf(call.method, plan, run.port);
+      const request = limitedRequestOf(call, plan, run.port);
       const accounting = request === undefined ? undefined : limits.begin(request);
       if (accounting === undefined) return false;
       if (!(accounting instanceof Promise) && !('reason' in accounting)) {
@@ -87,7 +87,7 @@ function whenGranted<Stream extends CallStream>(
 
 /** A planned request in the form that limits and quotas apply to. @returns undefined for what limits do not apply to: lists, completions, requests about running tasks, subscriptions, and what reaches no server. */
 function limitedRequestOf(
-  method: ExchangeMethod,
+  { method, view }: Pick<ForwardedCall<CallStream>, 'method' | 'view'>,
   plan: Plan,
   { caller, facts, dialect }: Pick<ClientPort<CallStream>, 'caller' | 'facts' | 'dialect'>,
 ): LimitedRequest | undefined {
@@ -100,11 +100,11 @@ function limitedRequestOf(
     task.tool !== '' &&
     (method === 'tasks/result' || (method === 'tasks/get' && dialect.stateHasResult))
   )
-    return { caller, facts, server, kind: 'tool', name: task.tool, isFetch: true };
+    return { caller, facts, server, kind: 'tool', name: task.tool, view, isFetch: true };
   const { params } = plan;
   switch (method) {
     case 'tools/call':
-      return { caller, facts, server, kind: 'tool', name: String(params['name']) };
+      return { caller, facts, server, kind: 'tool', name: String(params['name']), view };
     case 'prompts/get':
       return { caller, facts, server, kind: 'prompt', name: String(params['name']) };
     case 'resources/read':

@@ -72,7 +72,7 @@ async function start(...rules: readonly object[]): Promise<void> {
       isShared: true,
       now: () => now,
     });
-    limiter.apply(compileRules(loaded.config.limits.rules));
+    limiter.apply(compileRules(loaded.config.limits.rules, loaded.config.mcpServers));
     await limiter.start();
     wheels.push(wheel);
     workers.push(limiter);

@@ -1,6 +1,7 @@
 /** The rules of `limits.rules`, compiled: to which callers and things each applies, and which calls share one budget. */
-import type { Config } from '@omnibus/config';
-import { compileSelector, coversForms, matchesWho, type WhoTest } from '@omnibus/policy';
+import { trustedHints, type Config } from '@omnibus/config';
+import type { View } from '@omnibus/catalog';
+import { compileSelector, coversForms, hintsVerdict, matchesWho, type Hint, type WhoTest } from '@omnibus/policy';
 import type { Caller, Facts, ServerName } from '@omnibus/protocol';
 import { shareOf } from '../../call/client-of.ts';
 import type { Quota } from './quotas.ts';
@@ -13,6 +14,8 @@ export interface LimitedRequest {
   readonly server: ServerName;
   readonly kind: 'tool' | 'prompt' | 'resource' | 'server';
   readonly name: string;
+  /** The lists of the caller, which have the annotations of a tool. */
+  readonly view?: Pick<View, 'toolOf'> | undefined;
   /** Set for fetches of a task's result; its call was counted before: only its size counts (`bytes`). */
   readonly isFetch?: true;
 }
@@ -38,7 +41,8 @@ export interface LimitRule {
 const secondMs = 1_000;
 const everyMs = { s: secondMs, min: 60 * secondMs, h: 3_600 * secondMs } as const;
 
-export function compileRules(rules: readonly RuleSettings[]): readonly LimitRule[] {
+/** @param servers of the configuration, which say whose annotations of tools are trusted. */
+export function compileRules(rules: readonly RuleSettings[], servers: Config['mcpServers']): readonly LimitRule[] {
   return rules.map((rule, index) => {
     const { id = `rule-${index + 1}`, rate, burst, concurrency, quota, bytes, onUnknown, because } = rule;
     const quotaOf = (given: RuleSettings['quota']): Quota | undefined =>
@@ -47,7 +51,7 @@ export function compileRules(rules: readonly RuleSettings[]): readonly LimitRule
       id,
       concurrency,
       who: matchesWho(rule.who, true),
-      covers: coveredBy(rule.what),
+      covers: coveredBy(rule, servers),
       keyOf: keyBy(id, rule.per),
       rate:
         rate === undefined
@@ -61,10 +65,29 @@ export function compileRules(rules: readonly RuleSettings[]): readonly LimitRule
 }
 
 /** `server/tool`, `prompt:server/name`, `resource:server/uri` as globs, the name of a server, or `*`. */
-function coveredBy(what: readonly string[]): LimitRule['covers'] {
-  if (what.includes('*')) return undefined;
-  const selectors = what.map((text) => compileSelector(text));
-  return (request) => coversForms(selectors, request, `${request.server}/${request.name}`, false);
+function coveredBy({ what, only }: RuleSettings, servers: Config['mcpServers']): LimitRule['covers'] {
+  const selectors = what.includes('*') ? undefined : what.map((text) => compileSelector(text));
+  const isNamed = (request: LimitedRequest): boolean =>
+    selectors === undefined || coversForms(selectors, request, `${request.server}/${request.name}`, false);
+  if (only === undefined) return selectors === undefined ? undefined : isNamed;
+  const wanted = [only].flat();
+  return (request) => isNamed(request) && mayBe(wanted, request, servers);
+}
+
+/**
+ * Whether a tool may be of a kind. Annotations are a claim of the server: those that the operator trusts or wrote count; otherwise every tool may be, and one of a believed server without annotations has the
+ * defaults of the specification. A method that no revision knows may have any effect. Prompts and resources have no annotations.
+ */
+function mayBe(
+  wanted: readonly Hint[],
+  { kind, server, name, view }: LimitedRequest,
+  servers: Config['mcpServers'],
+): boolean {
+  if (kind !== 'tool') return kind === 'server';
+  const settings = Object.hasOwn(servers, server) ? servers[server] : undefined;
+  const annotations =
+    settings === undefined ? undefined : trustedHints(settings, name, view?.toolOf(server, name)?.['annotations']);
+  return hintsVerdict(wanted, annotations) !== 'no';
 }
 
 function keyBy(id: string, per: RuleSettings['per']): LimitRule['keyOf'] {

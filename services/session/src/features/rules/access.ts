@@ -13,6 +13,7 @@ import type { Decided, Wanted } from '../../call/permission.ts';
 import { guardedRecord } from '../guardrails/lists.ts';
 import type { Outside } from '../guardrails/outside.ts';
 import type { CredentialLimits } from './credential-limits.ts';
+import type { Granted } from './granted.ts';
 import { DecisionLog } from './decision-log.ts';
 import { DecidingAccess } from './permission.ts';
 import { RuledAccess, targetOf, type Rules } from './ruled-access.ts';
@@ -31,6 +32,8 @@ interface AccessRulesOptions {
   readonly proofs: Proofs | undefined;
   /** What credentials limit; left out where they limit nothing. */
   readonly limits?: CredentialLimits | undefined;
+  /** Grants that callers have now; asked only if the rules define some. */
+  readonly granted?: Granted | undefined;
 }
 
 /** Named in logs and metrics as what refused a request where the API key itself did; no rule can have this name. */
@@ -39,6 +42,7 @@ const keyRule = 'API key';
 export class AccessRules {
   readonly #options: AccessRulesOptions;
   #rules: Rules | undefined;
+  #granted: Granted | undefined;
   /** The rights of the last caller with some facts. */
   readonly #known = new WeakMap<Facts, KnownAccess>();
   /** One sight for each set of rights, so that callers with equal rights share the object. */
@@ -55,6 +59,7 @@ export class AccessRules {
     const isOther = this.isOther(config, policy);
     this.#options.outside?.keep(new Set(guardrails?.all.map(({ id }) => id)));
     if (isOther) this.#sights = new WeakMap();
+    this.#granted = policy === undefined || policy.grants.length === 0 ? undefined : this.#options.granted;
     this.#rules =
       policy === undefined && guardrails === undefined
         ? undefined
@@ -80,7 +85,8 @@ export class AccessRules {
 
   /** @returns undefined where there are neither rules nor guardrails, and the caller's credential limits nothing. */
   readonly of = (caller: Caller): Access | undefined => {
-    const facts = Proofs.factsOf(caller, this.#options.proofs);
+    const proven = Proofs.factsOf(caller, this.#options.proofs);
+    const facts = proven === undefined || this.#granted === undefined ? proven : this.#granted.of(proven);
     if (facts === undefined && caller.isLimited === true) return withoutFacts;
     if (facts === undefined && this.#rules === undefined) return undefined;
     if (facts === undefined) return this.#byRules(caller, facts);

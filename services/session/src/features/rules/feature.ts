@@ -9,6 +9,7 @@ import type { Compiled, FeatureStart, SessionFeature } from '../../feature.ts';
 import { OutsideChecks } from '../guardrails/outside.ts';
 import { AccessRules } from './access.ts';
 import { CredentialLimits } from './credential-limits.ts';
+import { Granted } from './granted.ts';
 
 export interface RulesOptions {
   readonly config: Config;
@@ -26,7 +27,8 @@ export function rules({ config, bus, wheel, log, metrics, proofs }: RulesOptions
     metrics,
     tools: () => (started === undefined ? undefined : { bus, wheel, metrics, ...started }),
   });
-  const access = new AccessRules({ log, metrics, proofs, limits: new CredentialLimits(config), outside });
+  const granted = new Granted({ bus, wheel, log });
+  const access = new AccessRules({ log, metrics, proofs, limits: new CredentialLimits(config), outside, granted });
   access.set(config, compiled.policy, compiled.guardrails);
   const mayKnow = mayKnowCallers(config, proofs);
   const rule = ({ policy, guardrails }: Compiled): boolean =>
@@ -40,11 +42,17 @@ export function rules({ config, bus, wheel, log, metrics, proofs }: RulesOptions
     access,
     start: (parts) => {
       started = parts;
+      granted.start(parts.rightsChange);
+      return granted.apply(compiled.policy);
     },
     apply: (next, of) => {
       isOn = rule(of);
+      void granted.apply(of.policy);
       access.set(next, of.policy, of.guardrails);
     },
-    stop: () => outside.stop(),
+    stop: () => {
+      granted.stop();
+      return outside.stop();
+    },
   };
 }

@@ -1,0 +1,108 @@
+/**
+ * Rights that approvers have given for a time. The records are in a bucket that every session worker watches, so a grant takes effect and ends everywhere at once, and remains
+ * after a restart. Only session workers write it.
+ */
+import type { GrantRecord } from '@omnibus/protocol';
+import type { Bus, KeyValue, Watch } from './bus.ts';
+import { BusError } from './errors.ts';
+import { grantsBucket } from './subjects.ts';
+
+/** Several processes may change a record at once; each try starts from the latest value. */
+const maxTries = 5;
+/** Records that are over stay visible for a day. */
+const shownMs = 86_400_000;
+/** Records in memory beyond which those that are over are removed. */
+const tidyAt = 1_000;
+
+export class Grants {
+  readonly #bucket: KeyValue<GrantRecord>;
+  readonly #records = new Map<string, GrantRecord>();
+  readonly #listeners = new Set<() => void>();
+  #watch: Watch | undefined;
+
+  static async open(bus: Bus): Promise<Grants> {
+    const grants = new Grants(await bus.keyValue<GrantRecord>(grantsBucket));
+    grants.#watch = await grants.#bucket.watch((change) => {
+      if (change.kind === 'put') grants.#put(change.value);
+      else grants.#records.delete(change.key);
+      grants.#changed();
+    });
+    return grants;
+  }
+
+  private constructor(bucket: KeyValue<GrantRecord>) {
+    this.#bucket = bucket;
+  }
+
+  /** The records that are active, and those of the last day that are over. */
+  get all(): readonly GrantRecord[] {
+    const since = Date.now() - shownMs;
+    return [...this.#records.values()].filter(({ until }) => until >= since);
+  }
+
+  /** The first active record that fits. */
+  find(fits: (record: GrantRecord) => boolean): GrantRecord | undefined {
+    for (const record of this.#records.values()) if (isActive(record) && fits(record)) return record;
+    return undefined;
+  }
+
+  /** All active records that fit. */
+  active(fits: (record: GrantRecord) => boolean): readonly GrantRecord[] {
+    return [...this.#records.values()].filter((record) => isActive(record) && fits(record));
+  }
+
+  /** Calls back after every change. */
+  onChanged(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  async add(record: GrantRecord): Promise<void> {
+    // At once, so that the next call meets it.
+    this.#put(record);
+    try {
+      await this.#bucket.create(record.id, record);
+    } catch (error) {
+      this.#records.delete(record.id);
+      throw error;
+    }
+  }
+
+  /**
+   * Changes a record, from its latest value.
+   * @param changed the next value. It throws an error with a message for the person if the change is not possible.
+   * @throws {Error} with a message for the person.
+   */
+  async change(id: string, changed: (record: GrantRecord) => GrantRecord): Promise<GrantRecord> {
+    for (let tries = 1; ; tries += 1) {
+      const entry = await this.#bucket.get(id);
+      if (entry === undefined) throw new Error(`there is no grant ${id}`);
+      const next = changed(entry.value);
+      try {
+        await this.#bucket.update(id, next, entry.revision);
+        this.#put(next);
+        return next;
+      } catch (error) {
+        if (!(error instanceof BusError) || error.kind !== 'revision-conflict' || tries >= maxTries) throw error;
+      }
+    }
+  }
+
+  close(): void {
+    this.#watch?.close();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  #put(record: GrantRecord): void {
+    this.#records.set(record.id, record);
+    if (this.#records.size < tidyAt) return;
+    const since = Date.now() - shownMs;
+    for (const [id, { until }] of this.#records) if (until < since) this.#records.delete(id);
+  }
+}
+
+function isActive({ state, until }: GrantRecord): boolean {
+  return state === 'active' && Date.now() < until;
+}
