@@ -5,30 +5,30 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
-import { fixturePath, omnibusProgram } from '../support/processes.ts';
+import { inHere } from '../support/command-here.ts';
+import { fixturePath, omnibusProgram, root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { inPipe, onTerminal } from '../support/terminal.ts';
 
-const server = { command: 'node', args: [fixturePath('using-server')] };
 let gateway: GatewayHere;
-let admin: string;
-let folder: string;
+const server = { command: 'node', args: [fixturePath('using-server')] };
+let [admin, folder] = ['', ''];
 let env: Record<string, string>;
 beforeAll(async () => {
   gateway = await startGatewayHere('embedded', { mcpServers: { use: server } });
   admin = await gateway.admin(gateway.edge);
   folder = await mkdtemp(join(tmpdir(), 'omnibus-commands-'));
-  env = { OMNIBUS_URL: gateway.url, HOME: join(folder, 'home'), XDG_CONFIG_HOME: '', NO_COLOR: '' };
-  delete env['XDG_CONFIG_HOME'];
-  delete env['NO_COLOR'];
+  env = { OMNIBUS_URL: gateway.url, HOME: join(folder, 'home') };
   await mkdir(join(folder, 'home'));
+  process.chdir(folder);
 });
 afterAll(async () => {
+  process.chdir(root);
   await gateway[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });
 });
 
-const pipe = (...args: readonly string[]) => inPipe(args, { env, cwd: folder });
+const pipe = (...args: readonly string[]) => inHere(args, { env });
 const terminal = (args: readonly string[], ...typed: readonly (readonly [RegExp, string])[]) =>
   onTerminal(args, typed, { env, cwd: folder });
 
@@ -566,11 +566,12 @@ describe('calls and servers', () => {
       [/connected[\s\S]*\n/, '\u0003'],
     );
     const restarting = new AbortController();
+    const restart = ['restart', 'use', '--admin', admin];
+    // A process for each, since the server could not connect between restarts that take no time.
     const again = (async () => {
-      while (!restarting.signal.aborted) expect((await asked('restart', 'use')).status).toBe(0);
+      while (!restarting.signal.aborted) expect((await inPipe(restart, { env })).status).toBe(0);
     })();
-    await following;
-    restarting.abort();
+    await following.finally(() => restarting.abort());
     await again;
     expect(await asked('logs', 'nowhere', '--follow')).toMatchObject({ status: 5 });
   });

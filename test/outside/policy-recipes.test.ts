@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { omnibusProgram, root, startProcess } from '../support/processes.ts';
+import { inHere } from '../support/command-here.ts';
+import { root } from '../support/processes.ts';
 
-const main = omnibusProgram;
 const recipes = [
   'teams',
   'readers',
@@ -34,11 +34,8 @@ let folder: string;
 let blocks: ReadonlyMap<string, string>;
 
 async function omnibus(...args: string[]): Promise<{ readonly status: number; readonly output: string }> {
-  const running = startProcess('node', [main, ...args]);
-  const status = await new Promise<number>((resolve) => {
-    running.child.once('close', (code) => resolve(code ?? -1));
-  });
-  return { status, output: running.output() };
+  const { status, stdout, stderr } = await inHere(args);
+  return { status, output: `${stdout}${stderr}`.trimEnd() };
 }
 
 async function write(name: string, text: string): Promise<string> {

@@ -21,7 +21,7 @@ function terminalOf(words: readonly string[]): readonly [string, ...string[]] {
   return ['script', '--quiet', '--return', '--flush', '--command', `exec ${line}`, '/dev/null'];
 }
 
-interface RunOptions {
+export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly stdin?: string;
