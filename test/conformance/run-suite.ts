@@ -3,7 +3,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { startProcess } from '../support/processes.ts';
+import { pathToFileURL } from 'node:url';
+import { fixturePath, startProcess } from '../support/processes.ts';
 
 interface Check {
   readonly id: string;
@@ -30,7 +31,8 @@ export function suitePath(name: SuiteName): string {
 /** @param args options of the run, such as `--suite all`. */
 export async function runSuite(name: SuiteName, url: string, args: readonly string[]): Promise<SuiteRun> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
-  const run = startProcess('node', [suitePath(name), 'server', '--url', url, '-o', folder, ...args]);
+  const patient = ['--import', pathToFileURL(fixturePath('patient-suite')).href];
+  const run = startProcess('node', [...patient, suitePath(name), 'server', '--url', url, '-o', folder, ...args]);
   const status = await new Promise((resolve) => {
     run.child.once('close', resolve);
   });
