@@ -485,6 +485,10 @@ it('programs of a project start in its folder, wherever their entries go', () =>
   expect(readClientFile(here('proj/.kiro/settings/mcp.json'), kiro, here('proj')).servers).toEqual({
     a: { command: 'a', args: [`${here('proj')}/x`] },
   });
+  // A folder with such a name is no reference.
+  expect(readClientFile(here('${HOME}/.kiro/settings/mcp.json'), kiro, here('${HOME}')).servers).toEqual({
+    a: { command: 'a', args: [`${here('$${HOME}')}/x`] },
+  });
 });
 
 it('the open folder of an editor is named in the file of a user, which belongs to no project', () => {

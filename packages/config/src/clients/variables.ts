@@ -216,5 +216,6 @@ export function pathFrom(folder: string, path: string): string {
 
 /** A text in which nothing is a reference. */
 function plainText(text: string): string {
-  return text.replaceAll('${', '$${');
+  // A function, since `$$` in a replacement is one `$`.
+  return text.replaceAll('${', () => '$${');
 }
