@@ -111,7 +111,7 @@ export const gateways: readonly Client[] = [
     keys: [],
     known: /^$/,
     marks: (value) => schemaOf(value).includes('modelcontextprotocol.io') && has(value, 'packages', 'remotes'),
-    instead: 'add what it describes: omnibus add NAME -- npx -y PACKAGE@VERSION, or omnibus add NAME https://HOST/mcp',
+    instead: 'add what it describes: omnibus add NAME --from server.json',
   },
   {
     ...nowhere,

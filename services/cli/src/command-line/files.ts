@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { FileOptions } from '../commands/servers.ts';
 import type { StartGateway } from '../gateway.ts';
 import { loaded } from './loaded.ts';
+import { withRegistry } from './registry.ts';
 import { shared } from './shared-options.ts';
 
 export function addFiles(program: Command, start: StartGateway): void {
@@ -19,7 +20,7 @@ export function addFiles(program: Command, start: StartGateway): void {
       .option(...shared.noInput)
       .option(...shared.json);
 
-  command('add', 'add a server to the configuration, after connecting to it once')
+  const add = command('add', 'add a server to the configuration, after connecting to it once')
     .argument('<name>', 'name of the server')
     .argument('[command...]', 'a program and its arguments after "--", or an address')
     .option('--url <url>', 'address of the server')
@@ -34,8 +35,8 @@ export function addFiles(program: Command, start: StartGateway): void {
     )
     .option('-E, --env <pair...>', 'NAME=value, an environment variable of the program')
     .option('--cwd <folder>', 'folder the program starts in')
-    .option('--no-try', 'do not connect to the server first')
-    .action(loaded(async () => (await import('../commands/servers.ts')).addServer, { start }));
+    .option('--no-try', 'do not connect to the server first');
+  withRegistry(add).action(loaded(async () => (await import('../commands/servers.ts')).addServer, { start }));
 
   command('remove', 'remove a server from the configuration')
     .argument('<server>', 'name of the server')

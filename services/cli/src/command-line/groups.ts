@@ -62,6 +62,7 @@ export const groups: readonly Group[] = [
             'a server at an address',
           ],
           ['add pets --openapi ./pets.yaml', 'an HTTP API with an OpenAPI document'],
+          ['add weather --from io.github.example/weather', 'a server of a registry'],
         ],
       },
       remove: { examples: [['remove files', 'take the server out of the configuration']] },
@@ -71,6 +72,13 @@ export const groups: readonly Group[] = [
           ['import', 'those of all clients that are found'],
           ['import cursor vscode', 'those of two clients'],
           ['import litellm.yaml --print', 'those of a file of another gateway, only shown'],
+        ],
+      },
+      search: {
+        summary: 'search a registry for MCP servers',
+        examples: [
+          ['search filesystem', 'servers with this in their names'],
+          ['search --registry https://mcp.example.com', 'all servers of another registry'],
         ],
       },
       'search-model': {

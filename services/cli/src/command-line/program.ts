@@ -15,6 +15,7 @@ import { addKeys } from './keys.ts';
 import { addLogin } from './login.ts';
 import { addPolicy } from './policy.ts';
 import { addRunning } from './running.ts';
+import { addSearch } from './registry.ts';
 import { addSearchModel } from './search-model.ts';
 import { addChecking, addServing } from './serving.ts';
 import { addUse } from './use.ts';
@@ -42,6 +43,7 @@ export function createProgram(start: StartGateway): Command {
   addLogin(program);
   addConnections(program, start);
   addKeys(program);
+  addSearch(program);
   addSearchModel(program);
   addUsers(program);
   addAgents(program);

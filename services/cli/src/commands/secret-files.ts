@@ -18,8 +18,16 @@ const secretName = /key|token|secret|password|passwd|authorization|credential|co
  * Moves secrets of an entry into files, to which the entry refers as `${file:...}`.
  * @param file the configuration.
  * @param secrets the files to write, to which those of this entry are added.
+ * @param more names of environment variables and headers that are secret whatever they look like.
  */
-export function hideSecrets(entry: JsonObject, server: string, file: string, secrets: Secret[]): JsonObject {
+export function hideSecrets(
+  entry: JsonObject,
+  server: string,
+  file: string,
+  secrets: Secret[],
+  more: ReadonlySet<string> = new Set(),
+): JsonObject {
+  const isSecretName = (name: string): boolean => more.has(name) || secretName.test(name);
   const hide = (name: string, value: unknown, isSecret: boolean): unknown => {
     // `$${` is a plain `${`; anything else with it is a reference.
     if (typeof value !== 'string' || value === '' || !isSecret || value.replaceAll('$${', '').includes('${'))
@@ -37,8 +45,8 @@ export function hideSecrets(entry: JsonObject, server: string, file: string, sec
   return Object.fromEntries(
     Object.entries({
       ...entry,
-      env: within(env, (name) => secretName.test(name)),
-      headers: within(headers, (name) => secretName.test(name)),
+      env: within(env, isSecretName),
+      headers: within(headers, isSecretName),
       credentials: within(credentials, (name) => name === 'clientSecret'),
     }).filter(([, value]) => value !== undefined),
   );

@@ -12,7 +12,7 @@ import {
   type LoadedConfig,
   type LoadResult,
 } from '@omnibus/config';
-import { isObject, isToken } from '@omnibus/protocol';
+import { isObject, isToken, type JsonObject } from '@omnibus/protocol';
 import { counted } from '../output/counted.ts';
 import { type Exit, CommandProblem } from '@omnibus/client';
 import { nameChanges } from '../findings/name-changes.ts';
@@ -24,6 +24,7 @@ import { startsOf } from '../starts/starts.ts';
 import type { Starting } from '../gateway.ts';
 import { hideSecrets, isWritten, writeSecret, type Secret } from './secret-files.ts';
 import { findConfigFile } from './settings.ts';
+import type { FromOptions } from './registry.ts';
 
 export interface FileOptions extends InputOptions {
   readonly config?: string;
@@ -32,7 +33,7 @@ export interface FileOptions extends InputOptions {
   readonly json?: boolean;
 }
 
-export interface AddServerOptions extends FileOptions, Starting {
+export interface AddServerOptions extends FileOptions, Starting, FromOptions {
   readonly url?: string;
   readonly openapi?: string;
   readonly type?: string;
@@ -54,9 +55,9 @@ export function addServer(name: string, words: readonly string[], options: AddSe
       });
     const file = findConfigFile(options.config) ?? newFile;
     const secrets: Secret[] = [];
-    const given = entryOf(words, { ...options, ...documentOf(options.openapi, file) });
+    const { entry: given, secrets: secretNames } = await givenEntry(words, options, file);
     // Printed lines are for another place, where the files of secrets are not.
-    const entry = options.print === true ? given : hideSecrets(given, name, file, secrets);
+    const entry = options.print === true ? given : hideSecrets(given, name, file, secrets, secretNames);
     const before = attempt(file, () => readText(file));
     const existing = attempt(file, () => entriesAt(before, formatOf(file, before), ['mcpServers']));
     if (isObject(existing) && Object.hasOwn(existing, name) && options.yes !== true) {
@@ -208,6 +209,27 @@ function documentOf(openapi: string | undefined, file: string): { readonly opena
   return { openapi: isDocumentAddress(openapi) ? openapi : relative(dirname(resolve(file)), resolve(openapi)) };
 }
 
+/** The entry that the words describe, or the registry; and names in it that are secret. */
+async function givenEntry(
+  words: readonly string[],
+  options: AddServerOptions,
+  file: string,
+): Promise<{ readonly entry: JsonObject; readonly secrets?: ReadonlySet<string> }> {
+  const { from, set = [], use, openapi, url } = options;
+  if (from === undefined) {
+    if (set.length > 0 || use !== undefined)
+      throw new CommandProblem('usage', '--set and --use are for a server of a registry', {
+        advice: 'Name it: --from SERVER.',
+      });
+    return { entry: entryOf(words, { ...options, ...documentOf(openapi, file) }) };
+  }
+  if (words.length > 0 || url !== undefined || openapi !== undefined)
+    throw new CommandProblem('usage', '--from names the server, and a program or address was given too', {
+      advice: 'Leave one of them out.',
+    });
+  return (await import('./registry.ts')).entryFrom(from, options);
+}
+
 function entryOf(words: readonly string[], options: AddServerOptions): Record<string, unknown> {
   const { url, openapi, type, header = [], env = [], cwd } = options;
   const isAddress = words.length === 1 && /^[a-z][\w+.-]*:\/\//i.test(words[0] as string);
@@ -234,7 +256,7 @@ function checkPlace(place: string | undefined, command: string | undefined, head
   if (place === undefined && command === undefined)
     throw new CommandProblem('usage', 'neither a program nor an address was given', {
       advice:
-        'omnibus add NAME -- npx -y PACKAGE, omnibus add NAME https://HOST/mcp, or omnibus add NAME --openapi FILE',
+        'omnibus add NAME -- npx -y PACKAGE, omnibus add NAME https://HOST/mcp, omnibus add NAME --openapi FILE, or omnibus add NAME --from SERVER',
     });
   if (place === undefined && header.length > 0)
     throw new CommandProblem('usage', '--header is for a server at an address, and a program was given', {

@@ -247,6 +247,18 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'vault restore': z.object({ file: text, restored: count, kept: count }),
   'keys create': z.object({ id: text, key: text, subject: text, file: text }),
   'keys list': z.array(z.looseObject({ id: text, subject: text, groups: z.array(text) })),
+  search: z.object({
+    servers: z.array(
+      z.object({
+        name: text,
+        version: text,
+        ways: z.array(text),
+        description: text,
+        status: text.optional(),
+      }),
+    ),
+    isCut: z.boolean(),
+  }),
   'search-model add': z.object({ folder: text, sha256: text, numbers: count, ms: count }),
   'keys revoke': z.object({ id: text, file: text, isRevoked: z.literal(true) }),
   'users add': z.object({ name: text, file: text, isNew: z.boolean() }),
