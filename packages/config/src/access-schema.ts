@@ -63,7 +63,15 @@ const argument = z.strictObject({
     ),
 });
 
-export const hint = z.enum(['readOnly', 'destructive', 'nonDestructive', 'idempotent', 'openWorld', 'closedWorld']);
+export const hint = z.enum([
+  'readOnly',
+  'destructive',
+  'nonDestructive',
+  'idempotent',
+  'openWorld',
+  'closedWorld',
+  'writes',
+]);
 
 /** An approval waits for a person; a client with a longer need should ask beforehand. */
 const maxExpiresMs = 24 * 60 * 60_000;

@@ -248,6 +248,12 @@ const server = z.strictObject({
     .describe(
       "Whether the server's definitions are compared with the approved ones (docs/how-to/definitions.md): names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. The definitions at the first connection count as approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: also, clients keep seeing the approved texts, and the gateway withholds a new tool, prompt or template, or one with a change beyond its texts, until an operator approves it.",
     ),
+  flow: z
+    .enum(['outside', 'shared', 'closed'])
+    .optional()
+    .describe(
+      'For `flow: guarded` (docs/how-to/flow.md): the people that read and write the data of the server. outside: strangers, such as the web; its results are untrusted, and each request to it sends. shared: the user and strangers, such as mail; its results are untrusted and private, and its tools that write send. closed: the user, or an organization; its results are private, and no tool sends. Default: as the trusted hints of each tool say; without them, all results are untrusted and private, and all tools send.',
+    ),
   hints: z
     .enum(['ignore', 'believe'])
     .default('ignore')
@@ -302,6 +308,7 @@ const server = z.strictObject({
 
 const listing = listingSchema(toolGlob);
 const results = resultsSchema(toolGlob);
+const flowSchema = z.enum(['rules', 'guarded']);
 
 const profile = z.strictObject({
   description: z.string().optional().describe('A note for the readers of this file.'),
@@ -329,6 +336,7 @@ const profile = z.strictObject({
     .array(z.string())
     .optional()
     .describe('Composite tools of this endpoint, by their names. Default: all whose steps call tools of the endpoint.'),
+  flow: flowSchema.optional().describe('Overrides the global `flow` at this endpoint.'),
 });
 
 const limit = (option: keyof Limits, maximum = Number.MAX_SAFE_INTEGER) =>
@@ -479,6 +487,11 @@ export const shape = z.strictObject({
   composites: compositesSchema.describe(
     'Tools that are a sequence of calls of other tools, by their names (docs/how-to/composite-tools.md). A caller sees one at each endpoint where it may use all tools of its steps.',
   ),
+  flow: flowSchema
+    .default('rules')
+    .describe(
+      'Rules about labels of conversations (docs/how-to/flow.md). rules: those under `access` alone. guarded: also, results label the conversation `untrusted` and `private`, and a request that sends needs an approval of its caller once both were read. By the `flow` and the trusted hints of servers.',
+    ),
   code: codeSchema(duration)
     .prefault({})
     .describe(

@@ -32,6 +32,8 @@ export interface Circumstances {
   readonly address: string | undefined;
   /** Whether the request is about something that runs already, such as a task, for which arguments, `when` and the time were evaluated when it began. */
   readonly isBegun?: boolean | undefined;
+  /** The endpoint of the request; undefined if it is unknown. */
+  readonly endpoint?: string | undefined;
   /** Labels of the conversation; undefined if they are unknown, so that conditions on them count against the caller. */
   readonly labels?: Labels | undefined;
 }

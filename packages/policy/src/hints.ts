@@ -11,6 +11,7 @@ const tests: Readonly<Record<Hint, (annotations: JsonObject) => boolean>> = {
   idempotent: ({ readOnlyHint, idempotentHint }) => readOnlyHint === true || idempotentHint === true,
   openWorld: ({ openWorldHint }) => openWorldHint !== false,
   closedWorld: ({ openWorldHint }) => openWorldHint === false,
+  writes: ({ readOnlyHint }) => readOnlyHint !== true,
 };
 
 /** @param annotations of the tool; undefined where its server is not believed. */

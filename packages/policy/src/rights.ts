@@ -154,10 +154,21 @@ export class Rights {
     const allowing = allows.find(({ condition }) => condition === undefined || condition(circumstances) === 'yes');
     if (allowing !== undefined || this.#default === 'allow') {
       // A task that runs was approved when it began.
-      const asking =
-        asks.length === 0 || circumstances.isBegun === true || unapprovedMethods.has(circumstances.method)
-          ? undefined
-          : askingOf(asks.filter(({ condition }) => condition?.(circumstances) !== 'no'));
+      const applying =
+        asks.length === 0 || circumstances.isBegun === true
+          ? []
+          : asks.filter(({ condition }) => condition?.(circumstances) !== 'no');
+      const isUnasked = unapprovedMethods.has(circumstances.method);
+      // What has no form for approvers could carry data out: after labels it is denied.
+      const flowing = isUnasked ? applying.find(({ after }) => after !== undefined) : undefined;
+      if (flowing !== undefined && circumstances.method !== 'resources/unsubscribe')
+        return {
+          effect: 'deny',
+          rule: flowing.id,
+          because: becauseOfLabels(flowing.because, flowing.after, circumstances.labels),
+          isVisible,
+        };
+      const asking = isUnasked ? undefined : askingOf(applying);
       return asking === undefined
         ? { effect: 'allow', isVisible, ...(allowing === undefined ? {} : { rule: allowing.id }) }
         : {

@@ -14,7 +14,7 @@ import { labelCondition, labelProblem } from './labels.ts';
 import { compileSelector, coversForms, type Selector, type TargetKind } from './selector.ts';
 import { hints, type Hint, type RuleProblem, type RuleSettings } from './settings.ts';
 import { compileRedaction, type RedactTerms } from './redaction/redaction.ts';
-import { both, type Verdict } from './verdict.ts';
+import { both, verdictOf, type Verdict } from './verdict.ts';
 import { matchesWho, namesAgents, type Who, type WhoFacts } from './who.ts';
 
 /** The thing that a request uses, without arguments and time. */
@@ -118,6 +118,7 @@ export function compileRule(
   ];
   if ('problems' in allowing || 'problems' in asking || problems.length > 0)
     return { problems: [...('problems' in allowing ? allowing.problems : []), ...problems] };
+  if (settings.onlyAsks === true) return [asking];
   return [allowing, asking];
 }
 
@@ -281,7 +282,7 @@ function hintsOf({ only }: RuleSettings, mistakes: Mistakes): readonly Hint[] {
 }
 
 function conditionsOf(
-  { args, time, network, when, after }: RuleSettings,
+  { args, time, network, when, after, endpoints }: RuleSettings,
   effect: Rule['effect'],
   { when: compileWhen, regular }: Compilers,
   mistakes: Mistakes,
@@ -295,6 +296,10 @@ function conditionsOf(
     when === undefined || compileWhen === undefined
       ? undefined
       : mistakes.attempt('when', () => once(tried(compileWhen(when)), effect)),
+    endpoints === undefined
+      ? undefined
+      : ({ endpoint }: Circumstances): Verdict =>
+          endpoint === undefined ? 'unknown' : verdictOf(endpoints.includes(endpoint)),
     after === undefined ? undefined : labelCondition(labelsIn('after', after, mistakes), effect === 'allow'),
   ].filter((each) => each !== undefined);
 }

@@ -2,7 +2,15 @@
 import type { Who } from './who.ts';
 
 /** Annotations of a tool (2025-03-26 server/tools, Tool Annotations). */
-export const hints = ['readOnly', 'destructive', 'nonDestructive', 'idempotent', 'openWorld', 'closedWorld'] as const;
+export const hints = [
+  'readOnly',
+  'destructive',
+  'nonDestructive',
+  'idempotent',
+  'openWorld',
+  'closedWorld',
+  'writes',
+] as const;
 export type Hint = (typeof hints)[number];
 
 /** Conditions on one argument, all of which have to hold. */
@@ -50,6 +58,10 @@ export interface RuleSettings {
   readonly label?: string | readonly string[] | undefined;
   /** The labels that results of a rule with `label` add. */
   readonly as?: string | readonly string[] | undefined;
+  /** Endpoints at which the rule holds, by name; the root endpoint is ''. Default: all. Only of rules that the gateway makes. */
+  readonly endpoints?: readonly string[] | undefined;
+  /** Whether a rule with `ask` allows nothing itself. Only of rules that the gateway makes. */
+  readonly onlyAsks?: boolean | undefined;
   /** The rule holds in a conversation with all of these labels. */
   readonly after?: string | readonly string[] | undefined;
   /** Names of patterns, or patterns of one's own (`redaction/patterns.ts`). */

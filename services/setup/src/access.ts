@@ -2,14 +2,18 @@
 import { enabledServers, formatProblem, hasTrustedHints, type Config, type ProblemAt } from '@omnibus/config';
 import { compile, compileSelector, grantsIn, selectorsOf, type Policy, type RuleProblem } from '@omnibus/policy';
 import { claimIn, selectorProblem } from '@omnibus/protocol';
+import { guardedRules } from './guarded-rules.ts';
 import { isForApprovers } from './issuer-warnings.ts';
 import { ruleWarnings } from './rule-warnings.ts';
 import { guardrailProblems, guardrailWarnings } from './guards.ts';
 
 /** Compiles the rules under `access`. @returns undefined where there are none. @throws {Error} that names, for the operator, each problem and its rule. */
-export async function compileAccess({ access }: Config): Promise<Policy | undefined> {
-  if (access === undefined) return undefined;
-  const compiled = await compile(access);
+export async function compileAccess(config: Config): Promise<Policy | undefined> {
+  const { access } = config;
+  const guards = guardedRules(config);
+  if (access === undefined && guards.length === 0) return undefined;
+  const { default: fallback = 'allow', rules = [] } = access ?? {};
+  const compiled = await compile({ default: fallback, rules: [...rules, ...guards] });
   if ('policy' in compiled) return compiled.policy;
   throw new Error(compiled.problems.map(({ path, message }) => `access.${path.join('.')}: ${message}`).join('\n'));
 }

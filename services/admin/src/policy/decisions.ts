@@ -9,7 +9,7 @@ import {
   type Policy,
   type Target,
 } from '@omnibus/policy';
-import { noLabels, type Facts, type JsonObject } from '@omnibus/protocol';
+import { noLabels, type Facts, type JsonObject, type Labels } from '@omnibus/protocol';
 import { personOf, targetOf, type Person } from './words.ts';
 
 export interface LoadedPolicy {
@@ -33,6 +33,8 @@ export interface Around {
   readonly from?: string | undefined;
   /** Annotations of the tool; those of servers that are not believed are ignored. */
   readonly hints?: Readonly<Record<string, unknown>> | undefined;
+  /** Labels that the conversation carries. Default: none. */
+  readonly after?: readonly string[] | undefined;
 }
 
 export interface Decided {
@@ -42,6 +44,8 @@ export interface Decided {
   /** Id of the rule that redacts the result. */
   readonly redacted: string | undefined;
   readonly guardrails: readonly Guardrail[];
+  /** Labels that the result adds. */
+  readonly labels: readonly string[];
   readonly facts: Facts | undefined;
   readonly target: Target;
   readonly around: Circumstances;
@@ -77,7 +81,7 @@ export function decide(
   { config, policy, guardrails }: LoadedPolicy,
   as: Person,
   what: string | Target,
-  { args, at, from, hints }: Around,
+  { args, at, from, hints, after = [] }: Around,
 ): Decided {
   const facts = factsOf(as, policy);
   const named = typeof what === 'string' ? targetOf(what) : what;
@@ -96,7 +100,7 @@ export function decide(
     args,
     now: (at ?? new Date()).getTime(),
     address: from,
-    labels: noLabels,
+    labels: carrying(after),
   };
   const asked = { facts, target, around };
   if (!isForTenant(settings?.tenants, facts?.tenant))
@@ -107,8 +111,10 @@ export function decide(
       because: 'the server exists for callers of certain tenants only',
       redacted: undefined,
       guardrails: [],
+      labels: [],
     };
-  const { effect, isVisible, rule, because, redaction } = policy.rightsOf(facts).decide(target, around);
+  const rights = policy.rightsOf(facts);
+  const { effect, isVisible, rule, because, redaction } = rights.decide(target, around);
   return {
     ...asked,
     outcome: effect === 'deny' && !isVisible ? 'hidden' : effect,
@@ -116,7 +122,12 @@ export function decide(
     because,
     redacted: redaction?.rule,
     guardrails: effect === 'deny' ? [] : (guardrails?.about(facts, target, around)?.all ?? []),
+    labels: effect === 'deny' ? [] : [...new Set(rights.labels(target, around).map(({ label }) => label))],
   };
+}
+
+function carrying(labels: readonly string[]): Labels {
+  return labels.length === 0 ? noLabels : { has: (label) => labels.includes(label), sourceOf: () => undefined };
 }
 
 /** A decision, with what each rule and each guardrail must do with it. */

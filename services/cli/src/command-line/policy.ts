@@ -32,6 +32,7 @@ export function addPolicy(program: Command): void {
     .option('--at <time>', 'when, such as 2026-11-23T08:00:00Z (default: now)')
     .option('--from <address>', 'the address of the client')
     .option('--hint <name...>', 'a hint of the tool, such as readOnlyHint')
+    .option('--after <label...>', 'a label that the conversation carries, such as untrusted')
     .option(...shared.json)
     .action(loaded(async () => (await import('../commands/policy.ts')).explainPolicy));
 

@@ -12,6 +12,7 @@ import {
   hintsOf,
   loadPolicy,
   openPolicy,
+  type Decided,
   type LoadedPolicy,
   momentProblem,
   person,
@@ -39,6 +40,8 @@ export interface ExplainOptions extends PolicyOptions {
   readonly from?: string;
   /** Annotations of the tool that are true, such as `readOnlyHint`. */
   readonly hint?: readonly string[];
+  /** Labels that the conversation carries. */
+  readonly after?: readonly string[];
 }
 
 const testCase = z.strictObject({
@@ -48,12 +51,16 @@ const testCase = z.strictObject({
   at: z.union([z.string(), z.date()]).optional(),
   from: z.string().optional(),
   hints: z.record(z.string(), z.boolean()).optional(),
+  /** Labels that the conversation carries. */
+  after: z.union([z.string(), z.array(z.string())]).optional(),
   expect: z.enum(['allow', 'ask', 'deny', 'hidden']),
   rule: z.string().optional(),
   /** Id of the rule that redacts the result. */
   redacted: z.string().optional(),
   /** The guardrails that look at its messages, in their order. */
   guardrails: z.array(z.string()).optional(),
+  /** The labels that its result adds, in their order. */
+  labels: z.array(z.string()).optional(),
   /** A text of the server's answer, and the text for clients: the text, or `denied`. */
   says: z.string().optional(),
   becomes: z.string().optional(),
@@ -105,39 +112,17 @@ function casesOf(file: string): z.output<typeof cases> {
   }
 }
 
-function decideCase(
-  loaded: LoadedPolicy,
-  {
-    as,
-    call,
-    args,
-    at,
-    from,
-    hints,
-    expect: wanted,
-    rule: wantedRule,
-    redacted: wantedRedaction,
-    guardrails: wantedGuardrails,
-    says,
-    becomes: wantedText,
-  }: z.output<typeof testCase>,
-) {
-  const { outcome, rule, redacted, guardrails } = decide(loaded, as, call, {
+function decideCase(loaded: LoadedPolicy, wanted: z.output<typeof testCase>) {
+  const { as, call, args, at, from, hints, after, says } = wanted;
+  const decided = decide(loaded, as, call, {
     args: args as JsonObject | undefined,
     at: at === undefined ? undefined : new Date(at),
     from,
     hints,
+    after: after === undefined ? undefined : [after].flat(),
   });
+  const { outcome, rule, redacted, guardrails } = decided;
   const becomes = says === undefined ? undefined : said(says, guardrails);
-  const isGuarded =
-    (wantedGuardrails === undefined || wantedGuardrails.join() === guardrails.map(({ id }) => id).join()) &&
-    (wantedText === undefined || wantedText === becomes);
-  const isAsExpected =
-    isGuarded &&
-    (outcome === wanted || (wanted === 'deny' && outcome === 'hidden')) &&
-    (wantedRule === undefined || wantedRule === rule) &&
-    (wantedRedaction === undefined || wantedRedaction === redacted);
-  const expected = `${wanted}${wantedRule === undefined ? '' : ` by ${wantedRule}`}${wantedRedaction === undefined ? '' : `, redacted by ${wantedRedaction}`}${wantedGuardrails === undefined ? '' : `, looked at by ${wantedGuardrails.join(', ') || 'no guardrail'}`}${wantedText === undefined ? '' : `, becoming ${JSON.stringify(wantedText)}`}`;
   return {
     as: whoText(as),
     call,
@@ -146,9 +131,36 @@ function decideCase(
     redacted,
     guardrails: guardrails.map(({ id }) => id),
     becomes,
-    expected,
-    isAsExpected,
+    expected: expectedOf(wanted),
+    isAsExpected: isAsExpected(wanted, decided, becomes),
   };
+}
+
+function isAsExpected(
+  wanted: z.output<typeof testCase>,
+  { outcome, rule, redacted, guardrails, labels }: Decided,
+  becomes: string | undefined,
+): boolean {
+  const isNoOther = (expected: unknown, found: unknown): boolean => expected === undefined || expected === found;
+  return (
+    (outcome === wanted.expect || (wanted.expect === 'deny' && outcome === 'hidden')) &&
+    isNoOther(wanted.rule, rule) &&
+    isNoOther(wanted.redacted, redacted) &&
+    isNoOther(wanted.guardrails?.join(), guardrails.map(({ id }) => id).join()) &&
+    isNoOther(wanted.labels?.join(), labels.join()) &&
+    isNoOther(wanted.becomes, becomes)
+  );
+}
+
+/** What a case expects, in words. */
+function expectedOf({ expect, rule, redacted, guardrails, becomes, labels }: z.output<typeof testCase>): string {
+  return [
+    `${expect}${rule === undefined ? '' : ` by ${rule}`}`,
+    ...(redacted === undefined ? [] : [`redacted by ${redacted}`]),
+    ...(guardrails === undefined ? [] : [`looked at by ${guardrails.join(', ') || 'no guardrail'}`]),
+    ...(becomes === undefined ? [] : [`becoming ${JSON.stringify(becomes)}`]),
+    ...(labels === undefined ? [] : [`labelled ${labels.join(', ') || 'nothing'}`]),
+  ].join(', ');
 }
 
 /** The effect of built-in guardrails on a text of a result; external ones are not used. */
@@ -166,7 +178,7 @@ function said(text: string, guardrails: readonly Guardrail[]): string {
 
 export function explainPolicy(who: string, what: string, { json, ...options }: ExplainOptions): Promise<void> {
   return runCommand(json, async () => {
-    const { config, args, at, from, hint = [] } = options;
+    const { config, args, at, from, hint = [], after } = options;
     const loaded = await policyOf(config);
     const as = personIn(who);
     const problem = targetProblem(what, loaded.config) ?? momentProblem(at, from);
@@ -177,6 +189,7 @@ export function explainPolicy(who: string, what: string, { json, ...options }: E
       at: at === undefined ? undefined : new Date(at),
       from,
       hints: hintsOf(hint),
+      after,
     };
     const { outcome, rule, because, redacted, rules: all, guardrails } = explain(loaded, as, what, around);
     const rules = all.map(({ effect, id, why }) => ({ effect, id, why }));

@@ -156,7 +156,7 @@ function termsFor({ config, policy }: Side, facts: Facts | undefined, target: Ta
   );
   const words = (config.access?.rules ?? []).flatMap((rule, index) => {
     const effect = effectOf(rule);
-    if (!about.has(rule.id ?? `#${index + 1}`) || (isDecided && effect !== 'redact')) return [];
+    if (!about.has(rule.id ?? `#${index + 1}`) || (isDecided && effect !== 'redact' && effect !== 'label')) return [];
     const conditions = conditionsOf(rule);
     const believed =
       rule.only !== undefined && enabledServers(config).get(target.server)?.hints === 'believe'

@@ -123,8 +123,20 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
   }
 
   #circumstancesOf({ kind, server, name, method, args, isBegun, labels }: Wanted): Circumstances {
-    const { address } = this.#caller;
-    return { facts: this.#facts, kind, server, name, method, args, now: Date.now(), address, isBegun, labels };
+    const { address, endpoint } = this.#caller;
+    return {
+      facts: this.#facts,
+      kind,
+      server,
+      name,
+      method,
+      args,
+      now: Date.now(),
+      address,
+      isBegun,
+      endpoint,
+      labels,
+    };
   }
 
   // --- for its screens ---------------------------------------------------------------------------------------------------------------
