@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { natsUsers } from '@omnibus/bus';
 import { freePorts, startNatsServer } from '@omnibus/bus/testing';
 import { version } from '@omnibus/protocol';
+import { saidHere } from '../support/command-here.ts';
 import { startGateway } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { fixturePath, omnibusProgram, root, sealing, startProcess } from '../support/processes.ts';
@@ -21,12 +22,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
+/** Runs a command: in this process, unless it is to serve. */
 async function omnibus(...args: string[]): Promise<{ readonly status: number; readonly output: string }> {
+  if (args[0] !== 'serve') return saidHere(args, { env: sealing });
   const running = startProcess('node', [omnibusProgram, ...args], sealing);
-  const status = await new Promise<number>((resolve) => {
-    running.child.once('close', (code) => resolve(code ?? -1));
-  });
-  return { status, output: running.output() };
+  const [status] = (await once(running.child, 'close')) as [number | null];
+  return { status: status ?? -1, output: running.output() };
 }
 
 async function configFile(content: string): Promise<string> {
@@ -314,8 +315,7 @@ it('a process whose NATS is not there yet says so, is not ready, and starts when
       mcpServers: { up: { url: server.url } },
     }),
   );
-  const main = omnibusProgram;
-  await using waiting = startProcess('node', [main, 'serve', '-c', file, '--bus', nats.url], sealing);
+  await using waiting = startProcess('node', [omnibusProgram, 'serve', '-c', file, '--bus', nats.url], sealing);
   const [, admin] = await waiting.line(/"admin":"([^"]+)","msg":"waiting for the bus"/);
   const readiness = await fetch(`http://${admin as string}/readyz`);
   expect(readiness.status).toBe(503);
@@ -325,7 +325,7 @@ it('a process whose NATS is not there yet says so, is not ready, and starts when
     bus: { kind: 'nats', isConnected: false },
   });
 
-  await using stopped = startProcess('node', [main, 'serve', '-c', file, '--bus', nats.url], sealing);
+  await using stopped = startProcess('node', [omnibusProgram, 'serve', '-c', file, '--bus', nats.url], sealing);
   await stopped.line(/waiting for the bus/);
   await stopped[Symbol.asyncDispose]();
   expect(stopped.child.exitCode).toBe(0);

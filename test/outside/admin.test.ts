@@ -14,13 +14,14 @@ import { digestOf, formatUsers, leastCost } from '@omnibus/authorization';
 import { Authority } from '@omnibus/bus/testing';
 import { formatKeys, newKey } from '@omnibus/identity';
 import { Balancer } from '../support/balancer.ts';
+import { saidHere } from '../support/command-here.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
-import { omnibusProgram, sealing, startProcess } from '../support/processes.ts';
+import { sealing } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Browser, OAuthClient, type Tokens } from '../support/sign-in.ts';
+import { inPipe } from '../support/terminal.ts';
 import { Upstream } from '../support/upstream.ts';
 
-const main = omnibusProgram;
 const password = 'correct horse battery staple';
 
 let folder: string;
@@ -34,17 +35,12 @@ let keys: Readonly<Record<'viewer' | 'operator' | 'auditor' | 'admin' | 'nobody'
 /** The admin ports of the edge, the session worker and the backend worker. */
 let ports: readonly [edge: string, session: string, backend: string];
 
-async function run(
+function run(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   input = '',
 ): Promise<{ readonly status: number; readonly output: string }> {
-  const running = startProcess('node', [main, ...args], environment, 'pipe');
-  running.child.stdin?.end(input);
-  const status = await new Promise<number>((resolve) => {
-    running.child.once('close', (code) => resolve(code ?? -1));
-  });
-  return { status, output: running.output() };
+  return saidHere(args, { env: environment, stdin: input });
 }
 
 interface Said {
@@ -402,7 +398,8 @@ it('by default, programs of the machine may read the status and reload, over TLS
     ).output,
   ).toContain('auth.admin.roles');
   expect(
-    (await run(['status', '--admin', `https://${admin}`], { NODE_EXTRA_CA_CERTS: authority.caFile })).output,
+    (await inPipe(['status', '--admin', `https://${admin}`], { env: { NODE_EXTRA_CA_CERTS: authority.caFile } }))
+      .stdout,
   ).toMatch(/all .*ready/);
   expect((await run(['status', '--admin', admin])).output).toContain('https://');
   agent.destroy();

@@ -22,21 +22,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { base, changeHeader, operations } from '@omnibus/admin-api';
 import { StandInIssuer } from '@omnibus/identity/testing';
 import { Balancer } from '../support/balancer.ts';
+import { saidHere } from '../support/command-here.ts';
 import { shapesOfLane } from '../support/gateway.ts';
 import { startGatewayHere, type GatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient } from '../support/modern-client.ts';
-import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
-async function run(...args: readonly string[]): Promise<{ readonly status: number; readonly output: string }> {
-  const running = startProcess('node', [omnibusProgram, ...args]);
-  const status = await new Promise<number>((resolve) => {
-    running.child.once('close', (code) => resolve(code ?? -1));
-  });
-  return { status, output: running.output() };
-}
+const run = (...args: readonly string[]) => saidHere(args);
 
 describe.each(shapesOfLane)('%s', (shape) => {
   let folder: string;

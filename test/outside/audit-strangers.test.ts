@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { subjects } from '@omnibus/bus';
 import { Outsider } from '@omnibus/bus/testing';
 import { expect, it, onTestFinished } from 'vitest';
+import { saidHere } from '../support/command-here.ts';
 import { startGateway } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
-import { end, omnibusProgram, startProcess } from '../support/processes.ts';
+import { end } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
@@ -16,11 +17,8 @@ const root = subjects.presence.name.replace(/presence$/, '');
 
 /** Runs a command. @returns its exit status and output. */
 async function omnibus(...args: string[]): Promise<readonly [number, string]> {
-  const running = startProcess('node', [omnibusProgram, ...args]);
-  const status = await new Promise<number>((resolve) => {
-    running.child.once('close', (code) => resolve(code ?? -1));
-  });
-  return [status, running.output()];
+  const { status, output } = await saidHere(args);
+  return [status, output];
 }
 
 it('calls go on with audit.strict, no record is lost, and verify shows the entries as foreign', async () => {

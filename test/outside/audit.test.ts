@@ -8,30 +8,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { legacyRevisions } from '@omnibus/protocol';
+import { inHere } from '../support/command-here.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
-import { end, omnibusProgram, startProcess } from '../support/processes.ts';
+import { end, omnibusProgram } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
-const main = omnibusProgram;
 let folder: string;
 let upstream: Upstream;
 
 /** Runs a command. @returns its output and exit status. */
 async function omnibus(...args: string[]): Promise<{ readonly status: number; readonly said: string }> {
-  const running = startProcess('node', [main, ...args]);
-  let said = '';
-  running.child.stdout?.on('data', (chunk: Buffer) => {
-    said += chunk.toString();
-  });
-  const status = await new Promise<number>((resolve) => {
-    running.child.once('close', (code) => resolve(code ?? -1));
-  });
-  return { status, said };
+  const { status, stdout } = await inHere(args);
+  return { status, said: stdout };
 }
 
 async function recordsIn(records: string): Promise<readonly Entry[]> {
@@ -163,7 +156,7 @@ describe('in one process', () => {
       config,
       'mcpServers: {}\naudit: { sinks: [{ kind: file, folder: one }], checkpoints: { keyFile: key.pem, file: checkpoints.jsonl } }\n',
     );
-    expect(spawnSync('node', [main, 'audit', 'verify'], { cwd: folder }).status).toBe(8);
+    expect(spawnSync('node', [omnibusProgram, 'audit', 'verify'], { cwd: folder }).status).toBe(8);
     expect((await omnibus('audit', 'verify', records, '--checkpoints', elsewhere)).status).toBe(64); // No key would check their signatures.
     expect(
       (

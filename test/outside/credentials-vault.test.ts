@@ -1,5 +1,4 @@
 /** The keys of the vault while it contains tokens of users: a new key, a lost one, one that is restored; and copies of the vault. */
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,11 +7,11 @@ import { openNatsBus, vaultBuckets } from '@omnibus/bus';
 import { jsonShapes } from '@omnibus/cli/json-shapes';
 import { Balancer } from '../support/balancer.ts';
 import { signInAt } from '../support/browse.ts';
+import { saidHere } from '../support/command-here.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Link } from '../support/link.ts';
 import { Keys } from '../support/keys.ts';
 import { PersonalServer } from '../support/personal-server.ts';
-import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 
 const users = ['ann', 'ben'] as const;
@@ -38,9 +37,8 @@ afterAll(() => nowhere[Symbol.dispose]());
 async function omnibus<Said = Record<string, unknown>>(
   ...words: readonly string[]
 ): Promise<{ readonly code: unknown; readonly said: Said; readonly text: string }> {
-  const run = startProcess('node', [omnibusProgram, ...words], { OMNIBUS_ADMIN: `127.0.0.1:${nowhere.port}` });
-  const [code] = (await once(run.child, 'close')) as readonly unknown[];
-  const text = run.output();
+  const env = { OMNIBUS_ADMIN: `127.0.0.1:${nowhere.port}` };
+  const { status: code, output: text } = await saidHere(words, { env });
   const said: unknown = words.includes('--json') && code === 0 ? JSON.parse(text) : {};
   if (words.includes('--json') && code === 0)
     expect(jsonShapes[words.slice(0, 2).join(' ')]?.safeParse(said).error).toBeUndefined();

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inHere } from '../support/command-here.ts';
+import { saidHere } from '../support/command-here.ts';
 import { root } from '../support/processes.ts';
 
 const recipes = [
@@ -33,10 +33,7 @@ const recipes = [
 let folder: string;
 let blocks: ReadonlyMap<string, string>;
 
-async function omnibus(...args: string[]): Promise<{ readonly status: number; readonly output: string }> {
-  const { status, stdout, stderr } = await inHere(args);
-  return { status, output: `${stdout}${stderr}`.trimEnd() };
-}
+const omnibus = (...args: readonly string[]) => saidHere(args);
 
 async function write(name: string, text: string): Promise<string> {
   const file = join(folder, name);

@@ -7,7 +7,7 @@ import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { fixturePath, omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { inPipe } from '../support/terminal.ts';
+import { inHere } from '../support/command-here.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
 describe.each(shapesOfLane)('%s', (shape) => {
@@ -134,9 +134,9 @@ describe.each(shapesOfLane)('%s', (shape) => {
     const sent = slow.calls.values.length;
     const words = ['calls', 'replay', tag.slice(0, 12), '--admin', admin, '--url', gateway.url, '--no-input'];
     const [again, without, unknown] = [
-      inPipe([...words, '--server', 'second', '--args', '{"a":1}']),
-      inPipe(words),
-      inPipe([...words, '--server', 'shop']),
+      inHere([...words, '--server', 'second', '--args', '{"a":1}']),
+      inHere(words),
+      inHere([...words, '--server', 'shop']),
     ];
     const call = (await slow.calls.until(sent + 1)).at(-1);
     expect(call?.args).toEqual({ a: 1 });

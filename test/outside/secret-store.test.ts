@@ -1,8 +1,8 @@
 /** Servers with headers from a secret store: they get them, get changed ones, and are the only ones that miss the store. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FakeVault } from '@omnibus/bus/testing';
+import { saidHere } from '../support/command-here.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
-import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
 
@@ -34,13 +34,8 @@ const configOf = (options: object, more: object = {}): object => ({
   mcpServers: { one: upstreamOf(one, 'secret/one'), two: upstreamOf(two, 'kv/two'), plain: upstreamOf(plain), ...more },
 });
 const check = async (): Promise<string> => {
-  const running = startProcess('node', [omnibusProgram, 'check', gateway.configFile], {
-    APP_SECRET: vault.role.secretId,
-  });
-  await new Promise((resolve) => {
-    running.child.once('close', resolve);
-  });
-  return `${running.child.exitCode} ${running.output()}`;
+  const ran = await saidHere(['check', gateway.configFile], { env: { APP_SECRET: vault.role.secretId } });
+  return `${ran.status} ${ran.output}`;
 };
 const status = async (): Promise<string> => (await fetch(`http://${admin}/status`)).text();
 

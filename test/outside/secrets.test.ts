@@ -3,7 +3,6 @@
  * tokens go well and fail, at servers and issuers that repeat everything they are sent. Then every secret that was ever given, or made, is looked for in
  * everything that the processes have written, sent to each other, stored, and answered.
  */
-import { once } from 'node:events';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,12 +16,13 @@ import { signInAt, type Page } from '../support/browse.ts';
 import { startCertificateServer } from '../support/certificate-server.ts';
 import { startCollector, type Collector } from '../support/collector.ts';
 import { findSecrets, type Finding, type Written } from '../support/found.ts';
+import { saidHere } from '../support/command-here.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { IdentityProvider } from '../support/identity-provider.ts';
 import { Keys } from '../support/keys.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { PersonalServer } from '../support/personal-server.ts';
-import { omnibusProgram, sealing, startProcess } from '../support/processes.ts';
+import { sealing } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { bearer, Browser, callback, OAuthClient } from '../support/sign-in.ts';
 
@@ -278,9 +278,8 @@ async function connect(client: RawClient, server: 'signed' | 'modern' | 'bound',
 }
 
 async function run(...words: readonly string[]): Promise<void> {
-  const running = startProcess('node', [omnibusProgram, ...words], { APP_SECRET: store.role.secretId });
-  await once(running.child, 'close');
-  told[`omnibus ${words[0] as string} ${words[1] as string}`] = running.output();
+  const { output } = await saidHere(words, { env: { APP_SECRET: store.role.secretId } });
+  told[`omnibus ${words[0] as string} ${words[1] as string}`] = output;
 }
 
 it('sign-ins, refreshes, registrations and requests for tokens go well and fail with every kind of credentials, and a key of the vault is replaced', async () => {

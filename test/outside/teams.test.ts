@@ -5,14 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jsonShapes } from '@omnibus/cli/json-shapes';
 import { formatKeys, newKey } from '@omnibus/identity';
+import { saidHere } from '../support/command-here.ts';
 import { shapesOfLane } from '../support/gateway.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient } from '../support/modern-client.ts';
-import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
-const main = omnibusProgram;
 const servers = ['ours', 'theirs', 'common'] as const;
 const callers = {
   ann: 'acme',
@@ -25,13 +24,7 @@ const callers = {
 } as const;
 type CallerName = keyof typeof callers;
 
-async function run(...args: readonly string[]): Promise<{ readonly status: number; readonly output: string }> {
-  const running = startProcess('node', [main, ...args]);
-  const status = await new Promise<number>((resolve) => {
-    running.child.once('close', (code) => resolve(code ?? -1));
-  });
-  return { status, output: running.output() };
-}
+const run = (...args: readonly string[]) => saidHere(args);
 
 const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
 

@@ -75,16 +75,25 @@ function prepare(): void {
   });
 }
 
-/** Keeps what is written. */
-function kept(): { readonly stream: Writable; readonly text: () => string } {
+/** Keeps what is written. @param both keeps what is written to two streams, in its order. */
+function kept(both: Buffer[]): { readonly stream: Writable; readonly text: () => string } {
   const parts: Buffer[] = [];
   const stream = new Writable({
     write(part: Buffer, _encoding, done) {
       parts.push(part);
+      both.push(part);
       done();
     },
   });
   return { stream, text: () => Buffer.concat(parts).toString() };
+}
+
+type Options = Omit<RunOptions, 'cwd'>;
+
+interface Said {
+  readonly status: number;
+  /** What it has written to stdout and stderr, in this order, without the last line break. */
+  readonly output: string;
 }
 
 let count = 0;
@@ -93,13 +102,21 @@ let count = 0;
  * Runs a command in this process.
  * @param args the words after `omnibus`.
  */
-export async function inHere(
-  args: readonly string[],
-  { env = {}, stdin = '' }: Omit<RunOptions, 'cwd'> = {},
-): Promise<Ran> {
+export async function inHere(args: readonly string[], options: Options = {}): Promise<Ran> {
+  return (await run(args, options)).ran;
+}
+
+/** As `inHere`, with the output as on a terminal. */
+export async function saidHere(args: readonly string[], options: Options = {}): Promise<Said> {
+  const { status, output } = await run(args, options);
+  return { status, output };
+}
+
+async function run(args: readonly string[], { env = {}, stdin = '' }: Options): Promise<Said & { readonly ran: Ran }> {
   prepare();
   count += 1;
-  const [out, err] = [kept(), kept()];
+  const both: Buffer[] = [];
+  const [out, err] = [kept(both), kept(both)];
   const ended = Promise.withResolvers<number>();
   let isOver = false;
   const end = (status: number): void => {
@@ -128,5 +145,10 @@ export async function inHere(
       (error: unknown) => (error instanceof Ended ? undefined : ended.reject(error)),
     );
   });
-  return { status: await ended.promise, stdout: out.text(), stderr: err.text() };
+  const status = await ended.promise;
+  return {
+    ran: { status, stdout: out.text(), stderr: err.text() },
+    status,
+    output: Buffer.concat(both).toString().trimEnd(),
+  };
 }
