@@ -177,6 +177,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     ['trust/evil', 'costly schema'],
     ['policy', 'There are no rules'],
     ['keys', 'Keys are for the roles auditor and admin'],
+    ['agents', 'This gateway has no file of agents'],
     ['audit', 'The audit is off'],
     ['configuration', 'mcpServers.shop'],
     ['nowhere', 'no such view'],

@@ -203,7 +203,8 @@ async function takeAll(to: string): Promise<void> {
   const hashes = [
     ...['overview', 'servers', 'servers/crash', 'servers/shop', 'calls', 'sessions', 'topology', 'catalogue'],
     ...['catalogue/shop__order', 'try', 'try/shop__order', 'try/shop__praise?kind=prompt', 'connect', 'connect/cursor'],
-    ...['tokens', 'tokens/big', 'connections', 'approvals', 'trust', 'policy', 'keys', 'audit', 'configuration'],
+    ...['tokens', 'tokens/big', 'connections', 'approvals', 'trust', 'policy', 'keys', 'agents', 'audit'],
+    'configuration',
   ];
   for (const hash of hashes) {
     await seen.page.goto(`http://${address}/#/${hash}`);

@@ -16,7 +16,12 @@ beforeAll(async () => {
   keys = await Keys.makeOf({ root: [], ops: [], late: [] });
   upstream = await Upstream.start({ tools: [tool('greet')], onCall: () => undefined });
   gateway = await startGatewayHere('embedded', {
-    auth: { ...keys.auth, admin: { roles: { admin: ['key:root'], operator: ['key:ops'] } } },
+    publicUrl: 'http://127.0.0.1:1',
+    auth: {
+      ...keys.auth,
+      admin: { roles: { admin: ['key:root'], operator: ['key:ops'] } },
+      server: { agents: { file: 'agents.yaml' } },
+    },
     console: { edit: 'addresses' },
     audit: { sinks: [{ kind: 'file', folder: 'audit' }] },
     mcpServers: { old: { url: upstream.url, headers: { 'x-from': 'verysecret' } } },
@@ -111,6 +116,49 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByRole('button', { name: 'Revoke it' }).click();
     await row.getByText('revoked').waitFor();
     await expect.poll(async () => (await ask('/servers', undefined, 'late')).status).toBe(401);
+    const { complaints } = seen;
+    await seen.close();
+    expect(complaints).toEqual([]);
+  });
+
+  it('an administrator sees the agents, blocks and unblocks one, and gets another secret for it, once', async () => {
+    const wanted = { name: 'deployer', owner: 'ann', groups: ['ci'], endpoints: ['old'], expires: '90d' };
+    const { said: made } = await ask('/agents', wanted);
+    const seen = await openConsole(
+      browser,
+      admin,
+      {},
+      `#token=${keys.headersOf('root')['authorization']?.replace('Bearer ', '')}`,
+    );
+    const { page } = seen;
+    await page.getByRole('link', { name: 'Agents', exact: true }).click();
+    const row = page.getByRole('row').filter({ hasText: 'deployer' });
+    await row.getByText('valid').waitFor();
+    for (const words of ['ann', 'ci', 'secret', '/mcp/old']) await row.getByText(words, { exact: true }).waitFor();
+    for (const width of [1280, 800, 360]) {
+      await page.setViewportSize({ width, height: 800 });
+      expect(await seen.findings()).toEqual([]);
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+    }
+    await row.getByRole('button', { name: 'Block deployer…' }).click();
+    await page.getByLabel('Because').fill('incident 17');
+    expect(await seen.findings()).toEqual([]);
+    await page.getByRole('button', { name: 'Block it' }).click();
+    await row.getByText('incident 17').waitFor();
+    await row.getByRole('button', { name: 'Unblock deployer…' }).click();
+    await page.getByRole('button', { name: 'Unblock it' }).click();
+    await row.getByText('valid').waitFor();
+    await row.getByRole('button', { name: 'Rotate the secret of deployer…' }).click();
+    expect(await seen.findings()).toEqual([]);
+    await page.getByRole('button', { name: 'Make it' }).click();
+    const secret = await page
+      .getByRole('dialog')
+      .getByText(/^oma_secret_/)
+      .innerText();
+    expect(secret).not.toBe(made['secret']);
+    expect(await seen.findings()).toEqual([]);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    expect(await page.getByText(secret).count()).toBe(0);
     const { complaints } = seen;
     await seen.close();
     expect(complaints).toEqual([]);

@@ -58,18 +58,22 @@ const wantedRotation = z.strictObject({
     .describe('How long the old secret or key stays valid, in milliseconds. 0: it and all tokens end at once.'),
   keys: publicKeys,
 });
+export type AgentMade = z.output<typeof agentMade>;
 const agentMade = z.object({
   name: z.string(),
   client: z.string(),
   secret: z.string().optional().describe('Shown only here; left out for an agent with keys and for a workload.'),
 });
 
+const agentsSeen = z.object({ agents: z.array(agentSeen) });
+export type Agents = z.output<typeof agentsSeen>;
+
 export const agentOperations = {
   agents: {
     method: 'get',
     path: '/agents',
     summary: "The agents of the gateway's own authorization server.",
-    answer: z.object({ agents: z.array(agentSeen) }),
+    answer: agentsSeen,
   },
   makeAgent: {
     method: 'post',

@@ -1,4 +1,4 @@
-export type { AgentSeen } from './agents.ts';
+export type { AgentMade, Agents, AgentSeen } from './agents.ts';
 export type { Grant, GrantList } from './grants.ts';
 export * from './audit.ts';
 export type { ClientWay, ConnectWays } from './connect.ts';

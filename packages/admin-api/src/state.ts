@@ -50,6 +50,10 @@ export const overview = z.object({
       mayAudit: z.boolean(),
       maySeeKeys: z.boolean(),
       mayKeys: z.boolean().describe('Whether API keys may be revoked.'),
+      maySeeAgents: z.boolean(),
+      hasAgents: z.boolean().describe('Whether there is a file of agents.'),
+      mayAgents: z.boolean().describe('Whether agents may get other secrets.'),
+      mayBlock: z.boolean().describe('Whether callers may be blocked.'),
       mayEdit: z.enum(['no', 'addresses', 'programs']).describe('Which servers of the configuration file.'),
       isAudited: z.boolean().describe('Whether the configuration has an audit.'),
     })

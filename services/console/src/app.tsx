@@ -31,6 +31,7 @@ const shown: Readonly<Record<string, ComponentType>> = {
   trust: later(async () => (await import('./views/trust.tsx')).Trust),
   policy: later(async () => (await import('./views/policy.tsx')).Policy),
   keys: later(async () => (await import('./views/keys.tsx')).Keys),
+  agents: later(async () => (await import('./views/agents.tsx')).Agents),
   audit: later(async () => (await import('./views/audit.tsx')).Audit),
   configuration: later(async () => (await import('./views/configuration.tsx')).Configuration),
 };

@@ -18,6 +18,13 @@ export const views = [
   { name: 'trust', group: 'Rules', title: 'Trust', key: 'r', asks: 'What do servers say that nobody has approved?' },
   { name: 'policy', group: 'Rules', title: 'Policy', key: 'y', asks: 'Who may do what, and why?' },
   { name: 'keys', group: 'Rules', title: 'Keys', key: 'k', asks: 'Which API keys are there, and who uses them?' },
+  {
+    name: 'agents',
+    group: 'Rules',
+    title: 'Agents',
+    key: 'b',
+    asks: 'Which programs act for themselves or for users?',
+  },
   { name: 'audit', group: 'Rules', title: 'Audit', key: 'u', asks: 'Who did what, and when?' },
   {
     name: 'configuration',

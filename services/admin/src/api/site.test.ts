@@ -193,6 +193,10 @@ it('what somebody may is said, so that no button is shown that would be refused'
     mayAudit: false,
     maySeeKeys: false,
     mayKeys: false,
+    maySeeAgents: false,
+    hasAgents: false,
+    mayAgents: false,
+    mayBlock: false,
     mayEdit: 'no',
     isAudited: false,
   });

@@ -292,6 +292,9 @@ function refused({ status, text, headers }: AdminAnswer): Refusal {
   return new Refusal({ ...answer, status: problemStatus[reason], ...(headers === undefined ? {} : { headers }) });
 }
 
+const hasAgents = ({ auth }: Config): boolean =>
+  auth !== undefined && auth !== 'none' && auth.server?.agents !== undefined;
+
 /** The rights of the caller, so that the page can leave out buttons that would be refused. */
 export function rightsOf(config: Config, roles: readonly AdminRole[], who: string): Overview['console'] {
   const mode = consoleMode(config) === 'full' ? 'full' : 'read';
@@ -307,6 +310,10 @@ export function rightsOf(config: Config, roles: readonly AdminRole[], who: strin
     mayAudit: mayDo('audit', roles),
     maySeeKeys: mayDo('keys.list', roles),
     mayKeys: mayDo('keys.change', roles),
+    maySeeAgents: mayDo('agents.list', roles),
+    hasAgents: hasAgents(config),
+    mayAgents: mayDo('agents.change', roles),
+    mayBlock: mayDo('blocks.change', roles),
     mayEdit: mode === 'full' && mayDo('servers.change', roles) && config.bus === 'memory' ? config.console.edit : 'no',
     isAudited: config.audit !== undefined,
   };

@@ -13,6 +13,10 @@ const nothing: Overview['console'] = {
   mayAudit: false,
   maySeeKeys: false,
   mayKeys: false,
+  maySeeAgents: false,
+  hasAgents: false,
+  mayAgents: false,
+  mayBlock: false,
   mayEdit: 'no',
   isAudited: false,
 };
