@@ -10,8 +10,14 @@ import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address
 import { hostAndPort, type ServerTls, type TlsMaterial } from './server-tls.ts';
 
 const connectTimeoutMs = 10_000;
-/** No time limits for bodies and headers: each call has a time limit of its own. */
-const shared = { bodyTimeout: 0, headersTimeout: 0 };
+/**
+ * No time limits for bodies and headers: each call has a time limit of its own.
+ *
+ * A request on a connection that its server closes at that moment has an unknown outcome. So an idle connection ends here long before it ends there: servers in Python
+ * (uvicorn) close it after five seconds and do not say so. The four seconds of undici are too many, since its timers run late on a busy machine. Of a server that
+ * says when it closes (`Keep-Alive: timeout=5`), undici keeps a distance of two seconds.
+ */
+const shared = { bodyTimeout: 0, headersTimeout: 0, keepAliveTimeout: 2_000 };
 
 /** Pools of one server: an address rule leads to the same pool until its `tls` changes. */
 interface OwnPool {
