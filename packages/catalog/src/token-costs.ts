@@ -73,6 +73,8 @@ export async function tokenCosts(
   if (counting === undefined) {
     counting = countedOf(view, pause).then((tools) => ({ tools, listed: listedBy(view) }));
     counts.set(view, counting);
+    // The next question counts again.
+    counting.catch(() => counts.delete(view));
   }
   const { tools: every, listed } = await counting;
   const all = every.filter((tool) => server === undefined || tool.server === server);

@@ -4,6 +4,7 @@ import { printable } from '@omnibus/protocol';
 import { answer, answerJson, runCommand } from '../output/outcome.ts';
 import { alignColumns } from '../output/table.ts';
 import { askApi, type ApiOptions } from './api.ts';
+import { sayMissing } from './calls.ts';
 
 export interface TokensOptions extends ApiOptions {
   readonly endpoint?: string;
@@ -20,11 +21,12 @@ export function showTokens(options: TokensOptions): Promise<void> {
     const {
       endpoint: _endpoint,
       endpoints: _endpoints,
-      missing: _missing,
+      missing,
       ...costs
     } = await askApi(options, 'tokens', `/tokens?${query.toString()}`);
-    if (options.json === true) answerJson(costs);
+    if (options.json === true) answerJson({ ...costs, missing });
     else answer(`${linesOf(server !== undefined, costs).join('\n')}\n`);
+    sayMissing(missing);
     return 'done';
   });
 }

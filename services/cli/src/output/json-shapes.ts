@@ -219,7 +219,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'calls replay': results,
   logs: logs.describe('with --follow a line of the log a line'),
   top: z.object({ servers: z.array(serverRow), tools: summary.shape.tools, all: summary.shape.all, missing }),
-  tokens: tokens.omit({ endpoint: true, endpoints: true, missing: true }),
+  tokens: tokens.omit({ endpoint: true, endpoints: true }),
   'sign-in': z.object({ server: text, isSignedIn: z.boolean(), wasSignedIn: z.boolean() }),
   'connections list': z.object({
     connections: z.array(
