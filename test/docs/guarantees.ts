@@ -103,6 +103,17 @@ export const guarantees: readonly Guarantee[] = [
     ],
   },
   {
+    fault: 'session worker killed while a call waits for approvers',
+    request: 'a call that a rule with `approvers` holds',
+    era: '2026-07-28',
+    sees: 'the outcome after the decision, whether approvers decide before or after the next worker has the call; they see the call once',
+    executed: 'once',
+    test: [
+      'services/session/src/worker-approvals-takeover.test.ts',
+      'approvers see a call once that outlives its session worker, and its server gets it once, if they approve it %s',
+    ],
+  },
+  {
     fault: 'session worker killed while the backend worker of the call stops in an orderly way',
     request: 'a call',
     era: '2025-11-25',

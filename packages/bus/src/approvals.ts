@@ -2,7 +2,7 @@
  * Calls that wait for an approval. All session workers share one bucket, so an approver may ask any of them. Changes are made by
  * compare-and-set, so only one decision counts, and it is used once.
  */
-import { shortApproval, type ApprovalRecord, type ApprovalState } from '@omnibus/protocol';
+import { shortApproval, type ApprovalRecord, type ApprovalState, type WorkerId } from '@omnibus/protocol';
 import type { Bus, KeyValue, KeyValueEntry, Watch } from './bus.ts';
 import { BusError } from './errors.ts';
 import { approvalsBucket } from './subjects.ts';
@@ -94,14 +94,23 @@ export class ApprovalBoard {
     });
   }
 
-  /** Changes the state of a record. @returns false when it is not in the expected state, because another process was first. */
-  async close(id: string, from: ApprovalState, to: ApprovalState): Promise<boolean> {
+  /**
+   * Changes the state of a record.
+   * @param worker the session worker that held the call when it learned the outcome.
+   * @returns false when the record is not in the expected state, because another process was first, or when another worker holds the call by now.
+   */
+  async close(id: string, from: ApprovalState, to: ApprovalState, worker?: WorkerId): Promise<boolean> {
     let isChanged = false;
     await this.#change(id, (record) => {
-      isChanged = record.state === from;
+      isChanged = record.state === from && (worker === undefined || record.worker === worker);
       return isChanged ? { ...record, state: to } : record;
     });
     return isChanged;
+  }
+
+  /** Another session worker holds the call from now on. @returns the record as it is then. @throws {Error} when there is none. */
+  take(id: string, worker: WorkerId): Promise<ApprovalRecord> {
+    return this.#change(id, (record) => ({ ...record, worker }));
   }
 
   async #change(id: string, changed: (record: ApprovalRecord) => ApprovalRecord): Promise<ApprovalRecord> {

@@ -140,7 +140,8 @@ export type StreamFrame =
   | { readonly kind: 'accepted' }
   /** The stream ends without a further message. */
   | { readonly kind: 'end' }
-  | { readonly kind: 'probed'; readonly missing: readonly StreamId[] }
+  /** `notBegun`: streams of POSTs that wait for the decision of a person, and that no server has. */
+  | { readonly kind: 'probed'; readonly missing: readonly StreamId[]; readonly notBegun?: readonly StreamId[] }
   /** This worker does not hold the session, or no longer: the command, also an open one, must be sent to another worker. */
   | { readonly kind: 'moved' }
   | { readonly kind: 'refused'; readonly fault: GatewayFault };
@@ -221,6 +222,8 @@ export interface ModernControl {
 /** A question about open requests without a session; in the answer, those that the worker holds. */
 export interface HeldRequests {
   readonly keys: readonly SessionKey[];
+  /** In the answer: those that wait for the decision of a person, and that no server has. */
+  readonly notBegun?: readonly SessionKey[];
 }
 
 /** Asks a session worker which worker holds a session. If that is `lost`, the asked worker takes the session over. */

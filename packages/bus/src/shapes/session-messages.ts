@@ -156,7 +156,7 @@ const frames = {
   attached: { stream: token },
   accepted: {},
   end: {},
-  probed: { missing: streams },
+  probed: { missing: streams, notBegun: optional(streams) },
   moved: {},
   refused: { fault: gatewayFault },
 };
@@ -187,7 +187,9 @@ export const modernCommand = variants<ModernCommand, 'kind'>('kind', {
 export const modernControl = variants<ModernControl, 'kind'>('kind', {
   closed: { key: token, reason: text, worker: optional(token) },
 });
-export const heldRequests = shape<HeldRequests>(fields<HeldRequests>({ keys: list(token) }));
+export const heldRequests = shape<HeldRequests>(
+  fields<HeldRequests>({ keys: list(token), notBegun: optional(list(token)) }),
+);
 
 export const inboxPost = variants<InboxPost, 'kind'>('kind', {
   post: { caller, message: posted, bytes: optional(count) },

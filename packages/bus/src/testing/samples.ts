@@ -81,7 +81,7 @@ export const samples: Samples = {
   'modern-at': modern,
   'modern-control': { request: { kind: 'closed', key, reason: 'gone' } },
   'modern-holds': { request: { keys: [key] }, reply: { keys: [] } },
-  'modern-holds-at': { request: { keys: [key] }, reply: { keys: [] } },
+  'modern-holds-at': { request: { keys: [key] }, reply: { keys: [key], notBegun: [key] } },
   'edge-inbox': {
     request: { kind: 'post', caller, message: { kind: 'request', message: request } },
     reply: { kind: 'accepted' },

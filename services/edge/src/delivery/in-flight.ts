@@ -63,14 +63,15 @@ export class Tracked extends Link implements PendingRequest {
   readonly #backends: Backends;
   #lookAt = this.acceptedAt + firstLookMs;
   readonly #open: OpenTracked;
-  readonly #begunMs: number;
+  /** Since when a server may have it, on the clock of `performance.now()`. */
+  #mayBegunAt: number;
 
   /** @param begunMs milliseconds before now in which another edge may have accepted it first; 0 if none has. */
   constructor(open: OpenTracked, backends: Backends, begunMs = 0) {
     super();
     this.#open = open;
     this.#backends = backends;
-    this.#begunMs = begunMs;
+    this.#mayBegunAt = this.acceptedAt - begunMs;
     if (begunMs > 0) this.turn = 1;
   }
 
@@ -81,10 +82,15 @@ export class Tracked extends Link implements PendingRequest {
     return true;
   }
 
+  /** Its worker has said that no server has it. @param at when it was asked, on the clock of `performance.now()`: a server may have it since then. */
+  hadNotBegun(at: number): void {
+    this.#mayBegunAt = Math.max(this.#mayBegunAt, at);
+  }
+
   /** What the next worker has to know; empty unless a worker that is gone may have begun it. */
   get begun(): { readonly begun?: Begun } {
     if (this.turn === 0) return {};
-    const ageMs = performance.now() - this.acceptedAt + this.#begunMs;
+    const ageMs = performance.now() - this.#mayBegunAt;
     const all = this.#backends.since(ageMs);
     return { begun: { ageMs, turn: this.turn, backends: all ?? this.#backends.expected, areAll: all !== undefined } };
   }

@@ -52,6 +52,7 @@ export class Probing {
           isOpen(inFlight) && inFlight.pending !== undefined && inFlight.attempts === attempts[index],
       );
     const streams = those.flatMap(({ stream }) => stream ?? []);
+    const askedAt = performance.now();
     const pending = bus.request(
       subjects.session(sentTo),
       { key, command: { kind: 'probe', streams } },
@@ -61,6 +62,8 @@ export class Probing {
           limit.cancel();
           for (const inFlight of left()) {
             const { stream } = inFlight;
+            if (frame.kind === 'probed' && stream !== undefined && frame.notBegun?.includes(stream) === true)
+              inFlight.hadNotBegun(askedAt);
             if (frame.kind !== 'probed' || stream === undefined || frame.missing.includes(stream)) lost(inFlight);
             else if (wasDisturbed) attachAgain(inFlight);
           }

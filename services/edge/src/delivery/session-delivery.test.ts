@@ -30,6 +30,8 @@ class Worker extends TestedWorker {
   readonly heard: SessionCommand[] = [];
   readonly replies: ((frame: StreamFrame) => void)[] = [];
   probes = 0;
+  /** Whether its requests wait for the decision of a person. */
+  waits = false;
   /** Its answer to a command of a session that it does not own; undefined while it holds all. */
   says: StreamFrame | undefined;
   adopts: () => AdoptReply = () => ({ outcome: 'held', worker: this.worker });
@@ -43,7 +45,11 @@ class Worker extends TestedWorker {
           this.probes += 1;
           // A worker keeps a stream for what it has to answer only.
           const held = new Set(this.heard.flatMap((each) => ('stream' in each && isAsking(each) ? [each.stream] : [])));
-          reply({ kind: 'probed', missing: command.streams.filter((stream) => !held.has(stream)) });
+          reply({
+            kind: 'probed',
+            missing: command.streams.filter((stream) => !held.has(stream)),
+            ...(this.waits ? { notBegun: command.streams } : {}),
+          });
           return;
         }
         this.heard.push(command);

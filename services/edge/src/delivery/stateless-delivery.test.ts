@@ -25,6 +25,8 @@ class Worker extends TestedWorker {
   readonly begun: Begun[] = [];
   /** The holders of calls that are gone, as it has learned. */
   readonly gone: WorkerId[] = [];
+  /** Whether its requests wait for the decision of a person. */
+  waits = false;
   readonly #waiting: (() => void)[] = [];
 
   async listen(bus: Bus): Promise<Subscription[]> {
@@ -35,7 +37,8 @@ class Worker extends TestedWorker {
         if (begun !== undefined) this.begun.push(begun);
       }),
       await bus.subscribe(subjects.modernHolds(this.worker), ({ keys }, reply) => {
-        const answer = (): void => reply({ keys: keys.filter((key) => this.requests.has(key)) });
+        const answer = (): void =>
+          reply({ keys: keys.filter((key) => this.requests.has(key)), ...(this.waits ? { notBegun: keys } : {}) });
         if (this.isPaused) this.#waiting.push(answer);
         else answer();
       }),
@@ -179,4 +182,19 @@ it('requests that continue a call whose worker is gone go to one worker, which l
   for (const { key } of asked) next[0]?.requests.get(key)?.(elsewhere);
   await pass(1_000);
   expect(asked.map(({ frames }) => reasons(frames))).toEqual([['state.lost'], ['state.lost']]);
+});
+
+it('a call that waits for a person is as young as the last word of its worker that no server has it', async () => {
+  const [worker] = [await started(), await started()];
+  const { key, at } = await request('tools/call');
+  at.waits = true;
+  for (let times = 0; times < 10; times += 1) {
+    delivery.look();
+    await pass(6_000);
+  }
+  test.kill(at);
+  await pass(6_000);
+  const next = test.workers.find((each) => each.requests.has(key));
+  expect(worker).toBeDefined();
+  expect(next?.begun[0]?.ageMs).toBeLessThan(20_000);
 });

@@ -48,6 +48,8 @@ class InFlightRequest extends Tracked {
   /** The worker that has it; undefined while only NATS knows which one it chose. */
   sentTo: WorkerId | undefined;
   attempts = 0;
+  /** When its worker was last asked for it, on the clock of `performance.now()`. */
+  askedAt = 0;
   /** The key with which its client can repeat it: every edge sends it to the same worker. */
   readonly repeatKey: string | undefined;
 
@@ -91,9 +93,15 @@ export class StatelessDelivery {
       bus,
       clock: wheel,
       workers,
-      payload: (those) => ({ keys: those.map(({ command }) => command.key) }),
+      payload: (those) => {
+        const now = performance.now();
+        for (const inFlight of those) inFlight.askedAt = now;
+        return { keys: those.map(({ command }) => command.key) };
+      },
       heldOf: (answer, asked) => {
         const keys = new Set(answer.keys);
+        const notBegun = new Set(answer.notBegun);
+        for (const inFlight of asked) if (notBegun.has(inFlight.command.key)) inFlight.hadNotBegun(inFlight.askedAt);
         return new Set(asked.filter(({ command }) => keys.has(command.key)));
       },
       attemptOf: (inFlight) =>

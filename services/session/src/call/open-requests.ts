@@ -49,6 +49,11 @@ export abstract class OpenRequest extends Link {
     return undefined;
   }
 
+  /** Whether it is certain that no server has it: it waits for the decision of a person, before it is sent. */
+  get hasNotBegun(): boolean {
+    return false;
+  }
+
   /** Another worker owns it now: its end here must not end it there. */
   giveAway(): void {
     // Only a request that a server has can go on elsewhere.
@@ -148,6 +153,11 @@ export class OpenRequests extends Ring<OpenRequest> {
     request.cancel(reason);
     this.lookIdle();
     return 'cancelled';
+  }
+
+  /** The streams of requests that no server has. */
+  get notBegun(): ReadonlySet<object> {
+    return new Set(this.toArray().flatMap(({ hasNotBegun, stream }) => (hasNotBegun ? [stream] : [])));
   }
 
   /** @param problemOf the fault that a request is answered with; undefined for one that goes on. */

@@ -31,6 +31,7 @@ import {
   type SessionCommand,
   type SessionKey,
   type SessionRecord,
+  type StreamId,
   type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
@@ -265,7 +266,7 @@ export class Session {
       return;
     }
     if (command.kind === 'probe') {
-      reply({ kind: 'probed', missing: streams.missing(command.streams) });
+      reply({ kind: 'probed', missing: streams.missing(command.streams), ...this.#notBegun(command.streams) });
       return;
     }
     const changed = this.#parts.sight.asks(command.caller);
@@ -290,6 +291,14 @@ export class Session {
         reply({ kind: 'refused', fault: fault('command.unknown') });
     }
     for (const guest of guests) guest.look();
+  }
+
+  /** Those of the given streams with a request that no server has. */
+  #notBegun(streams: readonly StreamId[]): { readonly notBegun?: readonly StreamId[] } {
+    const waiting = this.#parts.forwarding.open.notBegun as ReadonlySet<PostStream>;
+    if (waiting.size === 0) return {};
+    const ids = new Set([...waiting].map(({ id }) => id));
+    return { notBegun: streams.filter((stream) => ids.has(stream)) };
   }
 
   /** What its client sees. */

@@ -371,6 +371,11 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     return isWaiting;
   }
 
+  /** Whether no server has it, since it waits for the decision of a person. */
+  get hasNotBegun(): boolean {
+    return this.#forwarding.open.notBegun.size > 0;
+  }
+
   /** A request was closed by its client. @returns false when it does not belong to this call. */
   closed(key: SessionKey, reason: string, isGivenAway: boolean): boolean {
     const index = this.#waiters.findIndex(({ command }) => command.key === key);

@@ -88,6 +88,11 @@ export class StatelessCalls implements CallTable {
     return this.#callOf(key)?.waits(key) === true;
   }
 
+  /** Whether a request waits for a call that no server has. */
+  hasNotBegun(key: SessionKey): boolean {
+    return this.#callOf(key)?.hasNotBegun === true;
+  }
+
   /** A client has disconnected. @returns false when its request waited for none of these calls. */
   closed(key: SessionKey, reason: string, isGivenAway: boolean): boolean {
     const call = this.#callOf(key);

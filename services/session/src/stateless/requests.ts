@@ -112,7 +112,7 @@ export class StatelessRequests {
   async start(): Promise<void> {
     const { bus } = this.#host;
     const sayWhatIsHeld = ({ keys }: HeldRequests, reply: (held: HeldRequests) => void): void =>
-      reply({ keys: keys.filter((key) => this.#holds(key)) });
+      reply({ keys: keys.filter((key) => this.#holds(key)), ...this.#notBegun(keys) });
     this.#subscriptions = [
       await bus.subscribe(subjects.modern(undefined), (command, reply) => this.#receive({ command, reply }), {
         queue: 'session',
@@ -192,6 +192,11 @@ export class StatelessRequests {
   #holds(key: SessionKey): boolean {
     if (this.#waiting.has(key)) this.#waiting.set(key, this.#host.bus.reconnects);
     return this.#waiting.has(key) || this.#listeners.has(key) || this.#calls.waits(key) || this.#tasks.waits(key);
+  }
+
+  #notBegun(keys: readonly SessionKey[]): Pick<HeldRequests, 'notBegun'> {
+    const notBegun = keys.filter((key) => this.#calls.hasNotBegun(key));
+    return notBegun.length === 0 ? {} : { notBegun };
   }
 
   #closed({ key, reason, worker }: ModernControl): void {

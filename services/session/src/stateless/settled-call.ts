@@ -19,6 +19,7 @@ export class SettledCall extends KeyedLink implements PlacedCall {
   readonly caller: Caller;
   isAmongRunning = false;
   readonly isParked = false;
+  readonly hasNotBegun = false;
   readonly #settlement: Settlement;
   readonly #progress: RoundProgress;
   readonly #askedUntil: number;

@@ -38,6 +38,11 @@ export class PostStream implements Asked {
     this.#stream.answers(this);
   }
 
+  /** Undefined for a batch, of which another request may have begun. */
+  get id(): StreamId | undefined {
+    return this.#command.kind === 'batch' ? undefined : this.#command.stream;
+  }
+
   get origin(): StreamId | undefined {
     return this.#command.kind === 'batch' && repeatsId(this.#command.messages) ? undefined : this.#command.stream;
   }

@@ -1,5 +1,5 @@
 /** Holds a call that needs an approval, after its route is planned and before it is sent: it waits among the open requests of its client, and is planned again when it is approved. */
-import { fault, roundMethods, type GatewayFault, type ServerName } from '@omnibus/protocol';
+import { exchangeOf, fault, roundMethods, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { CallStream, ForwardedCall } from '../../call/client-port.ts';
 import type { Gate, GateRun } from '../../call/gates.ts';
 import { WaitingRequest } from '../../call/open-requests.ts';
@@ -8,7 +8,7 @@ import type { Destination, Plan, Search } from '../../call/plan.ts';
 import { requestedBy } from '../../call/public-messages.ts';
 import type { Note, WatchedCall } from '../../call/watchers.ts';
 import type { AskTerms } from '@omnibus/policy';
-import type { ApprovalNote, Approvals, Waiting } from './approvals.ts';
+import type { ApprovalNote, Approvals, AskedApproval, Waiting } from './approvals.ts';
 import { takesForms, type ApprovedKind } from './form.ts';
 
 /** A plan for which a rule demands an approval: with one destination, or a search in which one server needs it. */
@@ -109,6 +109,7 @@ function ask<Stream extends CallStream>(
     rule,
     because: permission?.because,
     terms: within(given, timeLimits(server, to.tool).humanMs),
+    ...identityOf(call),
     show:
       takesForms(port.capabilities()) && isRound(call.method)
         ? (asker, form) =>
@@ -138,6 +139,11 @@ function ask<Stream extends CallStream>(
   const request = requestOf(waiting, call, to, held, messages);
   open.add(request);
   waiting.begin();
+}
+
+function identityOf({ stream, id }: ForwardedCall<CallStream>): Pick<AskedApproval, 'exchange' | 'mayBeAsked'> {
+  const { origin, begun } = stream;
+  return { exchange: origin === undefined ? undefined : exchangeOf(origin, id), mayBeAsked: begun !== undefined };
 }
 
 /** A client has as much time as for questions of servers. */
@@ -178,6 +184,12 @@ function noteOf(
   };
 }
 
+class UnapprovedRequest extends WaitingRequest {
+  override get hasNotBegun(): boolean {
+    return true;
+  }
+}
+
 /** The call among the open requests of its client. */
 function requestOf<Stream extends CallStream>(
   waiting: Waiting,
@@ -186,7 +198,7 @@ function requestOf<Stream extends CallStream>(
   held: readonly WatchedCall[],
   messages: GateRun<Stream>['messages'],
 ): WaitingRequest {
-  return new WaitingRequest(
+  return new UnapprovedRequest(
     call,
     (reason) => {
       waiting.withdraw(reason);

@@ -60,6 +60,10 @@ export interface AskedApproval {
   readonly rule: string;
   readonly because: string | undefined;
   readonly terms: AskTerms;
+  /** Names the call at every session worker that may hold it; undefined where no other worker can continue it. */
+  readonly exchange: ExchangeId | undefined;
+  /** Whether a session worker that is gone may have held the call: approvers may have been asked already. */
+  readonly mayBeAsked: boolean;
   /** Shows the caller a form; undefined if the client cannot show one. */
   readonly show: ((asker: Questioner, params: JsonObject) => void) | undefined;
   /** Withdraws the form. */
@@ -137,6 +141,18 @@ export class Approvals {
   }
 }
 
+/** States of a record with which the next worker goes on. */
+const goesOn: ReadonlySet<ApprovalRecord['state']> = new Set(['waiting', 'approved', 'used', 'refused']);
+
+function newId(): ExchangeId {
+  return randomBytes(idBytes).toString('hex') as ExchangeId;
+}
+
+/** An id that every worker knows which holds the call, and from which the call cannot be computed. */
+function idOf(exchange: ExchangeId): ExchangeId {
+  return hash('sha256', `approval ${exchange}`).slice(0, 2 * idBytes) as ExchangeId;
+}
+
 /** The address distinguishes anonymous callers. */
 function shareOf({ principal, origin, address }: Caller): string {
   return principal === anonymous ? `at ${origin ?? address ?? ''}` : principal;
@@ -147,15 +163,28 @@ export class Waiting implements Questioner {
   readonly #options: ApprovalsOptions;
   readonly #asked: AskedApproval;
   readonly #left: () => void;
-  /** The id of the form; no exchange with a server has it. */
-  readonly id = randomBytes(idBytes).toString('hex') as ExchangeId;
-  readonly #digest: string;
-  readonly #until: number;
+  #id: ExchangeId;
+  #digest: string;
+  #until: number;
   /** The machine has no actions, so nothing of it can fail. */
   readonly #actor = startActor(approvalMachine, { onFailure: () => undefined });
   #deadline: Deadline | undefined;
 
   constructor(options: ApprovalsOptions, asked: AskedApproval, left: () => void) {
+    this.#options = options;
+    this.#asked = asked;
+    this.#left = left;
+    this.#id = asked.exchange === undefined || asked.terms.by === 'caller' ? newId() : idOf(asked.exchange);
+    this.#until = Date.now() + asked.terms.expiresMs;
+    this.#digest = this.#digestFor(this.#until); // V2
+  }
+
+  /** The id of the form, and of the record for approvers; no exchange with a server has it. */
+  get id(): ExchangeId {
+    return this.#id;
+  }
+
+  #digestFor(until: number): string {
     const {
       server,
       kind,
@@ -164,17 +193,12 @@ export class Waiting implements Questioner {
       definition,
       caller: { principal },
       rule,
-      terms,
-    } = asked;
-    this.#options = options;
-    this.#asked = asked;
-    this.#left = left;
-    this.#until = Date.now() + terms.expiresMs;
-    this.#digest = hash(
+    } = this.#asked;
+    return hash(
       'sha256',
-      canonical([server, kind, name, args ?? {}, definition ?? null, principal, rule, this.#until]),
+      canonical([server, kind, name, args ?? {}, definition ?? null, principal, rule, until]),
       'base64url',
-    ); // V2
+    );
   }
 
   /** Asks the caller or the approvers. The answer may come before this returns. */
@@ -202,10 +226,8 @@ export class Waiting implements Questioner {
       return;
     }
     if (!this.#moves('asked')) return;
-    this.#deadline = this.#options.wheel.schedule(expiresMs, () =>
-      this.#end('expired', `nobody has approved it within ${expiresMs / 1_000} s`),
-    );
-    this.#tell('asked');
+    this.#expireIn(expiresMs);
+    if (by === 'caller') this.#tell('asked');
     if (by === 'caller')
       show?.(this, formOf({ server, kind, name, rule, because, digest: this.#digest, text, lasts: this.#lasts }));
     else void this.#post(text);
@@ -215,13 +237,47 @@ export class Waiting implements Questioner {
     return this.#options.grants.lastsFor(this.#asked);
   }
 
+  #expireIn(ms: number): void {
+    this.#deadline?.cancel();
+    this.#deadline = this.#options.wheel.schedule(ms, () =>
+      this.#end('expired', `nobody has approved it within ${this.#asked.terms.expiresMs / 1_000} s`),
+    );
+  }
+
   async #post(text: string): Promise<void> {
     const { board } = this.#options;
     try {
+      if (this.#asked.mayBeAsked && (await this.#takeOver())) return;
+      this.#tell('asked');
+      const isPosted = await board.post(this.#record(text), (record) => this.#decided(record));
+      if (isPosted) return;
+      // The call waited before, for another approval.
+      this.#id = newId();
       await board.post(this.#record(text), (record) => this.#decided(record));
     } catch {
       this.#end('impossible', 'approvers cannot be told now'); // The board has logged the reason.
     }
+  }
+
+  /** Approvers were asked by the worker that held the call before: their decision counts, since they saw the same call (V2). @returns false where they were not. */
+  async #takeOver(): Promise<boolean> {
+    const { board, worker } = this.#options;
+    const isOurs = ({ state, until, digest }: ApprovalRecord): boolean => {
+      if (!goesOn.has(state) || digest !== this.#digestFor(until)) return false;
+      this.#until = until;
+      this.#digest = digest;
+      return true;
+    };
+    const record = await board.takeOver(this.#id, worker, isOurs, (changed) => this.#decided(changed));
+    if (record === undefined) return false;
+    if (this.#actor.getSnapshot().value !== 'waiting') {
+      board.ended(this.#id, 'withdrawn'); // The call has ended meanwhile.
+      return true;
+    }
+    this.#expireIn(Math.max(0, record.until - Date.now()));
+    // It was decided while no worker held the call. One that used the approval is gone, and no server has the call.
+    this.#decided(record.state === 'used' ? { ...record, state: 'approved' } : record);
+    return true;
   }
 
   #record(text: string): ApprovalRecord {

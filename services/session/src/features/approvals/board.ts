@@ -1,6 +1,6 @@
 /** The board of calls that wait for approvers, as one session worker uses it: opened with the first of them, and followed while there are some. */
-import { ApprovalBoard, openingAdvice, type Bus, type Watch } from '@omnibus/bus';
-import { shortApproval, type ApprovalRecord } from '@omnibus/protocol';
+import { ApprovalBoard, BusError, openingAdvice, type Bus, type Watch } from '@omnibus/bus';
+import { shortApproval, type ApprovalRecord, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Webhook } from './webhook.ts';
 
@@ -31,17 +31,19 @@ export class Board {
   /**
    * Puts a call there.
    * @param decided called when approvers have decided.
+   * @returns false when there is a record with this id.
    * @throws {Error} when it cannot be stored; the log says why.
    */
-  async post(record: ApprovalRecord, decided: (record: ApprovalRecord) => void): Promise<void> {
+  async post(record: ApprovalRecord, decided: (record: ApprovalRecord) => void): Promise<boolean> {
     this.#waiting.set(record.id, { record: shortApproval(record), decided });
     try {
       const board = await this.#open();
       // The call may have been withdrawn while the board was opened.
-      if (!this.#waiting.has(record.id)) return;
+      if (!this.#waiting.has(record.id)) return true;
       await board.post(record);
     } catch (error) {
       this.#waiting.delete(record.id);
+      if (error instanceof BusError && error.kind === 'revision-conflict') return false;
       this.#options.log.error(
         { err: error },
         `a call that waits for approvers cannot be shown to them: ${openingAdvice(error)}`,
@@ -50,6 +52,33 @@ export class Board {
     }
     if (this.#waiting.has(record.id)) this.#options.webhook?.tell(record);
     else this.#close(record, 'withdrawn');
+    return true;
+  }
+
+  /**
+   * Takes over the wait of a call whose session worker is gone.
+   * @param isOurs whether it is the same call, with an outcome that it can wait for or use.
+   * @param decided called when approvers have decided, also if they did before this.
+   * @returns the record; undefined when there is none, or it is of another call.
+   * @throws {Error} when the board cannot be read or written.
+   */
+  async takeOver(
+    id: string,
+    worker: WorkerId,
+    isOurs: (record: ApprovalRecord) => boolean,
+    decided: (record: ApprovalRecord) => void,
+  ): Promise<ApprovalRecord | undefined> {
+    const board = await this.#open();
+    const found = await board.get(id);
+    if (found === undefined || !isOurs(found)) return undefined;
+    const held = { record: shortApproval({ ...found, worker }), decided };
+    this.#waiting.set(id, held);
+    try {
+      return await board.take(id, worker);
+    } catch (error) {
+      this.#waiting.delete(id);
+      throw error;
+    }
   }
 
   /** Called when the call no longer waits. */
@@ -80,7 +109,7 @@ export class Board {
     if (outcome === 'refused') return;
     const [from, to] = outcome === 'approved' ? (['approved', 'used'] as const) : (['waiting', outcome] as const);
     void this.#open()
-      .then((board) => board.close(record.id, from, to))
+      .then((board) => board.close(record.id, from, to, record.worker))
       .catch((error: unknown) =>
         this.#options.log.warn(
           { err: error, approval: record.id },
