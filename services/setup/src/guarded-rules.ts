@@ -7,8 +7,8 @@
 import { enabledServers, type Config } from '@omnibus/config';
 import type { RuleSettings } from '@omnibus/policy';
 
-export const untrusted = 'untrusted';
-export const privateData = 'private';
+const untrusted = 'untrusted';
+const privateData = 'private';
 
 const because =
   'untrusted content and private data were read in this conversation, and this request can send them away';
