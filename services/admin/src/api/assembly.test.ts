@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { MemoryBus, type PendingRequest, type ReplyObserver, type Subject } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newWorkerId, type AdminAnswer, type WorkerId } from '@omnibus/protocol';
+import { newWorkerId, type AdminAnswer, type JsonObject, type WorkerId } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { Assembly } from './assembly.ts';
 
@@ -32,13 +32,18 @@ let bus: SlowBus;
 let wheel: DeadlineWheel;
 
 /** An assembly of a process that knows these others by their signs of life. */
-async function joined(process: WorkerId, role: string, known: readonly WorkerId[]): Promise<Assembly> {
-  const answer = (): AdminAnswer => ({
+async function joined(
+  process: WorkerId,
+  role: string,
+  known: readonly WorkerId[],
+  body: Promise<JsonObject> | 'none' = Promise.resolve({ says: role }),
+): Promise<Assembly> {
+  const answer = async (): Promise<AdminAnswer> => ({
     process,
     role,
     workers: [process],
     known: known.map((worker) => ({ worker, role: 'session' })),
-    body: { says: role },
+    ...(body === 'none' ? {} : { body: await body }),
   });
   const assembly = new Assembly({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), answer });
   await assembly.start();
@@ -46,7 +51,7 @@ async function joined(process: WorkerId, role: string, known: readonly WorkerId[
 }
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'performance'] });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   bus = new SlowBus(({ what }) => expect.fail(what));
   wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
 });
@@ -75,4 +80,23 @@ it('a process that gives signs of life and does not answer in time is missing', 
   });
   vi.advanceTimersByTime(2_000);
   expect((await heard).missing).toEqual([{ process: gone, role: 'session' }]);
+});
+
+it.each([
+  ['waits for the first answer longer than for all of them', 3_000, ['session']],
+  ['does not, unless it is told to', undefined, []],
+])('a question that one role answers %s', async (_how, firstMs, expected) => {
+  const { promise: busy, resolve } = Promise.withResolvers<JsonObject>();
+  const assembly = await joined(asker, 'edge', [other, gone], 'none');
+  await joined(other, 'session', [], busy);
+  const heard = assembly.ask('catalogue', {}, shape, 500, firstMs);
+  const turn = () => new Promise<void>((go) => void setImmediate(go));
+  await turn();
+  vi.advanceTimersByTime(800);
+  await turn();
+  await turn();
+  resolve({ says: 'session' });
+  const { said, missing } = await heard;
+  expect(said.map(({ body }) => body.says)).toEqual(expected);
+  expect(missing).toContainEqual({ process: gone, role: 'session' });
 });

@@ -7,8 +7,8 @@ import type { Logger } from '@omnibus/telemetry';
 import type { z } from 'zod';
 
 /** Milliseconds within which a process must answer; one that does not is busy, cut off or gone. */
-const answerMs = 500;
-/** Time limit of questions to which only processes of one role know the answer: they are waited for longer, since without them there is nothing to show. */
+export const answerMs = 500;
+/** Time limit of questions to which only processes of one role know the answer, while none of them has answered: without one there is nothing to show. */
 export const surveyMs = 3_000;
 /** Time limit of questions that need work at the other process, such as reconnecting to a server. */
 export const actMs = 10_000;
@@ -64,9 +64,16 @@ export class Assembly {
   /**
    * @param shape of each answer; one of another shape is ignored.
    * @param limitMs how long to wait for known processes that have not answered.
+   * @param firstMs how long to wait for the first answer that says something of this; as long as `limitMs` if left out.
    */
-  async ask<Body>(about: string, args: JsonObject, shape: z.ZodType<Body>, limitMs = answerMs): Promise<Heard<Body>> {
-    const answers = await this.#collect({ about, args }, limitMs);
+  async ask<Body>(
+    about: string,
+    args: JsonObject,
+    shape: z.ZodType<Body>,
+    limitMs = answerMs,
+    firstMs = limitMs,
+  ): Promise<Heard<Body>> {
+    const answers = await this.#collect({ about, args }, limitMs, firstMs);
     const heard = new Set(answers.flatMap(({ process, workers }) => [process, ...workers]));
     const missing = new Map(
       answers
@@ -91,19 +98,27 @@ export class Assembly {
     return { said, missing: [...missing.values()] };
   }
 
-  async #collect(question: AdminQuestion, limitMs: number): Promise<readonly AdminAnswer[]> {
+  async #collect(question: AdminQuestion, limitMs: number, firstMs: number): Promise<readonly AdminAnswer[]> {
     const { bus, wheel, answer } = this.#options;
     if (this.#subscription === undefined) return [await answer(question)];
     const answers = new Map<WorkerId, AdminAnswer>();
     const { promise, resolve } = Promise.withResolvers<void>();
+    let isLate = false;
+    const hasOne = (): boolean => [...answers.values()].some(({ body }) => body !== undefined);
     // In a process that is late itself, answers that have arrived are read before the wait ends.
-    const limit = wheel.schedule(limitMs, () => void setImmediate(resolve));
+    let limit = wheel.schedule(limitMs, () => {
+      setImmediate(() => {
+        isLate = true;
+        if (hasOne() || firstMs <= limitMs) resolve();
+        else limit = wheel.schedule(firstMs - limitMs, () => void setImmediate(resolve));
+      });
+    });
     let pending: PendingRequest | undefined;
     try {
       pending = bus.request(subjects.adminAsk, question, {
         reply: (said) => {
           answers.set(said.process, said);
-          if (isWhole([...answers.values()])) resolve();
+          if (isWhole([...answers.values()]) || (isLate && hasOne())) resolve();
         },
         failed: () => resolve(),
       });

@@ -26,7 +26,7 @@ import type { BlockRecord, EndpointName, ServerTrouble } from '@omnibus/protocol
 import { z } from 'zod';
 import { adviceFor } from '../server-advice.ts';
 import { ApiProblem } from './api-problem.ts';
-import { actMs, type Assembly, type Heard } from './assembly.ts';
+import { actMs, answerMs, surveyMs, type Assembly, type Heard } from './assembly.ts';
 import type { ApiOptions } from './options.ts';
 import { countsOfProcess, summaryOf } from './rates.ts';
 import { cleanAddress, shownValues } from './shown-config.ts';
@@ -208,6 +208,8 @@ export class Board {
         ...Object.fromEntries(Object.entries(looked).filter(([, value]) => value !== undefined)),
       },
       cataloguePart,
+      answerMs,
+      surveyMs,
     );
     const [first] = heard.said.toSorted((one, other) => one.process.localeCompare(other.process));
     if (first === undefined) throw noEndpoint(config(), endpoint);

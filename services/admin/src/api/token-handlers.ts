@@ -2,6 +2,7 @@
 import { tokensSaid, type Tokens } from '@omnibus/admin-api';
 import type { Metrics } from '@omnibus/telemetry';
 import type { AllProcesses } from './all-processes.ts';
+import { answerMs, surveyMs } from './assembly.ts';
 import { ApiProblem } from './api-problem.ts';
 import { endpointsOf, noEndpoint } from './board.ts';
 import type { ApiOptions } from './options.ts';
@@ -31,6 +32,8 @@ export function tokenHandlers({ config }: Pick<ApiOptions, 'config'>, all: AllPr
         'tokens',
         { endpoint, ...(server === undefined ? {} : { server }) },
         tokensSaid,
+        answerMs,
+        surveyMs,
       );
       const [costs] = heard.said
         .toSorted((one, other) => one.process.localeCompare(other.process))
