@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openApi } from '@omnibus/admin-api';
-import { natsUserNames, permissionsOf, setUpPermissions, subjectTable } from '@omnibus/bus';
+import { natsUserNames, permissionsOf, reservedBytes, setUpPermissions, subjectTable } from '@omnibus/bus';
 import { configJsonSchema, ignoredServerKeys } from '@omnibus/config';
 import { alertRules, alerts, dashboards, grafanaModel, runbookOf, valuesSchema } from '@omnibus/deploy';
 import { commandTable, createProgram, groups } from '@omnibus/cli';
@@ -239,7 +239,7 @@ node, \`nats: { domain: hub }\` stores everything in the JetStream of the hub.
 Where clusters are joined by gateways or leaf nodes, \`nats: { region: eu }\` says where a process runs. Sessions are then opened and calls made at
 processes of the same region as long as one of them can take them, and elsewhere otherwise. [scale.md](../explanation/scale.md) says what that costs.
 
-Buckets and streams that callers can fill reserve their storage in JetStream when they are created: 696 MiB, on each node that has a replica, and the stream of \`audit\`
+Buckets and streams that callers can fill reserve their storage in JetStream when they are created: ${Math.round(reservedBytes() / 2 ** 20)} MiB, on each node that has a replica, and the stream of \`audit\`
 in addition. If \`max_file_store\` of the server or \`max_file\` of the account leaves no room for one of them, the set-up and the log say so with its name and size. Without the catalogue or the records of sessions a process does not start; without
 the others it serves, but their features are missing: quotas are then unknown (\`onUnknown\` in [limits.md](../how-to/limits.md)), for example.
 

@@ -18,6 +18,7 @@ export type { Subject } from './subject.ts';
 export { subjectTable } from './subject-table.ts';
 export type { BusRole } from './families.ts';
 export { busRoles, inboxOf, natsUserNames, natsUsers, permissionsOf, setUpPermissions } from './nats/permissions.ts';
+export { reservedBytes } from './nats/streams.ts';
 export type { SetUpOptions, SetUpStep } from './nats/setup.ts';
 export {
   approvalsBucket,

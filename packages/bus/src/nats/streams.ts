@@ -18,7 +18,7 @@ import {
   vaultBuckets,
   vectorsBucket,
 } from '../subjects.ts';
-import { nameAt, type NatsPlace } from './place.ts';
+import { nameAt, usualPlace, type NatsPlace } from './place.ts';
 
 /** A stream as this version wants it. */
 export type WantedStream = Pick<StreamConfig, 'name' | 'subjects'> & Partial<StreamConfig>;
@@ -141,4 +141,9 @@ export function allStreams(place: NatsPlace, ledger: LedgerDefinition | undefine
     journalStream(place, streamJournal as JournalDefinition<never>),
     ...(ledger === undefined ? [] : [ledgerStream(place, ledger)]),
   ];
+}
+
+/** Bytes that the streams of an installation reserve on each node with a replica, without that of the audit. */
+export function reservedBytes(): number {
+  return allStreams(usualPlace, undefined).reduce((sum, { max_bytes: most = -1 }) => sum + Math.max(0, most), 0);
 }
