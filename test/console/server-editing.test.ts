@@ -159,6 +159,12 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     expect(await seen.findings()).toEqual([]);
     await page.getByRole('button', { name: 'I have it' }).click();
     expect(await page.getByText(secret).count()).toBe(0);
+    await page.getByRole('row').filter({ hasText: 'signs' }).waitFor();
+    await page.getByRole('button', { name: 'Rotate the signing key…' }).click();
+    expect(await seen.findings()).toEqual([]);
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByText('signs next').waitFor();
+    expect(await seen.findings()).toEqual([]);
     const { complaints } = seen;
     await seen.close();
     expect(complaints).toEqual([]);

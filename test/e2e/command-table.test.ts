@@ -107,6 +107,8 @@ const cases: Readonly<Record<string, Case>> = {
   'agents block': { args: (at) => ['bot', '--for', '1m', ...admin(at)] },
   'agents unblock': { args: (at) => ['nobody', ...admin(at)], ends: 'unknown' },
   'agents rotate': { args: (at) => ['bot', ...admin(at)], ends: 'forbidden' },
+  'signing-keys list': { args: admin, ends: 'other' },
+  'signing-keys rotate': { args: admin, ends: 'forbidden' },
   'agents remove': { args: (at) => ['bot', ...admin(at)], ends: 'forbidden' },
   'users add': {
     args: () => ['bob', '--file', 'users.yaml'],

@@ -443,6 +443,28 @@ describe.each(shapesOfLane)('%s', (shape) => {
     expect(bound.tokens()).toMatchObject({ token_type: 'DPoP' });
   });
 
+  it('a rotated signing key ends no token; at once, it ends all of them at every edge', async () => {
+    const { secret } = await api('POST', '/agents', { name: 'signed', owner: 'ann', groups: ['readers'] });
+    await until('signed', secret);
+    const token = await tokenOf('signed', secret);
+    using client = await RawClient.open(`${front.url}/mcp`, '2025-11-25', bearer(token));
+    const rotated = await run('signing-keys', 'rotate', '--admin', admin, '--json');
+    expect(rotated.status, rotated.output).toBe(0);
+    expect(JSON.parse(rotated.output)).toMatchObject([{ state: 'next' }, { state: 'signing' }]);
+    const again = await run('signing-keys', 'rotate', '--admin', admin);
+    expect(again.output).toMatch(/published already, and signs from/);
+    await untilAll(async () => (await client.callTool('read')).status, 200);
+    const ended = await run('signing-keys', 'rotate', '--at-once', '--admin', admin);
+    expect(ended.status, ended.output).toBe(0);
+    await untilAll(async () => (await client.callTool('read')).status, 401);
+    const listed = await run('signing-keys', 'list', '--admin', admin, '--json');
+    expect(JSON.parse(listed.output)).toMatchObject([{ state: 'signing' }]);
+    await untilAll(async () => {
+      using next = new RawClient(`${front.url}/mcp`, bearer(await tokenOf('signed', secret)));
+      return (await next.initialize('2025-11-25')).status;
+    }, 200);
+  });
+
   it('wrong requests for agents are refused in words', async () => {
     expect(await api('POST', '/agents/nobody', {})).toMatchObject({ status: 404 });
     expect(await api('DELETE', '/agents/nobody')).toMatchObject({ status: 404 });

@@ -21,6 +21,7 @@ import { connectQuery, connectWays } from './connect.ts';
 import { connectionRevoked, connections } from './connections.ts';
 import { operatorOperations } from './operators.ts';
 import { agentOperations } from './agents.ts';
+import { signingKeyOperations } from './signing-keys.ts';
 import { attemptOperations } from './attempts.ts';
 import { grantOperations } from './grants.ts';
 import { entryOperations } from './server-entries.ts';
@@ -193,6 +194,7 @@ export const operations = {
   },
   ...operatorOperations,
   ...agentOperations,
+  ...signingKeyOperations,
   configuration: {
     method: 'get',
     path: '/configuration',

@@ -131,7 +131,8 @@ export class Authenticator {
         ? undefined
         : new OwnTokens(
             own,
-            () => {
+            (isKeyGone) => {
+              if (isKeyGone) this.#tokens.forgetKnown();
               for (const listener of listeners) listener();
             },
             (problem) => warn({ issuer: own.issuer, problem }, 'the keys of an issuer cannot be had'),

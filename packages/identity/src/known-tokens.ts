@@ -61,6 +61,11 @@ export class KnownTokens {
     return refused !== undefined && performance.now() < refused.until ? { fault: refused.value } : undefined;
   }
 
+  /** Forgets accepted tokens, for example when a key that verified some of them is none any more. */
+  forgetKnown(): void {
+    this.#known.clear();
+  }
+
   /** Checks a token. @param address of its sender. */
   look(digest: string, address: string, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
     const looking = this.#looking.get(digest);

@@ -40,19 +40,25 @@ export class OwnTokens {
   readonly issuer: Issuer;
   readonly #server: OwnServer;
 
-  /** @param failed gets the reason, in words, why keys cannot be fetched, if they must be. */
-  constructor(server: OwnServer, changed: () => void, failed: (problem: string) => void) {
+  /**
+   * @param changed gets whether a key was removed, so that tokens that were verified with it are none any more.
+   * @param failed gets the reason, in words, why keys cannot be fetched, if they must be.
+   */
+  constructor(server: OwnServer, changed: (isKeyGone: boolean) => void, failed: (problem: string) => void) {
     this.#server = server;
     const { issuer } = server;
     let keys = this.#read();
+    let ids = this.#ids();
     this.issuer = new Issuer(
       { issuer, jwksUri: `${issuer}/.well-known/jwks.json`, ...names },
       { noKeys: failed, noAnswer: failed },
       keys === undefined ? undefined : (header, token) => (keys as JWTVerifyGetKey)(header, token),
     );
     server.onChanged(() => {
+      const before = ids;
       keys = this.#read();
-      changed();
+      ids = this.#ids();
+      changed(before.some((id) => !ids.includes(id)));
     });
   }
 
@@ -61,6 +67,10 @@ export class OwnTokens {
     if (actors.some((actor) => actor.grant !== undefined && this.#server.isRevoked(actor.grant, actor.subject)))
       return false;
     return issuer !== this.#server.issuer || (grant !== undefined && !this.#server.isRevoked(grant, subject));
+  }
+
+  #ids(): readonly unknown[] {
+    return this.#server.publicKeys?.().keys.map(({ kid }) => kid) ?? [];
   }
 
   #read(): JWTVerifyGetKey | undefined {

@@ -12,6 +12,8 @@ export const adminActs = [
   'users.change',
   'agents.list',
   'agents.change',
+  'signing-keys.list',
+  'signing-keys.rotate',
   'blocks.list',
   'blocks.change',
   'usage',

@@ -31,6 +31,8 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'users.list': ['auditor', 'admin'],
   'agents.list': ['operator', 'auditor', 'admin'],
   'agents.change': ['admin'],
+  'signing-keys.list': ['operator', 'auditor', 'admin'],
+  'signing-keys.rotate': ['admin'],
   'keys.change': ['admin'],
   'users.change': ['admin'],
   'blocks.list': ['operator', 'auditor', 'admin'],

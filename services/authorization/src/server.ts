@@ -221,6 +221,16 @@ export class AuthorizationServer {
     return this.#options.publicUrl;
   }
 
+  /** The keys that sign and verify its tokens, for administrators. */
+  signingKeys(): JsonObject {
+    return { keys: [...(this.#keys?.states ?? [])] };
+  }
+
+  /** Makes another key for all edges. @param isAtOnce whether it signs now, and all tokens end. */
+  async rotateKeys(isAtOnce: boolean): Promise<void> {
+    await this.#keys?.rotate(isAtOnce);
+  }
+
   /** The public keys that verify its tokens. */
   publicKeys(): { readonly keys: readonly JsonObject[] } {
     return {

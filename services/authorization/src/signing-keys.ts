@@ -23,6 +23,14 @@ export interface SigningKey {
   readonly createdAt: number;
 }
 
+/** A key as administrators see it. */
+interface KeyState {
+  readonly id: string;
+  readonly created: string;
+  readonly state: string;
+  readonly at?: string;
+}
+
 export interface SigningKeysOptions {
   readonly bucket: KeyValue<string>;
   readonly secrets: Secrets;
@@ -62,8 +70,46 @@ export class SigningKeys {
     return signing === undefined ? [] : [signing, ...newest.filter((key) => key !== signing)];
   }
 
+  /** The keys for administrators, with the times at which they begin or stop. The newest comes first. */
+  get states(): readonly KeyState[] {
+    const now = this.#now();
+    const newest = this.#ring.toSorted((a, b) => b.createdAt - a.createdAt);
+    const signing = this.all[0]?.kid;
+    const isSigning = newest.findIndex(({ kid }) => kid === signing);
+    return newest.map(({ kid, createdAt }, index) => ({
+      id: kid,
+      created: new Date(Math.min(createdAt, now)).toISOString(),
+      ...(index === isSigning
+        ? { state: 'signing' }
+        : index < isSigning
+          ? { state: 'next', at: new Date(createdAt + publishedMs).toISOString() }
+          : {
+              state: 'kept',
+              at: new Date((newest[index - 1] as SigningKey).createdAt + publishedMs + keptMs).toISOString(),
+            }),
+    }));
+  }
+
+  /**
+   * Makes another key.
+   * @param isAtOnce whether it signs now, and the others are removed, which ends all tokens. Else it signs when it was published long enough.
+   * @throws {Error} in words for the operator if the keys cannot be changed by this process.
+   */
+  async rotate(isAtOnce: boolean): Promise<void> {
+    const now = this.#now();
+    const key = made(isAtOnce ? now - publishedMs : now);
+    await this.#change((ring) => (isAtOnce ? [key] : [key, ...ring]));
+    if (!this.#ring.includes(key))
+      throw new Error('the signing keys are encrypted with a sealing key that this process does not have; restart it');
+  }
+
   /** Creates a key when the newest one is too old, removes old ones, and encrypts all with the first sealing key; to be called from time to time. */
-  async renew(): Promise<void> {
+  renew(): Promise<void> {
+    return this.#change((ring) => this.#renewed(ring));
+  }
+
+  /** Changes the keys of all edges. */
+  async #change(make: (ring: readonly SigningKey[]) => readonly SigningKey[]): Promise<void> {
     const { bucket, secrets } = this.#options;
     for (;;) {
       const entry = await bucket.get(ringKey);
@@ -71,7 +117,7 @@ export class SigningKeys {
       // They are encrypted with a sealing key that this process gets with its restart: until then it goes on with the keys that it has.
       if (found === undefined && this.#ring.length > 0) return;
       const ring = found ?? [];
-      const next = this.#renewed(ring);
+      const next = make(ring);
       // Later, no process needs the older sealing key for them. Not at a start, when others may wait for their restart, in which they get the new one.
       const isOutdated = entry !== undefined && this.#ring.length > 0 && !secrets.isUpToDate(place, entry.value);
       if (next === ring && !isOutdated) {

@@ -178,6 +178,30 @@ describe('the keys that sign', () => {
     expect(keys.all[0]).not.toEqual(first);
   });
 
+  it('are rotated by an administrator: the next one signs in an hour and ends nothing, or at once and ends all tokens', async () => {
+    let now = 1_000_000_000_000;
+    const bucket = await bus.keyValue<string>(authorizationBuckets.keys);
+    const open = (): Promise<SigningKeys> =>
+      SigningKeys.open({ bucket, secrets: new Secrets([key]), changed: () => undefined, now: () => now });
+    const [one, other] = [await open(), await open()];
+    onTestFinished(() => [one, other].forEach((each) => each.close()));
+    const [first] = one.all;
+    now += 2 * 3_600_000;
+    await one.rotate(false);
+    await expect.poll(() => other.states.map(({ state }) => state)).toEqual(['next', 'signing']);
+    expect(other.all[0]).toEqual(first);
+    expect(other.states[0]?.at).toBe(new Date(now + 3_600_000).toISOString());
+    now += 3_600_000;
+    expect(one.states.map(({ state }) => state)).toEqual(['signing', 'kept']);
+    expect(one.states[1]?.at).toBe(new Date(now + 24 * 3_600_000).toISOString());
+    const second = one.all[0];
+    await other.rotate(true);
+    await expect.poll(() => one.states.map(({ state }) => state)).toEqual(['signing']);
+    expect([first, second]).not.toContainEqual(one.all[0]);
+    await one.renew();
+    expect(one.all).toHaveLength(1);
+  });
+
   it('stay in use where those that follow are encrypted with a sealing key that is not there yet, and are not overwritten from there', async () => {
     let now = 1_000_000_000_000;
     const bucket = await bus.keyValue<string>(authorizationBuckets.keys);

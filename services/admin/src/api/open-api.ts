@@ -19,6 +19,7 @@ import { DefinitionsOfAll } from './definition-board.ts';
 import { definitionQuestions } from './definition-desk.ts';
 import { entryHandlers } from './entry-handlers.ts';
 import { agentHandlers } from './agent-handlers.ts';
+import { signingKeyHandlers, signingKeyQuestions } from './signing-key-handlers.ts';
 import { keyUseQuestions, keyUsesOf } from './key-uses.ts';
 import { meteringHandlers } from './metering-handlers.ts';
 import { operatorHandlers } from './operator-handlers.ts';
@@ -65,6 +66,7 @@ export function openAdminApi(options: ApiOptions): Api {
       ...definitionQuestions(options.process, options.backend),
       ...rateHistory.questions,
       ...keyUseQuestions(options.authenticator),
+      ...signingKeyQuestions(options),
       ...new AuditDesk({ ...options, bus: () => all.bus }).questions,
       ...calls.questions,
       ...tokenQuestions(options),
@@ -84,6 +86,7 @@ export function openAdminApi(options: ApiOptions): Api {
     ...meteringHandlers({ ...options, hasServer: (name) => enabledServers(options.config()).has(name) }),
     ...operatorHandlers({ ...options, keyUses: () => keyUsesOf(all) }),
     ...agentHandlers({ ...options, keyUses: () => keyUsesOf(all) }),
+    ...signingKeyHandlers(options, all),
     ...entryHandlers(options),
     ...vaultHandlers({ ...options, assembly: () => all.assembly }),
     ...decisionHandlers(options, all),

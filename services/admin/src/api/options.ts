@@ -1,6 +1,7 @@
 /** The parts of its process that the API shows and changes. Each handler names the members that it uses. */
 import type { IncomingMessage } from 'node:http';
 import type { Audit } from '@omnibus/audit';
+import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Backend } from '@omnibus/backend';
 import type { Blocks, Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
@@ -55,6 +56,8 @@ export interface ApiOptions {
   readonly sealingKeys: SealingKeys | undefined;
   /** @returns undefined while the process is starting, and if callers are not authenticated. */
   readonly authenticator: () => Pick<Authenticator, 'keyUses'> | undefined;
+  /** @returns undefined in a process without the gateway's own authorization server, and while it starts. */
+  readonly authorization: () => Pick<AuthorizationServer, 'signingKeys' | 'rotateKeys'> | undefined;
   /** @returns the id of the user of this issuer's file, undefined if the file has no such user. */
   readonly userId: (issuer: string, subject: string) => string | undefined;
   /** @returns undefined if the process has no sessions, or is starting. */

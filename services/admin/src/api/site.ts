@@ -113,6 +113,8 @@ const acts: Readonly<Record<OperationName, AdminAct>> = {
   makeAgent: 'agents.change',
   rotateAgent: 'agents.change',
   removeAgent: 'agents.change',
+  signingKeys: 'signing-keys.list',
+  rotateSigningKeys: 'signing-keys.rotate',
   blocks: 'blocks.list',
   block: 'blocks.change',
   unblock: 'blocks.change',

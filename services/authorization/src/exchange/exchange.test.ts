@@ -322,6 +322,16 @@ describe('the token of an agent for a user ends', () => {
     await expect.poll(() => refusedFor(answer), { timeout: 30_000 }).toMatch(/not there any more/);
   });
 
+  it('with the key that signed it', async () => {
+    const answer = await act(await foreign());
+    expect(await refusedFor(answer)).toBe('carl');
+    await under.server.rotateKeys(false);
+    expect(await refusedFor(answer)).toBe('carl');
+    await under.server.rotateKeys(true);
+    expect(await refusedFor(answer)).toMatch(/no such key/);
+    expect(await refusedFor(await act(await foreign()))).toBe('carl');
+  });
+
   it('with the consent of the user', async () => {
     let refresh = '';
     const subject = await under.signIn({ client: 'app', name: 'ann', password }, async (form) => {

@@ -188,6 +188,10 @@ export const groups: readonly Group[] = [
       agents: {
         examples: [['agents add deployer --owner ann --group ci --expires 90d', 'a program with tokens of its own']],
       },
+      'signing-keys': {
+        summary: "list and rotate the keys of the gateway's own tokens",
+        examples: [['signing-keys rotate', 'the next key signs in an hour, and no token ends']],
+      },
       users: { examples: [['users add ann --group eng', "a user of the gateway's own sign-in"]] },
       policy: {
         examples: [

@@ -4,6 +4,7 @@ import type { StartGateway } from '../gateway.ts';
 import { answer } from '../output/outcome.ts';
 import { addAdmin } from './administering.ts';
 import { addAgents } from './agents.ts';
+import { addSigningKeys } from './signing-keys.ts';
 import { addApprovals, addGrants } from './approvals.ts';
 import { addAudit } from './audit.ts';
 import { addConnections } from './connections.ts';
@@ -47,6 +48,7 @@ export function createProgram(start: StartGateway): Command {
   addSearchModel(program);
   addUsers(program);
   addAgents(program);
+  addSigningKeys(program);
   addPolicy(program);
   addApprovals(program);
   addGrants(program);

@@ -9,6 +9,7 @@ import {
   restarted,
   serverRow,
   sessions,
+  signingKeysSeen,
   summary,
   tokens,
   vaultReport,
@@ -270,6 +271,8 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'agents block': z.object({ name: text, isBlocked: z.literal(true) }),
   'agents unblock': z.object({ name: text, isBlocked: z.literal(false) }),
   'agents rotate': agentShown,
+  'signing-keys list': signingKeysSeen.shape.keys,
+  'signing-keys rotate': signingKeysSeen.shape.keys,
   'agents remove': z.object({ name: text, isRemoved: z.literal(true) }),
   'audit verify': z.object({
     records: count,

@@ -11,6 +11,7 @@ import { State } from '../parts/state.tsx';
 import { sorted, Table, type Columns } from '../parts/table.tsx';
 import { UnknownRights } from '../parts/unknown-rights.tsx';
 import { hrefOf, place, setQuery } from '../route.ts';
+import { SigningKeys } from './signing-keys.tsx';
 import { count } from '../words.ts';
 
 export function Agents() {
@@ -59,6 +60,7 @@ function All() {
       {problem !== undefined && <Problem {...problem} />}
       {value === undefined && problem === undefined && <p class="waiting">asking…</p>}
       {value !== undefined && <Found {...value} choose={setChosen} />}
+      <SigningKeys />
       {chosen !== undefined && chosen.act === 'rotate' && <Rotate agent={chosen.agent} close={close} show={setMade} />}
       {chosen !== undefined && chosen.act !== 'rotate' && <Block {...chosen} close={close} />}
       {made?.secret !== undefined && <Secret {...made} close={() => setMade(undefined)} />}

@@ -38,6 +38,7 @@ export const admin: Part<OpenedAdmin> = {
       reload,
       editor,
       edgeBus: () => (host.has('edge') ? host.find(connectedBus) : undefined),
+      authorization: () => host.find(ownAuthorization),
       userId: (issuer, subject) => {
         const own = host.find(ownAuthorization);
         return own?.issuer === issuer ? own.userOfFile(subject)?.id : undefined;
