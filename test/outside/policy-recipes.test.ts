@@ -19,6 +19,7 @@ const recipes = [
   'approvals',
   'lasting',
   'quorum',
+  'decisions',
   'grants',
   'issuers',
   'redacted',

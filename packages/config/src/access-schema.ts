@@ -268,6 +268,37 @@ export const accessSchema = z.strictObject({
     .max(1_000)
     .default([])
     .describe('Rights for a time that callers ask for with a reason, and that an approver gives (`omnibus grants`).'),
+  decisions: z
+    .strictObject({
+      url: z
+        .url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
+        .describe(
+          'The address that `/access/v1/evaluation` and `/access/v1/evaluations` of the AuthZEN API are below.',
+        ),
+      headers: z
+        .record(z.string(), z.string())
+        .default({})
+        .describe('HTTP headers of each request, for example `Authorization`. Secret.'),
+      timeout: duration
+        .refine((ms) => ms > 0 && ms <= 30_000, { error: 'expected a time of at most 30s' })
+        .prefault('2s')
+        .describe('Time limit for one answer, at most 30s. Without an answer in time, nothing is permitted.'),
+      cache: duration
+        .refine((ms) => ms >= 1_000 && ms <= 3_600_000, { error: 'expected a time of 1s to 1h' })
+        .prefault('30s')
+        .describe('How long decisions about entries of lists are kept, 1s to 1h. Decisions about calls are not kept.'),
+      batch: z.int().min(1).max(1_000).default(100).describe('Most questions of one request about lists.'),
+      concurrency: z
+        .int()
+        .min(1)
+        .max(1_000)
+        .default(20)
+        .describe('Most requests at the same time, for each session worker.'),
+    })
+    .optional()
+    .describe(
+      'External decision point (AuthZEN API) that must permit what the rules allow: each call, and each entry of a list. It permits nothing that the rules do not allow. Default: the rules alone decide.',
+    ),
   approvals: z
     .strictObject({
       clients: z

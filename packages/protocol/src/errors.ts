@@ -286,6 +286,12 @@ export const errorTable = {
     'same',
     'Rules depend on labels of the conversation (`after`), and the gateway cannot read or record them now: the bus does not answer. A request was not sent, or the answer to one is withheld, as the message says.',
   ),
+  'policy.undecided': row(
+    -32603,
+    200,
+    'same',
+    'The external decision point of the gateway (`access.decisions`) gave no valid decision in time, and so nothing is permitted. The request was not executed.',
+  ),
   'guardrail.denied': row(
     -32600,
     200,

@@ -2,7 +2,7 @@
 import type { Principal, ServerName } from './ids.ts';
 
 export const grantStates = ['requested', 'active', 'refused', 'withdrawn', 'ended'] as const;
-export type GrantState = (typeof grantStates)[number];
+type GrantState = (typeof grantStates)[number];
 
 /** Further calls that one approval covers. */
 export interface CallGrant {

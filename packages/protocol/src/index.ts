@@ -104,7 +104,7 @@ export type { Formats } from './format.ts';
 export type { Limits } from './limits.ts';
 export { approvalStates, shortApproval } from './approval-records.ts';
 export { grantStates } from './grant-records.ts';
-export type { AccessGrant, CallGrant, GrantRecord, GrantState } from './grant-records.ts';
+export type { AccessGrant, CallGrant, GrantRecord } from './grant-records.ts';
 export type { ApprovalRecord, ApprovalState, ApprovalVote } from './approval-records.ts';
 export { conversationIn, conversationKey, laterLabels, noLabels } from './conversations.ts';
 export type { ClearedLabels, ConversationLabel, ConversationRecord, Labels } from './conversations.ts';

@@ -252,6 +252,11 @@ export class Metrics extends Instruments {
     'Approvals of calls that rules (access) require, by approver and outcome: asked, approved, refused, expired, withdrawn, used, impossible, limit, void, reused (a call that an earlier approval for a time covers).',
     ['by', 'outcome'],
   );
+  readonly decisions = this.counter(
+    'omnibus_decisions_total',
+    'Decisions of the external decision point (access.decisions) about calls and entries of lists: permitted, denied, or failed, which counts as denied.',
+    ['about', 'outcome'],
+  );
   /** Messages to approvers that were dropped. */
   readonly approvalsUntold = this.counter(
     'omnibus_approvals_untold_total',

@@ -14,6 +14,7 @@ import type { ResultGate } from './call/result-gate.ts';
 import type { CallTransformer } from './call/transforms.ts';
 import { Watchers, type CallWatcher } from './call/watchers.ts';
 import type { GuestMaker } from './stateful/session-parts.ts';
+import type { ListFilter } from './call/list-filter.ts';
 
 /** The compiled rules and guardrails of a configuration; each undefined where it has none. */
 export interface Compiled {
@@ -45,6 +46,10 @@ export interface SessionFeature {
   readonly barrier?: Barrier;
   /** One feature at most has it. */
   readonly access?: AccessSource;
+  /** Whether a configuration changes what callers see, other than by rules. */
+  changesLists?(config: Config): boolean;
+  /** Of the features that are on, one at most has it. */
+  readonly listFilter?: ListFilter | undefined;
   readonly ownTools?: OwnTools;
   /** One feature at most has it. */
   readonly resultGate?: ResultGate;
@@ -70,6 +75,8 @@ export class Features {
   readonly barrier: Barrier;
   /** The rules that are on; undefined if every caller may see and do everything. */
   readonly access: { on: AccessSource | undefined } = { on: undefined };
+  /** Narrows lists beyond the rules; undefined if nothing does. */
+  readonly listFilter: { on: ListFilter | undefined } = { on: undefined };
   readonly ownTools: OwnTools;
   readonly resultGate: ResultGate | undefined;
   readonly guests: readonly GuestMaker[];
@@ -99,6 +106,7 @@ export class Features {
     this.transforms.on = on.flatMap(({ transforms = [] }) => transforms);
     this.watchers.all = on.flatMap(({ watchers = [] }) => watchers);
     this.access.on = on.find(({ access }) => access !== undefined)?.access;
+    this.listFilter.on = on.find(({ listFilter }) => listFilter !== undefined)?.listFilter;
   }
 
   async start(parts: FeatureStart): Promise<void> {
@@ -113,7 +121,9 @@ export class Features {
 
   /** Whether a configuration changes what callers may see and do. */
   changesAccess(config: Config, policy: Policy | undefined): boolean {
-    return this.all.some(({ access }) => access?.isOther(config, policy) === true);
+    return this.all.some(
+      (feature) => feature.access?.isOther(config, policy) === true || feature.changesLists?.(config) === true,
+    );
   }
 
   hear(notice: ServerNotice): void {

@@ -124,6 +124,7 @@ export class SessionWorker {
       proofs: options.proofs,
       mustBeKnown: options.config.auth !== undefined && options.config.auth !== 'none',
       access: features.access,
+      listFilter: features.listFilter,
     });
     this.#edges = new Edges({
       bus,
@@ -137,7 +138,7 @@ export class SessionWorker {
     this.#interest = this.#makeInterest();
     const used = (caller: Caller): void => this.#interest.use(this.#callers.placeOf(caller));
     const frames = this.#makeFrames();
-    const { factsOf, problemOf: callerProblem, view } = this.#callers;
+    const { factsOf, problemOf: callerProblem, view, undecided } = this.#callers;
     this.#ownership = new Ownership({
       bus,
       wheel,
@@ -152,6 +153,7 @@ export class SessionWorker {
       factsOf,
       callerProblem,
       view,
+      undecided: (caller) => (features.listFilter.on === undefined ? undefined : undecided(caller)),
       makeHost: (owned) => this.#makeHost({ ...owned, sealer, streams, frames, used }),
     });
     this.#stateless = new StatelessRequests(this.#ownership.host, worker, () => this.#config.timeouts.human);
@@ -239,7 +241,7 @@ export class SessionWorker {
       config: { limits },
     } = this.#options;
     const features = this.#features;
-    const { placeOf, factsOf, problemOf, view, viewAlone } = this.#callers;
+    const { placeOf, factsOf, problemOf, view, viewAlone, undecided } = this.#callers;
     return {
       ...given,
       bus,
@@ -252,6 +254,8 @@ export class SessionWorker {
       callerProblem: problemOf,
       view,
       viewAlone,
+      undecided,
+      listFilter: features.listFilter,
       gates: features.gates,
       transforms: features.transforms,
       watchers: features.watchers,

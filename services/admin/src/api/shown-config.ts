@@ -103,7 +103,7 @@ export function configurationFor(shown: Configuration, roles: readonly AdminRole
   };
 }
 
-const isOfRules = (path: string): boolean => /^(access\.rules|guardrails)\b/.test(path);
+const isOfRules = (path: string): boolean => /^(access\.(rules|grants)|guardrails)\b/.test(path);
 
 /** Hides values of secret options, values that came by reference, and the parts of addresses that may hold secrets. */
 function secretOf(value: unknown, given: unknown, path: Path): Pick<Value, 'value' | 'isSecret' | 'reference'> {

@@ -78,7 +78,9 @@ function generalChanges(before: Config, after: Config): readonly Change[] {
     if (!old.has(id)) return [{ what, was: 'none', is: 'looks', rule: undefined, gains: false }];
     return old.get(id) === now.get(id) ? [] : [{ what, was: 'looks', is: 'looks otherwise', rule: undefined }];
   });
-  return [...mode, ...guards, ...grantChanges(before, after)];
+  const [asked, asks] = [before, after].map(({ access }) => access?.decisions?.url ?? 'nobody') as [string, string];
+  const point = asked === asks ? [] : [{ what: 'decisions', was: asked, is: asks, rule: undefined }];
+  return [...mode, ...guards, ...point, ...grantChanges(before, after)];
 }
 
 /** Changed definitions of grants. What a grant allows differs where the rules differ that name it. */

@@ -14,6 +14,7 @@ import { openApprovals } from './approvals/feature.ts';
 import { audit } from './audit/feature.ts';
 import { openBlocks } from './blocks/feature.ts';
 import { code } from './code/feature.ts';
+import { decisions } from './decisions/feature.ts';
 import { composites } from './composites/feature.ts';
 import { flow } from './flow/feature.ts';
 import { guardrails } from './guardrails/feature.ts';
@@ -59,6 +60,7 @@ export interface FeatureWorker {
 export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker): Promise<readonly SessionFeature[]> {
   const { config, bus, wheel, log, metrics, proofs, policy, guardrails: compiled } = options;
   const parts = { config, bus, wheel, log, metrics, proofs };
+  const [decided, decidedAgain] = decisions(parts);
   const blocks = await openBlocks(bus, log);
   const guards = guardrails({ policy, guardrails: compiled });
   const barrier = blocks?.barrier ?? noBarrier;
@@ -75,7 +77,9 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
     guards,
     labels.adds,
     ...(blocks === undefined ? [] : [blocks]),
+    decided,
     openApprovals({ ...parts, limits: config.limits, worker: of.worker }, policy),
+    decidedAgain,
     limits,
     resultSize(config),
     stored.bounds,

@@ -28,6 +28,8 @@ export interface OpeningOptions {
   readonly sessions: Sessions;
   /** Why the identity of a caller in a command is not proven; undefined where it is. */
   readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
+  /** What must be waited for before the caller's lists are known; undefined if nothing. */
+  readonly undecided: (caller: Caller) => Promise<void> | undefined;
   /** Puts on record that it is not, and why. */
   readonly turnedAway: (command: OpenCommand, problem: GatewayFault) => void;
   readonly factsOf: (caller: Caller) => Facts | undefined;
@@ -48,7 +50,20 @@ export class Opening {
     this.#isClosed = true;
   }
 
+  /** Opens a session, once it is decided what its caller sees: the answer names capabilities and servers. */
   open(command: OpenCommand, reply: (answer: OpenReply) => void): void {
+    const undecided = this.#options.undecided(command.caller);
+    if (undecided === undefined) this.#open(command, reply);
+    else
+      void undecided
+        .then(() => this.#open(command, reply))
+        .catch((error: unknown) => {
+          this.#options.log.error({ err: error }, 'a session could not be opened');
+          reply({ kind: 'refused', fault: fault('gateway.unavailable') });
+        });
+  }
+
+  #open(command: OpenCommand, reply: (answer: OpenReply) => void): void {
     const { caller, request } = command;
     const { log, metrics, worker, records, sessions, callerProblem, turnedAway, factsOf, view: viewOf } = this.#options;
     const declared = request.params?.['capabilities'];

@@ -31,6 +31,8 @@ export interface OwnershipOptions<Host extends SessionHost> extends Pick<
   readonly maxBytes: number;
   readonly guests: readonly GuestMaker[];
   readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
+  /** What must be waited for before the caller's lists are known; undefined if nothing. */
+  readonly undecided: (caller: Caller) => Promise<void> | undefined;
   readonly factsOf: (caller: Caller) => Facts | undefined;
   readonly view: (caller: Caller) => View | undefined;
   /** Makes the parts of the worker that sessions use. */
@@ -53,7 +55,7 @@ export class Ownership<Host extends SessionHost> {
 
   constructor(options: OwnershipOptions<Host>) {
     this.#options = options;
-    const { bus, wheel, log, worker, stored, maxBytes, callerProblem, factsOf, view } = options;
+    const { bus, wheel, log, worker, stored, maxBytes, callerProblem, undecided, factsOf, view } = options;
     const records = new SessionRecords({
       records: stored,
       worker,
@@ -85,6 +87,7 @@ export class Ownership<Host extends SessionHost> {
       sessions: this.sessions,
       factsOf,
       callerProblem,
+      undecided,
       turnedAway: (command, problem) => watchers.turnedAway(undefined, command, problem),
       view,
     });

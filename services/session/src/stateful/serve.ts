@@ -31,7 +31,12 @@ export class Serving {
 
   serve(request: JsonRpcRequest, stream: PostStream): void {
     const { method } = request;
-    const { client, sight } = this.#parts;
+    const { client, sight, host } = this.#parts;
+    const undecided = host.listFilter.on === undefined ? undefined : host.undecided(sight.asking, client.declared);
+    if (undecided !== undefined) {
+      this.#holdUntil(request, stream, undecided);
+      return;
+    }
     const { view } = sight;
     if (view === undefined) {
       this.#refuse(stream, request, 'session.unknown', 'this endpoint has left the configuration');

@@ -1,10 +1,20 @@
 /** The parts of a worker that its sessions share. */
 import type { View } from '@omnibus/catalog';
-import type { Caller, Declared, LateReply, PostedMessage, QuestionId, SessionKey, WorkerId } from '@omnibus/protocol';
+import type {
+  Caller,
+  Declared,
+  JsonObject,
+  LateReply,
+  PostedMessage,
+  QuestionId,
+  SessionKey,
+  WorkerId,
+} from '@omnibus/protocol';
 import type { CallHost } from '../call/call-host.ts';
 import type { OwnTools } from '../call/own-tools.ts';
 import type { StreamHost } from '../streams/stream-host.ts';
 import type { Offers } from '../views/offers.ts';
+import type { ListFilter } from '../call/list-filter.ts';
 import type { Place } from '../views/place.ts';
 
 export interface SessionHost extends CallHost, StreamHost {
@@ -32,6 +42,10 @@ export interface SessionHost extends CallHost, StreamHost {
   readonly hasRoomFor: (bytes: number) => boolean;
   /** The view of a caller; undefined when the endpoint was removed from the configuration. */
   readonly view: (caller: Caller, declared?: Declared) => View | undefined;
+  /** What narrows lists beyond the rules; `undecided` is called only if there is such a thing. */
+  readonly listFilter: { readonly on: ListFilter | undefined };
+  /** See `Callers.undecided`. */
+  readonly undecided: (caller: Caller, declared?: Declared, capabilities?: JsonObject) => Promise<void> | undefined;
   readonly placeOf: (caller: Caller) => Place;
   readonly offers: Offers;
   /** Called when a session has ended here. */

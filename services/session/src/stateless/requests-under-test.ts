@@ -128,6 +128,8 @@ export class RequestsUnderTest {
       log,
       metrics,
       callerProblem: () => undefined,
+      listFilter: { on: undefined },
+      undecided: () => undefined,
       factsOf: ({ facts }) => facts,
       placeOf: ({ endpoint }) => endpoint,
       sealer: new Sealer(),

@@ -235,16 +235,18 @@ export class StatelessRequests {
       this.#deny(waiter, unproven);
       return;
     }
+    if (this.#host.listFilter.on !== undefined && this.#waitsForDecisions(waiter)) return;
     const view = this.#host.viewAlone(caller, context.capabilities);
-    const isKeyed = (request.params?.['_meta'] as JsonObject | undefined)?.[repeatKey] !== undefined;
-    if (isKeyed && view !== undefined && this.#calls.repeat(waiter, view)) return;
-    // What continues a call that is open here is let in to the last.
-    if (this.#isStopping && typeof request.params?.['requestState'] !== 'string') {
-      refuse(waiter, draining);
-      return;
-    }
     if (view === undefined) {
       this.#refuse(waiter, 'http.path_unknown');
+      return;
+    }
+    const params: JsonObject = request.params ?? {};
+    const isKeyed = (params['_meta'] as JsonObject | undefined)?.[repeatKey] !== undefined;
+    if (isKeyed && this.#calls.repeat(waiter, view)) return;
+    // What continues a call that is open here is let in to the last.
+    if (this.#isStopping && typeof params['requestState'] !== 'string') {
+      refuse(waiter, draining);
       return;
     }
     if (this.#clients.note(waiter.command, performance.now())) this.#host.used(caller);
@@ -253,6 +255,14 @@ export class StatelessRequests {
     if (lacking !== undefined) this.#refuse(waiter, 'method.removed', lacking);
     else if (row?.isCarried === true && row.about !== 'task') this.#serveCarried(waiter, view);
     else this.#serve(waiter, view);
+  }
+
+  /** Receives a request again once it is decided what its caller sees. @returns false when that is decided already. */
+  #waitsForDecisions(waiter: PendingReply): boolean {
+    const { caller, context } = waiter.command;
+    const undecided = this.#host.undecided(caller, undefined, context.capabilities);
+    if (undecided !== undefined) this.#receiveAfter(waiter, undecided);
+    return undecided !== undefined;
   }
 
   /** Serves a request that is for a server, and not about a task. */

@@ -15,6 +15,20 @@ export interface CallersOptions {
   readonly access: {
     readonly on: { of(caller: Caller): { readonly sight: Sight | undefined } | undefined } | undefined;
   };
+  /** Narrows lists beyond the rules; undefined if nothing does. */
+  readonly listFilter: {
+    readonly on:
+      | {
+          narrowed(sight: Sight | undefined, caller: Caller, facts: Facts | undefined): Sight;
+          pending(
+            view: View,
+            sight: Sight | undefined,
+            caller: Caller,
+            facts: Facts | undefined,
+          ): Promise<void> | undefined;
+        }
+      | undefined;
+  };
 }
 
 export class Callers {
@@ -40,12 +54,35 @@ export class Callers {
 
   /** What the rules let a caller see; undefined for everything. */
   sightOf(caller: Caller): Sight | undefined {
-    return this.#options.access.on?.of(caller)?.sight;
+    const { access, listFilter } = this.#options;
+    const sight = access.on?.of(caller)?.sight;
+    return listFilter.on === undefined ? sight : listFilter.on.narrowed(sight, caller, this.factsOf(caller));
   }
+
+  /**
+   * Begins to decide about the lists of a caller, where something narrows them.
+   * @param capabilities of a client without a session.
+   * @returns undefined if nothing must be waited for; else resolves when it is decided.
+   */
+  readonly undecided = (caller: Caller, declared?: Declared, capabilities?: JsonObject): Promise<void> | undefined => {
+    const { access, listFilter, views } = this.#options;
+    if (listFilter.on === undefined || this.problemOf(caller) !== undefined) return undefined;
+    const sight = access.on?.of(caller)?.sight;
+    const place = this.placeOf(caller);
+    const view =
+      capabilities === undefined
+        ? views.get(place, declared, sight)
+        : views.getAlone(place, capabilities, caller.principal, sight);
+    return view === undefined ? undefined : listFilter.on.pending(view, sight, caller, this.factsOf(caller));
+  };
 
   /** The view of a caller; undefined when the endpoint was removed from the configuration. */
   readonly view = (caller: Caller, declared?: Declared): View | undefined =>
-    this.#options.views.get(this.placeOf(caller), declared, this.#options.access.on?.of(caller)?.sight);
+    this.#options.views.get(
+      this.placeOf(caller),
+      declared,
+      this.#options.listFilter.on === undefined ? this.#options.access.on?.of(caller)?.sight : this.sightOf(caller),
+    );
 
   /** The same for a single request. */
   readonly viewAlone = (caller: Caller, capabilities: JsonObject): View | undefined =>
@@ -53,6 +90,6 @@ export class Callers {
       this.placeOf(caller),
       capabilities,
       caller.principal,
-      this.#options.access.on?.of(caller)?.sight,
+      this.#options.listFilter.on === undefined ? this.#options.access.on?.of(caller)?.sight : this.sightOf(caller),
     );
 }
