@@ -76,6 +76,8 @@ const cases: Readonly<Record<string, Case>> = {
   add: { args: () => ['another', 'http://127.0.0.1:1/mcp', '--no-try'], typed: [[/Write this\?/, '\r']] },
   remove: { args: () => ['use'], typed: [[/Write this\?/, '\r']] },
   import: { args: () => ['client.json', '--yes'] },
+  'search-model add': { args: () => ['nowhere'], ends: 'usage' },
+  search: { args: (at) => ['--registry', new URL(at.url).origin] },
   clients: {},
   connect: { args: () => ['cursor', '--file', 'client.json', '--yes'] },
   disconnect: { args: () => ['cursor', '--file', 'client.json', '--yes'] },

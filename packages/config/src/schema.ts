@@ -484,6 +484,12 @@ export const shape = z.strictObject({
     .describe(
       'Which tools the lists of endpoints show. full: all. search: three tools by which a model finds, reads and calls all others, in about 280 tokens. code: two tools by which a model finds typed functions and runs TypeScript that calls them, in about 350 tokens. Or an object with `mode` and more.',
     ),
+  catalogue: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Whether clients find the endpoints that they may use by the API of the MCP registry, at `/v0.1/servers` and `/v0/servers` (docs/how-to/registries.md).',
+    ),
   composites: compositesSchema.describe(
     'Tools that are a sequence of calls of other tools, by their names (docs/how-to/composite-tools.md). A caller sees one at each endpoint where it may use all tools of its steps.',
   ),

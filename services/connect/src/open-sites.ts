@@ -8,6 +8,7 @@ import { anonymous, type EndpointName } from '@omnibus/protocol';
 import { enabledServers, type Config } from '@omnibus/config';
 import type { Logger } from '@omnibus/telemetry';
 import { GoneUsers } from './gone-users.ts';
+import { CatalogueSite, type CatalogueOptions } from './catalogue/site.ts';
 import { ConnectSite, type ConnectSiteOptions } from './site.ts';
 
 interface SitesOptions {
@@ -20,9 +21,15 @@ interface SitesOptions {
   readonly isForOne: boolean;
   /** Undefined where callers are not authenticated. */
   readonly authenticator: Authenticator | undefined;
+  /** Left out where no clients connect. */
+  readonly catalogue?: CatalogueSite;
 }
 
-export function openSites({ authorization, bus, log, base, isForOne, authenticator }: SitesOptions): Site {
+export function openCatalogue(options: CatalogueOptions): CatalogueSite {
+  return new CatalogueSite(options);
+}
+
+export function openSites({ authorization, bus, log, base, isForOne, authenticator, catalogue }: SitesOptions): Site {
   const connect = new ConnectSite({
     bus,
     log,
@@ -54,9 +61,11 @@ export function openSites({ authorization, bus, log, base, isForOne, authenticat
     }),
   });
   return {
-    handles: (path) => connect.handles(path) || authorization?.handles(path) === true,
+    handles: (path) =>
+      connect.handles(path) || catalogue?.handles(path) === true || authorization?.handles(path) === true,
     handle: (request, response, address) => {
-      if (connect.handles(request.url ?? '/')) connect.handle(request, response, address);
+      if (catalogue?.handles(request.url ?? '/') === true) catalogue.handle(request, response);
+      else if (connect.handles(request.url ?? '/')) connect.handle(request, response, address);
       else authorization?.handle(request, response, address);
     },
   };

@@ -1,4 +1,5 @@
 export { Boundary } from './requests/boundary.ts';
+export type { Callers } from './callers/callers.ts';
 export { openCallers } from './callers/open-callers.ts';
 export { Edge } from './edge.ts';
 export type { Guest } from './http/guest.ts';

@@ -1,6 +1,10 @@
 /** The edge: where clients connect over HTTP. It starts when all that answers them is there. */
 import type { Edge } from '@omnibus/edge';
-import { tlsFilesOf } from '@omnibus/identity';
+import type { Config } from '@omnibus/config';
+import { Proofs, tlsFilesOf } from '@omnibus/identity';
+import { rightsToOnly, type Policy } from '@omnibus/policy';
+import type { Caller } from '@omnibus/protocol';
+import { compileAccess } from '@omnibus/setup/rules';
 import { begun, type Part } from '../part.ts';
 import { auditing } from './audit.ts';
 import { callers } from './authenticator.ts';
@@ -17,10 +21,9 @@ export const edge: Part<Edge> = {
   name: 'the edge',
   isIn: servesClients,
   async start(host) {
-    const [{ Edge: Clients, EdgeRecords, openCallers, RequestMeter }, { openSites }] = await Promise.all([
-      import('@omnibus/edge'),
-      import('@omnibus/connect/sites'),
-    ]);
+    const [{ Edge: Clients, EdgeRecords, openCallers, RequestMeter }, { openCatalogue, openSites }] = await Promise.all(
+      [import('@omnibus/edge'), import('@omnibus/connect/sites')],
+    );
     const { config, wheel, metrics, isForOne } = host;
     const { baseFolder, role, member } = host.options;
     const log = host.log.child({ role: 'edge' });
@@ -29,6 +32,15 @@ export const edge: Part<Edge> = {
     const proofs = authenticator === undefined ? undefined : host.of(callerProofs);
     const audit = host.of(auditing);
     const watcher = audit === undefined ? undefined : new EdgeRecords(audit, proofs);
+    const admitted = openCallers({ config, wheel, authenticator, blocks: host.of(blocking), proofs, watcher });
+    let rules = rulesOf(config, await compileAccess(config));
+    const catalogue = openCatalogue({
+      config,
+      callers: admitted,
+      base: () => baseOf(host),
+      sees: (caller) => sightOf(caller, proofs, rules),
+      log,
+    });
     const clients = new Clients({
       config,
       bus,
@@ -37,15 +49,22 @@ export const edge: Part<Edge> = {
       metrics,
       meter: new RequestMeter(metrics, tracing, host.of(tapping).tap),
       tls: tlsFilesOf(config, baseFolder),
-      callers: openCallers({ config, wheel, authenticator, blocks: host.of(blocking), proofs, watcher }),
+      callers: admitted,
       watcher,
-      site: openSites({ authorization, authenticator, bus, log, base: () => baseOf(host), isForOne }),
+      site: openSites({ authorization, authenticator, bus, log, base: () => baseOf(host), isForOne, catalogue }),
     });
     await host.of(tokenExchange).start(authenticator, clients.worker);
     host.addresses.endpoint = await begun(clients);
     return {
       offers: clients,
-      prepare: (changed) => () => clients.apply(changed),
+      async prepare(changed) {
+        const compiled = rulesOf(changed, await compileAccess(changed));
+        return () => {
+          rules = compiled;
+          catalogue.apply(changed);
+          clients.apply(changed);
+        };
+      },
       async leave() {
         const { leave, drain } = config.timeouts;
         // In a process that has sessions too, these wait for running calls: if the edge waited as well, the stop would take longer than it may.
@@ -59,3 +78,16 @@ export const edge: Part<Edge> = {
     };
   },
 };
+
+/** The rules that hide servers; undefined where none does. */
+function rulesOf({ access }: Config, policy: Policy | undefined): Policy | undefined {
+  return access?.mode === 'record' ? undefined : policy;
+}
+
+/** Tests whether a caller may see a server, by the rules and by its API key. */
+function sightOf(caller: Caller, proofs: Proofs | undefined, rules: Policy | undefined): (server: string) => boolean {
+  const facts = Proofs.factsOf(caller, proofs);
+  const rights = rules?.rightsOf(facts);
+  const ofKey = facts?.tools === undefined ? undefined : rightsToOnly(facts.tools);
+  return (server) => rights?.seesServer(server) !== false && ofKey?.seesServer(server) !== false;
+}

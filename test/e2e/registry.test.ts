@@ -1,0 +1,102 @@
+/** The gateway's own catalogue by the API of the MCP registry, filtered by the rules of the caller, in both shapes; `omnibus search` and `add` read it. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JsonObject } from '@omnibus/protocol';
+import { shapes } from '../support/gateway.ts';
+import { inHere } from '../support/command-here.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { Keys } from '../support/keys.ts';
+import { Upstream } from '../support/upstream.ts';
+
+describe.each(shapes)('%s', (shape) => {
+  const stack = new AsyncDisposableStack();
+  let origin: string;
+  let keys: Keys;
+
+  beforeAll(async () => {
+    const upstream = await Upstream.start();
+    stack.defer(() => upstream.stop());
+    keys = stack.use(await Keys.make('ann', 'bob'));
+    const { url } = upstream;
+    const gateway = stack.use(
+      await startGatewayHere(shape, {
+        auth: keys.auth,
+        access: {
+          rules: [
+            { id: 'ann', who: 'user:ann', allow: ['crm', 'mail'] },
+            { id: 'bob', who: 'user:bob', allow: ['mail/echo'] },
+          ],
+        },
+        profiles: { sales: { servers: ['crm'] }, all: {} },
+        mcpServers: { crm: { url }, mail: { url }, off: { url, disabled: true } },
+      }),
+    );
+    ({ origin } = new URL(gateway.url));
+  });
+  afterAll(() => stack.disposeAsync());
+
+  const get = async (path: string, who: string): Promise<{ status: number; body: JsonObject }> => {
+    const answer = await fetch(`${origin}${path}`, { headers: keys.headersOf(who) });
+    return { status: answer.status, body: (await answer.json()) as JsonObject };
+  };
+  const namesIn = ({ body }: { body: JsonObject }): readonly string[] =>
+    (body['servers'] as readonly { readonly server: { readonly title: string } }[]).map(({ server }) => server.title);
+
+  it.each(['/v0', '/v0.1'])('a caller finds the endpoints that its rules show, at %s', async (root) => {
+    expect(namesIn(await get(`${root}/servers`, 'ann'))).toEqual(['all', 'crm', 'mail', 'sales']);
+    expect(namesIn(await get(`${root}/servers`, 'bob'))).toEqual(['all', 'mail']);
+    expect(namesIn(await get(`${root}/servers?search=MAI`, 'ann'))).toEqual(['mail']);
+    const first = await get(`${root}/servers?limit=3`, 'ann');
+    expect(namesIn(first)).toEqual(['all', 'crm', 'mail']);
+    const { nextCursor } = first.body['metadata'] as { readonly nextCursor: string };
+    expect(namesIn(await get(`${root}/servers?limit=3&cursor=${nextCursor}`, 'ann'))).toEqual(['sales']);
+    const [, found] = (await get(`${root}/servers`, 'ann')).body['servers'] as readonly { server: JsonObject }[];
+    const name = String(found?.server['name']);
+    const path = `${root}/servers/${encodeURIComponent(name)}/versions`;
+    expect((await get(`${path}/latest`, 'ann')).body).toEqual(found);
+    expect(namesIn(await get(path, 'ann'))).toEqual(['crm']);
+    // A server that the rules hide is one that is not there.
+    expect(await get(`${path}/latest`, 'bob')).toEqual({ status: 404, body: { error: 'Server not found' } });
+  });
+
+  it('a request without a key is refused, and one that would change something too', async () => {
+    const unknown = await fetch(`${origin}/v0/servers`);
+    expect([unknown.status, unknown.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('Bearer')]);
+    const published = await fetch(`${origin}/v0/servers`, { method: 'POST', headers: keys.headersOf('ann') });
+    expect([published.status, published.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  });
+
+  it('omnibus search and add read it as they read any registry', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'omnibus-catalogue-'));
+    const env = {
+      OMNIBUS_REGISTRY: origin,
+      OMNIBUS_REGISTRY_TOKEN: String(keys.headersOf('bob')['authorization']).slice('Bearer '.length),
+    };
+    const found = await inHere(['search', 'mail', '--json'], { env });
+    const { servers } = JSON.parse(found.stdout) as { servers: readonly { name: string; ways: readonly string[] }[] };
+    expect(servers).toMatchObject([{ ways: ['remote'] }]);
+    const config = join(folder, 'omnibus.json');
+    const added = await inHere(
+      [
+        'add',
+        'far',
+        '--from',
+        String(servers[0]?.name),
+        '--set',
+        'key=${KEY}',
+        '--no-try',
+        '--yes',
+        '--config',
+        config,
+      ],
+      { env },
+    );
+    expect(added).toMatchObject({ status: 0 });
+    expect(JSON.parse(await readFile(config, 'utf8'))).toEqual({
+      mcpServers: { far: { url: `${origin}/mcp/mail`, headers: { Authorization: 'Bearer ${KEY}' } } },
+    });
+    await rm(folder, { recursive: true });
+  });
+});
