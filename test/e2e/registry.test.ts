@@ -25,8 +25,8 @@ describe.each(shapes)('%s', (shape) => {
         auth: keys.auth,
         access: {
           rules: [
-            { id: 'ann', who: 'user:ann', allow: ['crm', 'mail'] },
-            { id: 'bob', who: 'user:bob', allow: ['mail/echo'] },
+            { id: 'ann', who: 'key:ann', allow: ['crm', 'mail'] },
+            { id: 'bob', who: 'key:bob', allow: ['mail/echo'] },
           ],
         },
         profiles: { sales: { servers: ['crm'] }, all: {} },

@@ -6,6 +6,7 @@ import { printable, repairs, unfitWords, type CatalogRecord } from '@omnibus/pro
 import type { StartGateway } from '../gateway.ts';
 import { counted } from '../output/counted.ts';
 import { adviceFor } from '@omnibus/admin';
+import { compositeFindings } from '../findings/composites.ts';
 import type { Finding } from './finding.ts';
 import { tryServers } from './try-servers.ts';
 
@@ -38,7 +39,13 @@ export async function serverFindings(config: Config, baseFolder: string, start: 
     }),
   );
   await gateway.stop();
-  return findings.flat();
+  return [
+    ...findings.flat(),
+    ...compositeFindings(
+      config,
+      loads.map(({ record }) => record),
+    ),
+  ];
 }
 
 /** The output of a program in its last run: lines of the gateway separate the runs. */
