@@ -199,3 +199,13 @@ it('a client cancels the tool, and its step with it', async () => {
   expect(await worker.controls.untilSome(({ kind }) => kind === 'cancel')).toMatchObject({ reason: 'enough' });
   expect(await client.ask('ping')).toMatchObject({ result: {} });
 });
+
+it('at an endpoint with all tools, a tool of a server with the name of a finder is still that of the server', async () => {
+  const only = { ...close_late, steps: [{ id: 'find', call: 'crm/find' }], result: undefined };
+  up = await WorkerUnderTest.start(['crm'], { composites: { close_late: only } }, audit);
+  await up.put('crm', recordOf('find', 'find_tools'));
+  up.outcome = textOf('of the server');
+  const client = await up.open(latestLegacyRevision);
+  const { result } = await client.ask('tools/call', { name: 'find_tools', arguments: { query: 'x' } });
+  expect(textIn(result ?? {})).toBe('of the server');
+});

@@ -42,7 +42,8 @@ function meant(
   params: JsonObject,
   takesAnyOutput: boolean,
 ): Meant | undefined {
-  if (view.definition.listing?.mode === 'code') return undefined; // Such lists have other tools.
+  // A list with all tools has none of these, and one with `code` has others.
+  if (!view.isShort || view.definition.listing?.mode === 'code') return undefined;
   const given = isObject(params['arguments']) ? params['arguments'] : {};
   switch (params['name']) {
     case finderNames.find:
