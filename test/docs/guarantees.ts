@@ -163,6 +163,18 @@ export const guarantees: readonly Guarantee[] = [
     ],
   },
   {
+    fault:
+      'the only backend worker with a server killed; another one starts the server within ten seconds, as workers of `serve --workers` do',
+    request: 'a call that comes after that',
+    era: 'all',
+    sees: 'the answer, when the server is there again',
+    executed: 'once',
+    test: [
+      'services/session/src/call/exchange-watch.test.ts',
+      'that comes %s the only backend was killed waits for another one, and is not lost with the first',
+    ],
+  },
+  {
     fault: 'connection to NATS lost while an answer is on its way',
     request: 'a call',
     era: 'all',

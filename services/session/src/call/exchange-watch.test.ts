@@ -208,6 +208,36 @@ describe('a call', () => {
     },
   );
 
+  it.each(['right after', 'three seconds after'])(
+    'that comes %s the only backend was killed waits for another one, and is not lost with the first',
+    async (when) => {
+      const first = await started();
+      await pass(4 * presenceMs);
+      first.kill();
+      if (when !== 'right after') await pass(6 * presenceMs);
+      const waiting = await call();
+      await pass(8 * presenceMs);
+      const next = new Backend();
+      await next.start();
+      next.beat();
+      await vi.advanceTimersByTimeAsync(0);
+      expect([[...next.calls.keys()], first.calls.size, outcomes]).toEqual([[waiting.id], 0, []]);
+    },
+  );
+
+  it('is refused if no other backend comes within ten seconds, and at once after that', async () => {
+    const first = await started();
+    await pass(4 * presenceMs);
+    first.kill();
+    await call();
+    await pass(9_000);
+    expect(outcomes).toEqual([]);
+    await pass(3_000);
+    expect(outcomes).toEqual(['upstream.unavailable']);
+    await call();
+    expect(outcomes.length).toBe(2);
+  });
+
   it('goes to a backend without the server when the one that had it gives no sign', async () => {
     const failing = new Backend();
     await failing.start();

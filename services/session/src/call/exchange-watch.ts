@@ -36,6 +36,8 @@ export interface ExchangeWatchOptions {
 
 /** Given-up exchanges that are remembered until their worker comes back. Beyond that the oldest are forgotten, and end there at their own time limit. */
 const maxAbandoned = 10_000;
+/** Milliseconds for which calls wait for an adapter of a server that was there until its worker vanished: another process needs some seconds to start it. */
+const backMs = 10_000;
 
 export class ExchangeWatch implements Adapters {
   readonly #options: ExchangeWatchOptions;
@@ -48,6 +50,8 @@ export class ExchangeWatch implements Adapters {
   readonly #signs = new Map<WorkerId, BackendPresence>();
   /** Workers with an adapter, by server; undefined when it must be computed again. */
   #adapters: ReadonlyMap<ServerName, readonly WorkerId[]> | undefined;
+  /** Servers whose last adapter has vanished, with the time of that on the clock of `performance.now()`. */
+  readonly #vanished = new Map<ServerName, number>();
   /** Whether signs of workers that are there may not have come yet, as far as is known. */
   #isBeginning = false;
 
@@ -60,8 +64,10 @@ export class ExchangeWatch implements Adapters {
       subject: subjects.backendPresence,
       heard: (sign, before) => {
         if (!sign.isLeaving) this.#signs.set(sign.worker, sign);
-        if (before === undefined || sign.isLeaving || String(before.servers) !== String(sign.servers))
-          this.#adapters = undefined;
+        if (before !== undefined && !sign.isLeaving && String(before.servers) === String(sign.servers)) return;
+        this.#adapters = undefined;
+        if (this.#vanished.size > 0 && !sign.isLeaving)
+          for (const server of sign.servers) this.#vanished.delete(server);
       },
       joined: ({ worker, servers }) => {
         options.workersChanged();
@@ -71,7 +77,10 @@ export class ExchangeWatch implements Adapters {
       gone: (signs, how) => {
         this.#adapters = undefined;
         options.workersChanged();
-        if (how === 'lost') log.warn({ workers: signs.map(({ worker }) => worker) }, 'backend workers are gone');
+        if (how === 'lost') {
+          log.warn({ workers: signs.map(({ worker }) => worker) }, 'backend workers are gone');
+          for (const server of serversOf(signs)) this.#vanishes(server);
+        }
         this.#options.changed(serversOf(signs), false);
         this.#ask(signs, () => true);
         if (how === 'left') for (const { worker } of signs) this.#signs.delete(worker);
@@ -163,7 +172,9 @@ export class ExchangeWatch implements Adapters {
     const known = this.#known().get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
     const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context, chosen);
-    const heard = this.#isBeginning ? this.#untilHeard(server, there ?? [], context) : undefined;
+    const heard =
+      (this.#isBeginning ? this.#untilHeard(server, there ?? [], context) : undefined) ??
+      (worker === undefined ? this.#untilBack(server, except) : undefined);
     if (worker !== undefined) return { to: subjects.backendAt(server, worker), worker, isBound: false, heard };
     return { to: subjects.backend(server), worker, isBound: false, heard };
   }
@@ -185,6 +196,30 @@ export class ExchangeWatch implements Adapters {
     if (there.length > 0 || sessionOf(context) === undefined || keptFor(server, context) === undefined)
       return undefined;
     return this.#workers.heard(() => this.#known().has(server));
+  }
+
+  #vanishes(server: ServerName): void {
+    if (!this.#known().has(server) && !this.#vanished.has(server)) this.#vanished.set(server, performance.now());
+  }
+
+  /**
+   * No worker has an adapter of the server.
+   * @param except a worker that gave signs a moment ago, and does not listen.
+   * @returns a promise of the sign of another one, for a while after the last one vanished; undefined if the call cannot wait.
+   */
+  #untilBack(server: ServerName, except: WorkerId | undefined): Promise<void> | undefined {
+    if (!this.#workers.isWatching) return undefined;
+    if (except !== undefined && !this.#vanished.has(server)) this.#vanished.set(server, performance.now());
+    const since = this.#vanished.get(server);
+    const leftMs = since === undefined ? 0 : since + backMs - performance.now();
+    if (leftMs <= 0) return undefined;
+    return this.#workers.heard(
+      () =>
+        this.#known()
+          .get(server)
+          ?.some((worker) => worker !== except) === true,
+      leftMs,
+    );
   }
 
   /** By server, the number of workers that a call may go to. */

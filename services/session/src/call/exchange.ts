@@ -112,7 +112,10 @@ export class Exchange extends Link implements SentExchange {
   }
 
   #sendTo({ to, worker, isBound, heard }: CallTarget): void {
-    if (heard !== undefined) return void heard.then(() => (this.isSettled ? undefined : this.#sendTo(this.#route())));
+    if (heard !== undefined) {
+      this.#sendAfter(heard);
+      return;
+    }
     const { exchange, server, method, params, context, limits, chosen, isNotification, turn } = this.#request;
     if (worker !== undefined && context.taskPlace === undefined) chosen?.set(server, worker);
     this.attempts += 1;
@@ -140,6 +143,18 @@ export class Exchange extends Link implements SentExchange {
       // The bus is closing or cannot carry the message. It is reported asynchronously, as any failure is, after the caller has this exchange.
       queueMicrotask(() => this.#fail(error as BusError));
     }
+  }
+
+  /** No adapter has it while it waits for one, so none can lose it. */
+  #sendAfter(heard: Promise<void>): void {
+    const { open } = this.#host.adapters;
+    open.remove(this);
+    this.sentTo = undefined;
+    void heard.then(() => {
+      if (this.isSettled) return;
+      open.add(this);
+      this.#sendTo(this.#route());
+    });
   }
 
   /** Takes over a call that runs at a backend worker, or its answer. @param at undefined if it is not known whether a server has it. */
