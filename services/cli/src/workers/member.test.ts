@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { LocalHub } from '@omnibus/bus';
 import { expect, it, vi } from 'vitest';
 import { Member } from './member.ts';
-import type { ToWorker } from './messages.ts';
+import { formatProblem, type ToWorker } from './messages.ts';
 
 it('a process that does not listen yet is asked no question, so nothing waits for its answer', async () => {
   const told: ToWorker[] = [];
@@ -23,7 +23,16 @@ it('a process that does not listen yet is asked no question, so nothing waits fo
   worker.emit('message', { kind: 'listening', endpoint: 'http://127.0.0.1:1/mcp', stopMs: 1 });
   const asked = member.ask('metrics');
   expect(told.map(({ kind }) => kind)).toEqual(['start', 'ask']);
+  expect(told[0]).toMatchObject({ format: 1, slot: 0 });
   const { number } = told[1] as Extract<ToWorker, { readonly kind: 'ask' }>;
   worker.emit('message', { kind: 'answer', number, body: [] });
   expect(await asked).toEqual([]);
+});
+
+it('a worker serves a supervisor of its own format only, and a supervisor without a number has the first one', () => {
+  expect([formatProblem(undefined, 1), formatProblem(1, 1)]).toEqual([undefined, undefined]);
+  expect([formatProblem(undefined, 2), formatProblem(3, 2)]).toEqual([
+    expect.stringContaining('format 1 of their messages, the worker has 2'),
+    expect.stringContaining('restart omnibus serve'),
+  ]);
 });

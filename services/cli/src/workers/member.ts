@@ -3,6 +3,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Socket } from 'node:net';
 import type { LocalHub } from '@omnibus/bus';
 import {
+  format,
   pipeDescriptor,
   type Answers,
   type FromWorker,
@@ -36,7 +37,7 @@ export class Member {
   #isListening = false;
   isReady = false;
 
-  constructor(hub: LocalHub, start: Omit<WorkerStart, 'kind'>) {
+  constructor(hub: LocalHub, start: Omit<WorkerStart, 'kind' | 'format'>) {
     // Workers get no input; the channel of messages and the pipe to the hub come after the standard streams.
     cluster.setupPrimary({ stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'] });
     this.#worker = cluster.fork();
@@ -47,7 +48,7 @@ export class Member {
     // A process that cannot be started, or to which a message cannot be sent, ends.
     this.#worker.on('error', () => undefined);
     hub.attach(this.#worker.process.stdio[pipeDescriptor] as Socket);
-    this.#tell({ kind: 'start', ...start });
+    this.#tell({ kind: 'start', format, ...start });
   }
 
   get pid(): number | undefined {

@@ -6,8 +6,24 @@ import type { MetricsSnapshot } from '@omnibus/telemetry';
 /** The place of the pipe to the hub among the file descriptors of a worker, after stdin, stdout, stderr and the channel of these messages. */
 export const pipeDescriptor = 4;
 
+/** Format of these messages and of the frames on the pipe. It changes only when a supervisor and a worker of two versions could not work together. */
+export const format = 1;
+
+/**
+ * A supervisor starts its workers from the files of its package, which may be of another version by then: after an upgrade in place, it runs on.
+ * @param spoken by the supervisor; left out before there was a number.
+ * @returns why a worker of this version cannot serve it, in words for the operator; undefined if it can.
+ */
+export function formatProblem(spoken = 1, own = format): string | undefined {
+  return spoken === own
+    ? undefined
+    : `the files of Omnibus were replaced while it runs, and a worker of the new version cannot serve the running supervisor (format ${spoken} of their messages, the worker has ${own}): restart omnibus serve`;
+}
+
 export interface WorkerStart {
   readonly kind: 'start';
+  /** See `format`. */
+  readonly format?: number;
   /** From 0; of the servers with programs, each belongs to one slot. */
   readonly slot: number;
   readonly slots: number;

@@ -10,6 +10,7 @@ import { hideEnvironment } from '../serving/hide-environment.ts';
 import type { ServeOptions } from '../serving/serve-options.ts';
 import { ServedGateway } from '../serving/served-gateway.ts';
 import {
+  formatProblem,
   pipeDescriptor,
   type Answers,
   type FromWorker,
@@ -24,6 +25,11 @@ export async function serveAsWorker(options: ServeOptions): Promise<void> {
   growYoungGenerationFaster();
   const heard = new Heard();
   const told = await heard.start;
+  const problem = formatProblem(told.format);
+  if (problem !== undefined) {
+    process.stderr.write(`omnibus: ${problem}\n`);
+    process.exit(1);
+  }
   let leaveMs = 0;
   const served = await ServedGateway.prepare(
     // The supervisor has asked for consent.
