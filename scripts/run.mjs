@@ -160,7 +160,8 @@ const tasks = {
       return;
     }
     provide('nats-server', 'nats-server');
-    run('node', ['test/dist/bench/main.js', ...rest]);
+    if (rest[0] === 'faults') run('node', ['test/dist/bench/faults.js', ...rest.slice(1)]);
+    else run('node', ['test/dist/bench/main.js', ...rest]);
   },
   /** Runs after an installation by npm, so that `npx omnibus` works from then on. */
   prepare() {
