@@ -315,10 +315,12 @@ function checkAndBundle() {
   bundle();
 }
 
-/** Bundles what was built, and has tests start that. */
+/** Bundles what was built, and the servers of tests, and has tests start these. */
 function bundle() {
   run('node', ['scripts/package/program.mjs']);
+  run('node', ['scripts/package/fixtures.mjs']);
   env.OMNIBUS_PROGRAM = join(root, 'dist/program/bin/omnibus.js');
+  env.OMNIBUS_FIXTURES = join(root, 'dist/fixtures');
 }
 
 /** Checks, and runs tests. */

@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -145,7 +145,11 @@ export function startFixture(name: string, args: readonly string[] = []): Runnin
   return startProcess('node', [fixturePath(name), ...args]);
 }
 
-/** Where a program of `fixtures/` is after the build. */
+/** Where `npm test` has bundled servers of `fixtures/`. */
+const bundledFixtures = process.env['OMNIBUS_FIXTURES'];
+
+/** Where a program of `fixtures/` is: among the bundled ones, or after the build. */
 export function fixturePath(name: string): string {
-  return join(root, 'test', 'dist', 'fixtures', `${name}.js`);
+  const bundled = bundledFixtures === undefined ? undefined : join(bundledFixtures, `${name}.js`);
+  return bundled !== undefined && existsSync(bundled) ? bundled : join(root, 'test', 'dist', 'fixtures', `${name}.js`);
 }
