@@ -173,7 +173,7 @@ it('a parameter that nobody knows, or that stands twice, is refused, and so is a
     said: { reason: 'invalid', problem: 'server: expected once' },
   });
   expect(await operator('/processes', 'PUT')).toMatchObject({ status: 405, allow: 'GET, HEAD' });
-  expect(await operator('/approvals/a', 'DELETE')).toMatchObject({ status: 405, allow: 'GET, HEAD, POST' });
+  expect(await operator('/approvals/a', 'PUT')).toMatchObject({ status: 405, allow: 'GET, HEAD, POST, DELETE' });
 });
 
 it('a bug is one answer in words, and one line in the log', async () => {
