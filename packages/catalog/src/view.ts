@@ -66,6 +66,9 @@ const maxLeftOut = 20;
 /** Characters of a name that no list has and that is passed on. */
 const maxUnlistedLength = 256;
 
+const hasOwn = (short: ShortTools | undefined): boolean =>
+  short !== undefined && (short.isShort || short.composites.size > 0);
+
 export class View {
   readonly definition: EndpointDefinition;
   /** Whether names have their server's name before them. */
@@ -78,6 +81,8 @@ export class View {
   readonly resources: ResourceIndex;
   /** All entries that the caller sees. */
   readonly lists: ViewLists;
+  /** Whether a call may be of one of the gateway's own tools. */
+  readonly hasOwnTools: boolean;
   /** The list of tools where it shows a part of them. */
   readonly #short: ShortTools | undefined;
   /** Members of each list's first page besides its entries. */
@@ -117,6 +122,7 @@ export class View {
         return isSeen ? underUrisOf(this.resources, kind, entry) : undefined;
       });
       this.#short = this.#shortTools();
+      this.hasOwnTools = hasOwn(this.#short);
       this.#missing = mapLists(base.#missing, (missing) => missing.filter(({ server }) => servers.includes(server)));
       this.#heads = mapLists(this.#missing, (missing, kind) =>
         listHead(kind, this.#up(), missing, this.#leftOutOf(kind)),
@@ -138,6 +144,7 @@ export class View {
       this.#leaveOut(server, problem),
     );
     this.#short = this.#shortTools();
+    this.hasOwnTools = hasOwn(this.#short);
     for (const { server, unfit = [] } of this.records)
       for (const each of unfit) this.#leaveOut(server, unfitWords(each));
     this.#missing = mapLists(eachKind, (_kind, kind) =>
@@ -422,11 +429,6 @@ export class View {
       const before = older.record(record.server);
       return before !== undefined && before.announcements[kind] < record.announcements[kind];
     });
-  }
-
-  /** Whether a call may be of one of the gateway's own tools. */
-  get hasOwnTools(): boolean {
-    return this.#short !== undefined && (this.#short.isShort || this.#short.composites.size > 0);
   }
 
   /** Whether the caller sees a composite tool. */

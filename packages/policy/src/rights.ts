@@ -100,9 +100,11 @@ export class Rights {
   }
 
   /** The ids of guardrails that look at messages about a thing. */
-  guards(target: Target, circumstances: Circumstances): readonly string[] {
-    const { halves, guards } = this.#find(target);
-    return guards ?? guardsOf(halves, ({ condition }) => condition?.(circumstances) !== 'no');
+  guards(target: Target, circumstances: () => Circumstances): readonly string[] {
+    const { halves, guards } = this.#cached(target) ?? this.#find(target);
+    if (guards !== undefined) return guards;
+    const now = circumstances();
+    return guardsOf(halves, ({ condition }) => condition?.(now) !== 'no');
   }
 
   /** Whether some rule labels, or depends on labels. */

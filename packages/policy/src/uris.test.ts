@@ -55,7 +55,7 @@ async function guardsOf(glob: string, name: string): Promise<readonly string[]> 
     () => undefined,
   );
   if ('problems' in made) throw new Error(JSON.stringify(made.problems));
-  const found = made.guardrails.about(undefined, { kind: 'resource', server: 'a', name }, circumstances(name));
+  const found = made.guardrails.about(undefined, { kind: 'resource', server: 'a', name }, () => circumstances(name));
   return (found?.all ?? []).map(({ id }) => id);
 }
 

@@ -215,7 +215,16 @@ it('whom and what they are about is decided as by rules, in the order of the fil
       result.guardrails.about(
         who,
         { kind: 'tool', server: 'crm', name },
-        { facts: who, kind: 'tool', server: 'crm', name, method: 'tools/call', args, now: 0, address: undefined },
+        () => ({
+          facts: who,
+          kind: 'tool',
+          server: 'crm',
+          name,
+          method: 'tools/call',
+          args,
+          now: 0,
+          address: undefined,
+        }),
         isUnknown,
       )?.all ?? []
     ).map(({ id }) => id);

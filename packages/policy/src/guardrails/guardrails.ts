@@ -43,10 +43,15 @@ export class Guardrails {
   }
 
   /**
-   * The guardrails for messages about a target. @param isUnknown whether nothing is known of the caller yet; then guardrails for any callers count.
+   * The guardrails for messages about a target. @param circumstances asked for only if a guardrail depends on them. @param isUnknown whether nothing is known of the caller yet; then guardrails for any callers count.
    * @returns undefined if there are none.
    */
-  about(facts: WhoFacts, target: Target, circumstances: Circumstances, isUnknown = false): GuardrailsOf | undefined {
+  about(
+    facts: WhoFacts,
+    target: Target,
+    circumstances: () => Circumstances,
+    isUnknown = false,
+  ): GuardrailsOf | undefined {
     const ids = (isUnknown ? this.#ofAnybody : this.#policy.rightsOf(facts)).guards(target, circumstances);
     return ids.length === 0 ? undefined : (this.#known.get(ids) ?? this.#made(ids));
   }

@@ -121,7 +121,7 @@ export function decide(
     rule,
     because,
     redacted: redaction?.rule,
-    guardrails: effect === 'deny' ? [] : (guardrails?.about(facts, target, around)?.all ?? []),
+    guardrails: effect === 'deny' ? [] : (guardrails?.about(facts, target, () => around)?.all ?? []),
     labels: effect === 'deny' ? [] : [...new Set(rights.labels(target, around).map(({ label }) => label))],
   };
 }

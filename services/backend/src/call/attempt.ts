@@ -63,6 +63,7 @@ export class Attempt implements PendingReply, RunningCall {
   readonly session: SessionKey;
   readonly principal: Principal;
   readonly task: string | undefined;
+  readonly listens: boolean;
   readonly #port: AttemptPort;
   /** Id of the request; undefined until it was sent. */
   #id: number | undefined;
@@ -80,14 +81,11 @@ export class Attempt implements PendingReply, RunningCall {
     this.session = client?.isOne === true ? (client.id as SessionKey) : session;
     this.principal = principal;
     this.task = typeof taskId === 'string' ? taskId : undefined;
+    this.listens = mannerOf(context).lasts;
   }
 
   get wheel(): DeadlineWheel {
     return this.#port.wheel;
-  }
-
-  get listens(): boolean {
-    return mannerOf(this.context).lasts;
   }
 
   /** Gives the connection of the call back. */

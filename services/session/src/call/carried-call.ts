@@ -224,7 +224,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   }
 
   settled(given: ExchangeOutcome): void {
-    if (this.#transform === unchanged) this.#end(given);
+    if (this.#transform === unchanged || this.#transform.passesOutcomes === true) this.#end(given);
     else this.#settledBy(given);
   }
 

@@ -55,6 +55,7 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
   ): void {
     const { server, params, subject, tool, isRepeatable, task } = to;
     const { owner, nextExchangeId } = this.host;
+    const usual = this.host.timeLimits(server, tool);
     // The next worker must be able to ask for a request that may be made once only.
     const origin =
       owner === undefined || (isRepeatable ?? repeatableMethods.has(call.method)) ? undefined : call.stream.origin;
@@ -70,7 +71,7 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
         method: call.method,
         params,
         subject,
-        limits: this.#limits(call, server, tool),
+        limits: call.own === undefined && call.method !== 'tasks/result' ? usual : ownLimits(call, usual),
         context: this.#context(server, call.progressToken !== undefined, task),
         affinity: this.kept?.affinities.get(server),
         chosen: this.kept?.chosen,
@@ -147,16 +148,15 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
       ...(task === undefined ? {} : inContext(task)),
     };
   }
+}
 
-  /** Time limits of a call. Fetching a task's result takes as long as the task. */
-  #limits({ method, own }: ForwardedCall<Stream>, server: ServerName, tool: string | undefined): TimeLimits {
-    const usual = this.host.timeLimits(server, tool);
-    const limits = method === 'tasks/result' ? { ...usual, callMs: usual.taskMs, maxMs: usual.taskMs } : usual;
-    return own === undefined
-      ? limits
-      : {
-          ...limits,
-          own: { limitMs: own.limitMs, leftMs: Math.max(1, own.beganAt + own.limitMs - performance.now()) },
-        };
-  }
+/** Time limits of a call with one of its own, or of a request for a task's result, which takes as long as the task. */
+function ownLimits({ method, own }: Pick<ForwardedCall<CallStream>, 'method' | 'own'>, usual: TimeLimits): TimeLimits {
+  const limits = method === 'tasks/result' ? { ...usual, callMs: usual.taskMs, maxMs: usual.taskMs } : usual;
+  return own === undefined
+    ? limits
+    : {
+        ...limits,
+        own: { limitMs: own.limitMs, leftMs: Math.max(1, own.beganAt + own.limitMs - performance.now()) },
+      };
 }

@@ -34,10 +34,14 @@ import type { ExchangeObserver, ExchangeRequest } from './exchange-request.ts';
 /** Attempts at adapters that turn out not to be there, before NATS is left to choose one. */
 const maxMissedTargets = 3;
 
+const notKept = {};
+
 export class Exchange extends Link implements SentExchange {
   readonly #host: ExchangeHost;
   readonly #request: ExchangeRequest;
   readonly #observer: ExchangeObserver;
+  /** Names this worker as the owner, if another one may continue the exchange. */
+  readonly #owner: { readonly owner?: WorkerId };
   /** Undefined until the server asks something, which most never do. */
   #questions: ExchangeQuestions | undefined;
   /** Time (`performance.now()`) at which `maxMs` is over; moved on by the time of questions to the client. */
@@ -68,6 +72,7 @@ export class Exchange extends Link implements SentExchange {
     this.#host = host;
     this.#request = request;
     this.#observer = observer;
+    this.#owner = request.isKept === true && host.owner !== undefined ? { owner: host.owner } : notKept;
     const { callMs, maxMs, own, humanMs } = request.limits;
     this.#patienceMs = humanMs;
     const inAllMs = own === undefined ? maxMs : Math.min(maxMs, own.leftMs);
@@ -268,12 +273,6 @@ export class Exchange extends Link implements SentExchange {
       this.#deadline.extend(this.#timeLeftMs);
       this.#sendTo(this.#route(this.sentTo));
     } else this.end(interrupted(server));
-  }
-
-  /** Names this worker as the owner, if another one may continue the exchange. */
-  get #owner(): { readonly owner?: WorkerId } {
-    const { owner } = this.#host;
-    return this.#request.isKept === true && owner !== undefined ? { owner } : {};
   }
 
   get id(): ExchangeId {

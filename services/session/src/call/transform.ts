@@ -30,6 +30,8 @@ export interface CallTransform {
   /** Acts after all earlier messages: a question may not be withdrawn before it was sent. */
   after(act: () => void): void;
   outcome(given: ExchangeOutcome, then: Then<ExchangeOutcome>): void;
+  /** Whether `outcome` would pass each one on at once, as it is, so that it need not be called. */
+  readonly passesOutcomes?: boolean;
   /** @param waits gets the client's answers. @returns the receiver of the client's answers, which passes them on. */
   asker(waits: Questioner): Questioner;
 }

@@ -56,6 +56,7 @@ function inOrder(first: CallTransform, second: CallTransform): CallTransform {
     question: (event, then, refuse) => first.question(event, (made) => second.question(made, then, refuse), refuse),
     after: (act) => first.after(() => second.after(act)),
     outcome: (given, then) => first.outcome(given, (made) => second.outcome(made, then)),
+    passesOutcomes: first.passesOutcomes === true && second.passesOutcomes === true,
     asker: (waits) => second.asker(first.asker(waits)),
   };
 }

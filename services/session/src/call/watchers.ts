@@ -98,7 +98,7 @@ export interface WatchedCall extends WatchedQuestions {
   /** The tag under which the backend reports the call to a tap. */
   readonly tap?: string | undefined;
   /** @returns undefined if the call may be sent at once; otherwise resolves with the fault that ends it, or with undefined when it may be sent. */
-  hold?(): Promise<GatewayFault | undefined> | undefined;
+  readonly hold?: (() => Promise<GatewayFault | undefined> | undefined) | undefined;
   /** The adapter is gone; the request is sent again, or ends with an unknown outcome. */
   lost?(outcome: 'repeated' | 'unknown'): void;
   asked?(event: Extract<ExchangeEvent, { kind: 'input' }>): void;

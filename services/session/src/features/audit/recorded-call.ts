@@ -38,15 +38,13 @@ interface RecordedCallOptions {
 export class RecordedCall implements WatchedCall {
   readonly #call: RecordedCallOptions;
   #questions: QuestionRecords | undefined;
+  /** With `audit.strict`, what writes is sent once a record says that it has started, and that record is safe. */
+  readonly hold: (() => Promise<GatewayFault | undefined>) | undefined;
 
   constructor(call: RecordedCallOptions) {
     this.#call = call;
-  }
-
-  /** With `audit.strict`, what writes is sent once a record says that it has started, and that record is safe. */
-  hold(): Promise<GatewayFault | undefined> | undefined {
-    const { event, options } = this.#call;
-    return event?.weight === 'write' && options.audit.isStrict ? this.#confirm(event) : undefined;
+    const { event, options } = call;
+    this.hold = event?.weight === 'write' && options.audit.isStrict ? () => this.#confirm(event) : undefined;
   }
 
   async #confirm(event: OpenEvent): Promise<GatewayFault | undefined> {

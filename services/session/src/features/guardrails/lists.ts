@@ -41,11 +41,16 @@ export function guardedRecord(record: CatalogRecord, guardrails: Guardrails | un
   const { server } = record;
   const held: HeldEntry[] = [];
   const about = (kind: Target['kind'], name: string): readonly Guardrail[] =>
-    guardrails.about(
-      undefined,
-      { kind, server, name },
-      { facts: undefined, kind, server, name, method: 'list', args: undefined, now: Date.now(), address: undefined },
-    )?.at.lists ?? [];
+    guardrails.about(undefined, { kind, server, name }, () => ({
+      facts: undefined,
+      kind,
+      server,
+      name,
+      method: 'list',
+      args: undefined,
+      now: Date.now(),
+      address: undefined,
+    }))?.at.lists ?? [];
   const guarded = <Entry extends JsonObject>(kind: ListKind, entries: readonly Entry[]): readonly Entry[] => {
     const made = entries.flatMap((entry): readonly Entry[] => {
       const target = targets[kind];

@@ -69,6 +69,7 @@ export class Screen implements CallScreen {
   /** What became of the messages, for the record: `guardrail stage action`. */
   readonly notes: string[] = [];
   readonly labels: readonly AddedLabel[];
+  readonly passesOutcomes: boolean;
   /** Methods of open questions, by which their answers are looked at. */
   #asked: Map<InputKey, string> | undefined;
 
@@ -84,6 +85,7 @@ export class Screen implements CallScreen {
     this.#wanted = wanted;
     this.#owner = owner;
     this.labels = labels;
+    this.passesOutcomes = redaction === undefined && !this.looksAt('results') && !this.looksAt('questions');
     this.#order = this.#guardrails.hasOutside ? new InOrder() : undefined;
   }
 

@@ -17,7 +17,7 @@ export function limitGate(limits: CallGate, onceMore: Gate | undefined): Gate {
       const accounting = request === undefined ? undefined : limits.begin(request);
       if (accounting === undefined) return false;
       if (!(accounting instanceof Promise) && !('reason' in accounting)) {
-        follow(call, accounting);
+        call.followers = [...(call.followers ?? []), accounting];
         return false;
       }
       if (accounting instanceof Promise) waitForLease({ gate, onceMore }, planned, run, accounting, request);
@@ -26,10 +26,6 @@ export function limitGate(limits: CallGate, onceMore: Gate | undefined): Gate {
     },
   };
   return gate;
-}
-
-function follow(call: ForwardedCall<CallStream>, accounting: CallAccounting): void {
-  call.followers = call.followers === undefined ? [accounting] : [...call.followers, accounting];
 }
 
 interface Way {
@@ -75,7 +71,7 @@ function whenGranted<Stream extends CallStream>(
 ): void {
   const next = run.again(planned.call);
   if (isUnchanged(next, planned)) {
-    follow(next.call, accounting);
+    next.call.followers = [...(next.call.followers ?? []), accounting];
     run.next(gate, next);
   } else {
     accounting.takenBack();

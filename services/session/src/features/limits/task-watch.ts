@@ -4,6 +4,7 @@ import { shareOf } from '../../call/client-of.ts';
 import type { CallWatcher, SentCall, WatchedCall } from '../../call/watchers.ts';
 import { placeOf, progressKey, type TaskAddress } from '../../public-ids/task-ids.ts';
 import { CallAccounting } from './call-gate.ts';
+import type { Charge } from './charge.ts';
 import { runningTask, type FollowedTask, type TaskPlaces } from './task-places.ts';
 
 export function taskWatch(tasks: TaskPlaces, barrier: Barrier): CallWatcher {
@@ -15,11 +16,10 @@ export function taskWatch(tasks: TaskPlaces, barrier: Barrier): CallWatcher {
         call: { method, followers },
         to: { server, task, kind },
       } = sent;
-      const accounting =
-        method === 'tools/call' && kind !== 'await-task'
-          ? followers?.find((each) => each instanceof CallAccounting && each.charge?.holdsPlace === true)
-          : undefined;
-      const charge = accounting instanceof CallAccounting ? accounting.charge : undefined;
+      let charge: Charge | undefined;
+      if (method === 'tools/call' && kind !== 'await-task')
+        for (const each of followers ?? [])
+          if (each instanceof CallAccounting && each.charge?.holdsPlace === true) charge ??= each.charge;
       if (task === undefined && charge === undefined) return undefined;
       const watched: WatchedCall = {
         answering: (outcome) => {

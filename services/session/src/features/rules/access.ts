@@ -45,6 +45,8 @@ export class AccessRules {
   #granted: Granted | undefined;
   /** The rights of the last caller with some facts. */
   readonly #known = new WeakMap<Facts, KnownAccess>();
+  /** The access of callers without facts: a caller is one object for all requests of its connection in this process. */
+  readonly #strangers = new WeakMap<Caller, Pick<KnownAccess, 'rules' | 'access'>>();
   /** One sight for each set of rights, so that callers with equal rights share the object. */
   #sights = new WeakMap<Rights, Sight>();
   readonly #log: DecisionLog;
@@ -89,7 +91,13 @@ export class AccessRules {
     const facts = proven === undefined || this.#granted === undefined ? proven : this.#granted.of(proven);
     if (facts === undefined && caller.isLimited === true) return withoutFacts;
     if (facts === undefined && this.#rules === undefined) return undefined;
-    if (facts === undefined) return this.#byRules(caller, facts);
+    if (facts === undefined) {
+      const stranger = this.#strangers.get(caller);
+      if (stranger?.rules === this.#rules) return stranger?.access;
+      const access = this.#byRules(caller, facts);
+      this.#strangers.set(caller, { rules: this.#rules, access });
+      return access;
+    }
     // Addresses differ from request to request.
     if (caller.address !== undefined) return this.#narrowed(caller, facts);
     const known = this.#known.get(facts);

@@ -112,7 +112,7 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
     const { guardrails } = this.#rules;
     // A known caller of an adopted session, without a request to this worker yet: its facts are not here.
     const isUnknown = this.#facts === undefined && this.#caller.principal !== anonymous;
-    const about = guardrails?.about(this.#facts, target, this.#circumstancesOf(wanted), isUnknown);
+    const about = guardrails?.about(this.#facts, target, () => this.#circumstancesOf(wanted), isUnknown);
     const labels =
       labelling && this.#rights?.usesLabels === true
         ? this.#rights.labels(target, this.#circumstancesOf(wanted))
