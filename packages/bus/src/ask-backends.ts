@@ -13,7 +13,10 @@ export function askBackends(bus: Bus, command: ConnectCommand): Promise<ConnectR
       pending.close();
       settle();
     };
-    const limit = setTimeout(() => end(() => resolve({ kind: 'failed', problem: 'nobody answers' })), answerMs);
+    const limit = setTimeout(
+      () => end(() => resolve({ kind: 'failed', problem: 'no process of the role backend has answered; try again' })),
+      answerMs,
+    );
     const pending = bus.request(subjects.connect, command, {
       reply: (reply) => end(() => resolve(reply)),
       failed: (error) =>
@@ -22,7 +25,7 @@ export function askBackends(bus: Bus, command: ConnectCommand): Promise<ConnectR
             ? resolve({
                 kind: 'failed',
                 problem:
-                  'nobody in the gateway takes sign-ins: no server that is connected to has credentials: { kind: oauth }, or no process of the role backend is there',
+                  'no process of the gateway takes sign-ins: no connected server has credentials: { kind: oauth }, or no process of the role backend runs',
               })
             : reject(error),
         ),

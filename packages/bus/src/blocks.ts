@@ -68,7 +68,7 @@ export class Blocks {
     return isOn(entry.value);
   }
 
-  /** Calls back when something is blocked (with its record) or unblocked. */
+  /** Calls back for each new block, with its record, and for each block that is removed. */
   onChanged(listener: (added: BlockRecord | undefined) => void): void {
     this.#listeners.add(listener);
   }
@@ -92,8 +92,8 @@ export class Blocks {
 
   /**
    * The reason why a caller may not use a server.
-   * @param tool by the server's own name; undefined for anything else.
-   * @param isBegun whether it belongs to something that runs there already, which a pause leaves alone.
+   * @param tool by the server's own name; undefined for a request that is about no tool.
+   * @param isBegun whether it belongs to a call or task that runs there already, which a pause does not stop.
    */
   problemOf(
     facts: Facts | undefined,
@@ -112,7 +112,7 @@ export class Blocks {
       ? undefined
       : fault(
           'upstream.paused',
-          `whoever runs the gateway has paused the server ${JSON.stringify(pause.name)}${why(pause)}; nothing new is sent to it until it is resumed`,
+          `an operator of the gateway has paused the server ${JSON.stringify(pause.name)}${why(pause)}; it gets no new requests until an operator resumes it`,
         );
   }
 
@@ -128,13 +128,13 @@ const keyOf = (kind: BlockKind | 'pause', name: string): string => `${kind}.${ha
 const why = ({ because }: BlockRecord): string => (because === undefined ? '' : `: ${because}`);
 
 function callerFault(record: BlockRecord): GatewayFault {
-  return fault('auth.blocked', `whoever runs the gateway has blocked this ${record.kind}${why(record)}`);
+  return fault('auth.blocked', `an operator of the gateway has blocked this ${record.kind}${why(record)}`);
 }
 
 function targetFault(record: BlockRecord): GatewayFault {
   return fault(
     'call.blocked',
-    `whoever runs the gateway has blocked the ${record.kind} ${JSON.stringify(record.name)}${why(record)}`,
+    `an operator of the gateway has blocked the ${record.kind} ${JSON.stringify(record.name)}${why(record)}`,
   );
 }
 

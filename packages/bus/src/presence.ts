@@ -71,7 +71,7 @@ export class PresenceWatch<S extends Sign> {
   #alive: readonly WorkerId[] = [];
   /** Those of `#alive` in this region; undefined when that must be computed again. */
   #near: readonly WorkerId[] | undefined;
-  /** Whether signs are watched, which nobody needs in a gateway of one process. */
+  /** Whether signs are watched; a gateway of one process does not need that. */
   isWatching = false;
   #startedAt: number | undefined;
   /** When a worker last said that it leaves. */

@@ -99,7 +99,7 @@ function valueAt(args: JsonObject | undefined, steps: readonly string[]): unknow
 /** Why no value can meet the conditions, for the operator; undefined if one may. */
 function contradictionIn({ min, max, in: allowed, maxLength, pattern, matches }: ArgumentSettings): string | undefined {
   if (min !== undefined && max !== undefined && min > max) return `no number is at least ${min} and at most ${max}`;
-  if (allowed?.length === 0) return '`in` is empty, and nothing is one of none';
+  if (allowed?.length === 0) return '`in` is empty, so no value matches it';
   return (min ?? max) !== undefined && (maxLength ?? pattern ?? matches) !== undefined
     ? 'no value is a number (`min`, `max`) and a text (`maxLength`, `pattern`, `matches`)'
     : undefined;
@@ -194,7 +194,7 @@ const minutesOfDay = 24 * 60;
 /** @throws {Error} with a message for the operator when the settings are invalid. */
 export function timeCondition({ days, hours, from: start, until: end, zone = 'UTC' }: TimeSettings): Condition {
   if ((days ?? hours ?? start ?? end) === undefined) throw new Error('expected `days`, `hours`, `from` or `until`');
-  if (days !== undefined && [days].flat().length === 0) throw new Error('`days` is empty, and no day is one of none');
+  if (days !== undefined && [days].flat().length === 0) throw new Error('`days` is empty, so no day matches it');
   const onDays = days === undefined ? undefined : daysOf(days);
   const [from, to] = hours === undefined ? [0, minutesOfDay] : hoursOf(hours);
   const clock = clockIn(zone);

@@ -417,7 +417,7 @@ describe('a rule that means nothing is refused whole, with everything that is wr
       ['args'],
       /no number is at least 10 and at most 5/,
     ],
-    [{ who: 'everyone', deny: 'a/b', args: { n: { in: [] } } }, ['args'], /nothing is one of none/],
+    [{ who: 'everyone', deny: 'a/b', args: { n: { in: [] } } }, ['args'], /no value matches/],
     [{ who: 'everyone', deny: 'a/b', args: {} }, ['args'], /at least one argument/],
     [{ who: 'everyone', deny: 'a/b', args: { n: { optional: true } } }, ['args'], /expected `min`/],
     [{ who: 'everyone', deny: 'a/b', args: { n: { max: 5, pattern: 'x*' } } }, ['args'], /a number .* and a text/],

@@ -83,7 +83,7 @@ function partsProblem(parts: WhoParts): string | undefined {
     return 'names no caller: expected `user`, `key`, `group`, `tenant`, `client`, `agent`, `scope`, `claim`, `grant` or `via`';
   for (const [part, given] of named) {
     const texts = textsOf(given);
-    if (texts.length === 0) return `\`${part}\` is empty, and nobody is one of none`;
+    if (texts.length === 0) return `\`${part}\` is empty, so it names no caller`;
     for (const text of texts) {
       if (text !== text.trim()) return `expected no blanks around a name: write \`${part}: ${text.trim()}\``;
       if (part === 'user' && !text.includes('|'))

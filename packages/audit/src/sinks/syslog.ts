@@ -68,7 +68,7 @@ export class SyslogSink implements Sink {
     socket.resume();
     await Promise.race([
       once(socket, tls === undefined ? 'connect' : 'secureConnect'),
-      once(socket, 'close').then(() => Promise.reject(new Error(`nobody answers at ${host}:${port}`))),
+      once(socket, 'close').then(() => Promise.reject(new Error(`no server answers at ${host}:${port}`))),
       timeLimit(),
     ]).catch((error: unknown) => {
       socket.destroy();

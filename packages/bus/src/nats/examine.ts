@@ -173,5 +173,7 @@ class Asking {
 
 /** A reply without responders has no payload. */
 function parse(text: string): Answer {
-  return text === '' ? { error: { description: 'nobody answers: JetStream is off' } } : (JSON.parse(text) as Answer);
+  return text === ''
+    ? { error: { description: 'NATS does not answer: JetStream is off' } }
+    : (JSON.parse(text) as Answer);
 }

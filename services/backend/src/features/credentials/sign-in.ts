@@ -14,7 +14,7 @@ import {
 } from '@omnibus/protocol';
 import type { SignInAnswer, SignInDesk } from './sign-in-answer.ts';
 
-/** What such a call is answered; undefined where it was refused for something else. */
+/** The answer to such a call; undefined if it was refused for another reason. */
 export type AsksForSignIn = (command: CallCommand, refused: GatewayFault) => Promise<SignInAnswer> | undefined;
 
 /** How calls and sign-ins of users meet. */
@@ -45,7 +45,7 @@ interface SignInOptions {
     | undefined;
 }
 
-/** Whether the tool that stands for a sign-in is called instead of another one. A client may send this key too: with a call of anything else it means nothing. */
+/** Whether the tool that stands for a sign-in is called instead of another one. A client may send this key too; with a call of another tool it has no meaning. */
 function isInsteadOf({ params: { name, _meta: meta } }: CallCommand): boolean {
   return name === signInName && isObject(meta) && meta[insteadOfKey] !== undefined;
 }
@@ -74,7 +74,7 @@ export function signInWith({ server, signIns, isStandIn, asked, credentials }: S
       kind: 'fault',
       fault: fault(
         'upstream.refused',
-        `server "${server}" demands ${rights} (${insufficientScope}). Its issuer was asked for that when its user signed in, and the server does not accept what the issuer gave. If the user did not allow it, he ends the connection (omnibus connections revoke ${server}) and signs in again; otherwise whoever runs the server has to give him these rights.`,
+        `server "${server}" demands ${rights} (${insufficientScope}). Its issuer was asked for that when its user signed in, and the server does not accept what the issuer gave. If users did not allow it, they end the connection (omnibus connections revoke ${server}) and sign in again. Otherwise an operator of the server must give them these rights.`,
         { server, httpStatus: 403 },
       ),
     };

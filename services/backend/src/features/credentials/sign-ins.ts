@@ -157,7 +157,7 @@ export class SignIns {
     const { ticket, elicitation } = await this.#ticket(server, wanted, context);
     const url = `${await this.#options.base()}/connect/${ticket}`;
     const why = (await this.#isLost(server, context.principal))
-      ? 'What you had connected to it cannot be decrypted here any more, because a key of the gateway is missing: sign in again, or ask whoever runs the gateway.'
+      ? 'What you had connected to it cannot be decrypted here any more, because a key of the gateway is missing: sign in again, or ask an operator of the gateway.'
       : undefined;
     const inWordsOf = (text: string, isFault = method !== 'tools/call'): ExchangeOutcome =>
       isFault ? { kind: 'fault', fault: fault('upstream.sign_in', text, { server, url }) } : inWords(text, true);

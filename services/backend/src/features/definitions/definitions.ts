@@ -228,7 +228,7 @@ export class Definitions implements RecordFilter {
       definitionChanged?.({ server, kind, name, why, facets, risks, digest, effect });
       log.warn(
         { kind, name, why, isHeld, facets, risks },
-        'a server says something else of itself than was approved: omnibus definitions shows the difference',
+        'a definition of a server differs from the approved one: omnibus definitions shows the difference',
       );
     }
   }

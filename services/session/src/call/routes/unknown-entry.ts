@@ -107,7 +107,7 @@ export function heldBack(
     );
   return fault(
     'definition.held',
-    `${what} ${JSON.stringify(printable(name, 100))} is held back: server "${server}" says something else of it than was approved; whoever runs the gateway can look at it and approve it`,
+    `${what} ${JSON.stringify(printable(name, 100))} is held back: its definition at server "${server}" differs from the approved one; an operator of the gateway can review and approve it`,
     { server },
   );
 }
