@@ -413,6 +413,13 @@ const clientCertificates = z.strictObject({
     .describe(
       'File with the certificates of the authorities that sign client certificates, PEM. A running gateway follows its changes.',
     ),
+  crlFile: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'File with the lists of revoked certificates (CRL) of these authorities, PEM: one list for each of them, intermediate ones too. A running gateway follows its changes, which hold for new connections. A certificate whose authority has no list there, or an expired one, is refused. Default: none is checked.',
+    ),
   required: z
     .boolean()
     .default(false)

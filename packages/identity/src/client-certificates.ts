@@ -98,6 +98,12 @@ function problemOf(error: Error | string | undefined): string {
       return 'it has expired';
     case 'CERT_NOT_YET_VALID':
       return 'it is not valid yet';
+    case 'CERT_REVOKED':
+      return 'its authority has revoked it';
+    case 'CRL_HAS_EXPIRED':
+      return 'the list of revoked certificates has expired (auth.clientCertificates.crlFile)';
+    case 'UNABLE_TO_GET_CRL':
+      return 'there is no list of revoked certificates of its authority (auth.clientCertificates.crlFile)';
     case 'INVALID_PURPOSE':
       return 'it is not meant for clients (extended key usage)';
     default:

@@ -7,7 +7,11 @@ interface TlsSettings {
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly admin?: boolean } | undefined;
   readonly auth?:
     | 'none'
-    | { readonly clientCertificates?: { readonly caFile: string; readonly required: boolean } | undefined }
+    | {
+        readonly clientCertificates?:
+          | { readonly caFile: string; readonly crlFile?: string | undefined; readonly required: boolean }
+          | undefined;
+      }
     | undefined;
 }
 
@@ -21,7 +25,11 @@ export function tlsFilesOf({ tls, auth }: TlsSettings, baseFolder: string): TlsF
     clients:
       certificates === undefined
         ? undefined
-        : { caFile: resolve(baseFolder, certificates.caFile), isRequired: certificates.required },
+        : {
+            caFile: resolve(baseFolder, certificates.caFile),
+            crlFile: certificates.crlFile === undefined ? undefined : resolve(baseFolder, certificates.crlFile),
+            isRequired: certificates.required,
+          },
   };
 }
 

@@ -14,6 +14,8 @@ export interface TlsFiles {
     | {
         /** Authorities that sign client certificates. */
         readonly caFile: string;
+        /** Their lists of revoked certificates; undefined where none are checked. */
+        readonly crlFile?: string | undefined;
         /** Whether a client without a certificate is refused in the handshake. */
         readonly isRequired: boolean;
       }
@@ -40,6 +42,7 @@ export function readTls({ certFile, keyFile, clients }: TlsFiles): TlsOptions {
     throw new Error(`the key ${keyFile} is not that of the certificate ${certFile}`);
   const ca = clients === undefined ? undefined : read('the authorities of clients', clients.caFile);
   if (ca !== undefined && clients !== undefined) firstIn(ca, clients.caFile);
+  const crl = clients?.crlFile === undefined ? undefined : listsIn(clients.crlFile);
   const options: TlsOptions = {
     cert,
     key,
@@ -48,12 +51,15 @@ export function readTls({ certFile, keyFile, clients }: TlsFiles): TlsOptions {
       ? {}
       : {
           ca,
+          ...(crl === undefined ? {} : { crl }),
           requestCert: true,
           rejectUnauthorized: clients.isRequired,
           // Each connection proves its identity again: a resumed session would keep the facts of its beginning.
           secureOptions: constants.SSL_OP_NO_TICKET,
         }),
   };
+  if (crl !== undefined)
+    inWords(`${clients?.crlFile ?? ''} holds a list that cannot be read`, () => createSecureContext({ crl }));
   inWords(`the certificate ${certFile} cannot be used`, () => createSecureContext(options));
   return options;
 }
@@ -70,7 +76,9 @@ export function tlsProblem(files: TlsFiles): string | undefined {
 
 /** Follows the files. Resolves when they are followed. @returns a function that ends this. */
 export function followTls(files: TlsFiles, observer: TlsObserver): Promise<() => Promise<void>> {
-  return followFiles([files.certFile, files.keyFile, ...(files.clients === undefined ? [] : [files.clients.caFile])], {
+  const { certFile, keyFile, clients } = files;
+  const ofClients = [clients?.caFile, clients?.crlFile].filter((file) => file !== undefined);
+  return followFiles([certFile, keyFile, ...ofClients], {
     changed() {
       try {
         observer.changed(readTls(files));
@@ -110,6 +118,15 @@ function firstIn(text: string, file: string): X509Certificate {
   const [first] = inWords(`${file} holds`, () => certificatesIn(text));
   if (first === undefined) throw new Error(`${file} holds no certificate in PEM`);
   return first;
+}
+
+/** Lists of revoked certificates, of which Node reads one in each text. @throws {Error} in words when there is none. */
+function listsIn(file: string): string[] {
+  const lists = read('the list of revoked certificates', file).match(
+    /-----BEGIN X509 CRL-----[\s\S]*?-----END X509 CRL-----/g,
+  );
+  if (lists === null) throw new Error(`${file} holds no list of revoked certificates in PEM (X509 CRL)`);
+  return lists;
 }
 
 function inWords<Value>(problem: string, make: () => Value): Value {

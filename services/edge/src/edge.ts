@@ -197,6 +197,7 @@ export class Edge {
       changed: (options) => {
         (this.#server as SecureServer).setSecureContext(options);
         clients?.trust(String(options.ca));
+        clients?.revoke([options.crl ?? []].flat().map(String));
         log.info({ certificate: tls.certFile }, 'new connections are shown the changed certificate');
       },
       rejected: (problem) => {

@@ -51,7 +51,7 @@ export class TestAuthority implements AsyncDisposable {
         '[names]',
         '[authority]',
         'basicConstraints = critical, CA:true',
-        'keyUsage = critical, keyCertSign',
+        'keyUsage = critical, keyCertSign, cRLSign',
         '[ca]',
         'default_ca = this',
         '[this]',
@@ -147,6 +147,15 @@ export class TestAuthority implements AsyncDisposable {
     );
     await this.#last;
     return { certFile, keyFile, cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
+  }
+
+  /** Revokes a certificate, if one is given, and writes the list of all that are. @param seconds after which the list expires. @returns its file. */
+  async revoke(issued?: Issued, seconds = dayMs / 1_000): Promise<string> {
+    const [key, crlFile] = [this.#path('key'), this.#path('crl')];
+    const ca = ['ca', '-config', this.#path('conf'), '-cert', this.caFile, '-keyfile', key];
+    if (issued !== undefined) await run('openssl', [...ca, '-revoke', issued.certFile]);
+    await run('openssl', [...ca, '-gencrl', '-crlsec', String(seconds), '-out', crlFile]);
+    return crlFile;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

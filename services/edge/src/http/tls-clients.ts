@@ -1,4 +1,4 @@
-/** Connections of clients that were let in by a certificate, which end when its authority is no longer trusted. */
+/** Connections of clients that were let in by a certificate, which end when its authority is no longer trusted, or has revoked it. */
 import type { X509Certificate } from 'node:crypto';
 import type { Server } from 'node:https';
 import type { TLSSocket } from 'node:tls';
@@ -43,4 +43,27 @@ export class TlsClients {
         socket.destroy();
     }
   }
+
+  /** Ends the connections of clients with a revoked certificate. @param lists of revoked certificates, PEM. */
+  revoke(lists: readonly string[]): void {
+    const read = lists.map((list) => Buffer.from(list.replaceAll(/-----[^-]+-----/g, ''), 'base64'));
+    for (const socket of this.#sockets) {
+      const serial = socket.getPeerX509Certificate()?.serialNumber;
+      if (serial !== undefined && read.some((list) => hasEntry(list, serial))) socket.destroy();
+    }
+  }
+}
+
+/** Tags of the time of a revocation in DER: UTCTime and GeneralizedTime. */
+const timeTags = [0x17, 0x18];
+
+/**
+ * Whether a list has an entry for a certificate: its serial number, followed by the time of the revocation (RFC 5280, 5.1). The platform checks a list in the handshake
+ * alone. If other bytes of the list look like an entry, a client has to connect again, and no more.
+ * @param serial in hexadecimal digits.
+ */
+function hasEntry(list: Buffer, serial: string): boolean {
+  const digits = serial.replace(/^(?:00)+(?=..)/, '');
+  const bytes = Buffer.from(/^[89a-f]/i.test(digits) ? `00${digits}` : digits, 'hex');
+  return timeTags.some((tag) => list.includes(Buffer.from([0x02, bytes.length, ...bytes, tag])));
 }

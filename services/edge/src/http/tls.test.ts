@@ -275,6 +275,53 @@ describe('a client certificate', () => {
     agent.destroy();
   });
 
+  it('opens nothing any more when its authority has revoked it, on connections that it has opened before either', async () => {
+    await using test = await EdgeUnderTest.start('', {
+      tls: {
+        certFile: server.certFile,
+        keyFile: server.keyFile,
+        clients: { caFile: clients.caFile, crlFile: await clients.revoke(), isRequired: false },
+      },
+      authenticate: () => Authenticator.open({ issuers: [], certificates: { subject: 'uri' }, warn: () => undefined }),
+    });
+    await test.serveStateless();
+    const issued = await Promise.all(['ann', 'bob'].map((name) => clients.issue({ otherNames: [spiffe(name)] })));
+    const [ann, bob] = issued as [Issued, Issued];
+    const sockets = issued.map(
+      ({ cert, key }) => new WebSocket(`${test.origin.replace('https', 'wss')}/ws`, 'mcp', { ca, cert, key }),
+    );
+    await Promise.all(sockets.map((socket) => once(socket, 'open')));
+    const closed = once(sockets[0] as WebSocket, 'close');
+    await clients.revoke(ann);
+    await closed;
+    expect((await ask(test, { cert: ann.cert, key: ann.key })).body).toContain('its authority has revoked it');
+    expect((await ask(test, { cert: bob.cert, key: bob.key })).status).toBe(200);
+    expect(sockets[1]?.readyState).toBe(WebSocket.OPEN);
+    sockets[1]?.close();
+    await clients.revoke(undefined, 1);
+    await expect
+      .poll(async () => (await ask(test, { cert: bob.cert, key: bob.key })).body, { timeout: 30_000 })
+      .toContain('the list of revoked certificates has expired');
+  });
+
+  it('is refused where its authority has no list of revoked certificates, if lists are checked', async () => {
+    await using other = await TestAuthority.create('unlisted');
+    const caFile = join(other.folder, 'both.pem');
+    await writeFile(caFile, `${await clients.ca()}${await other.ca()}`);
+    const { certFile, keyFile } = server;
+    const tls = { certFile, keyFile, clients: { caFile, crlFile: await clients.revoke(), isRequired: false } };
+    await using test = await EdgeUnderTest.start('', {
+      tls,
+      authenticate: () => Authenticator.open({ issuers: [], certificates: { subject: 'uri' }, warn: () => undefined }),
+    });
+    await test.serveStateless();
+    const { cert, key } = await other.issue({ otherNames: [spiffe('ann')] });
+    expect((await ask(test, { cert, key })).body).toContain('there is no list of revoked certificates');
+    expect(tlsProblem({ ...tls, clients: { ...tls.clients, crlFile: caFile } })).toContain(
+      `${caFile} holds no list of revoked certificates`,
+    );
+  });
+
   it('ends the streams that it opened when it expires, and proves no identity any more on connections that stay', async () => {
     await using test = await start();
     await test.serveStateless();
