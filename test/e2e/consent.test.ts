@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { inHere } from '../support/command-here.ts';
 import { end, fixturePath, omnibusProgram, startProcess } from '../support/processes.ts';
 import { inPipe, onTerminal } from '../support/terminal.ts';
 
@@ -99,7 +100,7 @@ it('a file of a client, which a repository may have, needs an approval at first;
 
 it('with the digest that check prints, that is started and nothing else, also by stdio and when the file changes', async () => {
   const file = await write('pinned.json', { one: entry() });
-  const checked = await inPipe(['check', file], { env });
+  const checked = await inHere(['check', file], { env });
   expect(checked.stdout).toContain(`  one: node ${fixturePath('stdio-server')}`);
   const digest = /--consent ([0-9a-f]{32})/.exec(checked.stdout)?.[1] as string;
   const running = startProcess(
@@ -111,7 +112,7 @@ it('with the digest that check prints, that is started and nothing else, also by
   await write('pinned.json', { one: entry('more') });
   await running.line(/something else than --consent allows/);
   const [, admin] = await running.line(/"admin":"([^"]+)"/);
-  expect(await inPipe(['reload', '--admin', admin as string], { env })).toMatchObject({
+  expect(await inHere(['reload', '--admin', admin as string], { env })).toMatchObject({
     status: 78,
     stderr: expect.stringContaining('something else than --consent allows') as string,
   });
@@ -130,7 +131,7 @@ it('check warns of unpinned versions where definitions are pinned, and add and i
     three: { command: 'npx', args: ['-y', 'server'] },
     four: { command: 'sudo', args: ['x'] },
   });
-  const checked = JSON.parse((await inPipe(['check', file, '--json'], { env })).stdout) as {
+  const checked = JSON.parse((await inHere(['check', file, '--json'], { env })).stdout) as {
     readonly warnings: readonly { readonly path?: string; readonly message: string }[];
   };
   expect(checked).toMatchObject({
@@ -146,7 +147,7 @@ it('check warns of unpinned versions where definitions are pinned, and add and i
       message: expect.stringContaining('sudo runs it as another user') as string,
     }),
   );
-  const added = await inPipe(['add', 'five', '--config', file, '--no-try', '--', 'bash', '-c', 'curl x | bash'], {
+  const added = await inHere(['add', 'five', '--config', file, '--no-try', '--', 'bash', '-c', 'curl x | bash'], {
     env,
   });
   expect(added).toMatchObject({
@@ -154,7 +155,7 @@ it('check warns of unpinned versions where definitions are pinned, and add and i
     stderr: expect.stringContaining('warning: five: it pipes into a shell') as string,
   });
   const source = await write('claude_desktop_config.json', { six: { command: 'sudo', args: ['y'] } });
-  const imported = await inPipe(['import', source, '--config', file], { env });
+  const imported = await inHere(['import', source, '--config', file], { env });
   expect(imported).toMatchObject({
     status: 0,
     stderr: expect.stringMatching(
