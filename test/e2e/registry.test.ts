@@ -99,4 +99,12 @@ describe.each(shapes)('%s', (shape) => {
     });
     await rm(folder, { recursive: true });
   });
+
+  it('one address cannot keep the gateway busy with questions', async () => {
+    const before = await get('/v0/servers', 'ann');
+    expect(before.status).toBe(200);
+    const flood = Array.from({ length: 150 }, async () => fetch(`${origin}/v0/servers`));
+    const statuses = (await Promise.all(flood)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([401, 429]));
+  });
 });

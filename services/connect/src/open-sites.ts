@@ -64,7 +64,7 @@ export function openSites({ authorization, bus, log, base, isForOne, authenticat
     handles: (path) =>
       connect.handles(path) || catalogue?.handles(path) === true || authorization?.handles(path) === true,
     handle: (request, response, address) => {
-      if (catalogue?.handles(request.url ?? '/') === true) catalogue.handle(request, response);
+      if (catalogue?.handles(request.url ?? '/') === true) catalogue.handle(request, response, address);
       else if (connect.handles(request.url ?? '/')) connect.handle(request, response, address);
       else authorization?.handle(request, response, address);
     },

@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { enabledServers, hasEndpoint, serversFor, type Config } from '@omnibus/config';
 import type { Callers, Site } from '@omnibus/edge';
+import { TokenBuckets } from '@omnibus/lifecycle';
 import { httpStatusOf, version, type Caller, type EndpointName, type JsonObject } from '@omnibus/protocol';
 import { readMethods, Routes, sendJson, type Logger } from '@omnibus/telemetry';
 
@@ -33,6 +34,8 @@ type Answer = (
 const schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 const usualLimit = 30;
 const maxLimit = 100;
+/** Rate limit of requests, for each IP address. */
+const rate = { burst: 100, everyMs: 1_000, maxNames: 10_000 };
 
 const responseOf = ({ server }: Found): object => ({ server, _meta: {} });
 
@@ -66,6 +69,7 @@ const one: Answer = (all, { name, version: wanted }) => {
 
 export class CatalogueSite implements Site {
   readonly #options: CatalogueOptions;
+  readonly #asked = new TokenBuckets(rate);
   #config: Config;
   readonly #routes = new Routes<Answer>(
     ['/v0', '/v0.1'].flatMap((root) => [
@@ -88,7 +92,14 @@ export class CatalogueSite implements Site {
     return this.#config.catalogue && this.#routes.has(path.split('?', 1)[0] as string);
   }
 
-  handle(request: IncomingMessage, response: ServerResponse): void {
+  handle(request: IncomingMessage, response: ServerResponse, address: string): void {
+    const waitMs = this.#asked.take(address);
+    if (waitMs > 0) {
+      request.resume();
+      response.setHeader('retry-after', Math.ceil(waitMs / 1_000));
+      sendJson(response, 429, { error: 'too many requests from this address' });
+      return;
+    }
     this.#serve(request, response).catch((error: unknown) => {
       this.#options.log.error({ err: error }, 'a request for the catalogue has failed');
       if (response.headersSent) response.destroy();
