@@ -46,11 +46,15 @@ interface Decided {
 
 interface Known {
   readonly decided: Decided;
+  readonly entries: readonly Entry[];
+  /** The end of the time for which requests use it. */
   readonly until: number;
 }
 
 /** Bound on callers with kept decisions. */
 const maxKnown = 10_000;
+/** How much longer notifications on open streams use decisions: each such use begins new ones. Requests wait for new ones. */
+const staleMs = 60 * 60_000;
 /** How long nothing is shown after a failure, before the decision point is asked again. */
 const againMs = 2_000;
 /** Stands for the rules where there are none. */
@@ -69,8 +73,15 @@ export class ListDecisions implements ListFilter {
   }
 
   narrowed(sight: Sight | undefined, caller: Caller, facts: Facts | undefined): Sight {
-    const known = this.#known.get(this.#keyOf(caller, facts));
-    return known === undefined || Date.now() >= known.until ? nothing : sightOf(known.decided, sight);
+    const key = this.#keyOf(caller, facts);
+    const known = this.#known.get(key);
+    if (known === undefined) return nothing;
+    const overMs = Date.now() - known.until;
+    if (overMs < 0) return sightOf(known.decided, sight);
+    const point = this.#options.point();
+    if (point !== undefined && !this.#asking.has(key))
+      void this.#ask(point, key, known.entries, shareOf(caller, facts), facts);
+    return overMs < staleMs ? sightOf(known.decided, sight) : nothing;
   }
 
   pending(view: View, sight: Sight | undefined, caller: Caller, facts: Facts | undefined): Promise<void> | undefined {
@@ -139,7 +150,7 @@ export class ListDecisions implements ListFilter {
 
   #keep(key: string, entries: readonly Entry[], permitted: readonly Entry[], forMs: number): void {
     const before = this.#known.get(key);
-    const next: Known = { decided: this.#shared(entries, permitted), until: Date.now() + forMs };
+    const next: Known = { decided: this.#shared(entries, permitted), entries, until: Date.now() + forMs };
     const keep = (): void => {
       this.#known.delete(key);
       this.#known.set(key, next);
