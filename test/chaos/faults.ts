@@ -16,6 +16,8 @@ const badMs = 2_000;
 const fullMs = 1_500;
 /** Number of clock jumps, forward and back. */
 const jumps = 3;
+/** Number of times that connections break, one after the other. */
+const breaks = 3;
 
 export const faults: readonly Fault[] = [
   ...roles.flatMap((role): Fault[] => [
@@ -32,6 +34,15 @@ export const faults: readonly Fault[] = [
         process.kill('SIGSTOP');
         await wait(pauseMs);
         process.kill('SIGCONT');
+      },
+    },
+    {
+      name: `connections of ${role} to NATS broken, with what is on its way`,
+      async strike(fleet, pick) {
+        for (let time = 0; time < breaks; time += 1) {
+          fleet.part(role, pick).link.sever();
+          await wait(300);
+        }
       },
     },
     {
@@ -53,6 +64,21 @@ export const faults: readonly Fault[] = [
       await node.start();
     },
   })),
+  {
+    name: 'SIGKILL session and backend',
+    strike: async (fleet) => {
+      await Promise.all([fleet.replace('session', 'SIGKILL'), fleet.replace('backend', 'SIGKILL')]);
+    },
+  },
+  {
+    name: 'SIGKILL session while a NATS node is down',
+    async strike(fleet, pick) {
+      const node = fleet.node(pick);
+      await node.kill();
+      await fleet.replace('session', 'SIGKILL');
+      await node.start();
+    },
+  },
   { name: 'JetStream full', strike: fill },
   {
     name: `a backend that reaches no server, for ${badMs / 1_000} s`,

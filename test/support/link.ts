@@ -60,6 +60,11 @@ export class Link {
     for (const socket of this.#sockets) socket.resume();
   }
 
+  /** Breaks every connection: data that is on its way is lost. New connections pass. */
+  sever(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
   [Symbol.dispose](): void {
     this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
