@@ -275,7 +275,10 @@ describe.each(shapesOfLane)('%s', (shape) => {
       expect(await api('DELETE', `/blocks/${encodeURIComponent(blocked)}`)).toMatchObject({ status: 200 });
       await untilAll(async () => typeof (await acting())['access_token'], 'string');
     }
-    expect(JSON.stringify(await api('GET', '/usage'))).toContain(`${cluster.issuer}|carl via agent:assistant`);
+    // Session workers write usage from time to time.
+    await expect
+      .poll(async () => JSON.stringify(await api('GET', '/usage')), { timeout: 60_000 })
+      .toContain(`${cluster.issuer}|carl via agent:assistant`);
   });
 
   it('a token that is bound to a key is served with a proof for each request, once at all edges, in every revision, on SSE and WebSocket', async () => {
