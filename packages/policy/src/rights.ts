@@ -121,6 +121,14 @@ export class Rights {
       : [];
   }
 
+  /** Whether a rule that denies or asks about a target depends on labels. */
+  flowsAt(target: Target): boolean {
+    return (
+      this.usesLabels &&
+      this.#matched(target).some(({ denies, asks }) => [...denies, ...asks].some(({ after }) => after !== undefined))
+    );
+  }
+
   /** The decision about a target, if it is cached and depends on no circumstances. */
   fixed(target: Target): Decision | undefined {
     return this.#cached(target)?.fixed;

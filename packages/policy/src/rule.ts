@@ -124,7 +124,22 @@ export function compileRule(
 
 /** Finds options that belong to a rule with another effect. */
 function strayProblems(
-  { ask, redact, label, guard, by, approvers, quorum, expires, lasts, patterns, paths, unreadable, as, after }: RuleSettings,
+  {
+    ask,
+    redact,
+    label,
+    guard,
+    by,
+    approvers,
+    quorum,
+    expires,
+    lasts,
+    patterns,
+    paths,
+    unreadable,
+    as,
+    after,
+  }: RuleSettings,
   index: number,
 ): RuleProblem[] {
   const said = (effect: string, isThere: boolean, members: object): RuleProblem[] =>

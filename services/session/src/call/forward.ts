@@ -187,7 +187,8 @@ export class Forwarding<Stream extends CallStream> implements GateRun<Stream>, R
   /** Why a request that was permitted earlier would be refused now; undefined if it would not. @param access of the caller that continues it. */
   refusal(method: ExchangeMethod, params: JsonObject, view: View, access: Access): GatewayFault | undefined {
     const given = withoutNullArguments(params);
-    const plan = access.permitted(route({ method, view }, given, this), { method, view }, given);
+    // Its answers are decided by the labels of now (`CallTransform.asker`).
+    const plan = access.permitted(route({ method, view }, given, this), { method, view, labels: laterLabels }, given);
     return plan.kind === 'refuse' ? plan.fault : undefined;
   }
 

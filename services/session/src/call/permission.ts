@@ -14,7 +14,7 @@ export interface Wanted {
   /** Definition of a tool by its server. */
   readonly entry?: JsonObject | undefined;
   /** Set for a permitted running action, such as a task (`Circumstances`). */
-  readonly isBegun?: true;
+  readonly isBegun?: true | undefined;
   /** Labels of the conversation; left out if they are unknown (`Circumstances`). */
   readonly labels?: Labels | undefined;
 }

@@ -7,6 +7,7 @@ import type {
   InputAnswer,
   InputKey,
   JsonObject,
+  Labels,
   ProgressEvent,
 } from '@omnibus/protocol';
 
@@ -52,6 +53,10 @@ export interface CallScreen extends CallTransform {
   readonly labels: readonly AddedLabel[];
   /** The name or URI of the thing that the messages are about. */
   readonly item: string;
+  /** Whether rules that depend on labels are about it. */
+  readonly flows: boolean;
+  /** Why the client may send no more for the request with these labels; undefined if it may, or if the decision was the same at the beginning. */
+  refusalAfter(labels: Labels): GatewayFault | undefined;
   /** Takes over the notes of the request's earlier screen. */
   goesOnFrom(before: CallScreen | undefined): void;
   looksAt(stage: 'requests' | 'results' | 'questions'): boolean;

@@ -64,15 +64,22 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
   const blocks = await openBlocks(bus, log);
   const guards = guardrails({ policy, guardrails: compiled });
   const barrier = blocks?.barrier ?? noBarrier;
-  const labels = flow(parts, { policy, guardrails: compiled });
+  const ruled = rules(parts, { policy, guardrails: compiled });
+  const labels = flow(parts, { policy, guardrails: compiled }, ruled.access);
   const [onceMore] = blocks?.gates ?? guards.gates ?? [];
   const limits = await openLimits({ ...parts, ...of, barrier, onceMore });
-  const stored = results({ ...parts, barrier, counts: limits.resultGate, sealer: options.sealer });
+  const stored = results({
+    ...parts,
+    barrier,
+    counts: limits.resultGate,
+    labelled: labels.stored,
+    sealer: options.sealer,
+  });
   return [
     stored.reads,
     // Before the others, since a call that was begun has passed the gates before.
     ...(bus.isShared ? [takeover({ bus, wheel, owner: of.worker })] : []),
-    rules(parts, { policy, guardrails: compiled }),
+    ruled,
     labels.reads,
     guards,
     labels.adds,

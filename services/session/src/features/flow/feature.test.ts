@@ -103,7 +103,63 @@ describe.each(revisions)('a client of %s', (revision) => {
   });
 });
 
+/** Reads something untrusted while a call has asked its client something, and then answers. @returns the answer as the server of the call got it. */
+async function answerAfter(revision: Revision, answer: JsonObject, reads = 'web__read'): Promise<unknown> {
+  const client = await (await started()).open(revision, { elicitation: { form: {} } }, ann);
+  const sent = Promise.withResolvers<(event: ExchangeEvent) => void>();
+  up!.takes = sent.resolve;
+  const form = { message: 'what shall I send?', requestedSchema: { type: 'object', properties: {} } };
+  const sending = call(client, 'mail__send');
+  const reply = await up!.turning(sent.promise);
+  reply({ kind: 'input', input: 0, method: 'elicitation/create', params: form });
+  if (revision === latestModernRevision) {
+    const { result } = await up!.turning(sending);
+    await up!.turning(call(client, reads));
+    const { requestState, inputRequests } = result as { requestState: string; inputRequests: object };
+    const [key = ''] = Object.keys(inputRequests);
+    const ended = call(client, 'mail__send', { requestState, inputResponses: { [key]: answer } });
+    const heard = await up!.turning(up!.controls.untilSome(({ kind }) => kind === 'answer'));
+    reply({ kind: 'result', result: { content: [] } });
+    await ended;
+    return heard;
+  }
+  const { id } = await client.asked.untilSome(({ method }) => method === 'elicitation/create');
+  await call(client, reads);
+  client.say({ kind: 'response', message: { jsonrpc: '2.0', id: id as number, result: answer } });
+  const heard = await up!.turning(up!.controls.untilSome(({ kind }) => kind === 'answer'));
+  reply({ kind: 'result', result: { content: [] } });
+  await sending;
+  return heard;
+}
+
+describe.each([latestLegacyRevision, latestModernRevision])('an answer of a client of %s to a question', (revision) => {
+  const accepted: JsonObject = { action: 'accept', content: { text: 'private' } };
+
+  it('does not reach the server if something untrusted was read meanwhile', async () => {
+    const heard = JSON.stringify(await answerAfter(revision, accepted));
+    expect(heard).not.toContain('private');
+    expect(heard).toContain('no-way-out');
+  });
+
+  it('reaches the server if it says nothing, or nothing untrusted was read', async () => {
+    expect(JSON.stringify(await answerAfter(revision, { action: 'decline' }))).toContain('decline');
+    await up?.stop();
+    expect(JSON.stringify(await answerAfter(revision, accepted, 'crm__read'))).toContain('private');
+  });
+});
+
 describe('a conversation', () => {
+  it('gets the labels of a stored result that it reads, though another one has called the tool', async () => {
+    const one = await (await started({ ...settings, results: { maxTokens: 200 } })).open(latestLegacyRevision, {}, ann);
+    const other = await up!.open(latestLegacyRevision, {}, ann);
+    up!.outcome = { kind: 'result', result: { content: [{ type: 'text', text: 'x '.repeat(9_000) }] } };
+    const uri = /omnibus:\/\/result\/[\w-]+/.exec(JSON.stringify(await call(one, 'web__read')))?.[0];
+    up!.outcome = { kind: 'result', result: { content: [] } };
+    expect(await outcomeOf(other, 'mail__send')).toBe('answered');
+    expect((await other.ask('resources/read', { uri })).result).toBeDefined();
+    expect(await outcomeOf(other, 'mail__send')).toBe('no-way-out');
+  });
+
   it('is a session of its own for each session', async () => {
     const one = await (await started()).open(latestLegacyRevision, {}, ann);
     const other = await up!.open(latestLegacyRevision, {}, ann);

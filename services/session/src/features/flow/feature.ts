@@ -1,11 +1,12 @@
 /** Labels of conversations (`label` and `after` in rules): results add them, and rules about later requests depend on them. */
 import type { Bus } from '@omnibus/bus';
 import { usesLabels, type Policy } from '@omnibus/policy';
-import type { ConversationLabel } from '@omnibus/protocol';
+import type { ConversationLabel, ServerName } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
+import type { AccessSource } from '../../call/access.ts';
 import type { CallTransformer } from '../../call/transforms.ts';
 import type { Compiled, SessionFeature } from '../../feature.ts';
-import { conversationOf } from './conversation.ts';
+import { conversationOf, type Speaker } from './conversation.ts';
 import { Conversations } from './conversations.ts';
 import { flowGate } from './gate.ts';
 import { labelling } from './labelling.ts';
@@ -22,11 +23,14 @@ const maxItemLength = 200;
 export function flow(
   parts: { readonly bus: Bus; readonly log: Logger },
   { policy }: Compiled,
+  access: AccessSource | undefined,
 ): {
   /** Before all features that decide about a call or change it, since it is planned again with the labels. */
   readonly reads: SessionFeature;
   /** After guardrails, which label too. */
   readonly adds: SessionFeature;
+  /** Labels the conversation that reads a stored result. @returns false if that could not be recorded. */
+  readonly stored: (client: Speaker, server: ServerName, tool: string) => Promise<boolean>;
 } {
   const conversations = new Conversations(parts);
   let rules = rulesOf(policy);
@@ -48,7 +52,21 @@ export function flow(
     },
     transforms: [transformer(conversations, () => rules.asked)],
   };
-  return { reads, adds };
+  return {
+    reads,
+    adds,
+    stored: async (client, server, tool) => {
+      const wanted = { kind: 'tool', server, name: tool, method: 'tools/call', isBegun: true } as const;
+      const labels = rules.isOn ? (access?.of(client.asking)?.screen(wanted)?.labels ?? []) : [];
+      return (
+        labels.length === 0 ||
+        conversations.add(
+          conversationOf(client),
+          labels.map((each) => ({ ...each, server, item: tool.slice(0, maxItemLength), at: Date.now() })),
+        )
+      );
+    },
+  };
 }
 
 function rulesOf(policy: Policy | undefined): LabelRules {
@@ -72,12 +90,18 @@ function transformer(conversations: Conversations, asked: () => ReadonlySet<stri
         at: Date.now(),
       });
       const labels = screen.labels.map(({ rule, label }) => labelBy(rule, label));
-      if (labels.length === 0 && !screen.looksAt('results')) return undefined;
+      if (labels.length === 0 && !screen.flows && !screen.looksAt('results')) return undefined;
       const of = conversationOf(client);
       return labelling({
         labels,
         guarded: (names) =>
           names.flatMap(({ guardrail, label }) => (asked().has(label) ? [labelBy(guardrail, label)] : [])),
+        refusal: screen.flows
+          ? async () => {
+              const now = await conversations.read(of);
+              return 'reason' in now ? now : screen.refusalAfter(now);
+            }
+          : undefined,
         put: (missing) => conversations.add(of, missing),
       });
     },

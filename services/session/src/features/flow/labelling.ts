@@ -9,8 +9,9 @@ import {
   toErrorObject,
   type ConversationLabel,
   type ExchangeOutcome,
+  type GatewayFault,
 } from '@omnibus/protocol';
-import { unchanged, type CallTransform } from '../../call/transform.ts';
+import { unchanged, type CallTransform, type Questioner } from '../../call/transform.ts';
 
 const withheld = fault(
   'flow.unavailable',
@@ -23,6 +24,8 @@ export interface LabelledCall {
   /** The labels that guardrails have put on a result, as far as rules depend on them. */
   readonly guarded: (names: readonly GuardrailLabel[]) => readonly ConversationLabel[];
   /** @returns false if they could not be recorded. */
+  /** Left out if no rule about the call depends on labels. @returns why the client may send no more for the call. */
+  readonly refusal?: (() => Promise<GatewayFault | undefined>) | undefined;
   readonly put: (labels: readonly ConversationLabel[]) => Promise<boolean>;
 }
 
@@ -31,7 +34,7 @@ interface GuardrailLabel {
   readonly label: string;
 }
 
-export function labelling({ labels, guarded, put }: LabelledCall): CallTransform {
+export function labelling({ labels, guarded, refusal, put }: LabelledCall): CallTransform {
   /** Ends when all earlier messages have been passed on; undefined while none waits. */
   let last: Promise<void> | undefined;
   let isPut = labels.length === 0;
@@ -70,6 +73,7 @@ export function labelling({ labels, guarded, put }: LabelledCall): CallTransform
         () => then(event),
         () => refuse({ error: toErrorObject(withheld) }),
       ),
+    asker: (waits) => (refusal === undefined ? waits : checked(waits, refusal)),
     after: (act) => {
       if (last === undefined) act();
       else void last.then(act);
@@ -87,6 +91,22 @@ export function labelling({ labels, guarded, put }: LabelledCall): CallTransform
         guarded(guardrailLabelsIn(given)),
       );
     },
+  };
+}
+
+/** An answer to a question is written after the call began, so it is decided by the labels of its own time. */
+function checked(waits: Questioner, refusal: () => Promise<GatewayFault | undefined>): Questioner {
+  return {
+    id: waits.id,
+    answerInput: (input, answer) => {
+      const saysNothing = 'error' in answer || ['decline', 'cancel'].includes(String(answer.result['action']));
+      if (saysNothing) waits.answerInput(input, answer);
+      else
+        void refusal().then((found) =>
+          waits.answerInput(input, found === undefined ? answer : { error: toErrorObject(found) }),
+        );
+    },
+    passInputProgress: (input, params) => waits.passInputProgress(input, params),
   };
 }
 

@@ -17,6 +17,7 @@ import {
   type InputKey,
   type JsonObject,
   type JsonRpcErrorObject,
+  type Labels,
   type ProgressEvent,
 } from '@omnibus/protocol';
 import type { Wanted } from '../../call/permission.ts';
@@ -41,6 +42,8 @@ export interface ScreenOwner {
   /** Undefined without external checks. */
   readonly outside: Outside | undefined;
   readonly schemaProblem: SchemaProblem;
+  /** Why a client may send no more for a request with these labels. */
+  refusalAfter(wanted: Wanted, labels: Labels): GatewayFault | undefined;
   /** The caller, for an external service. */
   outsideCaller(wanted: Wanted): OutsideCaller;
   /** Logs and counts. @param problem why a check failed. */
@@ -57,6 +60,8 @@ const noGuardrails: GuardrailsOf = {
   hasOutside: false,
 };
 
+const noFlow: Pick<CallScreen, 'labels' | 'flows'> = { labels: [], flows: false };
+
 /** Bound on notes of one request: a call may send any number of messages. */
 const maxNotes = 50;
 
@@ -70,6 +75,7 @@ export class Screen implements CallScreen {
   readonly notes: string[] = [];
   readonly labels: readonly AddedLabel[];
   readonly passesOutcomes: boolean;
+  readonly flows: boolean;
   /** Methods of open questions, by which their answers are looked at. */
   #asked: Map<InputKey, string> | undefined;
 
@@ -78,7 +84,7 @@ export class Screen implements CallScreen {
     guardrails: GuardrailsOf | undefined,
     wanted: Wanted,
     owner: ScreenOwner,
-    labels: readonly AddedLabel[] = [],
+    { labels, flows }: Pick<CallScreen, 'labels' | 'flows'> = noFlow,
   ) {
     this.#redaction = redaction;
     this.#guardrails = guardrails ?? noGuardrails;
@@ -86,7 +92,12 @@ export class Screen implements CallScreen {
     this.#owner = owner;
     this.labels = labels;
     this.passesOutcomes = redaction === undefined && !this.looksAt('results') && !this.looksAt('questions');
+    this.flows = flows;
     this.#order = this.#guardrails.hasOutside ? new InOrder() : undefined;
+  }
+
+  refusalAfter(labels: Labels): GatewayFault | undefined {
+    return this.#owner.refusalAfter(this.#wanted, labels);
   }
 
   get item(): string {

@@ -15,7 +15,7 @@ import type { CallTransformer, ServedClient } from '../../call/transforms.ts';
 import type { SessionFeature } from '../../feature.ts';
 import { Sealer } from '../../public-ids/sealer.ts';
 import { cutTo, type CutResult, type Stored } from './bounded.ts';
-import { resultGate } from './gate.ts';
+import { resultGate, type ReadingParts } from './gate.ts';
 import { ownerOf, ownerOfSession } from './owner.ts';
 import { ResultStore } from './store.ts';
 
@@ -27,6 +27,7 @@ export interface ResultsOptions {
   readonly metrics: Metrics;
   readonly barrier: Barrier;
   readonly counts: ResultGate | undefined;
+  readonly labelled: ReadingParts['labelled'];
   /** Undefined in one process, whose results end with it. */
   readonly sealer: Sealer | undefined;
 }
@@ -46,7 +47,7 @@ export function results(parts: ResultsOptions): {
   /** After those that take something out of results. */
   readonly bounds: SessionFeature;
 } {
-  const { config, log, metrics, barrier, counts, sealer = new Sealer() } = parts;
+  const { config, log, metrics, barrier, counts, labelled, sealer = new Sealer() } = parts;
   const { limits } = config;
   const store = new ResultStore(parts);
   let isOn = asksFor(config);
@@ -66,6 +67,7 @@ export function results(parts: ResultsOptions): {
         limits,
         barrier,
         counts,
+        labelled,
         metrics,
       }),
     ],

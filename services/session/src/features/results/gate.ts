@@ -1,11 +1,19 @@
 /** Answers reads of stored results: `resources/read` of their URIs, and the tool `read_result`. */
 import { resultBound, resultReader, resultScheme } from '@omnibus/catalog';
-import { fault, isObject, type GatewayFault, type JsonObject, type StoredResult } from '@omnibus/protocol';
+import {
+  fault,
+  isObject,
+  type GatewayFault,
+  type JsonObject,
+  type ServerName,
+  type StoredResult,
+} from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Barrier } from '../../call/barrier.ts';
 import type { CallFollower, CallStream, ForwardedCall } from '../../call/client-port.ts';
 import type { Gate, GateRun } from '../../call/gates.ts';
 import { WaitingRequest } from '../../call/open-requests.ts';
+import type { ServedClient } from '../../call/transforms.ts';
 import { requestedBy } from '../../call/public-messages.ts';
 import type { ResultGate } from '../../call/result-gate.ts';
 import type { JsonBounds } from './bounded.ts';
@@ -23,6 +31,8 @@ export interface ReadingParts {
   readonly barrier: Barrier;
   /** Limits on the bytes of results: a read counts, as a fetch of a task's result does. Its call was counted with the preview alone. */
   readonly counts: ResultGate | undefined;
+  /** Labels the conversation before a result is read. @returns false if that could not be recorded. */
+  readonly labelled: (client: ServedClient, server: ServerName, tool: string) => Promise<boolean>;
   readonly metrics: Pick<Metrics, 'results'>;
 }
 
@@ -104,6 +114,8 @@ class Read<Stream extends CallStream> {
     const stored = await this.#parts.find(owner, id);
     if (stored === undefined || !this.#mayRead(stored)) return { stored: undefined, counted: undefined };
     const { server, tool } = stored;
+    if (!(await this.#parts.labelled(this.#run.port, server, tool)))
+      throw new Error('the labels of the conversation cannot be recorded now');
     return { stored, counted: await this.#parts.counts?.begin(this.#run.port.asking, server, tool) };
   }
 

@@ -11,7 +11,16 @@ import type {
   SchemaProblem,
   Target,
 } from '@omnibus/policy';
-import { anonymous, type Caller, type Facts, type JsonObject } from '@omnibus/protocol';
+import {
+  anonymous,
+  fault,
+  noLabels,
+  type Caller,
+  type Facts,
+  type GatewayFault,
+  type JsonObject,
+  type Labels,
+} from '@omnibus/protocol';
 import { shareOf } from '../../call/client-of.ts';
 import type { Decided, Permission, Wanted } from '../../call/permission.ts';
 import type { Outside, OutsideCaller } from '../guardrails/outside.ts';
@@ -113,13 +122,15 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
     // A known caller of an adopted session, without a request to this worker yet: its facts are not here.
     const isUnknown = this.#facts === undefined && this.#caller.principal !== anonymous;
     const about = guardrails?.about(this.#facts, target, () => this.#circumstancesOf(wanted), isUnknown);
-    const labels =
-      labelling && this.#rights?.usesLabels === true
-        ? this.#rights.labels(target, this.#circumstancesOf(wanted))
-        : undefined;
-    return redaction === undefined && about === undefined && (labels ?? []).length === 0
+    const rights = labelling && this.#rights?.usesLabels === true ? this.#rights : undefined;
+    const flow =
+      rights === undefined
+        ? undefined
+        : { labels: rights.labels(target, this.#circumstancesOf(wanted)), flows: rights.flowsAt(target) };
+    const isFlowing = flow !== undefined && (flow.flows || flow.labels.length > 0);
+    return redaction === undefined && about === undefined && !isFlowing
       ? undefined
-      : new Screen(redaction, about, wanted, this, labels);
+      : new Screen(redaction, about, wanted, this, flow);
   }
 
   #circumstancesOf({ kind, server, name, method, args, isBegun, labels }: Wanted): Circumstances {
@@ -147,6 +158,20 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
 
   get schemaProblem(): SchemaProblem {
     return this.#rules.guardrails?.schemaProblem ?? noProblem;
+  }
+
+  refusalAfter(wanted: Wanted, labels: Labels): GatewayFault | undefined {
+    const rights = this.#rights;
+    if (rights === undefined || this.#rules.isRecording) return undefined;
+    const target = targetOf(wanted, this.#rules.hinted);
+    const asked = { ...wanted, isBegun: undefined };
+    const before = rights.decide(target, this.#circumstancesOf({ ...asked, labels: wanted.labels ?? noLabels }));
+    const { effect, rule, because } = rights.decide(target, this.#circumstancesOf({ ...asked, labels }));
+    return effect === 'allow' || (effect === before.effect && rule === before.rule)
+      ? undefined
+      : fault('policy.denied', `the answer of the client is not passed on (rule "${rule}"): ${because ?? ''}`, {
+          rule,
+        });
   }
 
   outsideCaller(about: Wanted): OutsideCaller {
