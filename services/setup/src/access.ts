@@ -13,7 +13,7 @@ export async function compileAccess(config: Config): Promise<Policy | undefined>
   const guards = guardedRules(config);
   if (access === undefined && guards.length === 0) return undefined;
   const { default: fallback = 'allow', rules = [] } = access ?? {};
-  const compiled = await compile({ default: fallback, rules: [...rules, ...guards] });
+  const compiled = await compile({ ...access, default: fallback, rules: [...rules, ...guards] });
   if ('policy' in compiled) return compiled.policy;
   throw new Error(compiled.problems.map(({ path, message }) => `access.${path.join('.')}: ${message}`).join('\n'));
 }
