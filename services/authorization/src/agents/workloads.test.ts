@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt, SignJWT } from 'jose';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { MemoryBus } from '@omnibus/bus';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { AuthorizationServer } from '../server.ts';
@@ -184,6 +184,21 @@ describe('a workload', () => {
       error: 'invalid_grant',
       error_description: 'the assertion was used before',
     });
+  });
+
+  it('uses an assertion once in the last second of its time too, where it comes first from a clock that goes ahead', async () => {
+    const start = Math.floor(Date.now() / 1_000) * 1_000;
+    vi.useFakeTimers({ toFake: ['Date'], now: start });
+    const assertion = await signed(claims({ iat: seconds() + 30, exp: seconds() + 3_000 }));
+    const first = await asserted(assertion);
+    vi.setSystemTime(start + 660_500);
+    const again = await asserted(assertion, 1);
+    vi.setSystemTime(start + 661_000);
+    const late = await asserted(assertion, 1);
+    vi.useRealTimers();
+    expect(first.status).toBe(200);
+    expect(again['error_description']).toBe('the assertion was used before');
+    expect(late['error_description']).toContain('it has expired, or was issued too long ago');
   });
 
   it('is the agent that it names, where entries with other demands fit too', async () => {

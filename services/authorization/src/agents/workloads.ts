@@ -42,6 +42,8 @@ type Admitted =
 /** An assertion that works once is accepted for so long after it was issued, and remembered for as long. */
 const maxAgeSeconds = 600;
 const toleranceSeconds = 30;
+/** Assertions name whole seconds. */
+const rememberedSeconds = maxAgeSeconds + 2 * toleranceSeconds + 1;
 const maxCharacters = 8_192;
 
 interface Trusted extends WorkloadOptions {
@@ -131,7 +133,7 @@ export class Workloads {
     let isFirst = true;
     await this.#options.seen.change<{ readonly until: number }>('Assertion', id, (kept) => {
       isFirst = kept === undefined || kept.until <= now;
-      return isFirst ? { until: now + (maxAgeSeconds + 2 * toleranceSeconds) * 1_000 } : undefined;
+      return isFirst ? { until: now + rememberedSeconds * 1_000 } : undefined;
     });
     return isFirst;
   }
