@@ -29,6 +29,12 @@ export const long = [
     sources: ['packages/config/', 'services/cli/'],
   },
   {
+    files: ['test/e2e/flow-chains.'],
+    only: false,
+    because: 'each chain of calls has a session of its own',
+    sources: ['services/session/src/features/flow/', 'packages/policy/src/', 'services/setup/src/guarded-rules.ts'],
+  },
+  {
     files: ['test/e2e/takeover.'],
     only: false,
     because: 'each test replaces processes',

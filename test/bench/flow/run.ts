@@ -34,8 +34,8 @@ const published: Readonly<Record<string, readonly [tool: string, args: (folder: 
   ],
 };
 
-/** @param flow the option, to compare with a gateway without it. */
-export async function runFlow(shape: Shape, flow: 'guarded' | 'rules'): Promise<readonly FlowRow[]> {
+/** @param flow the option, to compare with a gateway without it. @param nth each nth chain that works runs. */
+export async function runFlow(shape: Shape, flow: 'guarded' | 'rules', nth = 1): Promise<readonly FlowRow[]> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-flow-'));
   try {
     await writeFile(join(folder, 'private.txt'), `the number of my card: ${secret}`);
@@ -58,8 +58,8 @@ export async function runFlow(shape: Shape, flow: 'guarded' | 'rules'): Promise<
     for (const [list, chains] of [
       ['stealing, first half', stealing.first],
       ['stealing, second half', stealing.second],
-      ['working, first half', working.first],
-      ['working, second half', working.second],
+      ['working, first half', working.first.filter((_chain, index) => index % nth === 0)],
+      ['working, second half', working.second.filter((_chain, index) => index % nth === 0)],
     ] as const)
       rows.push({ list, chains: chains.length, ...(await runAll(chains, list, gateway.url, servers, folder)) });
     return rows;
