@@ -15,8 +15,8 @@ export interface CallTarget {
   readonly isBound: boolean;
   /**
    * Set if this process was just started and must hear of a worker first: for a call of a session that adapters may keep state for, since NATS would send the calls
-   * of one session to several; and if the catalogue says that only a worker that gave no sign yet has the server. Set also for a while after the last worker
-   * with the server vanished. It resolves when such a worker is known, or when that takes too long; then the caller must choose another target.
+   * of one session to several; and if the catalogue says that only a worker that gave no sign yet has the server. It resolves when such a worker is known, or
+   * when that takes too long; then the caller must choose another target.
    */
   readonly heard?: Promise<void> | undefined;
 }
@@ -56,6 +56,8 @@ export interface Adapters {
     except?: WorkerId,
     chosen?: WorkerId,
   ): CallTarget;
+  /** @returns a promise of a sign of a worker with the server, for a while after the last one vanished; undefined if a call that no worker received cannot wait. */
+  untilBack(server: ServerName): Promise<void> | undefined;
   /** See `PresenceWatch.since`. */
   since(ageMs: number): readonly WorkerId[] | undefined;
   /** See `PresenceWatch.hasLostSince`. */

@@ -172,9 +172,9 @@ export class ExchangeWatch implements Adapters {
     const known = this.#known().get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
     const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context, chosen);
-    const heard =
-      (this.#isBeginning ? this.#untilHeard(server, there ?? [], context) : undefined) ??
-      (worker === undefined ? this.#untilBack(server, except) : undefined);
+    if (except !== undefined && worker === undefined && !this.#vanished.has(server))
+      this.#vanished.set(server, performance.now());
+    const heard = this.#isBeginning ? this.#untilHeard(server, there ?? [], context) : undefined;
     if (worker !== undefined) return { to: subjects.backendAt(server, worker), worker, isBound: false, heard };
     return { to: subjects.backend(server), worker, isBound: false, heard };
   }
@@ -202,24 +202,12 @@ export class ExchangeWatch implements Adapters {
     if (!this.#known().has(server) && !this.#vanished.has(server)) this.#vanished.set(server, performance.now());
   }
 
-  /**
-   * No worker has an adapter of the server.
-   * @param except a worker that gave signs a moment ago, and does not listen.
-   * @returns a promise of the sign of another one, for a while after the last one vanished; undefined if the call cannot wait.
-   */
-  #untilBack(server: ServerName, except: WorkerId | undefined): Promise<void> | undefined {
-    if (!this.#workers.isWatching) return undefined;
-    if (except !== undefined && !this.#vanished.has(server)) this.#vanished.set(server, performance.now());
+  untilBack(server: ServerName): Promise<void> | undefined {
     const since = this.#vanished.get(server);
     const leftMs = since === undefined ? 0 : since + backMs - performance.now();
-    if (leftMs <= 0) return undefined;
-    return this.#workers.heard(
-      () =>
-        this.#known()
-          .get(server)
-          ?.some((worker) => worker !== except) === true,
-      leftMs,
-    );
+    return leftMs <= 0 || !this.#workers.isWatching
+      ? undefined
+      : this.#workers.heard(() => this.#known().has(server), leftMs);
   }
 
   /** By server, the number of workers that a call may go to. */

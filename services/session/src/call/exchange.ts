@@ -216,9 +216,19 @@ export class Exchange extends Link implements SentExchange {
       this.isSettled ||
       this.#request.context.taskPlace?.isProgram === true
     )
-      this.#fail(error);
+      this.#failOrWait(error);
     else if (this.attempts < maxMissedTargets) this.#sendTo(this.#route(worker));
     else this.#sendTo({ to: subjects.backend(this.#request.server), worker: undefined, isBound: false });
+  }
+
+  /** If no worker at all received it, it waits for one with the server, for a while after the last one vanished. */
+  #failOrWait(error: BusError): void {
+    const back =
+      error.kind !== 'no-responders' || this.isSettled || this.#request.context.taskPlace?.isProgram === true
+        ? undefined
+        : this.#host.adapters.untilBack(this.#request.server);
+    if (back === undefined) this.#fail(error);
+    else this.#sendAfter(back);
   }
 
   /** Sends a request of which at most the outcome matters, without a client for questions: questions of the server are refused. */
