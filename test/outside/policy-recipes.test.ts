@@ -1,4 +1,4 @@
-/** The policies of docs/how-to/policy.md and the examples of docs/how-to/guardrails.md, copied from there, with their cases; and the commands about rules. */
+/** The policies of docs/how-to/policy.md and docs/how-to/flow.md, and the examples of docs/how-to/guardrails.md, copied from there, with their cases; and the commands about rules. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,6 +29,8 @@ const recipes = [
   'secrets',
   'strangers',
   'classifier',
+  'labels',
+  'guarded',
 ];
 
 let folder: string;
@@ -45,7 +47,7 @@ async function write(name: string, text: string): Promise<string> {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-policy-'));
   const pages = await Promise.all(
-    ['policy', 'guardrails'].map((page) => readFile(join(root, `docs/how-to/${page}.md`), 'utf8')),
+    ['policy', 'guardrails', 'flow'].map((page) => readFile(join(root, `docs/how-to/${page}.md`), 'utf8')),
   );
   blocks = new Map(
     [...pages.join('\n').matchAll(/```yaml (\S+)\n([\s\S]*?)```/g)].map(([, name = '', text = '']) => [name, text]),
