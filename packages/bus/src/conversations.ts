@@ -2,18 +2,16 @@
  * The labels of conversations. All session workers share one bucket, so labels survive the worker that added them, and requests without a session meet them at
  * any worker. Changes are made by compare-and-set, so that two results at once add both of their labels.
  */
-import type { ClearedLabels, ConversationLabel, ConversationRecord } from '@omnibus/protocol';
+import type { ConversationLabel, ConversationRecord } from '@omnibus/protocol';
 import type { Bus, KeyValue } from './bus.ts';
 import { BusError } from './errors.ts';
 import { conversationsBucket } from './subjects.ts';
 
 /** Several workers may change a record at once; each try starts from the latest value. */
 const maxTries = 10;
-/** Bound on notes about removed labels of one conversation; the oldest makes room. */
-const maxCleared = 20;
 
 /** A conversation without its labels. */
-export type ConversationOf = Omit<ConversationRecord, 'labels' | 'until' | 'cleared'>;
+export type ConversationOf = Omit<ConversationRecord, 'labels' | 'until'>;
 
 export class ConversationBoard {
   readonly #bucket: KeyValue<ConversationRecord>;
@@ -42,51 +40,8 @@ export class ConversationBoard {
     return this.#change(of.id, (present) => {
       const carried = present?.labels ?? [];
       const added = labels.filter(({ label }) => !carried.some((each) => each.label === label));
-      const until = Date.now() + keepMs;
-      return {
-        ...of,
-        labels: [...carried, ...added],
-        until,
-        ...(present?.cleared === undefined ? {} : { cleared: present.cleared }),
-      };
+      return { ...of, labels: [...carried, ...added], until: Date.now() + keepMs };
     });
-  }
-
-  /**
-   * Removes labels.
-   * @param labels to be removed; undefined for all.
-   * @returns the record without them, and the labels that were removed; undefined for a conversation that carries nothing.
-   */
-  async clear(
-    id: string,
-    labels: readonly string[] | undefined,
-    { by, reason }: Pick<ClearedLabels, 'by' | 'reason'>,
-  ): Promise<{ readonly record: ConversationRecord; readonly removed: readonly string[] } | undefined> {
-    if ((await this.get(id)) === undefined) return undefined;
-    let removed: readonly string[] = [];
-    const record = await this.#change(id, (present) => {
-      if (present === undefined) throw new Error('the conversation has ended meanwhile');
-      const isMeant = ({ label }: ConversationLabel): boolean => labels?.includes(label) !== false;
-      removed = present.labels.filter(isMeant).map(({ label }) => label);
-      if (removed.length === 0) return present;
-      const note: ClearedLabels = { labels: removed, by, reason, at: Date.now() };
-      return {
-        ...present,
-        labels: present.labels.filter((each) => !isMeant(each)),
-        cleared: [...(present.cleared ?? []), note].slice(-maxCleared),
-      };
-    });
-    return { record, removed };
-  }
-
-  /** All conversations that carry labels or did. */
-  async all(): Promise<readonly ConversationRecord[]> {
-    const found: ConversationRecord[] = [];
-    const watch = await this.#bucket.watch((change) => {
-      if (change.kind === 'put' && change.value.until > Date.now()) found.push(change.value);
-    });
-    watch.close();
-    return found;
   }
 
   /** Removes the record of a conversation that has ended. */

@@ -17,15 +17,6 @@ export interface ConversationLabel {
   readonly at: number;
 }
 
-/** Labels that an approver has removed. */
-export interface ClearedLabels {
-  readonly labels: readonly string[];
-  readonly by: string;
-  readonly reason: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-}
-
 /** A session, or the requests of one caller and client without sessions. */
 export interface ConversationRecord {
   readonly id: string;
@@ -37,8 +28,6 @@ export interface ConversationRecord {
   readonly labels: readonly ConversationLabel[];
   /** When the record is not valid any more, in milliseconds since 1970. */
   readonly until: number;
-  /** The latest last. */
-  readonly cleared?: readonly ClearedLabels[] | undefined;
 }
 
 /** The labels of one conversation, with their sources. */

@@ -107,7 +107,7 @@ export { grantStates } from './grant-records.ts';
 export type { AccessGrant, CallGrant, GrantRecord } from './grant-records.ts';
 export type { ApprovalRecord, ApprovalState, ApprovalVote } from './approval-records.ts';
 export { conversationIn, conversationKey, laterLabels, noLabels } from './conversations.ts';
-export type { ClearedLabels, ConversationLabel, ConversationRecord, Labels } from './conversations.ts';
+export type { ConversationLabel, ConversationRecord, Labels } from './conversations.ts';
 export type { OwnedResults, StoredPart, StoredResult } from './stored-results.ts';
 export { starred } from './starred.ts';
 export { blockKinds } from './limit-records.ts';

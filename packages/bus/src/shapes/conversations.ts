@@ -1,9 +1,8 @@
 /** Shapes of labelled conversations. */
-import type { ClearedLabels, ConversationLabel, ConversationRecord } from '@omnibus/protocol';
+import type { ConversationLabel, ConversationRecord } from '@omnibus/protocol';
 import { count, endpoint, fields, list, oneOf, optional, shape, text, token } from './shape.ts';
 
 const label = fields<ConversationLabel>({ label: text, server: token, item: text, rule: text, at: count });
-const cleared = fields<ClearedLabels>({ labels: list(text), by: text, reason: text, at: count });
 export const conversationRecord = shape<ConversationRecord>(
   fields<ConversationRecord>({
     id: token,
@@ -13,6 +12,5 @@ export const conversationRecord = shape<ConversationRecord>(
     endpoint,
     labels: list(label),
     until: count,
-    cleared: optional(list(cleared)),
   }),
 );
