@@ -114,7 +114,7 @@ it('every answer of three processes matches the OpenAPI document, without other 
     session: sessions.sessions[0]?.key ?? '',
   };
   const queries: Readonly<Record<string, string>> = { explain: '?who=nobody&what=far/echo', sees: '?who=nobody' };
-  // Agents need an authorization server; test/outside/agents.test.ts checks their answer. The audit, keys, users, usage and entries of servers are for the roles auditor and admin, which no caller of this machine has without `auth`; there is no vault and no sealing key.
+  // Agents and signing keys need an authorization server; test/outside/agents.test.ts checks their answers. The audit, keys, users, usage and entries of servers are for the roles auditor and admin, which no caller of this machine has without `auth`; there is no vault and no sealing key.
   const asked = Object.entries(operations).filter(
     ([name, { method }]) =>
       method === 'get' &&
@@ -132,6 +132,7 @@ it('every answer of three processes matches the OpenAPI document, without other 
         'keys',
         'users',
         'agents',
+        'signingKeys',
         'usage',
         'vault',
         'recovery',

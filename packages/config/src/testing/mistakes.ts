@@ -158,7 +158,7 @@ export const mistakes: readonly Mistake[] = [
     'words that are not among the choices',
     'mcpServers: { a: { url: "http://x/mcp" } }\naccess: { rules: [{ who: everyone, deny: ["a/*"], only: readonly }, { who: 7, allow: [a] }] }\nlimits: { rules: [{ rate: 1/s, per: user }] }\n',
     [
-      'f.yaml:2:51: access.rules[0].only: expected "readOnly", "destructive", "nonDestructive", "idempotent", "openWorld" or "closedWorld": write "readOnly", got "readonly"',
+      'f.yaml:2:51: access.rules[0].only: expected "readOnly", "destructive", "nonDestructive", "idempotent", "openWorld", "closedWorld" or "writes": write "readOnly", got "readonly"',
       'f.yaml:2:71: access.rules[1].who: expected a text: put it in quotes, got 7',
       'f.yaml:3:32: limits.rules[0].per: expected "principal", "tenant", "client", "server", "tool" or "everyone", got "user"',
     ],
