@@ -224,24 +224,27 @@ export const approving: Worker = async (run, name) => {
     const call = { name: 'up__careful', arguments: { tag } };
     const since = performance.now();
     try {
-      const { last: first } = await client.request('tools/call', call, {}, AbortSignal.timeout(answerMs));
-      if (first.error !== undefined) run.tally.interrupt(first.error.data?.['reason'], `${tag} (question)`);
+      let { last, status } = await client.request('tools/call', call, {}, AbortSignal.timeout(answerMs));
+      if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], `${tag} (question)`);
       else {
-        const [[key, request] = ['', undefined]] = Object.entries(
-          (first.result?.['inputRequests'] ?? {}) as Record<string, { readonly params: { readonly message: string } }>,
-        );
-        if (request?.params.message.includes(`{"tag":"${tag}"}`) !== true)
-          run.tally.wrong.push(`${tag}: ${JSON.stringify(first)}`);
-        const { last, status } = await client.request(
-          'tools/call',
-          {
-            ...call,
-            requestState: first.result?.['requestState'],
-            inputResponses: { [key]: { action: 'accept', content: { approve: true } } },
-          },
-          {},
-          AbortSignal.timeout(answerMs),
-        );
+        // The worker that takes a parked call over asks its user again.
+        do {
+          const [[key, request] = ['', undefined]] = Object.entries(
+            (last.result?.['inputRequests'] ?? {}) as Record<string, { readonly params: { readonly message: string } }>,
+          );
+          if (request?.params.message.includes(`{"tag":"${tag}"}`) !== true)
+            run.tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
+          ({ last, status } = await client.request(
+            'tools/call',
+            {
+              ...call,
+              requestState: last.result?.['requestState'],
+              inputResponses: { [key]: { action: 'accept', content: { approve: true } } },
+            },
+            {},
+            AbortSignal.timeout(answerMs),
+          ));
+        } while (last.result?.['resultType'] === 'input_required');
         judge(run, name, tag, status, last);
         if (last.error === undefined) run.tally.approved += 1;
       }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { reservedBytes } from '@omnibus/bus';
 import { startNatsCluster, type NatsCluster, type NatsNode } from '@omnibus/bus/testing';
 import { vi } from 'vitest';
 import { configText, writeConfig } from '../support/gateway.ts';
@@ -37,7 +38,7 @@ export interface FleetParts {
 }
 
 /** Little more than the buckets and streams reserve, so that the store is filled quickly. */
-const maxStoreMegabytes = 400;
+const maxStoreMegabytes = Math.ceil(reservedBytes() / 2 ** 20) + 64;
 /** When a process is not ready by then, the run fails. */
 const startMs = 60_000;
 
