@@ -33,7 +33,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     gateway = await startGatewayHere(shape, {
       limits: { maxInFlightPerSession: 50 },
       mcpServers: {
-        a: { url: a.url, tools: { impatient: { timeout: '300ms' }, stubborn: { timeout: '300ms', maxTime: '900ms' } } },
+        a: { url: a.url, tools: { impatient: { timeout: '300ms' }, stubborn: { timeout: '1500ms', maxTime: '2500ms' } } },
         b: { url: b.url, concurrency: 2, maxWaiting: 1 },
       },
     });
@@ -187,7 +187,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     const ticking = setInterval(() => call.progress((progress += 1)), 100);
     const answer = await pending;
     clearInterval(ticking);
-    expect(answer.last.error?.data).toMatchObject({ reason: 'upstream.timeout', limitMs: 900 });
+    expect(answer.last.error?.data).toMatchObject({ reason: 'upstream.timeout', limitMs: 2_500 });
     expect(answer.messages.length).toBeGreaterThan(4);
   });
 
