@@ -33,7 +33,10 @@ describe.each(shapes)('a call, %s', (shape) => {
     gateway = await startGatewayHere(shape, {
       limits: { maxInFlightPerSession: 50 },
       mcpServers: {
-        a: { url: a.url, tools: { impatient: { timeout: '300ms' }, stubborn: { timeout: '1500ms', maxTime: '2500ms' } } },
+        a: {
+          url: a.url,
+          tools: { impatient: { timeout: '300ms' }, stubborn: { timeout: '1500ms', maxTime: '2500ms' } },
+        },
         b: { url: b.url, concurrency: 2, maxWaiting: 1 },
       },
     });
