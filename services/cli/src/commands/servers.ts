@@ -12,7 +12,7 @@ import {
   type LoadedConfig,
   type LoadResult,
 } from '@omnibus/config';
-import { isObject, isToken, type JsonObject } from '@omnibus/protocol';
+import { isObject, isToken, printable, type JsonObject } from '@omnibus/protocol';
 import { counted } from '../output/counted.ts';
 import { type Exit, CommandProblem } from '@omnibus/client';
 import { nameChanges } from '../findings/name-changes.ts';
@@ -71,6 +71,7 @@ export function addServer(name: string, words: readonly string[], options: AddSe
     const after = attempt(file, () => setEntry(before, formatOf(file, before), ['mcpServers'], name, entry));
     const starts = startsOf(checkText(file, after));
     for (const risk of starts.find(({ server }) => server === name)?.risks ?? []) notice(`warning: ${name}: ${risk}`);
+    if (options.from !== undefined && options.try !== false) await agreeToTry(name, entry, options);
     if (options.try !== false) await tryServer({ name, file, text: after, secrets }, options);
     const news = options.print === true ? [] : attempt(file, () => secrets.filter((secret) => !isWritten(secret)));
     for (const secret of news)
@@ -276,6 +277,13 @@ function pairsOf(lines: readonly string[], sign: ':' | '=', option: string): Rec
       return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
     }),
   );
+}
+
+/** Shows what a registry gives, and asks on a terminal, since a publisher has chosen it. @throws {CommandProblem} */
+async function agreeToTry(name: string, entry: JsonObject, options: AddServerOptions): Promise<void> {
+  notice(`${name} is ${printable(JSON.stringify(entry), 4_000)}`);
+  if (options.yes !== true && isInteractive(options) && !(await confirm('Connect to it?', true)))
+    throw new CommandProblem('interrupted', 'nothing was started, and no file was changed');
 }
 
 /** Connects to the server once and prints its entries. @throws {CommandProblem} if the connection fails, unless `--yes` or the user accepts that. */

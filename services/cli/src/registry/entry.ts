@@ -16,23 +16,28 @@ export type Way = 'remote' | 'npm' | 'pypi' | 'oci' | 'nuget';
 interface Launcher {
   /** The programs that a publisher may choose; the first is the default. */
   readonly programs: readonly string[];
+  /** Names of packages. Any other text may be an option of the launcher, an address or a folder. */
+  readonly names: RegExp;
   readonly words: (of: ServerPackage, image: string) => readonly string[];
 }
 
 const launchers: Readonly<Record<Exclude<Way, 'remote'>, Launcher>> = {
   npm: {
     programs: ['npx'],
+    names: /^(@[\w~-][\w.~-]*\/)?\w[\w.~-]*$/,
     words: (of) => ['-y', ...baseOf(of, 'registry.npmjs.org', '--registry'), `${of.identifier}@${versionOf(of)}`],
   },
   pypi: {
     programs: ['uvx'],
+    names: /^\w[\w.-]*(\[[\w.,-]+\])?$/,
     words: (of) => [...baseOf(of, 'pypi.org', '--default-index'), `${of.identifier}@${versionOf(of)}`],
   },
   nuget: {
     programs: ['dnx'],
+    names: /^\w[\w.-]*$/,
     words: (of) => [`${of.identifier}@${versionOf(of)}`, ...baseOf(of, 'api.nuget.org', '--source'), '--yes'],
   },
-  oci: { programs: ['docker', 'podman'], words: (_of, image) => [image] },
+  oci: { programs: ['docker', 'podman'], names: /^[\w[][\w.:/@[\]-]*$/, words: (_of, image) => [image] },
 };
 
 /** The ways to reach a server, the safest first: an address runs no program here. */
@@ -56,6 +61,11 @@ export async function entryFor(
   if (way === undefined || !ways.includes(way)) throw noWay(server, wanted, ways);
   if (way === 'remote') return remoteEntry(preferred(server.remotes), answers);
   const of = server.packages.find(({ type }) => type === way) as ServerPackage;
+  if (!launchers[way].names.test(of.identifier))
+    throw new CommandProblem(
+      'other',
+      `${printable(JSON.stringify(of.identifier), 200)} is no name of a package (${way})`,
+    );
   if (of.transport !== undefined && of.transport.type !== 'stdio')
     throw new CommandProblem(
       'other',
@@ -139,8 +149,10 @@ async function argumentsOf(given: readonly Argument[], answers: Answers): Promis
 }
 
 /** An exact version. A range or a tag such as `latest` would run other code tomorrow. @throws {CommandProblem} */
-function versionOf({ identifier, version }: ServerPackage): string {
-  if (version !== undefined && /^\d[\w.+-]*$/.test(version) && !/(^|\.)[x*]($|\.)/.test(version)) return version;
+function versionOf({ type, identifier, version }: ServerPackage): string {
+  // For npm, 1.2 is a range.
+  const exact = type === 'npm' ? /^\d+\.\d+\.\d+([-+][\w.+-]*)?$/ : /^\d[\w.+-]*$/;
+  if (version !== undefined && exact.test(version) && !/(^|\.)x($|\.)/i.test(version)) return version;
   throw new CommandProblem(
     'other',
     `${printable(identifier, 200)} has no exact version in the registry (${printable(version ?? 'none', 100)})`,

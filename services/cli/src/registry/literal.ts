@@ -11,3 +11,21 @@ export function literal(text: string): string {
   // A function, since `$$` in a replacement is one `$`.
   return text.replaceAll('${', () => '$${');
 }
+
+/**
+ * Tests that a text made of others refers to nothing that none of them refers to: "$" before "{NAME}" would send a secret of this machine to the publisher.
+ * @param parts in the form of the configuration. @throws {CommandProblem}
+ */
+export function checkJoined(text: string, parts: readonly string[]): void {
+  const known = new Set(parts.flatMap(referencesIn));
+  const made = referencesIn(text).find((each) => !known.has(each));
+  if (made !== undefined || (isTemplate(text) && !parts.some(isTemplate)))
+    throw new CommandProblem(
+      'other',
+      `the registry's description is refused: its texts together read ${printable(text, 200)}, which refers to a value of this machine or to a caller`,
+    );
+}
+
+function referencesIn(text: string): readonly string[] {
+  return [...text.matchAll(/\$\$\{|\$\{[^}]*\}/g)].map(([each]) => each).filter((each) => each !== '$${');
+}
