@@ -113,6 +113,13 @@ it('nothing but the files of the page can be had, and it is changed by nobody', 
 });
 
 it('/console leads to the page, under whatever prefix it is served', async () => {
+  const { covers } = consoleSite(() => true, folder);
+  expect(['/console', '/console/', '/console/x', '/Console'].map((path) => covers(path))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
   expect(await ask('/console')).toMatchObject({ status: 302, headers: { location: './' } });
   expect(await ask('/console/')).toMatchObject({ status: 302, headers: { location: '../' } });
 });

@@ -20,7 +20,7 @@ const types: Readonly<Record<string, string>> = {
 };
 
 const routes = new Routes(
-  ['/', '/index.html', '/console', '/assets/*'].map((path) => [readMethods, path, undefined] as const),
+  ['/', '/index.html', '/console', '/console/', '/assets/*'].map((path) => [readMethods, path, undefined] as const),
 );
 
 /**
