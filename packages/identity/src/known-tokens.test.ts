@@ -61,3 +61,17 @@ it('nobody waits long for an issuer that does not answer', async () => {
   await endAll();
   expect(await next).toBe('auth.invalid');
 });
+
+it('a check that began with a key that is none any more does not make its token a known one', async () => {
+  const accepted = { audiences: [], facts: {} } as unknown as Outcome;
+  const digest = tokens.digestOf('one');
+  const before = look('one');
+  tokens.forgetKnown();
+  running.pop()?.(accepted);
+  expect(await before).toBe('accepted');
+  expect(tokens.find(digest)).toBeUndefined();
+  const after = look('one');
+  running.pop()?.(accepted);
+  expect(await after).toBe('accepted');
+  expect(tokens.find(digest)).toBe(accepted);
+});

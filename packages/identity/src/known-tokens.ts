@@ -48,6 +48,8 @@ export class KnownTokens {
   readonly #looking = new Map<string, Promise<Looked>>();
   readonly #shares = new Map<string, Share>();
   #running = 0;
+  /** How often accepted tokens were forgotten. */
+  #forgotten = 0;
 
   digestOf(token: string): string {
     return hash('sha256', token, 'base64url');
@@ -64,6 +66,7 @@ export class KnownTokens {
   /** Forgets accepted tokens, for example when a key that verified some of them is none any more. */
   forgetKnown(): void {
     this.#known.clear();
+    this.#forgotten += 1;
   }
 
   /** Checks a token. @param address of its sender. */
@@ -100,13 +103,16 @@ export class KnownTokens {
   }
 
   async #look(digest: string, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
+    const forgotten = this.#forgotten;
     const outcome = await verify();
     if ('fault' in outcome) {
       if (outcome.fault.reason === 'auth.invalid')
         put(this.#refused, digest, { value: outcome.fault, until: performance.now() + refusedMs }, maxRefused);
       return outcome;
     }
-    put(this.#known, digest, { value: outcome, until: performance.now() + (isAsked ? askedMs : knownMs) }, maxKnown);
+    // Otherwise it may be verified with a key that is none any more.
+    if (forgotten === this.#forgotten)
+      put(this.#known, digest, { value: outcome, until: performance.now() + (isAsked ? askedMs : knownMs) }, maxKnown);
     return outcome;
   }
 }
