@@ -120,10 +120,10 @@ function firstIn(text: string, file: string): X509Certificate {
   return first;
 }
 
-/** Lists of revoked certificates, of which Node reads one in each text. @throws {Error} in words when there is none. */
+/** Lists of revoked certificates, of which Node reads one in each text; one without an end is also found. @throws {Error} in words when there is none. */
 function listsIn(file: string): string[] {
   const lists = read('the list of revoked certificates', file).match(
-    /-----BEGIN X509 CRL-----[\s\S]*?-----END X509 CRL-----/g,
+    /-----BEGIN X509 CRL-----[\s\S]*?(?:-----END X509 CRL-----|$)/g,
   );
   if (lists === null) throw new Error(`${file} holds no list of revoked certificates in PEM (X509 CRL)`);
   return lists;

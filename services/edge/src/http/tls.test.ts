@@ -1,6 +1,6 @@
 /** Clients over TLS, with real certificates: the edge's certificate, changes of its files, and the identities of clients by theirs. */
 import { once } from 'node:events';
-import { copyFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { Agent, request, type RequestOptions } from 'node:https';
 import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
@@ -320,6 +320,11 @@ describe('a client certificate', () => {
     expect(tlsProblem({ ...tls, clients: { ...tls.clients, crlFile: caFile } })).toContain(
       `${caFile} holds no list of revoked certificates`,
     );
+    // The lists of two authorities, of which the second is not written to its end yet.
+    const lists = await readFile(await clients.revoke(), 'utf8');
+    const crlFile = join(other.folder, 'lists.pem');
+    await writeFile(crlFile, lists + lists.slice(0, lists.length / 2));
+    expect(tlsProblem({ ...tls, clients: { ...tls.clients, crlFile } })).toContain('holds a list that cannot be read');
   });
 
   it('ends the streams that it opened when it expires, and proves no identity any more on connections that stay', async () => {
