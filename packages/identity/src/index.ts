@@ -3,7 +3,15 @@ export { Authenticator } from './authenticator.ts';
 export type { AuthenticatorOptions } from './authenticator.ts';
 export { approvalObstacle, groupNames, isApprover, isNamed } from './approvers.ts';
 export type { Approvable } from './approvers.ts';
-export { areElsewhere, canonical, claimAt, fewerGroups, requireProblem, withoutNulls } from './issuers/claims.ts';
+export {
+  areElsewhere,
+  canonical,
+  claimAt,
+  fewerGroups,
+  requireProblem,
+  secondsOf,
+  withoutNulls,
+} from './issuers/claims.ts';
 export { Issuer, type IssuerOptions } from './issuers/issuer.ts';
 export { followFiles } from './follow-files.ts';
 export { isName, noName } from './names.ts';

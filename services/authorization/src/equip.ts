@@ -53,10 +53,12 @@ export function equip(
     if ('access_token' in body && delegations?.has(ctx) === true)
       Object.assign(body, { issued_token_type: accessTokenKind });
   });
-  provider.on('grant.success', (ctx) =>
-    metrics.callers.tokensIssued(delegations?.has(ctx) === true ? exchangeGrant : ctx.oidc.params?.['grant_type']),
-  );
-  provider.on('grant.error', (_ctx, { error }) => {
+  provider.on('grant.success', (ctx) => {
+    delegations?.ended(ctx);
+    metrics.callers.tokensIssued(delegations?.has(ctx) === true ? exchangeGrant : ctx.oidc.params?.['grant_type']);
+  });
+  provider.on('grant.error', (ctx, { error, error_description: problem }) => {
+    delegations?.ended(ctx, problem ?? error);
     if (error !== 'authorization_pending' && error !== 'slow_down') metrics.callers.tokensRefused.inc();
   });
   provider.on('registration_create.success', () => metrics.callers.clientsRegistered.inc());
@@ -66,5 +68,8 @@ export function equip(
   (provider as EventEmitter).on('error', (error: Error & { readonly expose?: boolean }) => {
     if (error.expose !== true) failed(error);
   });
-  provider.on('server_error', (_ctx, error) => failed(error));
+  provider.on('server_error', (ctx, error) => {
+    delegations?.ended(ctx, 'an error occurred');
+    failed(error);
+  });
 }

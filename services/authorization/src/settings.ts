@@ -184,8 +184,8 @@ function featuresOf(parts: Parts): NonNullable<Configuration['features']> {
       async getResourceServerInfo(ctx, resource, client) {
         const audience = audienceOf(resource);
         if (audience === undefined) throw new errors.InvalidTarget('there is no such resource at this gateway');
-        agents.checkResource(client.clientId, audience);
         const delegation = await delegations?.verify(ctx);
+        agents.checkResource(client.clientId, audience);
         if (delegation !== undefined) delegations?.checkResource(delegation, audience);
         const ofClient = agents.scopesOf(client.clientId) ?? moreScopes.map(({ name }) => name);
         return {

@@ -63,6 +63,8 @@ interface Asked {
   /** Whether the agent has proven itself by the `actor_token`. */
   readonly isOfWorkload: boolean;
   verifying?: Promise<Delegation>;
+  /** The user, if the token of the user is accepted. */
+  user?: Facts;
   /** Set when it is verified. */
   found?: Delegation;
 }
@@ -121,9 +123,17 @@ export class Delegations {
   async verify(ctx: KoaContextWithOIDC): Promise<Delegation | undefined> {
     const asked = this.#asked.get(ctx.req as IncomingMessage);
     if (asked === undefined) return undefined;
-    asked.verifying ??= this.#verify(asked, ctx.oidc.client?.clientId ?? '');
+    asked.verifying ??= this.#verify(asked, agentOf(ctx));
     asked.found = await asked.verifying;
     return asked.found;
+  }
+
+  /** Records the outcome of an exchange that was verified. @param problem in words, if there is no token. */
+  ended(ctx: KoaContextWithOIDC, problem?: string): void {
+    const asked = this.#asked.get(ctx.req as IncomingMessage);
+    if (asked?.verifying === undefined) return;
+    const { user, address } = asked;
+    this.#options.record({ agent: agentOf(ctx), user, address, problem });
   }
 
   /** @throws {Error} of the library if the user's token is not good for an address. */
@@ -149,22 +159,12 @@ export class Delegations {
     return audience.length === 0 ? [audienceOf(publicUrl, basePathOf(publicUrl))] : audience;
   }
 
-  async #verify({ form, address, isOfWorkload }: Asked, clientId: string): Promise<Delegation> {
-    const agent = clientId.slice(agentClientMark.length);
-    let user: Facts | undefined;
-    try {
-      const wait = this.#pace.take(clientId);
-      if (wait > 0) throw this.#invalid(`too many requests; try again in ${wait} seconds`);
-      const token = await this.#subjectOf(form, isOfWorkload ? undefined : agent);
-      user = token.facts;
-      const delegation = this.#delegated(token, agent);
-      this.#options.record({ agent, user, address });
-      return delegation;
-    } catch (error) {
-      const { error_description: problem } = error as { readonly error_description?: string };
-      this.#options.record({ agent, user, address, problem: problem ?? 'an error occurred' });
-      throw error;
-    }
+  async #verify(asked: Asked, agent: string): Promise<Delegation> {
+    const wait = this.#pace.take(agent);
+    if (wait > 0) throw this.#invalid(`too many requests; try again in ${wait} seconds`);
+    const token = await this.#subjectOf(asked.form, asked.isOfWorkload ? undefined : agent);
+    asked.user = token.facts;
+    return this.#delegated(token, agent);
   }
 
   /** @param agent that the `actor_token` must be of, if there is one; undefined if the token is an assertion that was checked before. */
@@ -190,7 +190,7 @@ export class Delegations {
     const problem =
       agent === undefined ? 'the agent is not there any more' : (refusal(facts) ?? this.#problemOf(token, name));
     if (agent === undefined || problem !== undefined) throw this.#invalid(problem ?? '');
-    const has = (scope: string): boolean => facts.isUnscoped === true || facts.scopes.includes(scope);
+    const has = (scope: string): boolean => facts.scopes.includes(scope);
     const lacking = scopes.filter((scope) => !has(scope));
     if (lacking.length > 0) throw this.#invalid(`the subject_token lacks the scope ${lacking.join(' ')}`);
     const { issuer, subject, tenant, groups, grant, claims, actors } = facts;
@@ -216,7 +216,7 @@ export class Delegations {
 
   /** Why an agent may not act for a user. */
   #problemOf({ facts, mayAct }: SubjectToken, name: string): string | undefined {
-    const { agent, actors, issuer } = facts;
+    const { agent, actors } = facts;
     if (actors.length === 0 && agent !== undefined) return 'the subject_token is of an agent; expected one of a user';
     if (actors.length >= maxActors) return `more than ${maxActors} agents would act for the user`;
     if (actors.some((actor) => actor.subject === `${agentSubjectMark}${name}`))
@@ -225,7 +225,7 @@ export class Delegations {
       return 'the subject_token permits another party to act for its subject (may_act)';
     const rules = this.#options.rules.filter((rule) => rule.agent === name && rule.isFor(facts));
     const isPermitted = rules.some(({ chained }) => chained || actors.length === 0);
-    if (isPermitted || (mayAct === name && actors.length === 0 && issuer !== '')) return undefined;
+    if (isPermitted || (mayAct === name && actors.length === 0)) return undefined;
     return rules.length > 0
       ? 'the agent may not act behind another agent (chained)'
       : `the agent ${name} may not act for this user (auth.server.actors)`;
@@ -234,6 +234,11 @@ export class Delegations {
   #invalid(problem: string): Error {
     return new this.#options.errors.InvalidRequest(problem);
   }
+}
+
+/** The name of the agent that the library has authenticated. */
+function agentOf({ oidc }: KoaContextWithOIDC): string {
+  return (oidc.client?.clientId ?? '').slice(agentClientMark.length);
 }
 
 /** The claim `act` of a chain, the last agent first (RFC 8693, 4.1). */

@@ -227,6 +227,12 @@ describe('an agent that acts for a user', () => {
       });
   });
 
+  it("gets a token that ends with the user's, where an issuer says the end in milliseconds", async () => {
+    const endsAt = Math.floor(Date.now() / 1_000) + 60;
+    const answer = await act(await foreign({ exp: endsAt * 1_000 }));
+    expect(decodeJwt(tokenOf(answer)).exp).toBeLessThanOrEqual(endsAt);
+  });
+
   it('gets the scopes that both have, and never one that administers', async () => {
     const all = 'mcp reports:read omnibus:admin';
     const token = await foreign({ scope: all });
@@ -443,6 +449,15 @@ describe('no agent gets a token', () => {
       reason: expect.stringMatching(/may not act/),
       who: { subject: 'carl', client: 'agent-assistant' },
     });
+  });
+
+  it('and a refusal because of the address is no success on record', async () => {
+    await act(await foreign({ aud: `${under.url}/mcp/github` }), 'assistant', { resource: `${under.url}/mcp` });
+    await act(await foreign(), 'narrow', { resource: `${under.url}/mcp` });
+    expect(events.filter(({ name }) => name === 'auth.acting')).toMatchObject([
+      { outcome: 'denied', reason: expect.stringMatching(/not for this address/), who: { client: 'agent-assistant' } },
+      { outcome: 'denied', reason: expect.stringMatching(/may use/), who: { client: 'agent-narrow' } },
+    ]);
   });
 });
 

@@ -5,6 +5,7 @@ import {
   Issuer,
   OwnTokens,
   recordClaim,
+  secondsOf,
   type Facts,
   type IssuerOptions,
   type OwnServer,
@@ -65,13 +66,13 @@ export class SubjectTokens {
     const { facts, audiences, binding } = outcome;
     if (binding !== undefined) return 'is bound to a key, so only the holder of the key can use it';
     if (!this.#own.holds(facts)) return 'was revoked, or its user or agent is not there any more';
-    const { exp, [recordClaim]: record } = claims;
+    const { [recordClaim]: record } = claims;
     return {
       facts,
       audiences,
       record: issuer === this.#own.issuer && typeof record === 'string' ? record : undefined,
-      expiresAt: Number(exp),
-      mayAct: mayActIn(claims, issuer.options.issuer, this.#own.issuer.options.issuer),
+      expiresAt: Number(secondsOf(claims, 'exp')),
+      mayAct: mayActIn(claims, this.#own.issuer.options.issuer),
     };
   }
 
@@ -82,7 +83,7 @@ export class SubjectTokens {
 }
 
 /** The name of the agent in the claim `may_act`, which names it by its subject or by its client id. */
-function mayActIn({ may_act: said }: JsonObject, issuer: string, own: string): string | null | undefined {
+function mayActIn({ may_act: said }: JsonObject, own: string): string | null | undefined {
   if (said === undefined) return undefined;
   const { iss, sub, client_id: client } = isObject(said) ? said : {};
   const marks = [
@@ -91,7 +92,7 @@ function mayActIn({ may_act: said }: JsonObject, issuer: string, own: string): s
   ] as const;
   const named = marks.find(([text, mark]) => typeof text === 'string' && text.startsWith(mark));
   // Without an issuer, the name is one of the token's issuer, or one that only this server gives.
-  const isOurs = iss === undefined || iss === own || (issuer === own && iss === issuer);
+  const isOurs = iss === undefined || iss === own;
   return named === undefined || !isOurs ? null : String(named[0]).slice(named[1].length);
 }
 
