@@ -1,10 +1,15 @@
 /** The operations of the API about the signing keys of the gateway's own authorization server. Edges have them; any process can be asked. */
 import { signingKeysSeen } from '@omnibus/admin-api';
+import { z } from 'zod';
 import type { AllProcesses } from './all-processes.ts';
 import { ApiProblem } from './api-problem.ts';
+import { actMs, answerMs, surveyMs } from './assembly.ts';
 import type { ApiOptions } from './options.ts';
 import type { Question } from './process-desk.ts';
 import type { Handlers } from './site.ts';
+
+/** The answer of the process that should make a key. */
+const rotated = z.union([signingKeysSeen, z.object({ problem: z.string() })]);
 
 /** @returns the question to all processes; only the process that the question names makes another key. */
 export function signingKeyQuestions({
@@ -15,8 +20,12 @@ export function signingKeyQuestions({
     'signing-keys': () => authorization()?.signingKeys(),
     'signing-keys-rotate': async ({ by, atOnce }) => {
       const own = by === process ? authorization() : undefined;
-      await own?.rotateKeys(atOnce === true);
-      return own?.signingKeys();
+      try {
+        await own?.rotateKeys(atOnce === true);
+        return own?.signingKeys();
+      } catch (error) {
+        return { problem: (error as Error).message };
+      }
     },
   };
 }
@@ -29,7 +38,7 @@ export function signingKeyHandlers(
     readonly process: string;
     readonly body: ReturnType<typeof signingKeysSeen.parse>;
   }> => {
-    const { said } = await all.assembly.ask('signing-keys', {}, signingKeysSeen);
+    const { said } = await all.assembly.ask('signing-keys', {}, signingKeysSeen, answerMs, surveyMs);
     if (said[0] === undefined)
       throw new ApiProblem(
         'conflict',
@@ -44,11 +53,13 @@ export function signingKeyHandlers(
       const next = body.keys.find(({ state }) => state === 'next');
       if (next !== undefined && !atOnce)
         throw new ApiProblem('conflict', `the next key is published already, and signs from ${String(next.at)} on`);
-      const { said } = await all.assembly.ask('signing-keys-rotate', { by: process, atOnce }, signingKeysSeen);
-      if (said[0] === undefined)
+      const { said } = await all.assembly.ask('signing-keys-rotate', { by: process, atOnce }, rotated, answerMs, actMs);
+      const made = said[0]?.body;
+      if (made === undefined)
         throw new ApiProblem('failed', 'the process that should make the key did not answer; look at the keys again');
+      if ('problem' in made) throw new ApiProblem('failed', made.problem);
       note(request, 'signing_keys.rotate', { at_once: atOnce });
-      return said[0].body;
+      return made;
     },
   };
 }
