@@ -93,10 +93,10 @@ export class CatalogueSite implements Site {
   }
 
   handle(request: IncomingMessage, response: ServerResponse, address: string): void {
-    const waitMs = this.#asked.take(address);
-    if (waitMs > 0) {
+    const wait = this.#asked.take(address);
+    if (wait > 0) {
       request.resume();
-      response.setHeader('retry-after', Math.ceil(waitMs / 1_000));
+      response.setHeader('retry-after', wait);
       sendJson(response, 429, { error: 'too many requests from this address' });
       return;
     }
