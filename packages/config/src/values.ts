@@ -13,3 +13,7 @@ export const mapsIn = (value: unknown): readonly (readonly [string, Values])[] =
 /** The texts of a list; none for anything else. */
 export const textsIn = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+
+/** Whether a map has one of the options. */
+export const has = (value: Values, ...options: readonly string[]): boolean =>
+  options.some((option) => Object.hasOwn(value, option));

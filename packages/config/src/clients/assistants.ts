@@ -1,16 +1,11 @@
 /** Assistants and agent programs with a file of servers that `omnibus connect` does not write: how each is recognized, and the meaning of its own options. */
-import { isMap, mapsIn, type Values } from '../values.ts';
+import { has, isMap, mapsIn, type Values } from '../values.ts';
 import { besideFastAgent, besideJan, besideOpencode } from './beside.ts';
-import type { Client, Found, Special } from './client.ts';
-import { merged } from './translate.ts';
+import { nowhere, type Client, type Found, type Special } from './client.ts';
+import { header, merged } from './translate.ts';
 
-const nowhere = { userFiles: () => [], hint: '' } as const;
-const has = (value: Values, ...options: readonly string[]): boolean =>
-  options.some((option) => Object.hasOwn(value, option));
 const entriesOf = (value: Values): readonly Values[] => mapsIn(value['mcpServers']).map(([, entry]) => entry);
 
-const header = ({ server, set }: Special, name: string, text: string): void =>
-  set('headers', merged(server, 'headers', { [name]: text }));
 const bearer = (given: Special): void => {
   if (typeof given.value === 'string' && given.value !== '') header(given, 'Authorization', `Bearer ${given.value}`);
 };

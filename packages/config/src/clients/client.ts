@@ -63,6 +63,9 @@ export interface Client {
   readonly hint: string;
 }
 
+/** For programs whose files `omnibus connect` does not write. */
+export const nowhere = { userFiles: () => [], hint: '' } as const;
+
 /** One option of an entry that is being translated. */
 export interface Special {
   readonly client: Client;

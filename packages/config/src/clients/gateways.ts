@@ -1,5 +1,5 @@
 /** Programs that people come from, and files that name servers without being the file of a client: how each is recognized, and what becomes of its options. */
-import { isMap, mapsIn, textsIn, type Values } from '../values.ts';
+import { has, isMap, mapsIn, textsIn, type Values } from '../values.ts';
 import {
   besideAgentgateway,
   besideAmp,
@@ -11,17 +11,10 @@ import {
   besideMcphub,
   besideTbxark,
 } from './beside.ts';
-import type { Client, Found, Special } from './client.ts';
-import { merged } from './translate.ts';
+import { nowhere, type Client, type Found, type Special } from './client.ts';
+import { header, merged } from './translate.ts';
 
-const nowhere = { userFiles: () => [], hint: '' } as const;
-const has = (value: Values, ...options: readonly string[]): boolean =>
-  options.some((option) => Object.hasOwn(value, option));
 const schemaOf = (value: Values): string => (typeof value['$schema'] === 'string' ? value['$schema'] : '');
-
-/** A header from an option that holds a secret. */
-const header = ({ server, set }: Special, name: string, text: string): void =>
-  set('headers', merged(server, 'headers', { [name]: text }));
 
 /** Targets of agentgateway are deep in its file: in listeners, routes and backends. */
 function targetsOf(value: Values): readonly Found[] | undefined {

@@ -3,15 +3,13 @@
  * of this gateway is written. The import translates or names each known form; it sends no text that the program itself would replace.
  */
 import { join } from 'node:path';
-import { isMap, mapsIn, type Values } from '../values.ts';
+import { has, isMap, mapsIn, type Values } from '../values.ts';
 import { besideClaudeCode, besideGemini, besideOpencode, besideZed } from './beside.ts';
 import { assistants } from './assistants.ts';
 import { gateways } from './gateways.ts';
 import type { Machine, Client } from './client.ts';
-import { merged } from './translate.ts';
+import { header } from './translate.ts';
 
-const has = (value: Values, ...options: readonly string[]): boolean =>
-  options.some((option) => Object.hasOwn(value, option));
 /** Whether a map has servers under `servers`, as VS Code writes them. */
 const serversAt = (value: Values): boolean =>
   isMap(value['servers']) && typeof value['servers']['type'] !== 'string' && !has(value, 'mcpServers');
@@ -38,8 +36,7 @@ function appData({ platform, home, env }: Machine): string {
 
 /** Continue's key is a bearer token; its older JSON file keeps the whole entry under `transport`. */
 const continueOptions: NonNullable<Client['options']> = {
-  apiKey: ({ value, server, set }) =>
-    set('headers', merged(server, 'headers', { Authorization: `Bearer ${String(value)}` })),
+  apiKey: (given) => header(given, 'Authorization', `Bearer ${String(given.value)}`),
   transport: (given) => {
     const { value, server, set } = given;
     if (!isMap(value)) return set('type', value);

@@ -176,6 +176,10 @@ export const merged = (server: Record<string, unknown>, option: string, more: ob
   ...more,
 });
 
+/** Adds a header that an option of another name stands for. */
+export const header = ({ server, set }: Special, name: string, text: string): void =>
+  set('headers', merged(server, 'headers', { [name]: text }));
+
 /** Options with a value that needs translation, not only their name. */
 const specials: Readonly<Record<string, (given: Special) => void>> = {
   // A number of 1000 or more is not meant as seconds (a quarter of an hour): it was written for a client that counts milliseconds, or for Omnibus.
@@ -241,15 +245,14 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
       lose('expected a list of names of variables');
     else set('env', merged(server, 'env', Object.fromEntries(names.map((name) => [name, `\${env:${name}}`]))));
   },
-  bearerToken: ({ value, server, set }) => {
-    if (value !== '') set('headers', merged(server, 'headers', { Authorization: `Bearer ${String(value)}` }));
+  bearerToken: (given) => {
+    if (given.value !== '') header(given, 'Authorization', `Bearer ${String(given.value)}`);
   },
   status: ({ value, set, lose }) => {
     if (value === 'INACTIVE') set('disabled', true);
     else if (value !== 'ACTIVE') lose('the option has no counterpart here');
   },
-  bearer_token_env_var: ({ value, server, set }) =>
-    set('headers', merged(server, 'headers', { Authorization: `Bearer \${env:${String(value)}}` })),
+  bearer_token_env_var: (given) => header(given, 'Authorization', `Bearer \${env:${String(given.value)}}`),
   env_http_headers: ({ value, server, set }) =>
     set(
       'headers',
