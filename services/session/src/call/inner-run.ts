@@ -5,6 +5,7 @@
 import {
   isJsonRpcId,
   isObject,
+  ownLimitKey,
   type GatewayFault,
   type JsonObject,
   type JsonRpcId,
@@ -96,9 +97,16 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
     return new InnerStream(this.#inner, id, settled);
   }
 
-  /** Calls a tool by its public name. */
-  protected forward(stream: InnerStream, id: number, name: string, given: JsonObject): void {
-    const meta = this.#token === undefined ? {} : { _meta: { progressToken: id } };
+  /** Milliseconds since it began. */
+  protected get ageMs(): number {
+    return performance.now() - this.#began;
+  }
+
+  /** Calls a tool by its public name. @param limitMs time limit of the client for this call. */
+  protected forward(stream: InnerStream, id: number, name: string, given: JsonObject, limitMs?: number): void {
+    const progress = this.#token === undefined ? undefined : { progressToken: id };
+    const limit = limitMs === undefined ? undefined : { [ownLimitKey]: limitMs };
+    const meta = progress === undefined && limit === undefined ? {} : { _meta: { ...progress, ...limit } };
     this.forwarding.forward(stream, id, 'tools/call', { name, arguments: given, ...meta }, this.view);
   }
 
@@ -149,7 +157,7 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
   #tell({ outcome, more }: Pick<Note, 'outcome' | 'more'>): void {
     const { carrier, id, params, stream } = this.outer;
     const { port, host } = carrier;
-    const durationMs = performance.now() - this.#began;
+    const durationMs = this.ageMs;
     const requested: Requested = { id, method: 'tools/call', params, trace: stream.trace };
     host.watchers.noted(port, requested, {
       name: 'mcp.call',

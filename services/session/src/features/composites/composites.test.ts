@@ -182,6 +182,19 @@ it('progress of its steps is progress of its request', async () => {
   ]);
 });
 
+it('a limit that the client sets for the request holds for its steps', async () => {
+  const worker = await started();
+  worker.takes = () => undefined;
+  const client = await worker.open(latestLegacyRevision);
+  const ask = async (limit: unknown): Promise<JsonObject> => {
+    const params = { name: 'close_late', arguments: { team: 'core' }, _meta: { 'dev.omnibus/timeoutMs': limit } };
+    const { result, error } = await client.ask('tools/call', params);
+    return result ?? { error };
+  };
+  expect(textIn(await ask(20))).toMatch(/^The step "find" \(crm\/find\) has failed: .*the limit of this request/);
+  expect(await ask('soon')).toMatchObject({ error: { data: { reason: 'params.invalid' } } });
+});
+
 it('a client cancels the tool, and its step with it', async () => {
   const worker = await started();
   worker.takes = () => undefined;

@@ -1,7 +1,7 @@
 /** One call of a composite tool. Its steps run one after the other, and the first that fails ends it. */
 import type { Config } from '@omnibus/config';
 import { referencesIn } from '@omnibus/config';
-import { isObject, parseJson, printable, type JsonObject } from '@omnibus/protocol';
+import { fault, isObject, parseJson, printable, readOwnLimit, type JsonObject } from '@omnibus/protocol';
 import type { CallStream } from '../../call/client-port.ts';
 import { InnerRun, type RunEnd } from '../../call/inner-run.ts';
 import type { SettledCall } from '../../call/inner-stream.ts';
@@ -21,6 +21,8 @@ export class CompositeRun<Stream extends CallStream> extends InnerRun<Stream> {
   readonly #wanted: ReadonlySet<string>;
   /** Steps that have answered. */
   readonly #done: string[] = [];
+  /** The time limit of the client for the whole request, in milliseconds. */
+  #limitMs: number | undefined;
 
   /** @param ended called once. */
   constructor(
@@ -44,6 +46,12 @@ export class CompositeRun<Stream extends CallStream> extends InnerRun<Stream> {
 
   /** Makes the first call. */
   start(): void {
+    const limitMs = readOwnLimit(this.outer.params);
+    if (typeof limitMs === 'object') {
+      this.fail(fault('params.invalid', limitMs.problem));
+      return;
+    }
+    this.#limitMs = limitMs;
     const { required } = this.#composite.inputSchema;
     const missing = (Array.isArray(required) ? required : []).filter(
       (name) => typeof name === 'string' && !Object.hasOwn(this.#given, name),
@@ -83,7 +91,8 @@ export class CompositeRun<Stream extends CallStream> extends InnerRun<Stream> {
     const stream = this.streamOf(at, (settled, _refused, result) =>
       queueMicrotask(() => this.#settled(settled, result)),
     );
-    this.forward(stream, at, tool.publicName, given);
+    const leftMs = this.#limitMs === undefined ? undefined : Math.max(1, Math.ceil(this.#limitMs - this.ageMs));
+    this.forward(stream, at, tool.publicName, given, leftMs);
   }
 
   get #sources() {
