@@ -122,6 +122,16 @@ it('a part that a result lacks, and an argument that the tool needs, are errors 
   expect(worker.reached).toEqual(['crm']);
 });
 
+it('arguments that are no object are refused, as for a tool of a server', async () => {
+  const only = { ...close_late, inputSchema: { ...close_late.inputSchema, required: [] } };
+  const worker = await started({ composites: { close_late: only } });
+  worker.takes = () => undefined;
+  const client = await worker.open(latestLegacyRevision);
+  const given = '{"team":"core"}' as unknown as JsonObject;
+  expect(await call(client, given)).toMatchObject({ error: { data: { reason: 'params.invalid' } } });
+  expect(worker.reached).toEqual([]);
+});
+
 it('without `result` it has the result of its last step', async () => {
   const worker = await started({ composites: { close_late: { ...close_late, result: undefined } } });
   const client = await worker.open(latestLegacyRevision);

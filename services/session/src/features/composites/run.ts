@@ -1,7 +1,7 @@
 /** One call of a composite tool. Its steps run one after the other, and the first that fails ends it. */
 import type { Config } from '@omnibus/config';
 import { referencesIn } from '@omnibus/config';
-import { fault, isObject, parseJson, printable, readOwnLimit, type JsonObject } from '@omnibus/protocol';
+import { fault, isObject, paramsProblem, parseJson, printable, readOwnLimit, type JsonObject } from '@omnibus/protocol';
 import type { CallStream } from '../../call/client-port.ts';
 import { InnerRun, type RunEnd } from '../../call/inner-run.ts';
 import type { SettledCall } from '../../call/inner-stream.ts';
@@ -46,12 +46,14 @@ export class CompositeRun<Stream extends CallStream> extends InnerRun<Stream> {
 
   /** Makes the first call. */
   start(): void {
-    const limitMs = readOwnLimit(this.outer.params);
-    if (typeof limitMs === 'object') {
-      this.fail(fault('params.invalid', limitMs.problem));
+    const { params } = this.outer;
+    const limitMs = readOwnLimit(params);
+    const problem = paramsProblem('tools/call', params) ?? (typeof limitMs === 'object' ? limitMs.problem : undefined);
+    if (problem !== undefined) {
+      this.fail(fault('params.invalid', problem));
       return;
     }
-    this.#limitMs = limitMs;
+    this.#limitMs = typeof limitMs === 'number' ? limitMs : undefined;
     const { required } = this.#composite.inputSchema;
     const missing = (Array.isArray(required) ? required : []).filter(
       (name) => typeof name === 'string' && !Object.hasOwn(this.#given, name),
