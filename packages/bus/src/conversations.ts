@@ -26,45 +26,47 @@ export class ConversationBoard {
   }
 
   /** @returns undefined for a conversation that carries nothing, or has expired. */
-  async get(id: string): Promise<ConversationRecord | undefined> {
+  async #get(id: string): Promise<ConversationRecord | undefined> {
     const record = (await this.#bucket.get(id))?.value;
     return record !== undefined && record.until > Date.now() ? record : undefined;
   }
 
+  /** The record before a call, which keeps its conversation from being forgotten. */
+  async keep(of: ConversationOf, keepMs: number): Promise<ConversationRecord | undefined> {
+    const record = await this.#get(of.id);
+    return record === undefined || isFresh(record, keepMs) ? record : this.add(of, [], keepMs);
+  }
+
   /**
-   * Adds labels; one that is there keeps its first source.
+   * Adds labels; one that is there keeps its first source. Without a new label, a record is written only if a quarter of its time is over.
    * @param keepMs milliseconds after which the conversation is forgotten unless labels are added or it is kept again.
    * @returns the record with them.
    */
-  add(of: ConversationOf, labels: readonly ConversationLabel[], keepMs: number): Promise<ConversationRecord> {
-    return this.#change(of.id, (present) => {
+  async add(of: ConversationOf, labels: readonly ConversationLabel[], keepMs: number): Promise<ConversationRecord> {
+    for (let tries = 1; ; tries += 1) {
+      const entry = await this.#bucket.get(of.id);
+      const present = entry !== undefined && entry.value.until > Date.now() ? entry.value : undefined;
       const carried = present?.labels ?? [];
       const added = labels.filter(({ label }) => !carried.some((each) => each.label === label));
-      return { ...of, labels: [...carried, ...added], until: Date.now() + keepMs };
-    });
-  }
-
-  /** Removes the record of a conversation that has ended. */
-  async forget(id: string): Promise<void> {
-    if ((await this.#bucket.get(id)) !== undefined) await this.#bucket.delete(id);
-  }
-
-  async #change(
-    id: string,
-    changed: (record: ConversationRecord | undefined) => ConversationRecord,
-  ): Promise<ConversationRecord> {
-    for (let tries = 1; ; tries += 1) {
-      const entry = await this.#bucket.get(id);
-      const present = entry !== undefined && entry.value.until > Date.now() ? entry.value : undefined;
-      const next = changed(present);
-      if (next === present) return next;
+      if (present !== undefined && added.length === 0 && isFresh(present, keepMs)) return present;
+      const next: ConversationRecord = { ...of, labels: [...carried, ...added], until: Date.now() + keepMs };
       try {
-        if (entry === undefined) await this.#bucket.create(id, next);
-        else await this.#bucket.update(id, next, entry.revision);
+        if (entry === undefined) await this.#bucket.create(of.id, next);
+        else await this.#bucket.update(of.id, next, entry.revision);
         return next;
       } catch (error) {
         if (!(error instanceof BusError) || error.kind !== 'revision-conflict' || tries >= maxTries) throw error;
       }
     }
   }
+
+  /** Removes the record of a conversation that has ended. */
+  async forget(id: string): Promise<void> {
+    if ((await this.#bucket.get(id)) !== undefined) await this.#bucket.delete(id);
+  }
+}
+
+/** Whether less than a quarter of its time is over. */
+function isFresh({ until }: ConversationRecord, keepMs: number): boolean {
+  return until >= Date.now() + (3 / 4) * keepMs;
 }

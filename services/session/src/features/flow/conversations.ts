@@ -37,15 +37,11 @@ export class Conversations {
     return opening;
   }
 
-  /** The labels before a call. A call keeps its conversation from being forgotten. @returns a fault if they cannot be read. */
+  /** The labels before a call, which keeps its conversation from being forgotten. @returns a fault if they cannot be read. */
   async read(of: ConversationOf): Promise<Labels | GatewayFault> {
     try {
       const board = await this.#board();
-      const record = await board.get(of.id);
-      const keepMs = keepMsOf(of);
-      if (record !== undefined && record.labels.length > 0 && record.until < Date.now() + (3 / 4) * keepMs)
-        return labelsOf(await board.add(of, [], keepMs));
-      return labelsOf(record);
+      return labelsOf(await board.keep(of, keepMsOf(of)));
     } catch (error) {
       this.#log.warn({ problem: String(error) }, 'the labels of a conversation could not be read');
       return fault(
@@ -70,7 +66,7 @@ export class Conversations {
     }
   }
 
-  /** Nothing was added by a session that no label concerned, so that most ends of sessions cost nothing. */
+  /** Removes the labels of a session that has ended. It costs nothing at a worker at which no label was ever needed. */
   forget(session: SessionKey): void {
     if (this.#opening === undefined) return;
     void this.#opening

@@ -23,9 +23,9 @@ export interface LabelledCall {
   readonly labels: readonly ConversationLabel[];
   /** The labels that guardrails have put on a result, as far as rules depend on them. */
   readonly guarded: (names: readonly GuardrailLabel[]) => readonly ConversationLabel[];
-  /** @returns false if they could not be recorded. */
   /** Left out if no rule about the call depends on labels. @returns why the client may send no more for the call. */
   readonly refusal?: (() => Promise<GatewayFault | undefined>) | undefined;
+  /** @returns false if they could not be recorded. */
   readonly put: (labels: readonly ConversationLabel[]) => Promise<boolean>;
 }
 
