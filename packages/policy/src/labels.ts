@@ -17,9 +17,9 @@ export function labelProblem(text: string): string | undefined {
 
 /** @param isAllowing whether the rule allows. @returns a condition that holds for a conversation with all of the labels. */
 export function labelCondition(wanted: readonly string[], isAllowing: boolean): Condition {
-  return ({ labels, isBegun }): Verdict => {
-    // The labels were looked at when the task began.
-    if (isBegun === true || labels === laterLabels) return isAllowing ? 'yes' : 'no';
+  return ({ labels, isBegun, method }): Verdict => {
+    // The labels were looked at when the task began. Answers to its questions are written later.
+    if ((isBegun === true && method !== 'tasks/update') || labels === laterLabels) return isAllowing ? 'yes' : 'no';
     return labels === undefined ? 'unknown' : verdictOf(wanted.every((label) => labels.has(label)));
   };
 }

@@ -163,12 +163,9 @@ export class Rights {
         return { effect: 'deny', rule: id, because: becauseOfLabels(because, after, circumstances.labels), isVisible };
     const allowing = allows.find(({ condition }) => condition === undefined || condition(circumstances) === 'yes');
     if (allowing !== undefined || this.#default === 'allow') {
+      const applying = asks.length === 0 ? [] : asks.filter(({ condition }) => condition?.(circumstances) !== 'no');
       // A task that runs was approved when it began.
-      const applying =
-        asks.length === 0 || circumstances.isBegun === true
-          ? []
-          : asks.filter(({ condition }) => condition?.(circumstances) !== 'no');
-      const isUnasked = unapprovedMethods.has(circumstances.method);
+      const isUnasked = circumstances.isBegun === true || unapprovedMethods.has(circumstances.method);
       // What has no form for approvers could carry data out: after labels it is denied.
       const flowing = isUnasked ? applying.find(({ after }) => after !== undefined) : undefined;
       if (flowing !== undefined && circumstances.method !== 'resources/unsubscribe')

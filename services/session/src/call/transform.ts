@@ -57,13 +57,13 @@ export interface CallScreen extends CallTransform {
   readonly flows: boolean;
   /** Why the client may send no more for the request with these labels; undefined if it may, or if the decision was the same at the beginning. */
   refusalAfter(labels: Labels): GatewayFault | undefined;
+  /** Tells it the method of a question that another screen has seen, by which `asker` looks at the answer. */
+  asks(input: InputKey, method: string): void;
   /** Takes over the notes of the request's earlier screen. */
   goesOnFrom(before: CallScreen | undefined): void;
   looksAt(stage: 'requests' | 'results' | 'questions'): boolean;
   /** @param params with the server's own names. */
   request(params: JsonObject, then: Then<Screened>): void;
-  /** A client's answer to a question of the server, or the error in its place. */
-  answer(method: string, answer: InputAnswer, then: Then<InputAnswer>): void;
 }
 
 export type Screened = { readonly payload: JsonObject } | { readonly fault: GatewayFault };

@@ -5,8 +5,8 @@ import type { CallStream, ForwardedCall } from './client-port.ts';
 import type { Destination } from './plan.ts';
 import type { CallTransform } from './transform.ts';
 
-/** A call, or a request about its task. */
-type TransformedCall = Pick<ForwardedCall<CallStream>, 'method'> & Partial<Pick<ForwardedCall<CallStream>, 'screen'>>;
+/** A call, a request about its task, or a question outside calls (`question`). */
+type TransformedCall = { readonly method: string } & Partial<Pick<ForwardedCall<CallStream>, 'screen'>>;
 
 /** The client that gets the messages. */
 export interface ServedClient {

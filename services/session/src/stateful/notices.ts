@@ -1,6 +1,8 @@
 /** Messages of servers outside calls for the client of one session. */
-import { notificationText, type ServerNotice } from '@omnibus/protocol';
+import { notificationText, type ServerName, type ServerNotice } from '@omnibus/protocol';
 import { publicElicitation } from '../public-ids/elicitation-ids.ts';
+import type { CallScreen, CallTransform, Questioner } from '../call/transform.ts';
+import { transformOf } from '../call/transforms.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /** A notice that names the sessions it is for. */
@@ -74,12 +76,30 @@ function deliver(
   }
 }
 
+/** Looks at answers of the client to questions outside calls of a server, before they are passed on. */
+export function askerOutsideCalls(
+  parts: Pick<SessionParts, 'host' | 'client'>,
+  server: ServerName,
+  waits: Questioner,
+): Questioner {
+  const { host, client } = parts;
+  const screen = host.access.on
+    ?.of(client.asking)
+    ?.screen({ kind: 'server', server, name: 'question', method: 'question' });
+  return transformOutsideCalls(parts, server, screen)?.asker(waits) ?? waits;
+}
+
+function transformOutsideCalls(
+  { host, client }: Pick<SessionParts, 'host' | 'client'>,
+  server: ServerName,
+  screen: CallScreen | undefined,
+): CallTransform | undefined {
+  return transformOf(host.transforms.on, { method: 'question', screen }, { server }, client);
+}
+
 /** Passes a notice on as access rules and guardrails permit it: those for the tool that a task runs, and otherwise all that apply to the server. */
-function screened(
-  { host, client, sight, questions }: SessionParts,
-  notice: SessionNotice,
-  pass: (notice: SessionNotice) => void,
-): void {
+function screened(parts: SessionParts, notice: SessionNotice, pass: (notice: SessionNotice) => void): void {
+  const { host, client, sight, questions } = parts;
   const { server } = notice;
   const tool = 'tool' in notice ? notice.tool : undefined;
   const screen = host.access.on?.of(client.asking)?.screen(
@@ -100,7 +120,7 @@ function screened(
   }
   switch (notice.kind) {
     case 'question':
-      screen.question(
+      (transformOutsideCalls(parts, server, screen) ?? screen).question(
         { kind: 'input', input: notice.input, method: notice.method, params: notice.params },
         ({ params }) => pass({ ...notice, params }),
         (answer) => questions.answerOutsideCalls(notice, answer),

@@ -71,6 +71,7 @@ function session({
       question: (_server, params) => ({ ...params, public: true }),
       original: (answer) => ({ ...answer, original: true }),
     },
+    asker: (_server, waits) => waits,
     push: (text) => void pushed.push(JSON.parse(text) as JsonObject),
     changed: () => {
       changes += 1;

@@ -35,6 +35,8 @@ export interface ServerQuestionsOptions {
   readonly client: Requester & { readonly dialect: Pick<LegacyDialect, 'questionOf'>; capabilities(): JsonObject };
   /** Translates ids in questions for the client, and in its answers for the server. */
   readonly messages: Pick<PublicMessages<CallStream>, 'question' | 'original'>;
+  /** Looks at answers to questions outside calls, before they are passed on to `waits`. */
+  readonly asker: (server: ServerName, waits: Questioner) => Questioner;
   /** Sends a message that belongs to no call. */
   readonly push: (text: string) => void;
   /** Called when the open questions in the session's record have changed. */
@@ -158,16 +160,21 @@ export class ServerQuestions {
     if (known !== undefined) return known;
     const {
       key,
+      asker,
       host: { bus },
     } = this.#options;
     const tell = (command: ControlCommand): void => bus.publish(subjects.backendControl(server), command);
-    const questioner: Questioner = {
+    const told: Questioner = {
       id: key,
       answerInput: (input, answer) => {
         tell({ kind: 'answer', asker: key, input, answer });
         for (const watched of this.#watched.get(server) ?? []) watched.answered?.(input, answer);
       },
       passInputProgress: (input, params) => tell({ kind: 'input-progress', asker: key, input, params }),
+    };
+    const questioner: Questioner = {
+      ...told,
+      answerInput: (input, answer) => asker(server, told).answerInput(input, answer),
     };
     this.#questioners.set(server, questioner);
     return questioner;

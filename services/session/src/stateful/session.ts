@@ -46,7 +46,7 @@ import { SessionStreams } from '../streams/session-streams.ts';
 import { OfferWait } from '../views/offer-wait.ts';
 import { levelOf } from './session-level.ts';
 import { sessionMachine } from './machine.ts';
-import { hearNotice, type SessionNotice } from './notices.ts';
+import { askerOutsideCalls, hearNotice, type SessionNotice } from './notices.ts';
 import { Posted } from './posted.ts';
 import { Serving } from './serve.ts';
 import { ServerQuestions } from './server-questions.ts';
@@ -139,6 +139,7 @@ export class Session {
       host,
       client,
       messages: forwarding.messages,
+      asker: (server, waits) => askerOutsideCalls({ host, client }, server, waits),
       push: streams.push,
       changed,
     });

@@ -21,7 +21,6 @@ import {
   type ExchangeOutcome,
   type ExtensionTaskMethod,
   type GatewayFault,
-  type InputAnswer,
   type JsonObject,
   type SessionKey,
   type WorkerId,
@@ -30,7 +29,7 @@ import type { Barrier } from '../call/barrier.ts';
 import { modernDialect } from '../dialect/modern/dialect.ts';
 import { Exchange } from '../call/exchange.ts';
 import type { ExchangeObserver } from '../call/exchange-request.ts';
-import { unchanged, type CallScreen } from '../call/transform.ts';
+import { unchanged, type CallScreen, type CallTransform } from '../call/transform.ts';
 import { transformOf, type ServedClient } from '../call/transforms.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
@@ -189,15 +188,7 @@ export class LegacyTasks {
     asked: AskedOf | undefined,
   ): ExchangeObserver {
     const { server } = task;
-    const { caller, context } = waiter.command;
-    const client: ServedClient = {
-      asking: caller,
-      session: undefined,
-      info: clientInfoOf(metaOf(waiter)[metaKeys.clientInfo]),
-      conversation: conversationIn(metaOf(waiter)),
-      view: () => this.#host.viewAlone(caller, context.capabilities),
-    };
-    const transform = transformOf(this.#host.transforms.on, { method, screen }, { server, task }, client) ?? unchanged;
+    const transform = this.#transformOf({ waiter, task, screen }, method);
     return {
       progress: () => undefined,
       affinity: () => undefined,
@@ -227,6 +218,22 @@ export class LegacyTasks {
         transform.outcome(outcome, settled);
       },
     };
+  }
+
+  #transformOf(
+    { waiter, task, screen }: Pick<TaskRequest, 'waiter' | 'task' | 'screen'>,
+    method: string,
+  ): CallTransform {
+    const { caller, context } = waiter.command;
+    const { transforms, viewAlone } = this.#host;
+    const client: ServedClient = {
+      asking: caller,
+      session: undefined,
+      info: clientInfoOf(metaOf(waiter)[metaKeys.clientInfo]),
+      conversation: conversationIn(metaOf(waiter)),
+      view: () => viewAlone(caller, context.capabilities),
+    };
+    return transformOf(transforms.on, { method, screen }, { server: task.server, task }, client) ?? unchanged;
   }
 
   #answerState(asking: TaskRequest, outcome: ExchangeOutcome): void {
@@ -360,12 +367,11 @@ export class LegacyTasks {
       refuse(waiter, fault('params.invalid', `params.inputResponses.${printable(key, 100)} ${problem}`));
       return;
     }
+    const asker = this.#transformOf(asking, 'tasks/update').asker(watch.exchange);
     for (const [key, { input, method }] of answers) {
       watch.questions.delete(key);
-      const answered: InputAnswer = { result: responses[key] as JsonObject };
-      if (screen?.looksAt('requests') === true)
-        screen.answer(method, answered, (made) => watch.exchange.answerInput(input, made));
-      else watch.exchange.answerInput(input, answered);
+      screen?.asks(input, method);
+      asker.answerInput(input, { result: responses[key] as JsonObject });
     }
     answerResult(waiter, modernResult('tasks/update', {}));
   }

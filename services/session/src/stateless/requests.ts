@@ -8,6 +8,7 @@ import {
   fault,
   isCustomMethod,
   isExtensionTaskMethod,
+  laterLabels,
   listKindOf,
   methodRow,
   modernMethods,
@@ -439,7 +440,7 @@ export class StatelessRequests {
       const {
         screen,
         refusal = this.#host.barrier.problemOf(this.#host.factsOf(caller), task.server, task.tool, true),
-      }: TaskPermission = this.#host.access.on?.of(caller)?.ofTask(task, { method, view }) ?? {};
+      }: TaskPermission = this.#host.access.on?.of(caller)?.ofTask(task, { method, view, labels: laterLabels }) ?? {};
       if (refusal !== undefined) {
         this.#deny(waiter, refusal);
         return;

@@ -141,6 +141,10 @@ describe.each([latestLegacyRevision, latestModernRevision])('an answer of a clie
     expect(heard).toContain('no-way-out');
   });
 
+  it('does not reach the server either if it declines and says something', async () => {
+    expect(JSON.stringify(await answerAfter(revision, { ...accepted, action: 'decline' }))).not.toContain('private');
+  });
+
   it('reaches the server if it says nothing, or nothing untrusted was read', async () => {
     expect(JSON.stringify(await answerAfter(revision, { action: 'decline' }))).toContain('decline');
     await up?.stop();

@@ -10,6 +10,7 @@ import {
   type ConversationLabel,
   type ExchangeOutcome,
   type GatewayFault,
+  type JsonObject,
 } from '@omnibus/protocol';
 import { unchanged, type CallTransform, type Questioner } from '../../call/transform.ts';
 
@@ -99,8 +100,7 @@ function checked(waits: Questioner, refusal: () => Promise<GatewayFault | undefi
   return {
     id: waits.id,
     answerInput: (input, answer) => {
-      const saysNothing = 'error' in answer || ['decline', 'cancel'].includes(String(answer.result['action']));
-      if (saysNothing) waits.answerInput(input, answer);
+      if ('error' in answer || saysNothing(answer.result)) waits.answerInput(input, answer);
       else
         void refusal().then((found) =>
           waits.answerInput(input, found === undefined ? answer : { error: toErrorObject(found) }),
@@ -108,6 +108,10 @@ function checked(waits: Questioner, refusal: () => Promise<GatewayFault | undefi
     },
     passInputProgress: (input, params) => waits.passInputProgress(input, params),
   };
+}
+
+function saysNothing({ action, content }: JsonObject): boolean {
+  return (action === 'decline' || action === 'cancel') && content === undefined;
 }
 
 /** The labels of guardrails in a result or error (`guardrails/words.ts`). */

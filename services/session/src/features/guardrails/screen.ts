@@ -130,8 +130,12 @@ export class Screen implements CallScreen {
     );
   }
 
+  asks(input: InputKey, method: string): void {
+    if (this.looksAt('requests')) (this.#asked ??= new Map()).set(input, method);
+  }
+
   /** A client's answer to a question of the server, or the error in its place. */
-  answer(method: string, answer: InputAnswer, then: Then<InputAnswer>): void {
+  #answer(method: string, answer: InputAnswer, then: Then<InputAnswer>): void {
     if ('error' in answer) then(answer);
     else
       this.#screen(
@@ -150,7 +154,7 @@ export class Screen implements CallScreen {
       answerInput: (input, answer) => {
         const method = this.#asked?.get(input) ?? 'elicitation/create';
         this.#asked?.delete(input);
-        this.answer(method, answer, (made) => waits.answerInput(input, made));
+        this.#answer(method, answer, (made) => waits.answerInput(input, made));
       },
       passInputProgress: (input, params) => waits.passInputProgress(input, params),
     };
@@ -215,7 +219,7 @@ export class Screen implements CallScreen {
 
   /** @param refuse answers the server in the client's place. */
   question(event: Input, then: Then<Input>, refuse: Then<InputAnswer>): void {
-    if (this.looksAt('requests')) (this.#asked ??= new Map()).set(event.input, event.method);
+    this.asks(event.input, event.method);
     const params = this.#redaction === undefined ? event.params : this.#redaction.said(event.params);
     if (!this.looksAt('questions')) {
       then({ ...event, params });

@@ -54,8 +54,9 @@ export abstract class DecidingAccess implements Access {
     }
   }
 
-  ofTask(task: TaskAddress, { method, view }: AskedRequest): TaskPermission {
-    const wanted = wantedOfTask(task, method, view);
+  ofTask(task: TaskAddress, request: AskedRequest): TaskPermission {
+    const { method } = request;
+    const wanted = wantedOfTask(task, request);
     if (wanted === undefined) return screeningTask(task, method, this);
     const decided = this.decide(wanted);
     const { permission } = decided;
@@ -66,9 +67,10 @@ export abstract class DecidingAccess implements Access {
 
 function wantedBy(
   plan: Extract<Plan, { readonly server: ServerName }>,
-  { method, view, labels }: AskedRequest,
+  request: AskedRequest,
   given: JsonObject,
 ): Wanted | undefined {
+  const { method, view, labels } = request;
   const { server } = plan;
   const { params, tool, publicName = given['name'] } = plan as Partial<Destination>;
   const args = params?.['arguments'] as JsonObject | undefined;
@@ -86,7 +88,7 @@ function wantedBy(
         : { kind: 'resource', server, name: String(uri), method, labels };
     }
     case 'server':
-      return 'task' in plan && plan.task !== undefined ? wantedOfTask(plan.task, method, view) : undefined;
+      return 'task' in plan && plan.task !== undefined ? wantedOfTask(plan.task, request) : undefined;
     case undefined:
       return { kind: 'server', server, name: method, method, labels };
   }
@@ -97,11 +99,11 @@ function wantedBy(
  * Conditions on arguments and time were checked when the call was permitted, and are not checked again.
  * @returns undefined for a task id of an older version, which names only the server.
  */
-function wantedOfTask({ server, tool }: TaskAddress, method: string, view: View): Wanted | undefined {
+function wantedOfTask({ server, tool }: TaskAddress, { method, view, labels }: AskedRequest): Wanted | undefined {
   if (tool === undefined) return undefined;
   return tool === ''
-    ? { kind: 'server', server, name: method, method, isBegun: true }
-    : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
+    ? { kind: 'server', server, name: method, method, isBegun: true, labels }
+    : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true, labels };
 }
 
 /** The screen by any rule or guardrail for the server, for a task id without a tool. */
