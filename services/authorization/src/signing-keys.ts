@@ -21,6 +21,8 @@ export interface SigningKey {
   readonly jwk: JsonWebKey;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
+  /** Set for a key that signs at once: `createdAt` is so much earlier that it counts as published long enough. */
+  readonly isAtOnce?: true;
 }
 
 /** A key as administrators see it. */
@@ -76,9 +78,9 @@ export class SigningKeys {
     const newest = this.#ring.toSorted((a, b) => b.createdAt - a.createdAt);
     const signing = this.all[0]?.kid;
     const isSigning = newest.findIndex(({ kid }) => kid === signing);
-    return newest.map(({ kid, createdAt }, index) => ({
+    return newest.map(({ kid, createdAt, isAtOnce }, index) => ({
       id: kid,
-      created: new Date(Math.min(createdAt, now)).toISOString(),
+      created: new Date(Math.min(createdAt + (isAtOnce === true ? publishedMs : 0), now)).toISOString(),
       ...(index === isSigning
         ? { state: 'signing' }
         : index < isSigning
@@ -97,7 +99,7 @@ export class SigningKeys {
    */
   async rotate(isAtOnce: boolean): Promise<void> {
     const now = this.#now();
-    const key = made(isAtOnce ? now - publishedMs : now);
+    const key: SigningKey = isAtOnce ? { ...made(now - publishedMs), isAtOnce } : made(now);
     await this.#change((ring) => (isAtOnce ? [key] : [key, ...ring]));
     if (!this.#ring.includes(key))
       throw new Error('the signing keys are encrypted with a sealing key that this process does not have; restart it');

@@ -198,6 +198,7 @@ describe('the keys that sign', () => {
     await other.rotate(true);
     await expect.poll(() => one.states.map(({ state }) => state)).toEqual(['signing']);
     expect([first, second]).not.toContainEqual(one.all[0]);
+    expect(one.states[0]?.created).toBe(new Date(now).toISOString());
     await one.renew();
     expect(one.all).toHaveLength(1);
   });
