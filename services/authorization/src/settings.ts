@@ -182,9 +182,9 @@ function featuresOf(parts: Parts): NonNullable<Configuration['features']> {
       },
       useGrantedResource: () => true,
       async getResourceServerInfo(ctx, resource, client) {
+        const delegation = await delegations?.verify(ctx);
         const audience = audienceOf(resource);
         if (audience === undefined) throw new errors.InvalidTarget('there is no such resource at this gateway');
-        const delegation = await delegations?.verify(ctx);
         agents.checkResource(client.clientId, audience);
         if (delegation !== undefined) delegations?.checkResource(delegation, audience);
         const ofClient = agents.scopesOf(client.clientId) ?? moreScopes.map(({ name }) => name);

@@ -8,6 +8,7 @@ import { TokenBuckets } from '@omnibus/lifecycle';
 import { basePathOf, type JsonObject } from '@omnibus/protocol';
 import { issuerClaim, recordClaim, toldClaim } from '@omnibus/identity';
 import type { errors as providerErrors, KoaContextWithOIDC } from 'oidc-provider';
+import type { AgentRecord } from '../agents/agent-file.ts';
 import { agentClientMark, agentSubjectMark, grantNameOf, type Agents } from '../agents/agents.ts';
 import { audienceOf } from '../audience.ts';
 import { SubjectTokens, type SubjectToken } from './subject-tokens.ts';
@@ -188,7 +189,7 @@ export class Delegations {
     const { publicUrl, scopes, moreScopes, agents, refusal } = this.#options;
     const agent = agents()?.find(`${agentClientMark}${name}`);
     const problem =
-      agent === undefined ? 'the agent is not there any more' : (refusal(facts) ?? this.#problemOf(token, name));
+      agent === undefined ? 'the agent is not there any more' : (refusal(facts) ?? this.#problemOf(token, agent));
     if (agent === undefined || problem !== undefined) throw this.#invalid(problem ?? '');
     const has = (scope: string): boolean => facts.scopes.includes(scope);
     const lacking = scopes.filter((scope) => !has(scope));
@@ -215,8 +216,9 @@ export class Delegations {
   }
 
   /** Why an agent may not act for a user. */
-  #problemOf({ facts, mayAct }: SubjectToken, name: string): string | undefined {
+  #problemOf({ facts, mayAct }: SubjectToken, { name, tenant }: AgentRecord): string | undefined {
     const { agent, actors } = facts;
+    if (tenant !== undefined && tenant !== facts.tenant) return 'the user is of another tenant than the agent';
     if (actors.length === 0 && agent !== undefined) return 'the subject_token is of an agent; expected one of a user';
     if (actors.length >= maxActors) return `more than ${maxActors} agents would act for the user`;
     if (actors.some((actor) => actor.subject === `${agentSubjectMark}${name}`))

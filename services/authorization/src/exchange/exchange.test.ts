@@ -39,6 +39,7 @@ const agents = [
   agent('stranger'),
   agent('narrow', { endpoints: ['github'] }),
   agent('pod', { secrets: [], isWorkload: true }),
+  agent('acme', { tenant: 'acme' }),
 ];
 
 let folder: string;
@@ -75,7 +76,7 @@ beforeEach(async () => {
   await writeFile(file, formatAgents(agents));
   events.length = 0;
   const isKnown = (user: Facts): boolean => user.groups.includes('eng');
-  const issuers = [{ issuer: idp.issuer, ...names, claims: ['department'] }];
+  const issuers = [{ issuer: idp.issuer, ...names, claims: ['department'], tenant: 'org', mayLackTenant: true }];
   under = await AuthorizationUnderTest.start(
     {
       agentsFile: file,
@@ -100,7 +101,7 @@ beforeEach(async () => {
         audience: [],
         rules: [
           ...['assistant', 'pod'].map((name) => ({ agent: name, isFor: isKnown, chained: true })),
-          ...['planner', 'reviewer', 'narrow'].map((name) => ({ agent: name, isFor: isKnown, chained: false })),
+          ...['planner', 'reviewer', 'narrow', 'acme'].map((name) => ({ agent: name, isFor: isKnown, chained: false })),
         ],
         refusal: ({ subject }) => (subject === 'blocked' ? 'an operator has blocked this user' : undefined),
       },
@@ -191,6 +192,11 @@ describe('an agent that acts for a user', () => {
       ofSubject: own.principal,
       actors: [{ issuer: under.url, subject: 'agent:assistant' }],
     });
+  });
+
+  it('may be of the tenant of the user', async () => {
+    expect(await proven(await act(await foreign({ org: 'acme' }), 'acme'))).toMatchObject({ tenant: 'acme' });
+    expect(await proven(await act(await foreign({ org: 'acme' })))).toMatchObject({ tenant: 'acme' });
   });
 
   it('may act behind another agent if it is chained; the chain is in the token', async () => {
@@ -382,6 +388,8 @@ describe('no agent gets a token', () => {
     ['behind four others', async () => act(await foreign({ act: deep })), /more than 4/],
     ['for an expired token', async () => act(await foreign({ exp: 1_000 })), /expired/],
     ['for a token without the scopes', async () => act(await foreign({ scope: 'other' })), /lacks the scope mcp/],
+    ['for a user of another tenant', async () => act(await foreign({ org: 'globex' }), 'acme'), /of another tenant/],
+    ['for a user of no tenant, if it has one', async () => act(await foreign(), 'acme'), /of another tenant/],
     [
       'for a token with another audience',
       async () => act(await foreign({ aud: 'https://else.example' })),
@@ -454,9 +462,11 @@ describe('no agent gets a token', () => {
   it('and a refusal because of the address is no success on record', async () => {
     await act(await foreign({ aud: `${under.url}/mcp/github` }), 'assistant', { resource: `${under.url}/mcp` });
     await act(await foreign(), 'narrow', { resource: `${under.url}/mcp` });
+    await act(await foreign(), 'planner', { resource: 'https://else.example/mcp' });
     expect(events.filter(({ name }) => name === 'auth.acting')).toMatchObject([
       { outcome: 'denied', reason: expect.stringMatching(/not for this address/), who: { client: 'agent-assistant' } },
       { outcome: 'denied', reason: expect.stringMatching(/may use/), who: { client: 'agent-narrow' } },
+      { outcome: 'denied', reason: expect.stringMatching(/no such resource/), who: { client: 'agent-planner' } },
     ]);
   });
 });
