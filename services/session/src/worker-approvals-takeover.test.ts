@@ -143,6 +143,17 @@ it('a call that was refused while no worker had it is refused, and one with othe
   expect(next.reached).toEqual([]);
 });
 
+it('an approval that a call has used is not for a repetition of the call, which needs one of its own', async () => {
+  const { key, record, board } = await left();
+  await board.decide(record.id, approved, () => undefined);
+  await call(next, key, { to: 'DE1' }, { begun });
+  await records(next, ([found]) => found?.state === 'used');
+  // Its client says that it repeats the call, after the backend worker has forgotten that it had it.
+  void call(next, key, { to: 'DE1' }, { begun });
+  const all = await records(next, (found) => found.length === 2 || next.reached.length > 1);
+  expect([all.map(({ state }) => state), next.reached]).toEqual([['used', 'waiting'], ['bank']]);
+});
+
 it('the worker of a call that waits for approvers says that no server has it', async () => {
   const { key, record } = await left();
   const held = await firstReply(before.bus, subjects.modernHolds(record.worker), { keys: [key] });

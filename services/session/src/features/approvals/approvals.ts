@@ -141,8 +141,8 @@ export class Approvals {
   }
 }
 
-/** States of a record with which the next worker goes on. */
-const goesOn: ReadonlySet<ApprovalRecord['state']> = new Set(['waiting', 'approved', 'used', 'refused']);
+/** States of a record with which the next worker goes on. A used approval is not among them: a client may say that it repeats a call after its server has answered it. */
+const goesOn: ReadonlySet<ApprovalRecord['state']> = new Set(['waiting', 'approved', 'refused']);
 
 function newId(): ExchangeId {
   return randomBytes(idBytes).toString('hex') as ExchangeId;
@@ -275,8 +275,7 @@ export class Waiting implements Questioner {
       return true;
     }
     this.#expireIn(Math.max(0, record.until - Date.now()));
-    // It was decided while no worker held the call. One that used the approval is gone, and no server has the call.
-    this.#decided(record.state === 'used' ? { ...record, state: 'approved' } : record);
+    this.#decided(record); // It may have been decided while no worker held the call.
     return true;
   }
 
