@@ -11,14 +11,15 @@ import { grantsBucket } from './subjects.ts';
 const maxTries = 5;
 /** Records that are over stay visible for a day. */
 const shownMs = 86_400_000;
-/** Records in memory beyond which those that are over are removed. */
-const tidyAt = 1_000;
+/** Records in memory beyond which those that are over are removed for the first time; then at twice the number that was left. */
+const firstTidyAt = 1_000;
 
 export class Grants {
   readonly #bucket: KeyValue<GrantRecord>;
   readonly #records = new Map<string, GrantRecord>();
   readonly #listeners = new Set<() => void>();
   #watch: Watch | undefined;
+  #tidyAt = firstTidyAt;
 
   static async open(bus: Bus): Promise<Grants> {
     const grants = new Grants(await bus.keyValue<GrantRecord>(grantsBucket));
@@ -56,7 +57,9 @@ export class Grants {
     this.#listeners.add(listener);
   }
 
+  /** Adds a record. One that is there stays: a session worker that is gone has stored it for the same approval. */
   async add(record: GrantRecord): Promise<void> {
+    if (this.#records.has(record.id)) return;
     // At once, so that the next call meets it.
     this.#put(record);
     try {
@@ -97,9 +100,10 @@ export class Grants {
 
   #put(record: GrantRecord): void {
     this.#records.set(record.id, record);
-    if (this.#records.size < tidyAt) return;
+    if (this.#records.size < this.#tidyAt) return;
     const since = Date.now() - shownMs;
     for (const [id, { until }] of this.#records) if (until < since) this.#records.delete(id);
+    this.#tidyAt = Math.max(firstTidyAt, 2 * this.#records.size);
   }
 }
 
