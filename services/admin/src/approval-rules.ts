@@ -1,10 +1,23 @@
 /** Rights to see and decide a call that waits for approvers. */
 import { approvalObstacle, isNamed, type Approvable } from '@omnibus/identity';
-import type { ApprovalRecord } from '@omnibus/protocol';
-import type { Administrator } from './roles.ts';
+import { isObject, type ApprovalRecord, type Facts } from '@omnibus/protocol';
+import { z } from 'zod';
+import { adminRoles, type Administrator } from './roles.ts';
 
 /** What of a person counts for that. */
-export type Approver = Pick<Administrator, 'roles' | 'facts'>;
+export type Approver = Pick<Administrator, 'roles'> & Partial<Pick<Administrator, 'facts'>>;
+
+/** The facts of a person, as processes send them to each other. */
+export const sentFacts = z
+  .custom<Facts>(
+    (value) =>
+      isObject(value) &&
+      ['issuer', 'subject', 'principal'].every((name) => typeof value[name] === 'string') &&
+      ['actors', 'groups'].every((name) => Array.isArray(value[name])),
+  )
+  .optional();
+/** A person, likewise. */
+export const sentApprover = { roles: z.array(z.enum(adminRoles)), facts: sentFacts };
 
 /** A caller that has only the roles `approver` and `viewer` sees only the calls that it may decide. */
 export function mayLook({ roles, facts }: Approver, { approvers }: Pick<Approvable, 'approvers'>): boolean {

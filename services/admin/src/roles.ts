@@ -12,7 +12,8 @@ export interface Administrator {
   readonly tenant?: string | undefined;
 }
 
-export type AdminRole = 'viewer' | 'operator' | 'auditor' | 'approver' | 'admin';
+export const adminRoles = ['viewer', 'operator', 'auditor', 'approver', 'admin'] as const;
+export type AdminRole = (typeof adminRoles)[number];
 
 /** People as the configuration lists them: `group:NAME`, `group:ISSUER|NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
 export type RoleLists = Readonly<Record<AdminRole, readonly string[]>>;

@@ -2,10 +2,10 @@
 import { ApprovalBoard, type Bus, type Watch } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { approvalStates } from '@omnibus/admin-api';
-import { printable, shortApproval, type ApprovalRecord, type JsonObject } from '@omnibus/protocol';
+import { printable, shortApproval, type ApprovalRecord, type Facts } from '@omnibus/protocol';
 import { z } from 'zod';
 import type { SealingKeys } from '@omnibus/identity';
-import { asItIs, mayLook, refusalOf, type Approver } from '../approval-rules.ts';
+import { asItIs, mayLook, refusalOf, sentApprover, sentFacts } from '../approval-rules.ts';
 import { isSigned } from './decision-seal.ts';
 import type { Question } from './process-desk.ts';
 
@@ -24,7 +24,7 @@ const followedMs = 30_000;
 const shownMs = 86_400_000;
 
 const asked = z.object({
-  of: z.object({ roles: z.array(z.string()), facts: z.record(z.string(), z.unknown()).optional() }).optional(),
+  of: z.object(sentApprover).optional(),
   state: z.enum(['waiting', 'over']).optional(),
   from: z.number(),
   limit: z.number(),
@@ -37,7 +37,7 @@ const toDecide = z.object({
   reason: z.string().optional(),
   forMs: z.number().optional(),
   by: z.string(),
-  facts: z.record(z.string(), z.unknown()).optional(),
+  facts: sentFacts,
 });
 
 export class ApprovalDesk {
@@ -58,11 +58,7 @@ export class ApprovalDesk {
     approval: async ({ id }) => {
       const bus = this.#options.bus();
       const record = bus === undefined ? undefined : await (await ApprovalBoard.open(bus)).get(String(id));
-      return record === undefined
-        ? bus === undefined
-          ? undefined
-          : {}
-        : { approval: { ...asItIs(record) } as unknown as JsonObject };
+      return record === undefined ? (bus === undefined ? undefined : {}) : { approval: asItIs(record) };
     },
     'approval-decide': async ({ to, said, signature }) => {
       const bus = this.#options.bus();
@@ -72,12 +68,11 @@ export class ApprovalDesk {
     },
   };
 
-  async #list(bus: Bus, { of, state, from, limit }: z.output<typeof asked>): Promise<JsonObject> {
+  async #list(bus: Bus, { of, state, from, limit }: z.output<typeof asked>): Promise<object> {
     await this.#follow(bus);
     const since = Date.now() - shownMs;
-    const seer = of as Approver | undefined;
     const all = [...this.#records.values()]
-      .filter((record) => record.at >= since && (seer === undefined || mayLook(seer, record)))
+      .filter((record) => record.at >= since && (of === undefined || mayLook(of, record)))
       .map(asItIs);
     const waiting = all
       .filter((record) => record.state === 'waiting')
@@ -85,13 +80,13 @@ export class ApprovalDesk {
     const over = all.filter((record) => record.state !== 'waiting').toSorted((one, other) => other.at - one.at);
     const found = state === 'waiting' ? waiting : state === 'over' ? over : [...waiting, ...over];
     return {
-      approvals: found.slice(from, from + limit).map((record) => ({ ...record }) as unknown as JsonObject),
+      approvals: found.slice(from, from + limit),
       waiting: waiting.length,
       total: found.length,
     };
   }
 
-  async #decide(bus: Bus, said: string, signature: string): Promise<JsonObject> {
+  async #decide(bus: Bus, said: string, signature: string): Promise<object> {
     const keys = this.#options.signedWith();
     if (keys !== undefined && !isSigned(keys, said, signature))
       return { kind: 'unsigned', problem: 'nobody vouches for who decides' };
@@ -99,8 +94,8 @@ export class ApprovalDesk {
     let kind = 'over';
     try {
       if (withdraw === true) {
-        const left = shortApproval(await (await ApprovalBoard.open(bus)).withdrawVote(id, personOf(facts)));
-        return { approval: { ...left } as unknown as JsonObject };
+        const left = await (await ApprovalBoard.open(bus)).withdrawVote(id, personOf(facts));
+        return { approval: shortApproval(left) };
       }
       const decided = await (
         await ApprovalBoard.open(bus)
@@ -108,14 +103,14 @@ export class ApprovalDesk {
         id,
         { state: approve ? 'approved' : 'refused', by, person: personOf(facts), reason, forMs },
         (record) => {
-          const refusal = refusalOf({ facts: facts as unknown as Approver['facts'] }, record, digest);
+          const refusal = refusalOf({ facts }, record, digest);
           kind = refusal === undefined ? 'over' : record.digest === digest ? 'forbidden' : 'changed';
           return refusal;
         },
       );
       const short = shortApproval(decided);
       if (this.#watch !== undefined) this.#records.set(id, short);
-      return { approval: { ...short } as unknown as JsonObject };
+      return { approval: short };
     } catch (error) {
       return { kind, problem: printable((error as Error).message, 500) };
     }
@@ -183,7 +178,6 @@ export const sentApproval = z.object({
 export type SentApproval = z.output<typeof sentApproval>;
 
 /** `ISSUER|SUBJECT` of an approver; undefined for an unknown one. */
-function personOf(facts: Readonly<Record<string, unknown>> | undefined): string | undefined {
-  const { issuer, subject } = facts ?? {};
-  return typeof issuer === 'string' && typeof subject === 'string' ? `${issuer}|${subject}` : undefined;
+function personOf(facts: Facts | undefined): string | undefined {
+  return facts === undefined ? undefined : `${facts.issuer}|${facts.subject}`;
 }

@@ -62,18 +62,19 @@ export class Assembly {
   }
 
   /**
+   * @param args what JSON can hold.
    * @param shape of each answer; one of another shape is ignored.
    * @param limitMs how long to wait for known processes that have not answered.
    * @param firstMs how long to wait for the first answer that says something of this; as long as `limitMs` if left out.
    */
   async ask<Body>(
     about: string,
-    args: JsonObject,
+    args: object,
     shape: z.ZodType<Body>,
     limitMs = answerMs,
     firstMs = limitMs,
   ): Promise<Heard<Body>> {
-    const answers = await this.#collect({ about, args }, limitMs, firstMs);
+    const answers = await this.#collect({ about, args: args as JsonObject }, limitMs, firstMs);
     const heard = new Set(answers.flatMap(({ process, workers }) => [process, ...workers]));
     const missing = new Map(
       answers

@@ -2,7 +2,6 @@
 import type { Missing } from '@omnibus/admin-api';
 import { consoleMode, type Config } from '@omnibus/config';
 import type { SealingKeys } from '@omnibus/identity';
-import type { JsonObject } from '@omnibus/protocol';
 import type { z } from 'zod';
 import { ApiProblem } from './api-problem.ts';
 import { actMs, surveyMs, type Assembly, type Heard } from './assembly.ts';
@@ -36,7 +35,7 @@ export class CallHolders {
   /** The answer of one of them: all have the same. @throws {ApiProblem} `starting` if none answers. */
   async first<Body>(
     about: string,
-    args: JsonObject,
+    args: object,
     shape: z.ZodType<Body>,
   ): Promise<{ readonly process: string; readonly answer: Body; readonly missing: Missing }> {
     const { said, missing }: Heard<Body> = await this.#options.assembly.ask(about, args, shape, surveyMs);
@@ -55,7 +54,7 @@ export class CallHolders {
   }
 
   /** Sends a decision, signed, to one process. @throws {ApiProblem} `conflict` if no decision can be sent from here, or no answer came. */
-  async decide<Body>(process: string, about: string, decision: JsonObject, shape: z.ZodType<Body>): Promise<Body> {
+  async decide<Body>(process: string, about: string, decision: object, shape: z.ZodType<Body>): Promise<Body> {
     const { unable } = this;
     if (unable !== undefined)
       throw new ApiProblem('conflict', unable, 'decide at the console of an edge or of a session worker');

@@ -26,8 +26,8 @@ interface ProcessDeskOptions extends Pick<
   readonly more?: Readonly<Record<string, Question>>;
 }
 
-/** @returns undefined where this process has nothing of it. */
-export type Question = (args: JsonObject) => JsonObject | undefined | Promise<JsonObject | undefined>;
+/** @returns what JSON can hold, as an object; undefined where this process has nothing of it. */
+export type Question = (args: JsonObject) => object | undefined | Promise<object | undefined>;
 
 /** Lines of a server's diary in one answer. */
 const maxLines = 500;
@@ -72,7 +72,7 @@ export class ProcessDesk {
     const question = Object.hasOwn(this.#questions, about) ? this.#questions[about] : undefined;
     try {
       const body = await question?.(args);
-      return body === undefined ? frame : { ...frame, body };
+      return body === undefined ? frame : { ...frame, body: body as JsonObject };
     } catch (error) {
       return { ...frame, problem: (error as Error).message };
     }
