@@ -228,7 +228,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
       using own = await RawClient.open(gateway.url, undefined, keys.headersOf('both'));
       const call = refund(400, own);
       for (const [subject, why] of [
-        ['both', 'nobody approves calls of his own'],
+        ['both', 'no user approves their own calls or grants'],
         ['ops', 'this is for group:finance'],
         ['eve', 'you may look at it, and not decide it'],
       ] as const) {

@@ -225,7 +225,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     });
     expect(await asked('both', approved(his))).toMatchObject({
       status: 403,
-      text: expect.stringContaining('nobody approves calls of his own') as string,
+      text: expect.stringContaining('no user approves their own calls or grants') as string,
     });
     expect(await asked('fin', { ...approved(hers), digest: his.digest })).toMatchObject({
       status: 409,
@@ -316,7 +316,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     });
     expect(of((await api<Approvals>('both', '/approvals')).said, '{"amount":8000}')).toMatchObject({
       mayDecide: false,
-      obstacle: 'nobody approves calls of his own',
+      obstacle: 'no user approves their own calls or grants',
     });
     expect(of((await api<Approvals>('ops', '/approvals')).said, '{"amount":7000}')).toMatchObject({
       mayDecide: false,
@@ -355,13 +355,13 @@ describe.each(shapesOfLane)('%s', (shape) => {
     });
     expect(await api('both', `/approvals/${mine.id}`, { digest: mine.digest, approve: true })).toMatchObject({
       status: 403,
-      said: { reason: 'forbidden', problem: expect.stringContaining('of his own') as string },
+      said: { reason: 'forbidden', problem: expect.stringContaining('their own calls') as string },
     });
     expect(await api('fin', `/approvals/${call.id}`, { ...approve, digest: mine.digest })).toMatchObject({
       status: 409,
       said: { reason: 'conflict', problem: expect.stringContaining('not the call that was shown') as string },
     });
-    expect(await api('fin', '/approvals/none', approve)).toMatchObject({ status: 409 });
+    expect(await api('fin', '/approvals/none', approve)).toMatchObject({ status: 404, said: { reason: 'unknown' } });
     expect(calls()).toBe(before);
     const done = await api<object>('fin', `/approvals/${call.id}`, approve);
     expect(done).toEqual({ status: 200, said: { id: call.id, state: 'approved', by: 'omnibus:keys|fin' } });

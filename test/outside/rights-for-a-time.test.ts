@@ -104,7 +104,8 @@ describe.each(shapesOfLane)('%s', (shape) => {
       new RegExp(`${id} +active +bank/refund \\(rule large\\) +omnibus:keys\\|both`),
     );
     expect(await omnibus('ann', 'grants', 'list')).not.toContain(id);
-    expect(await omnibus('ann', 'grants', 'end', id)).toContain('that you may end');
+    expect(await omnibus('ann', 'grants', 'end', id)).toMatch(/^5: [^]*that you may end/);
+    expect(await omnibus('fin', 'approvals', 'withdraw', 'none')).toMatch(/^5: [^]*no call "none" waits/);
     expect(await omnibus('ops', 'grants', 'end', id)).toContain(`${id} is ended`);
     expect(await omnibus('fin', 'grants', 'end', id)).toContain('is over already');
     const again = modern.call('refund', { arguments: { amount: 9_600 } });
@@ -143,7 +144,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     const pending = mine.callTool('wire', { amount: 1 });
     const id = await waiting();
     const approve = (as: string): Promise<string> => omnibus(as, 'approvals', 'approve', id, '--yes');
-    expect(await approve('both')).toContain('nobody approves calls of his own');
+    expect(await approve('both')).toContain('no user approves their own calls or grants');
     expect(await approve('fin')).toContain(`${id} is approved by you, and waits for 1 more`);
     expect(await approve('fin')).toContain('2 different approvers');
     expect(await omnibus('flo', 'approvals', 'show', id)).toMatch(/approvals +1 of 2: omnibus:keys\|fin/);

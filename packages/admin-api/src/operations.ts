@@ -304,7 +304,7 @@ export const operations = {
   decide: {
     method: 'post',
     path: '/approvals/{id}',
-    summary: 'Approves or refuses a call that waits. Nobody decides calls of his own.',
+    summary: 'Approves or refuses a call that waits. No user decides their own calls.',
     body: decision,
     answer: decided,
   },

@@ -45,7 +45,7 @@ export function approvalObstacle(
   { approvers, principal, who }: Approvable,
 ): string | undefined {
   if (facts !== undefined && (facts.principal === principal || who.includes(`${facts.issuer}|${facts.subject}`)))
-    return 'nobody approves calls of his own';
+    return 'no user approves their own calls or grants';
   if (approvers === undefined || (facts !== undefined && isNamed(facts, approvers))) return undefined;
   return `this is for ${approvers.join(', ')}${facts === undefined ? ', and nobody is known here (auth.admin)' : ''}`;
 }

@@ -1,6 +1,9 @@
 import { problemStatus, type Problem, type ProblemReason } from '@omnibus/admin-api';
 import type { AdminAnswer } from '@omnibus/telemetry';
 
+/** Reasons of decisions and acts without an effect, which are on record too. */
+export const withoutEffect: ReadonlySet<ProblemReason> = new Set(['conflict', 'forbidden', 'unknown']);
+
 /** An error that ends a request to the API with a message for the caller. */
 export class ApiProblem extends Error {
   readonly reason: ProblemReason;

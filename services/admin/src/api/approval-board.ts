@@ -1,6 +1,5 @@
 /** Calls that wait for approvers, as the API of any process shows and decides them: it asks the processes that hold calls. */
 import type { Approval, ApprovalPage, Approvals, Decided, Decision } from '@omnibus/admin-api';
-import type { JsonObject } from '@omnibus/protocol';
 import { z } from 'zod';
 import { type Administrator, mayDo } from '../roles.ts';
 import { mayLook, obstacleOf, type Approver } from '../approval-rules.ts';
@@ -60,22 +59,18 @@ export class ApprovalsOfAll {
     const {
       answer: { approval },
     } = await this.#holders.first('approval', { id }, found);
-    if (approval === undefined || !mayLook(by, approval))
-      throw new ApiProblem(
-        'unknown',
-        `no call ${JSON.stringify(id.slice(0, 64))} waits that you may see`,
-        'look at the list: it has those of the last day',
-      );
+    if (approval === undefined || !mayLook(by, approval)) throw unknown(id);
     return { at: new Date().toISOString(), approval: this.shown(approval, by) };
   }
 
-  /** @throws {ApiProblem} when the decision does not count; `forbidden` if the caller may not make it. */
+  /** @throws {ApiProblem} when the decision does not count; `forbidden` if the caller may not make it, `unknown` without such a call. */
   async decide(
     id: string,
     { digest, approve, reason, forMs, withdraw }: Decision & { readonly withdraw?: true },
     by: Administrator,
   ): Promise<Decided & { readonly approval: SentApproval }> {
-    const { process } = await this.#holders.first('approval', { id }, found);
+    const { process, answer: known } = await this.#holders.first('approval', { id }, found);
+    if (known.approval === undefined) throw unknown(id);
     const answer = await this.#holders.decide(
       process,
       'approval-decide',
@@ -87,7 +82,7 @@ export class ApprovalsOfAll {
         ...(reason === undefined ? {} : { reason }),
         ...(forMs === undefined ? {} : { forMs }),
         by: by.name,
-        ...(by.facts === undefined ? {} : { facts: by.facts as unknown as JsonObject }),
+        ...(by.facts === undefined ? {} : { facts: by.facts }),
       },
       outcome,
     );
@@ -125,8 +120,16 @@ export class ApprovalsOfAll {
   }
 }
 
-function sent({ roles, facts }: Approver): JsonObject {
-  return { roles: [...roles], ...(facts === undefined ? {} : { facts: facts as unknown as JsonObject }) };
+function unknown(id: string): ApiProblem {
+  return new ApiProblem(
+    'unknown',
+    `no call ${JSON.stringify(id.slice(0, 64))} waits that you may see`,
+    'look at the list: it has those of the last day',
+  );
+}
+
+function sent({ roles, facts }: Approver): Approver {
+  return { roles, facts };
 }
 
 /** What became of a call by one decision: with a quorum it may wait for further approvers. */

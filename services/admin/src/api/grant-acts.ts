@@ -1,7 +1,7 @@
 /** Acts about rights for a time, on their records: asking, approving, refusing, withdrawing and ending. Each throws an error with a message for the person. */
 import { randomBytes } from 'node:crypto';
 import type { GrantTerms, Policy } from '@omnibus/policy';
-import { approvalObstacle, type Facts } from '@omnibus/identity';
+import { approvalObstacle, type Approvable, type Facts } from '@omnibus/identity';
 import type { GrantRecord } from '@omnibus/protocol';
 import { mayLook, type Approver } from '../approval-rules.ts';
 import { mayDo } from '../roles.ts';
@@ -14,10 +14,14 @@ export interface Actor extends Approver {
 /** An act refused since the person may not do it. */
 export class Forbidden extends Error {}
 
+/** An act on a record that is not there, or that the person may not see. */
+export class Unknown extends Error {}
+
 /** Time within which an approver may decide. */
 const requestMs = 24 * 60 * 60_000;
-/** Bound on open requests of one caller. */
+/** Bounds on requests of one caller: open ones, and all of a day, whose records are kept. */
 const maxRequests = 10;
+const maxRequestsOfDay = 100;
 
 export interface Wish {
   readonly name: string;
@@ -48,12 +52,14 @@ export function requested(
     );
   const now = Date.now();
   const own = all.filter(
-    ({ principal, until, access }) => principal === facts.principal && until > now && access !== undefined,
+    ({ principal, at, access }) => principal === facts.principal && now - at < requestMs && access !== undefined,
   );
   if (own.some(({ state, access }) => state === 'requested' && access?.name === name))
     throw new Error(`you have asked for ${JSON.stringify(name)} already: withdraw that request first`);
   if (own.filter(({ state }) => state === 'requested').length >= maxRequests)
     throw new Error(`you have ${maxRequests} requests open: withdraw some first`);
+  if (own.length >= maxRequestsOfDay)
+    throw new Error(`you have made ${maxRequestsOfDay} requests in a day: ask again tomorrow`);
   const { principal, issuer, subject, actors, tenant, client } = facts;
   return {
     id: randomBytes(9).toString('hex'),
@@ -71,9 +77,9 @@ export function requested(
 }
 
 /** Why a person may not decide a request now. */
-export function obstacleOf(record: GrantRecord, { facts, roles }: Approver): string | undefined {
+export function obstacleOf(record: Approvable, { facts, roles }: Approver): string | undefined {
   if (!mayDo('grants.change', roles)) return 'this is for somebody with the role approver, operator or admin';
-  return approvalObstacle(facts, record)?.replace('calls of his own', 'their own grant');
+  return approvalObstacle(facts, record);
 }
 
 /** A request after the decision. @param forMs what the approver gives; undefined for what was asked for. */
@@ -88,7 +94,7 @@ export function decided(
   policy: Policy | undefined,
 ): GrantRecord {
   const { access, state } = record;
-  if (!mayLook(actor, record)) throw new Forbidden(`there is no request ${record.id} that you may see`);
+  if (!mayLook(actor, record)) throw new Unknown(`there is no request ${record.id} that you may see`);
   const obstacle = obstacleOf(record, actor);
   if (obstacle !== undefined) throw new Forbidden(obstacle);
   if (access === undefined || state !== 'requested' || record.until <= Date.now())
@@ -109,7 +115,9 @@ export function decided(
 export function ended(record: GrantRecord, { facts, by, roles }: Actor): GrantRecord {
   const isOwn = facts !== undefined && facts.principal === record.principal;
   if (!isOwn && !(mayDo('grants.change', roles) && mayLook({ facts, roles }, record)))
-    throw new Forbidden(`there is no grant ${record.id} that you may end`);
+    throw new (maySee({ facts, roles }, record) ? Forbidden : Unknown)(
+      `there is no grant ${record.id} that you may end`,
+    );
   if ((record.state !== 'active' && record.state !== 'requested') || record.until <= Date.now())
     throw new Error(`${record.id} is over already`);
   return { ...record, state: record.state === 'active' ? 'ended' : isOwn ? 'withdrawn' : 'refused', endedBy: by };

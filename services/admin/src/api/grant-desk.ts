@@ -2,11 +2,11 @@
 import { Grants, type Bus } from '@omnibus/bus';
 import type { SealingKeys } from '@omnibus/identity';
 import type { Policy } from '@omnibus/policy';
-import { grantStates, printable, type GrantRecord, type JsonObject } from '@omnibus/protocol';
+import { grantStates, printable, type GrantRecord } from '@omnibus/protocol';
 import { z } from 'zod';
-import type { Approver } from '../approval-rules.ts';
+import { sentApprover } from '../approval-rules.ts';
 import { isSigned } from './decision-seal.ts';
-import { decided, ended, Forbidden, maySee, offersTo, requested, termsOf, type Actor } from './grant-acts.ts';
+import { decided, ended, Forbidden, maySee, offersTo, requested, termsOf, Unknown } from './grant-acts.ts';
 import type { Question } from './process-desk.ts';
 
 export interface GrantDeskOptions {
@@ -22,12 +22,8 @@ export interface GrantDeskOptions {
 /** Records of one answer: a message of the bus has at most a megabyte. */
 const maxListed = 500;
 
-const asker = z.object({ roles: z.array(z.string()), facts: z.record(z.string(), z.unknown()).optional() });
-const person = {
-  by: z.string(),
-  roles: z.array(z.string()),
-  facts: z.record(z.string(), z.unknown()).optional(),
-};
+const asker = z.object(sentApprover);
+const person = { by: z.string(), ...sentApprover };
 const act = z.discriminatedUnion('act', [
   z.object({ act: z.literal('request'), name: z.string(), forMs: z.number(), because: z.string(), ...person }),
   z.object({
@@ -84,17 +80,15 @@ export function grantQuestions(options: GrantDeskOptions): Readonly<Record<strin
     grants: async ({ of }) => {
       const open = bus();
       if (open === undefined) return undefined;
-      const seer = asker.parse(of) as unknown as Approver;
+      const seer = asker.parse(of);
       const [all, rules] = [await read(open), await policy()];
       const seen = all.filter((record) => maySee(seer, record)).toSorted((one, other) => other.at - one.at);
-      return JSON.parse(
-        JSON.stringify({
-          grants: seen.slice(0, maxListed).map((record) => asItIs(record, rules)),
-          offers: offersTo(seer.facts, rules)
-            .slice(0, maxListed)
-            .map(({ id, group, lastsMs, approvers, because }) => ({ name: id, group, lastsMs, approvers, because })),
-        }),
-      ) as JsonObject;
+      return {
+        grants: seen.slice(0, maxListed).map((record) => asItIs(record, rules)),
+        offers: offersTo(seer.facts, rules)
+          .slice(0, maxListed)
+          .map(({ id, group, lastsMs, approvers, because }) => ({ name: id, group, lastsMs, approvers, because })),
+      };
     },
     'grant-act': async ({ to, said, signature }) => {
       const open = bus();
@@ -103,11 +97,10 @@ export function grantQuestions(options: GrantDeskOptions): Readonly<Record<strin
       if (keys !== undefined && !isSigned(keys, String(said), typeof signature === 'string' ? signature : ''))
         return { kind: 'unsigned', problem: 'the signature of this decision does not fit' };
       try {
-        const next = await perform(open, act.parse(JSON.parse(String(said))), await policy());
-        return { grant: JSON.parse(JSON.stringify(next)) as JsonObject };
+        return { grant: await perform(open, act.parse(JSON.parse(String(said))), await policy()) };
       } catch (error) {
-        const problem = printable((error as Error).message, 500);
-        return { kind: error instanceof Forbidden ? 'forbidden' : 'over', problem };
+        const kind = error instanceof Forbidden ? 'forbidden' : error instanceof Unknown ? 'unknown' : 'over';
+        return { kind, problem: printable((error as Error).message, 500) };
       }
     },
   };
@@ -123,17 +116,18 @@ async function read(bus: Bus): Promise<readonly GrantRecord[]> {
 async function perform(bus: Bus, asked: Act, policy: Policy | undefined): Promise<GrantRecord> {
   const grants = await Grants.open(bus);
   grants.close();
-  const actor = { by: asked.by, roles: asked.roles, facts: asked.facts } as unknown as Actor;
+  if ('id' in asked && !grants.all.some(({ id }) => id === asked.id))
+    throw new Unknown(`there is no grant ${asked.id}`);
   switch (asked.act) {
     case 'request': {
-      const record = requested(asked, actor, policy, grants.all);
+      const record = requested(asked, asked, policy, grants.all);
       await grants.add(record);
       return record;
     }
     case 'decide':
-      return grants.change(asked.id, (record) => decided(record, asked, actor, policy));
+      return grants.change(asked.id, (record) => decided(record, asked, asked, policy));
     case 'end':
-      return grants.change(asked.id, (record) => ended(record, actor));
+      return grants.change(asked.id, (record) => ended(record, asked));
   }
 }
 

@@ -1,10 +1,11 @@
 /** The operations of the API about rights for a time. */
 import type { IncomingMessage } from 'node:http';
 import type { Grant } from '@omnibus/admin-api';
-import type { GrantRecord, JsonObject } from '@omnibus/protocol';
+import type { JsonObject } from '@omnibus/protocol';
 import { z } from 'zod';
+import type { Approver } from '../approval-rules.ts';
 import type { Administrator } from '../roles.ts';
-import { ApiProblem } from './api-problem.ts';
+import { ApiProblem, withoutEffect } from './api-problem.ts';
 import type { CallHolders } from './call-holders.ts';
 import { obstacleOf } from './grant-acts.ts';
 import { sentGrant, sentOffer, type SentGrant } from './grant-desk.ts';
@@ -18,7 +19,7 @@ interface GrantHandlersOptions extends Pick<ApiOptions, 'access' | 'note' | 'den
 const listed = z.object({ grants: z.array(sentGrant), offers: z.array(sentOffer) });
 const outcome = z.union([
   z.object({ grant: sentGrant }),
-  z.object({ kind: z.enum(['over', 'unsigned', 'forbidden']), problem: z.string() }),
+  z.object({ kind: z.enum(['over', 'unsigned', 'forbidden', 'unknown']), problem: z.string() }),
 ]);
 
 export function grantHandlers({
@@ -36,7 +37,7 @@ export function grantHandlers({
       note(request, name, { ...about, reason: grant.reason ?? grant.because, for_ms: of?.forMs, until: grant.until });
       return grant;
     } catch (error) {
-      if (error instanceof ApiProblem && (error.reason === 'conflict' || error.reason === 'forbidden'))
+      if (error instanceof ApiProblem && withoutEffect.has(error.reason))
         denied(request, name, { grant: String(act['id'] ?? act['name']), problem: error.message });
       throw error;
     }
@@ -78,6 +79,8 @@ async function perform(holders: CallHolders, act: JsonObject, by: Administrator)
   const answer = await holders.decide(process, 'grant-act', { ...act, by: by.name, ...sentAs(by) }, outcome);
   if ('grant' in answer) return answer.grant;
   if (answer.kind === 'forbidden') throw new ApiProblem('forbidden', answer.problem);
+  if (answer.kind === 'unknown')
+    throw new ApiProblem('unknown', answer.problem, 'omnibus grants list shows those that you may see');
   throw new ApiProblem(
     'conflict',
     answer.problem,
@@ -87,15 +90,14 @@ async function perform(holders: CallHolders, act: JsonObject, by: Administrator)
   );
 }
 
-function sentAs({ roles, facts }: Administrator): JsonObject {
-  return JSON.parse(JSON.stringify({ roles, facts })) as JsonObject;
+function sentAs({ roles, facts }: Administrator): Approver {
+  return { roles, facts };
 }
 
-function shown({ approvers: _approvers, access, ...record }: SentGrant, by: Administrator): Grant {
+function shown({ approvers, access, ...record }: SentGrant, by: Administrator): Grant {
   const isOver = record.until <= Date.now();
   const state = isOver && (record.state === 'active' || record.state === 'requested') ? 'expired' : record.state;
-  const obstacle =
-    state === 'requested' ? obstacleOf({ ...record, approvers: _approvers } as unknown as GrantRecord, by) : undefined;
+  const obstacle = state === 'requested' ? obstacleOf({ ...record, approvers }, by) : undefined;
   return {
     ...record,
     ...(access === undefined ? {} : { access: { name: access.name, forMs: access.forMs } }),

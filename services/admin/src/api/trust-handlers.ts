@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Approvals, Decided } from '@omnibus/admin-api';
 import { mayLook, type Approver } from '../approval-rules.ts';
-import { ApiProblem } from './api-problem.ts';
+import { ApiProblem, withoutEffect } from './api-problem.ts';
 import type { ApprovalsOfAll, RawApprovals } from './approval-board.ts';
 import type { DefinitionsOfAll } from './definition-board.ts';
 import type { ApiOptions } from './options.ts';
@@ -70,7 +70,7 @@ function voteHandlers({
       return decided;
     } catch (error) {
       // A decision that has no effect is on record too: about a call that does not wait any more, or differs from the shown one.
-      if (error instanceof ApiProblem && (error.reason === 'forbidden' || error.reason === 'conflict'))
+      if (error instanceof ApiProblem && withoutEffect.has(error.reason))
         denied(request, act, { approval: id, problem: error.message });
       throw error;
     }
