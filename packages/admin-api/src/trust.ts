@@ -49,7 +49,10 @@ const approval = z.object({
     .array(z.object({ by: z.string(), at: ms }))
     .optional()
     .describe('The approvals so far, where several are needed.'),
-  isVoted: z.boolean().optional().describe('Whether whoever asks has approved it, and may withdraw that.'),
+  isVoted: z
+    .boolean()
+    .optional()
+    .describe('Whether the caller of this operation has approved it, and may withdraw that approval.'),
   lasts: z
     .number()
     .optional()

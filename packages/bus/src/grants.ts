@@ -1,6 +1,6 @@
 /**
- * Rights that approvers have given for a time. The records are in a bucket that every session worker watches, so a grant takes effect and ends everywhere at once, and remains
- * after a restart. Only session workers write it.
+ * Rights that approvers have given for a time. Every session worker watches the bucket with the records, so that grants and their ends take effect everywhere
+ * at once. Only session workers write it. Grants survive restarts.
  */
 import type { GrantRecord } from '@omnibus/protocol';
 import type { Bus, KeyValue, Watch } from './bus.ts';

@@ -1,4 +1,7 @@
-/** The records of rights that approvers give for a time: further calls after one approval (`lasts` of a rule with `ask`), and grants that callers have asked for (`access.grants`). */
+/**
+ * The records of rights that approvers give for a time: further calls after one approval (`lasts` of a rule with `ask`), and grants that callers have asked
+ * for (`access.grants`).
+ */
 import type { Principal, ServerName } from './ids.ts';
 
 export const grantStates = ['requested', 'active', 'refused', 'withdrawn', 'ended'] as const;

@@ -89,7 +89,7 @@ export class ApprovalDesk {
   async #decide(bus: Bus, said: string, signature: string): Promise<object> {
     const keys = this.#options.signedWith();
     if (keys !== undefined && !isSigned(keys, said, signature))
-      return { kind: 'unsigned', problem: 'nobody vouches for who decides' };
+      return { kind: 'unsigned', problem: 'the signature of this decision does not fit' };
     const { id, digest, approve, withdraw, reason, forMs, by, facts } = toDecide.parse(JSON.parse(said));
     let kind = 'over';
     try {

@@ -78,7 +78,7 @@ export function requested(
 
 /** Why a person may not decide a request now. */
 export function obstacleOf(record: Approvable, { facts, roles }: Approver): string | undefined {
-  if (!mayDo('grants.change', roles)) return 'this is for somebody with the role approver, operator or admin';
+  if (!mayDo('grants.change', roles)) return 'this is for users with the role approver, operator or admin';
   return approvalObstacle(facts, record);
 }
 

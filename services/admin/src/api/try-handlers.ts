@@ -81,7 +81,7 @@ async function begin(
     throw new ApiProblem(
       isStranger ? 'unauthenticated' : 'forbidden',
       `the endpoint does not let you in: ${guest.fault.message}`,
-      'a call is made as whoever you are: sign in here with a key or token that clients use',
+      'the gateway makes the call with your credentials: sign in here with a key or token that clients use',
     );
   }
   const id = desk.start(access.of(request).name, made, (write, ended) => {

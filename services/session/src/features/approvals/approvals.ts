@@ -240,7 +240,7 @@ export class Waiting implements Questioner {
   #expireIn(ms: number): void {
     this.#deadline?.cancel();
     this.#deadline = this.#options.wheel.schedule(ms, () =>
-      this.#end('expired', `no approver has approved it within ${this.#asked.terms.expiresMs / 1_000} s`),
+      this.#end('expired', `it was not approved within ${this.#asked.terms.expiresMs / 1_000} s`),
     );
   }
 

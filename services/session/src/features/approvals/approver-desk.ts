@@ -96,7 +96,7 @@ export class ApproverDesk {
 
   #problemOf(facts: Facts | undefined, record: ApprovalRecord, digest: string): string | undefined {
     if (facts === undefined || !isApprover(facts, this.#options.roles))
-      return 'this is for somebody with the role approver, operator or admin';
+      return 'this is for users with the role approver, operator or admin';
     if (facts.expiresAt !== undefined && facts.expiresAt <= Date.now()) return 'the credential has expired';
     return record.digest === digest ? approvalObstacle(facts, record) : 'this is not the call that was shown';
   }

@@ -75,8 +75,9 @@ function coveredBy({ what, only }: RuleSettings, servers: Config['mcpServers']):
 }
 
 /**
- * Whether a tool may be of a kind. Annotations are a claim of the server: those that the operator trusts or wrote count; otherwise every tool may be, and one of a believed server without annotations has the
- * defaults of the specification. A method that no revision knows may have any effect. Prompts and resources have no annotations.
+ * Whether a tool may be of a kind. Annotations are a claim of the server: they count if the operator wrote or believes them. Any other tool may be of every
+ * kind. A tool of a believed server without annotations has the defaults of the specification. A method that no revision knows may have any effect. Prompts
+ * and resources have no annotations.
  */
 function mayBe(
   wanted: readonly Hint[],
