@@ -1,6 +1,6 @@
 /** Arguments of a client as the server of a shaped tool gets them. */
 import { argumentFor, isObject, type JsonObject, type Who } from '@omnibus/protocol';
-import { isFact, isHidden, propertyOf, shownName, type ToolShape } from './schema.ts';
+import { hasProperty, isFact, isHidden, propertyOf, shownName, type ToolShape } from './schema.ts';
 
 export type ServerArguments =
   | { readonly arguments: JsonObject }
@@ -22,14 +22,18 @@ export function argumentsFor(
 ): ServerArguments {
   const originals = new Map<string, string>();
   const moved = new Set<string>();
+  /** Names of hidden arguments in small letters: some servers read names of arguments in any letters. */
+  const hidden = new Set<string>();
   for (const [original, shape] of Object.entries(shapes)) {
-    if (!isHidden(shape)) originals.set(shownName(original, shape), original);
+    if (isHidden(shape)) hidden.add(original.toLowerCase());
+    else originals.set(shownName(original, shape), original);
     if (isHidden(shape) || shape.name !== undefined) moved.add(original);
   }
   const made = new Map<string, unknown>();
   for (const [name, value] of Object.entries(given)) {
     const original = originals.get(name);
-    if (original === undefined && moved.has(name)) return { unknown: name };
+    if (original === undefined && (moved.has(name) || (hidden.has(name.toLowerCase()) && !hasProperty(schema, name))))
+      return { unknown: name };
     made.set(original ?? name, value);
   }
   for (const [original, shape] of Object.entries(shapes)) {

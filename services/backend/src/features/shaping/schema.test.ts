@@ -123,6 +123,13 @@ describe('the arguments for the server', () => {
     expect(argumentsFor(given, { [name]: 'evil' }, undefined, undefined)).toEqual({ unknown: name });
   });
 
+  it('may have a name that differs from a hidden one in its letters alone, if the server has it', () => {
+    const schema = schemaOf({ owner: text, Owner: text });
+    expect(argumentsFor(shape({ owner: { fixed: 'acme' } }), { Owner: 'ann' }, schema, undefined)).toEqual({
+      arguments: { Owner: 'ann', owner: 'acme' },
+    });
+  });
+
   it('have names of objects as data', () => {
     const given = JSON.parse('{"__proto__":{"x":1},"constructor":2}') as JsonObject;
     const made = argumentsFor(shape({ a: { fixed: 1 } }), given, undefined, undefined);

@@ -50,8 +50,11 @@ export function shapedSchema(schema: JsonObject, shapes: ToolShape['arguments'])
 
 /** The definition that the server gives an argument. */
 export function propertyOf(schema: unknown, name: string): unknown {
-  const properties = propertiesOf(schema);
-  return Object.hasOwn(properties, name) ? properties[name] : undefined;
+  return hasProperty(schema, name) ? propertiesOf(schema)[name] : undefined;
+}
+
+export function hasProperty(schema: unknown, name: string): boolean {
+  return Object.hasOwn(propertiesOf(schema), name);
 }
 
 function propertiesOf(schema: unknown): JsonObject {
