@@ -1,4 +1,5 @@
 /** Names as a server may read them that reads names loosely. */
+
 /** By list, so that a client that asks for one unknown name after the other has each list read once. */
 const bareNames = new WeakMap<readonly { readonly name: string }[], ReadonlySet<string>>();
 

@@ -1,3 +1,4 @@
+export { bare } from './bare-names.ts';
 export { checkEntries } from './entry.ts';
 export { formsToCompile } from './output-schema.ts';
 export type { EndpointDefinition, OfferedTools } from './profile.ts';

@@ -56,10 +56,12 @@ export class Endpoints {
   /** Whether only the rights of callers restrict requests to a server: those are decided for each (`View.open`). */
   #isOpen(server: ServerName): boolean {
     const { mcpServers, guardrails, access, auth } = this.#config;
-    const { definitions, validation } = mcpServers[server] ?? {};
+    const { definitions, validation, tools = {} } = mcpServers[server] ?? {};
     return (
       !this.#offered.has(server) &&
       definitions === 'off' &&
+      // A shape that does not fit takes its tool off the list, and the server may read the name of the tool loosely.
+      Object.values(tools).every(({ arguments: shapes }) => Object.keys(shapes).length === 0) &&
       validation !== 'enforce' &&
       guardrails.length === 0 &&
       access?.rules.some(({ redact }) => redact !== undefined) !== true &&

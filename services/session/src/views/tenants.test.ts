@@ -182,3 +182,15 @@ it('tenants that see the same servers share what is computed of them', () => {
   expect(of('stranger')).toBe(of());
   expect([of('acme'), of('solo'), of()].map((each) => each?.servers)).toEqual([['both'], ['one'], []]);
 });
+
+it('an endpoint passes no unlisted names on to a server that gets other arguments than clients send', () => {
+  const isOpen = (tools: object): boolean | undefined => {
+    const text = JSON.stringify({ mcpServers: { one: { url: 'http://127.0.0.1:1/mcp', tools } } });
+    const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
+    if (!('config' in loaded)) throw new Error(JSON.stringify(loaded.problems));
+    return new Endpoints(loaded.config).get(placeAt(parseEndpointName('one'), undefined))?.isOpen;
+  };
+  expect(isOpen({})).toBe(true);
+  expect(isOpen({ act: { title: 'Act' } })).toBe(true);
+  expect(isOpen({ act: { arguments: { owner: { fixed: 'acme' } } } })).toBe(false);
+});

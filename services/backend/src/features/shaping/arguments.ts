@@ -1,4 +1,5 @@
 /** Arguments of a client as the server of a shaped tool gets them. */
+import { bare } from '@omnibus/catalog';
 import { argumentFor, isObject, type JsonObject, type Who } from '@omnibus/protocol';
 import { hasProperty, isFact, isHidden, propertyOf, shownName, type ToolShape } from './schema.ts';
 
@@ -22,17 +23,17 @@ export function argumentsFor(
 ): ServerArguments {
   const originals = new Map<string, string>();
   const moved = new Set<string>();
-  /** Names of hidden arguments in small letters: some servers read names of arguments in any letters. */
+  /** Names of hidden arguments as a server may read them that reads names loosely. */
   const hidden = new Set<string>();
   for (const [original, shape] of Object.entries(shapes)) {
-    if (isHidden(shape)) hidden.add(original.toLowerCase());
+    if (isHidden(shape)) hidden.add(bare(original));
     else originals.set(shownName(original, shape), original);
     if (isHidden(shape) || shape.name !== undefined) moved.add(original);
   }
   const made = new Map<string, unknown>();
   for (const [name, value] of Object.entries(given)) {
     const original = originals.get(name);
-    if (original === undefined && (moved.has(name) || (hidden.has(name.toLowerCase()) && !hasProperty(schema, name))))
+    if (original === undefined && (moved.has(name) || (hidden.has(bare(name)) && !hasProperty(schema, name))))
       return { unknown: name };
     made.set(original ?? name, value);
   }

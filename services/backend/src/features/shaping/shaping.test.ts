@@ -44,8 +44,9 @@ it('clients see the shape, and the server gets its own names and the fixed value
   expect(JSON.stringify(await call({ project: 'bus', owner: 'evil' }))).toContain(
     '\\"owner\\" is no argument of this tool; it has \\"project\\". The tool was not called.',
   );
-  // Some servers read names of arguments in any letters.
-  expect(JSON.stringify(await call({ project: 'bus', OWNER: 'evil' }))).toContain('\\"OWNER\\" is no argument');
+  // A server may read names of arguments loosely.
+  for (const name of ['OWNER', 'own_er'])
+    expect(JSON.stringify(await call({ project: 'bus', [name]: 'evil' }))).toContain(`\\"${name}\\" is no argument`);
   expect(it.count('tools/call')).toBe(1);
 });
 
