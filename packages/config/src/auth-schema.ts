@@ -418,7 +418,7 @@ const clientCertificates = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      'File with the lists of revoked certificates (CRL) of these authorities, PEM: one list for each of them, intermediate ones too. A running gateway follows its changes, which hold for new connections. A certificate whose authority has no list there, or an expired one, is refused. Default: none is checked.',
+      'File with the lists of revoked certificates (CRL) of these authorities, PEM: one list for each of them, intermediate ones too. A running gateway follows its changes, and ends connections with a certificate that a changed list names. A certificate whose authority has no list there, or an expired one, is refused. Default: none is checked.',
     ),
   required: z
     .boolean()
