@@ -8,6 +8,7 @@ export {
   canonical,
   claimAt,
   fewerGroups,
+  maxActors,
   requireProblem,
   secondsOf,
   withoutNulls,

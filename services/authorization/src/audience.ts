@@ -11,6 +11,11 @@ export function audienceOf(address: string, base: string): string {
   return `${origin}${path === base || path === '' ? `${base}/mcp` : path}`;
 }
 
+/** The name of the endpoint that an audience is for; empty for that of all servers. */
+export function endpointOf(audience: string, base: string): string {
+  return /^\/(?:mcp|sse|ws)\/([^/]+)$/.exec(new URL(audience).pathname.slice(base.length))?.[1] ?? '';
+}
+
 /** Rewrites each `resource` of a request to the form of audiences: the library compares texts, and some clients add a slash at the end. */
 export function withAudiences(form: URLSearchParams, base: string): URLSearchParams {
   const named = form.getAll('resource');

@@ -41,7 +41,8 @@ const maxIssuerBytes = 512;
 const maxClaimBytes = 1_024;
 const maxGroups = 200;
 const maxScopes = 200;
-const maxActors = 4;
+/** Bound on the agents that act for one user, each behind the next. */
+export const maxActors = 4;
 /** The claims that name the client of a token: RFC 9068 and OpenID Connect; Okta; version 1 of Entra. */
 const clientClaims = ['client_id', 'azp', 'cid', 'appid'] as const;
 /** The beginnings of subjects of programs with tokens of their own. */

@@ -3,6 +3,7 @@ import { basePathOf, type JsonObject } from '@omnibus/protocol';
 import { recordClaim } from '@omnibus/identity';
 import type Provider from 'oidc-provider';
 import type { errors as providerErrors } from 'oidc-provider';
+import { endpointOf } from '../audience.ts';
 import { agentSubjectMark, clientOf, grantNameOf, type Agents } from './agents.ts';
 import type { AgentRecord } from './agent-file.ts';
 
@@ -80,9 +81,7 @@ export class AgentTokens {
   checkResource(id: string, audience: string): void {
     const { endpoints } = this.#find(id) ?? {};
     if (endpoints === undefined) return;
-    const base = basePathOf(this.#options.publicUrl);
-    const [, name = ''] = /^\/(?:mcp|sse|ws)(?:\/([^/]+))?$/.exec(new URL(audience).pathname.slice(base.length)) ?? [];
-    if (!endpoints.includes(name))
+    if (!endpoints.includes(endpointOf(audience, basePathOf(this.#options.publicUrl))))
       throw new this.#options.errors.InvalidTarget(
         `this agent may use ${endpoints.map((each) => this.#addressOf(each)).join(', ')}`,
       );

@@ -6,11 +6,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Facts, Subject } from '@omnibus/identity';
 import { TokenBuckets } from '@omnibus/lifecycle';
 import { basePathOf, type JsonObject } from '@omnibus/protocol';
-import { issuerClaim, recordClaim, toldClaim } from '@omnibus/identity';
+import { issuerClaim, maxActors, recordClaim, toldClaim } from '@omnibus/identity';
 import type { errors as providerErrors, KoaContextWithOIDC } from 'oidc-provider';
 import type { AgentRecord } from '../agents/agent-file.ts';
 import { agentClientMark, agentSubjectMark, grantNameOf, type Agents } from '../agents/agents.ts';
-import { audienceOf } from '../audience.ts';
+import { audienceOf, endpointOf } from '../audience.ts';
 import { SubjectTokens, type SubjectToken } from './subject-tokens.ts';
 
 /** A rule about the agents that may act for users. */
@@ -76,7 +76,6 @@ export const accessTokenKind = `${kinds}access_token`;
 const jwtKind = `${kinds}jwt`;
 /** Tokens that an agent may ask for at once, and then ten a second: it may act for many users. */
 const asks = { burst: 300, everyMs: 100, maxNames: 20_000 };
-const maxActors = 4;
 const fronts = ['mcp', 'sse', 'ws'] as const;
 
 export class Delegations {
@@ -141,8 +140,7 @@ export class Delegations {
   checkResource({ token }: Delegation, audience: string): void {
     const { publicUrl, errors } = this.#options;
     const everywhere = this.#everywhere;
-    const base = basePathOf(publicUrl);
-    const [, name = ''] = /^\/(?:mcp|sse|ws)(?:\/([^/]+))?$/.exec(new URL(audience).pathname.slice(base.length)) ?? [];
+    const name = endpointOf(audience, basePathOf(publicUrl));
     const ofEndpoint = fronts.map((front) => `${publicUrl}/${front}${name === '' ? '' : `/${name}`}`);
     const accepted = everywhere.includes(audience) ? everywhere : [...everywhere, ...ofEndpoint];
     if (!SubjectTokens.isFor(token, accepted))
