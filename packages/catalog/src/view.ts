@@ -431,6 +431,12 @@ export class View {
     });
   }
 
+  /** The public name of a server's tool; undefined for one that the caller does not see. */
+  nameOf(server: string, original: string): string | undefined {
+    for (const [name, tool] of this.#tools) if (tool.original === original && tool.server === server) return name;
+    return undefined;
+  }
+
   /** Whether the caller sees a composite tool. */
   hasComposite(name: string): boolean {
     return this.#short?.composites.has(name) === true;

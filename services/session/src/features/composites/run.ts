@@ -67,11 +67,12 @@ export class CompositeRun<Stream extends CallStream> extends InnerRun<Stream> {
   }
 
   #next(): void {
-    const at = this.#done.length;
-    const step = this.#composite.steps[at];
+    const index = this.#done.length;
+    const step = this.#composite.steps[index];
     if (step === undefined) return;
-    const tool = this.view.everyTool().find(({ server, original }) => `${server}/${original}` === step.call);
-    if (tool === undefined) {
+    const at = step.call.indexOf('/');
+    const name = this.view.nameOf(step.call.slice(0, at), step.call.slice(at + 1));
+    if (name === undefined) {
       this.#failed('this caller is not offered its tool any more');
       return;
     }
@@ -90,11 +91,11 @@ export class CompositeRun<Stream extends CallStream> extends InnerRun<Stream> {
     }
     this.calls += 1;
     // The call has ended, and is on record, before the next one is made.
-    const stream = this.streamOf(at, (settled, _refused, result) =>
+    const stream = this.streamOf(index, (settled, _refused, result) =>
       queueMicrotask(() => this.#settled(settled, result)),
     );
     const leftMs = this.#limitMs === undefined ? undefined : Math.max(1, Math.ceil(this.#limitMs - this.ageMs));
-    this.forward(stream, at, tool.publicName, given, leftMs);
+    this.forward(stream, index, name, given, leftMs);
   }
 
   get #sources() {
