@@ -126,7 +126,8 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     const client = await worker.open(revision);
     for (let turn = 0; turn < 3; turn += 1) expect(await find(client, question)).toContain('Nothing fits');
     expect(await find(client, 'send a message')).toBe('post__send(): Sends a message.');
-    expect(await metric(worker, 'omnibus_search_model_failures_total')).toBe(3);
+    // The fourth is a plain text, which it does not answer either.
+    await expect.poll(() => metric(worker, 'omnibus_search_model_failures_total')).toBe(4);
     expect(asked.asked.filter(({ input }) => input.includes(question))).toHaveLength(3);
     asked.answers = undefined;
     worker.turn(30_000);
@@ -175,4 +176,33 @@ it.each([
   const client = await worker.open(latestModernRevision);
   expect(await find(client, 'send')).toContain('Sends a message.');
   expect(await find(client, 'landlord')).toContain('Nothing fits');
+});
+
+describe('a text that the model refuses', () => {
+  const refuses = (response: ServerResponse, { input }: Asked): boolean => {
+    const isRefused = input.some((text) => text.includes('too long'));
+    if (isRefused) response.writeHead(413).end();
+    return isRefused;
+  };
+
+  it('of a tool leaves that tool without a vector, and no other', async () => {
+    const { worker, model: refusing } = await started();
+    refusing.answers = refuses;
+    await worker.put('github', record(tool('create_issue', 'Opens an issue.'), tool('odd', 'Is too long.')));
+    await worker.put('post', record(tool('send', 'Sends a message to a person.')));
+    await expect.poll(() => metric(worker, 'omnibus_search_vectors{state="wanted"}')).toBe(0);
+    const client = await worker.open(latestLegacyRevision);
+    expect((await find(client, question)).split('\n')[0]).toBe('post__send(): Sends a message to a person.');
+    expect(await ranked(worker, 'meaning')).toBe(1);
+  });
+
+  it('of one caller has questions of no other ranked by words', async () => {
+    const { worker, model: refusing } = await started();
+    refusing.answers = refuses;
+    await expect.poll(() => known(worker)).toBe(2);
+    const client = await worker.open(latestLegacyRevision);
+    for (let count = 0; count < 6; count += 1) await find(client, 'this question is too long');
+    await expect.poll(() => find(client, question)).toBe('post__send(): Sends a message.');
+    expect(await ranked(worker, 'meaning')).toBe(1);
+  });
 });

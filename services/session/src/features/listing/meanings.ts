@@ -42,6 +42,8 @@ interface Opened {
   readonly timeoutMs: number;
   missed: number;
   isAway: boolean;
+  /** Whether it is asked a plain text now, since it did not answer questions. */
+  isDoubted: boolean;
   open: number;
 }
 
@@ -108,7 +110,12 @@ export class Meanings {
     if (opened === undefined || this.#questions.has(given)) return undefined;
     if (typeof query !== 'string' || query.trim() === '' || query.length > maxQueryLength) return undefined;
     this.#questions.set(given, undefined);
-    if (opened.isAway || opened.open >= maxOpen || this.#vectorsOf(opened, indexes.of(view)).known === 0)
+    if (
+      opened.isAway ||
+      opened.isDoubted ||
+      opened.open >= maxOpen ||
+      this.#vectorsOf(opened, indexes.of(view)).known === 0
+    )
       return undefined;
     opened.open += 1;
     return opened.model
@@ -118,7 +125,7 @@ export class Meanings {
           this.#questions.set(given, vectors);
           this.#went(opened, undefined);
         },
-        (error: unknown) => this.#missed(opened, error as Error),
+        () => this.#missed(opened),
       )
       .finally(() => (opened.open -= 1));
   }
@@ -159,11 +166,13 @@ export class Meanings {
       timeoutMs,
       missed: 0,
       isAway: false,
+      isDoubted: false,
       open: 0,
       vectors: new Vectors({
         bus,
         model,
         went: (problem) => this.#went(opened, problem),
+        isWell: () => this.#isWell(opened, pauseMs),
         unstored: (error) => {
           if (isStored)
             log.warn({ err: error }, 'vectors of tools cannot be shared on the bus; this worker has its own');
@@ -182,11 +191,27 @@ export class Meanings {
     await opened?.model.close();
   }
 
-  /** A question got no vectors in time. */
-  #missed(opened: Opened, error: Error): void {
+  /** A question got no vectors in time. Questions that the model refuses do not stop those of other callers. */
+  #missed(opened: Opened): void {
+    this.#options.metrics.search.failures.inc();
     opened.missed += 1;
-    if (opened.missed >= maxMissed) this.#went(opened, error);
-    else this.#options.metrics.search.failures.inc();
+    if (opened.missed < maxMissed || opened.isDoubted) return;
+    opened.isDoubted = true;
+    void this.#isWell(opened, opened.timeoutMs).then(() => (opened.isDoubted = false));
+  }
+
+  /** Whether the model answers a plain text within a time limit. If it does not, it is away. */
+  #isWell(opened: Opened, limitMs: number): Promise<boolean> {
+    return opened.model.embed(['tool'], AbortSignal.timeout(limitMs)).then(
+      () => {
+        this.#went(opened, undefined);
+        return true;
+      },
+      (error: unknown) => {
+        this.#went(opened, error as Error);
+        return false;
+      },
+    );
   }
 
   #went(opened: Opened, problem: Error | undefined): void {
@@ -205,17 +230,10 @@ export class Meanings {
     wheel.schedule(pauseMs, () => void this.#again(opened));
   }
 
-  /** Asks a model that has failed for something. */
+  /** Asks a model that has failed again. */
   async #again(opened: Opened): Promise<void> {
     if (this.#opened !== opened || !opened.isAway) return;
-    if (opened.vectors.wanted > 0) {
-      await opened.vectors.work();
-      return;
-    }
-    await opened.model.embed(['tool'], AbortSignal.timeout(pauseMs)).then(
-      () => this.#went(opened, undefined),
-      (error: unknown) => this.#went(opened, error as Error),
-    );
+    if (await this.#isWell(opened, pauseMs)) await opened.vectors.work();
   }
 }
 

@@ -19,6 +19,8 @@ export interface VectorsOptions {
   readonly model: EmbeddingModel;
   /** Reports how a request to the model went. */
   readonly went: (problem: Error | undefined) => void;
+  /** Asks a model that has failed whether it answers other texts; reports a failure itself. */
+  readonly isWell: () => Promise<boolean>;
   /** Reports a failure of the bus. */
   readonly unstored: (error: unknown) => void;
 }
@@ -67,13 +69,14 @@ export class Vectors {
       while (this.#wanted.size > 0 && !this.#closing.signal.aborted) {
         const batch = await this.#unknown(this.#next(model.batch));
         if (batch.length === 0) continue;
-        const signal = AbortSignal.any([AbortSignal.timeout(batchMs), this.#closing.signal]);
-        const found = await model.embed(
-          batch.map(([, text]) => text),
-          signal,
-        );
+        const found = await this.#embedded(batch.map(([, text]) => text));
+        if (found === undefined) return;
         went(undefined);
-        batch.forEach(([digest], at) => this.#keep(digest, found[at] as PackedVector));
+        batch.forEach(([digest], at) => {
+          const vector = found[at];
+          if (vector === undefined) this.#wanted.delete(digest);
+          else this.#keep(digest, vector);
+        });
         await this.#save(batch.map(([digest]) => digest));
       }
     } catch (error) {
@@ -81,6 +84,27 @@ export class Vectors {
     } finally {
       this.#isWorking = false;
     }
+  }
+
+  /**
+   * Asks for the vectors of a batch. If the model refuses it, each text is asked about alone, so that a refused one holds up no other.
+   * @returns undefined if the model is away; in it, undefined for a refused text.
+   */
+  async #embedded(texts: readonly string[]): Promise<readonly (PackedVector | undefined)[] | undefined> {
+    const { model, isWell } = this.#options;
+    try {
+      return await model.embed(texts, AbortSignal.any([AbortSignal.timeout(batchMs), this.#closing.signal]));
+    } catch {
+      if (this.#closing.signal.aborted || !(await isWell())) return undefined;
+    }
+    if (texts.length === 1) return [undefined];
+    const all: (PackedVector | undefined)[] = [];
+    for (const text of texts) {
+      const one = await this.#embedded([text]);
+      if (one === undefined) return undefined;
+      all.push(...one);
+    }
+    return all;
   }
 
   close(): void {
