@@ -1,9 +1,10 @@
 /**
- * A client of an external decision point (OpenID AuthZEN Authorization API 1.0: access evaluation, and access evaluations for several at once). Everything but a well-formed decision in time
- * is a failure, which the caller treats as a refusal. Redirects are not followed.
+ * A client of an external decision point (OpenID AuthZEN Authorization API 1.0: access evaluation, and access evaluations for several at once).
+ * Without a well-formed decision in time there is a failure, which the caller treats as a refusal.
  */
 import { Bulkhead, type DeadlineWheel } from '@omnibus/lifecycle';
-import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
+import { isObject, type JsonObject } from '@omnibus/protocol';
+import { postJson } from '../../call/post-json.ts';
 
 export interface AuthZenSettings {
   /** The address that `/access/v1/evaluation` and `/access/v1/evaluations` are below. */
@@ -48,7 +49,7 @@ export class AuthZen {
 
   /** @param owner whose share of the places it takes. @throws {Error} without a decision, in words for the operator. */
   async evaluate(owner: string, question: Evaluation): Promise<Evaluated> {
-    return decisionOf(await this.#ask(owner, '/access/v1/evaluation', question as unknown as JsonObject));
+    return decisionOf(await this.#ask(owner, '/access/v1/evaluation', { ...question }));
   }
 
   /** Decides about several resources of one subject. @throws {Error} unless each has a decision, in words for the operator. */
@@ -57,7 +58,7 @@ export class AuthZen {
     subject: JsonObject,
     evaluations: readonly Omit<Evaluation, 'subject'>[],
   ): Promise<readonly Evaluated[]> {
-    const body = { subject, evaluations, options: { evaluations_semantic: 'execute_all' } } as unknown as JsonObject;
+    const body = { subject, evaluations, options: { evaluations_semantic: 'execute_all' } };
     const answer = await this.#ask(owner, '/access/v1/evaluations', body);
     const all = isObject(answer) ? answer['evaluations'] : undefined;
     if (!Array.isArray(all) || all.length !== evaluations.length)
@@ -95,28 +96,12 @@ export class AuthZen {
     });
   }
 
-  async #post(path: string, body: JsonObject, over: AbortSignal): Promise<unknown> {
+  #post(path: string, body: JsonObject, over: AbortSignal): Promise<unknown> {
     const { url, headers } = this.settings;
-    const answer = await fetch(`${url.replace(/\/+$/, '')}${path}`, {
-      method: 'POST',
-      redirect: 'error',
-      signal: AbortSignal.any([over, this.#stopping.signal]),
-      headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
-      body: JSON.stringify(body),
-    }).catch((error: unknown) => {
-      const { message, cause } = error as Error;
-      throw new Error(cause instanceof Error && cause.message !== '' ? cause.message : message);
-    });
-    if (answer.status !== 200) {
-      await answer.body?.cancel();
-      throw new Error(`it answers ${answer.status}`);
-    }
-    const text = await bounded(answer);
-    try {
-      return parseJson(text);
-    } catch {
-      throw new Error('its answer is no JSON');
-    }
+    return postJson(
+      { url: `${url.replace(/\/+$/, '')}${path}`, headers, body, maxBytes: maxAnswerBytes },
+      AbortSignal.any([over, this.#stopping.signal]),
+    );
   }
 }
 
@@ -131,15 +116,4 @@ function decisionOf(answer: unknown): Evaluated {
     isPermitted: decision,
     ...(typeof because === 'string' ? { because: because.slice(0, maxReason) } : {}),
   };
-}
-
-async function bounded(answer: Response): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of answer.body ?? []) {
-    bytes += part.byteLength;
-    if (bytes > maxAnswerBytes) throw new Error(`its answer has more than ${maxAnswerBytes} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString('utf8');
 }

@@ -34,6 +34,7 @@ interface Entry {
 /** Decisions about some entries, shared by all callers with the same. */
 interface Decided {
   readonly name: string;
+  readonly entries: readonly Entry[];
   /** Keys of all entries that were asked about. */
   readonly asked: ReadonlySet<string>;
   readonly permitted: ReadonlySet<string>;
@@ -46,7 +47,6 @@ interface Decided {
 
 interface Known {
   readonly decided: Decided;
-  readonly entries: readonly Entry[];
   /** The end of the time for which requests use it. */
   readonly until: number;
 }
@@ -80,7 +80,7 @@ export class ListDecisions implements ListFilter {
     if (overMs < 0) return sightOf(known.decided, sight);
     const point = this.#options.point();
     if (point !== undefined && !this.#asking.has(key))
-      void this.#ask(point, key, known.entries, shareOf(caller, facts), facts);
+      void this.#ask(point, key, known.decided.entries, shareOf(caller, facts), facts);
     return overMs < staleMs ? sightOf(known.decided, sight) : nothing;
   }
 
@@ -150,7 +150,7 @@ export class ListDecisions implements ListFilter {
 
   #keep(key: string, entries: readonly Entry[], permitted: readonly Entry[], forMs: number): void {
     const before = this.#known.get(key);
-    const next: Known = { decided: this.#shared(entries, permitted), entries, until: Date.now() + forMs };
+    const next: Known = { decided: this.#shared(entries, permitted), until: Date.now() + forMs };
     const keep = (): void => {
       this.#known.delete(key);
       this.#known.set(key, next);
@@ -173,6 +173,7 @@ export class ListDecisions implements ListFilter {
     if (this.#decided.size >= maxKnown) this.#decided.clear();
     const made: Decided = {
       name,
+      entries,
       asked,
       permitted: seen,
       servers: new Set(permitted.map(({ server }) => server)),
