@@ -1,4 +1,5 @@
 /** The shape of a tool: what clients see of it in place of the server's own definition, and the arguments that the gateway fills in. */
+import { isTemplate } from '@omnibus/protocol';
 import { z } from 'zod';
 
 const hint = (description: string) => z.boolean().optional().describe(description);
@@ -35,7 +36,16 @@ const argument = z
   })
   .refine((shape) => !('fixed' in shape) || Object.keys(shape).length === 1, {
     error: 'an argument with a `fixed` value is hidden from clients: leave out its `name`, `description` and `default`',
+  })
+  .refine(({ fixed, default: value }) => ![fixed, value].some(hasInnerFact), {
+    error:
+      'facts about the caller such as {principal.subject} stand in a text alone, and not inside a list or an object',
   });
+
+/** Whether a text inside a list or an object looks like a fact about the caller. The server would get the text itself. */
+function hasInnerFact(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && isTemplate(JSON.stringify(value));
+}
 
 /** Options of one tool. */
 export const shapeOptions = {
