@@ -9,7 +9,6 @@ import {
   fault,
   isCustomMethod,
   keyedRequest,
-  repeatKey,
   withoutModernMeta,
   type ExchangeMethod,
   type GatewayFault,
@@ -61,7 +60,7 @@ export class StatelessCalls implements CallTable {
   readonly #ended = new EndedCalls();
   /** Continued calls, by the request that continues them. */
   readonly #joined = new Map<SessionKey, StatelessCall | SettledCall>();
-  /** Keys of requests that may be repeated: each is a digest of all arguments. */
+  /** Keys of the calls of requests that may be repeated: each is a digest of all arguments. */
   readonly #keys = new WeakMap<ModernCommand, SessionKey>();
 
   constructor({ host, worker, humanMs, places, linkedResources }: StatelessCallsOptions) {
@@ -156,8 +155,7 @@ export class StatelessCalls implements CallTable {
     const given = request.params ?? {};
     const isContinued = 'inputResponses' in given || 'requestState' in given;
     const params = withoutModernMeta(isContinued ? this.#withoutOurState(given, method, view, waiter.command) : given);
-    const repeated =
-      (given['_meta'] as JsonObject | undefined)?.[repeatKey] === undefined ? undefined : this.#keyOf(waiter);
+    const repeated = this.#keys.get(waiter.command);
     const first = repeated === undefined ? waiter : this.#leaving(waiter);
     const call = new StatelessCall(this, { first, view, method, params, urlRound, own, repeated });
     this.#open.add(call);
@@ -354,6 +352,12 @@ export class StatelessCalls implements CallTable {
     return true;
   }
 
+  /** A request is served in the place of another one: a repetition of that one joins its call. */
+  standsFor(command: ModernCommand, inner: ModernCommand): void {
+    const key = this.#keys.get(command);
+    if (key !== undefined) this.#keys.set(inner, key);
+  }
+
   /** Over NATS, the backend workers are asked before it begins. In one process, this worker would know of it. */
   #mayBegin({ begun }: ModernCommand): boolean {
     return this.host.bus.isShared ? begun !== undefined : this.#ended.isComplete;
@@ -426,14 +430,6 @@ export class StatelessCalls implements CallTable {
       typeof uri === 'string' ? resourceRoute(view, this.linkedResources.of(command.caller), uri) : undefined;
     if (route === undefined) return typeof uri === 'string' ? view.open : undefined;
     return 'rivals' in route ? undefined : route.server;
-  }
-
-  /** The key of a call that its client may repeat; undefined if the key in its request is invalid. */
-  #keyOf({ command }: PendingReply): SessionKey | undefined {
-    const known = this.#keys.get(command);
-    if (known !== undefined) return known;
-    const asked = keyedRequest(command);
-    return 'call' in asked ? asked.call : undefined;
   }
 
   /** The call of a request, which has begun or continued it. */

@@ -291,6 +291,7 @@ export class StatelessRequests {
     if (meant.kind === 'call') {
       // Headers that repeat arguments are those of the own tool, which has none.
       const inner = { ...command, parameterHeaders: undefined, request: { ...command.request, params: meant.params } };
+      this.#calls.standsFor(command, inner);
       this.#serveCarried({ ...waiter, command: inner }, view);
       return;
     }

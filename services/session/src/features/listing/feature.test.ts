@@ -1,16 +1,24 @@
 /** Few tools in the list, and all others found and called through them, with servers that a test writes into the catalogue. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   latestLegacyRevision,
   latestModernRevision,
   legacyRevisions,
   modernRevisions,
+  newRequestKey,
   noLists,
   parseEndpointName,
+  repeatKey,
+  repeatMs,
+  repeatsKey,
   type CatalogRecord,
+  type ExchangeEvent,
   type JsonObject,
   type Revision,
 } from '@omnibus/protocol';
+import { subjects } from '@omnibus/bus';
+import { firstReply } from '@omnibus/bus/testing';
 import { finderNames, finders } from '@omnibus/catalog';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../../worker-under-test.ts';
 
@@ -81,6 +89,43 @@ async function said(client: ClientUnderTest, name: string, given: JsonObject): P
 
 const find = (client: ClientUnderTest, query: string, more: JsonObject = {}): Promise<string> =>
   said(client, finderNames.find, { query, ...more });
+
+it('a call of a found tool that its client repeats with a key is made once', async () => {
+  const worker = await started();
+  // The worker is old enough to know each call that a client may repeat now.
+  const startedAt = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => startedAt + 2 * repeatMs);
+  const taken = Promise.withResolvers<(event: ExchangeEvent) => void>();
+  worker.takes = taken.resolve;
+  const call = (more: JsonObject): Promise<unknown> =>
+    worker.turning(
+      firstReply(worker.bus, subjects.modern(undefined), {
+        kind: 'request',
+        key: newRequestKey(),
+        caller: callerOf('ann'),
+        request: {
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: {
+            name: finderNames.call,
+            arguments: { name: 'mail__send', arguments: {} },
+            _meta: { [repeatKey]: 'a-random-key-of-a-client', ...more },
+          },
+        },
+        context: { capabilities: {}, logLevel: undefined },
+        parameterHeaders: undefined,
+      }),
+    );
+  const first = call({});
+  const reply = await taken.promise;
+  const again = call({ [repeatsKey]: true });
+  await setImmediate();
+  reply({ kind: 'result', result: { content: [] } });
+  expect([await first, await again]).toMatchObject([{ kind: 'message' }, { kind: 'message' }]);
+  vi.restoreAllMocks();
+  expect(worker.reached).toEqual(['mail']);
+});
 
 describe.each(revisions)('a client of %s at an endpoint with `listing: search`', (revision) => {
   it('is listed three tools of at most 450 tokens, which its client is asked to keep loaded', async () => {
