@@ -1,4 +1,6 @@
 /** The gateway's own catalogue by the API of the MCP registry, filtered by the rules of the caller, in both shapes; `omnibus search` and `add` read it. */
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,6 +61,14 @@ describe.each(shapes)('%s', (shape) => {
     expect(namesIn(await get(path, 'ann'))).toEqual(['crm']);
     // A server that the rules hide is one that is not there.
     expect(await get(`${path}/latest`, 'bob')).toEqual({ status: 404, body: { error: 'Server not found' } });
+  });
+
+  it('a request whose target is a whole address, as a proxy sends it, is answered too (RFC 9112, 3.2.2)', async () => {
+    const { hostname, port } = new URL(origin);
+    const asked = request({ hostname, port, path: `${origin}/v0/servers`, headers: keys.headersOf('ann') }).end();
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    answer.resume();
+    expect(answer.statusCode).toBe(200);
   });
 
   it('a request without a key is refused, and one that would change something too', async () => {

@@ -112,10 +112,15 @@ export class Router {
   }
 
   /** Serves a page of the site, to the origins that the site itself allows, and only for an allowed Host. */
-  #serveSite(site: Site, arrival: Arrival, { host }: Target): void {
+  #serveSite(site: Site, arrival: Arrival, { host, path }: Target): void {
     const forbidden = checkHost(host, this.#options.allowedHosts);
-    if (forbidden === undefined) site.handle(arrival.request, arrival.response, arrival.address());
-    else arrival.refuse(forbidden);
+    if (forbidden !== undefined) {
+      arrival.refuse(forbidden);
+      return;
+    }
+    // Its target may be a whole address, and pages know their paths.
+    arrival.request.url = path;
+    site.handle(arrival.request, arrival.response, arrival.address());
   }
 
   /** @param endpoint undefined for a path that is not that of an endpoint. */
