@@ -72,8 +72,12 @@ class LocalModel implements EmbeddingModel {
     // The process may end while the model is loaded.
     thread.unref();
     thread.on('message', (answer: ThreadAnswer) => this.#answered(answer));
-    thread.on('error', (error) => this.#fail(error as Error));
-    thread.on('exit', () => this.#fail(new Error('the thread of the model has ended')));
+    // After an error comes the exit, when a next thread may run already.
+    const ended = (error: Error): void => {
+      if (this.#thread === thread) this.#fail(error);
+    };
+    thread.on('error', (error) => ended(error as Error));
+    thread.on('exit', () => ended(new Error('the thread of the model has ended')));
     this.#thread = thread;
     return thread;
   }
