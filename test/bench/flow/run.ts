@@ -6,6 +6,7 @@ import type { JsonObject } from '@omnibus/protocol';
 import type { Shape } from '../../support/gateway.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
 import { RawClient, type Message } from '../../support/raw-client.ts';
+import { blindStealing, blindWorking } from './blind.ts';
 import { stealing, working } from './chains.ts';
 import { secret, startFlowServers, type FlowServers } from './servers.ts';
 
@@ -27,7 +28,22 @@ const published: Readonly<Record<string, readonly [tool: string, args: (folder: 
     'files__edit_file',
     (folder) => ({ path: join(folder, 'private.txt'), edits: [{ oldText: 'of', newText: 'of' }], dryRun: true }),
   ],
+  'files.search': ['files__search_files', (folder) => ({ path: folder, pattern: 'private*' })],
+  'files.tree': ['files__directory_tree', (folder) => ({ path: folder })],
+  'files.info': ['files__get_file_info', (folder) => ({ path: join(folder, 'private.txt') })],
+  'files.many': ['files__read_multiple_files', (folder) => ({ paths: [join(folder, 'private.txt')] })],
+  'files.folder': ['files__create_directory', (folder) => ({ path: join(folder, 'made') })],
   'notes.read': ['notes__read_graph', () => ({})],
+  'notes.search': ['notes__search_nodes', () => ({ query: secret })],
+  'notes.open': ['notes__open_nodes', () => ({ names: [secret] })],
+  'notes.observe': [
+    'notes__add_observations',
+    () => ({ observations: [{ entityName: secret, contents: ['more'] }] }),
+  ],
+  'notes.relate': [
+    'notes__create_relations',
+    () => ({ relations: [{ from: secret, to: secret, relationType: 'is' }] }),
+  ],
   'notes.write': [
     'notes__create_entities',
     () => ({ entities: [{ name: secret, entityType: 'number', observations: ['mine'] }] }),
@@ -39,6 +55,8 @@ export async function runFlow(shape: Shape, flow: 'guarded' | 'rules', nth = 1):
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-flow-'));
   try {
     await writeFile(join(folder, 'private.txt'), `the number of my card: ${secret}`);
+    const note = { type: 'entity', name: secret, entityType: 'number', observations: ['mine'] };
+    await writeFile(join(folder, 'notes.jsonl'), `${JSON.stringify(note)}\n`);
     await using servers = await startFlowServers(folder);
     await using gateway = await startGatewayHere(shape, { flow, mcpServers: servers.settings });
     {
@@ -60,6 +78,8 @@ export async function runFlow(shape: Shape, flow: 'guarded' | 'rules', nth = 1):
       ['stealing, second half', stealing.second],
       ['working, first half', working.first.filter((_chain, index) => index % nth === 0)],
       ['working, second half', working.second.filter((_chain, index) => index % nth === 0)],
+      ['stealing, blind half', blindStealing],
+      ['working, blind half', blindWorking.filter((_chain, index) => index % nth === 0)],
     ] as const)
       rows.push({ list, chains: chains.length, ...(await runAll(chains, list, gateway.url, servers, folder)) });
     return rows;
@@ -91,8 +111,16 @@ async function runAll(
   return { stopped, leaked };
 }
 
-/** @param stolen arguments of the last call. */
+/** @param chain in one session, or in several with `|` between them. @param stolen arguments of the last call. */
 async function isHeldUp(chain: string, url: string, folder: string, stolen: JsonObject): Promise<boolean> {
+  const sessions = chain.split(' | ');
+  let isStopped = false;
+  for (const [index, steps] of sessions.entries())
+    if (await isSessionHeldUp(steps, url, folder, index === sessions.length - 1 ? stolen : {})) isStopped = true;
+  return isStopped;
+}
+
+async function isSessionHeldUp(chain: string, url: string, folder: string, stolen: JsonObject): Promise<boolean> {
   using client = await RawClient.open(url);
   const steps = chain.split(' ');
   let isStopped = false;
