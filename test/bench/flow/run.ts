@@ -36,10 +36,7 @@ const published: Readonly<Record<string, readonly [tool: string, args: (folder: 
   'notes.read': ['notes__read_graph', () => ({})],
   'notes.search': ['notes__search_nodes', () => ({ query: secret })],
   'notes.open': ['notes__open_nodes', () => ({ names: [secret] })],
-  'notes.observe': [
-    'notes__add_observations',
-    () => ({ observations: [{ entityName: secret, contents: ['more'] }] }),
-  ],
+  'notes.observe': ['notes__add_observations', () => ({ observations: [{ entityName: secret, contents: ['more'] }] })],
   'notes.relate': [
     'notes__create_relations',
     () => ({ relations: [{ from: secret, to: secret, relationType: 'is' }] }),
