@@ -150,10 +150,15 @@ export const long = [
     sources: ['packages/bus/src/', 'services/session/src/ownership/', 'services/session/src/streams/'],
   },
   {
-    files: ['test/conformance/auth.'],
+    files: ['test/conformance/auth.', 'test/conformance/programs.'],
     only: false,
     because: 'each sign-in scenario starts a gateway',
-    sources: ['packages/credentials/', 'services/backend/src/transport/'],
+    sources: [
+      'packages/credentials/',
+      'services/backend/src/transport/',
+      'services/authorization/',
+      'packages/identity/',
+    ],
   },
   {
     files: ['test/direct/'],

@@ -2,15 +2,11 @@
  * The sign-in scenarios of the official suites with the gateway as the client, by name, since `--suite auth` runs only a part of them: all 22 of the older suite,
  * all 33 of the newer one. The gate runs one of each kind in one process, the long lane or `OMNIBUS_AUTH=all` all of them, `OMNIBUS_AUTH=nats` all of them with the three roles over NATS.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isLongLane } from '../support/lane.ts';
-import { startProcess } from '../support/processes.ts';
 import { driveSignIn } from './drive-sign-in.ts';
 import { Driver } from './driver.ts';
-import { suitePath, type SuiteName } from './run-suite.ts';
+import { judgeClient, type SuiteName } from './run-suite.ts';
 
 const both = [
   'metadata-default',
@@ -77,25 +73,9 @@ beforeAll(async () => {
 });
 afterAll(() => driver[Symbol.asyncDispose]());
 
-async function passes(suite: SuiteName, scenario: string): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
-  await using run = startProcess('node', [
-    suitePath(suite),
-    'client',
-    '--command',
-    driver.command,
-    '--scenario',
-    `auth/${scenario}`,
-    '--timeout',
-    '120000',
-    '-o',
-    folder,
-  ]);
-  const status = await new Promise((resolve) => {
-    run.child.once('close', resolve);
-  });
-  await rm(folder, { recursive: true });
-  expect(status, run.output()).toBe(0);
+async function passes(suite: SuiteName, name: string): Promise<void> {
+  const { status, output } = await judgeClient(suite, { scenario: `auth/${name}`, command: driver.command });
+  expect(status, output).toBe(0);
 }
 
 describe.concurrent('as a client that signs in,', () => {

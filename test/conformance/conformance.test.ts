@@ -2,17 +2,15 @@
  * The official conformance suite against the gateway in front of our fixture, which speaks both eras. Only checks that an older server cannot fulfil are
  * expected to fail.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { isLongLane } from '../support/lane.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { root, startFixture, startProcess } from '../support/processes.ts';
+import { root, startFixture } from '../support/processes.ts';
 import { driveClient } from './drive-client.ts';
 import { Driver } from './driver.ts';
-import { runSuite, suitePath } from './run-suite.ts';
+import { judgeClient, runSuite } from './run-suite.ts';
 
 /** Scenarios that the suite runs without counting them; the fixture supports tasks in the newest revision. */
 const taskScenarios = [
@@ -160,26 +158,9 @@ beforeAll(async () => {
 afterAll(() => driver[Symbol.asyncDispose]());
 
 async function asClient(scenario: string, revision: string): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
-  await using run = startProcess('node', [
-    suitePath('conformance-next'),
-    'client',
-    '--command',
-    driver.command,
-    '--scenario',
-    scenario,
-    '--spec-version',
-    revision,
-    '--timeout',
-    '120000',
-    '-o',
-    folder,
-  ]);
-  const status = await new Promise((resolve) => {
-    run.child.once('close', resolve);
-  });
-  await rm(folder, { recursive: true });
-  expect(status, run.output()).toBe(0);
+  const args = ['--spec-version', revision];
+  const { status, output } = await judgeClient('conformance-next', { scenario, command: driver.command, args });
+  expect(status, output).toBe(0);
 }
 
 it.concurrent.each(clientScenarios)('as a client, the gateway passes %s at %s', { timeout: 180_000 }, asClient);

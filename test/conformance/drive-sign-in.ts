@@ -27,7 +27,8 @@ async function issuerOf(url: string): Promise<string | undefined> {
     : origin;
 }
 
-async function credentialsOf({ url, scenario, context }: Started, folder: string): Promise<object> {
+/** The credentials of the suite's server in the configuration, from what the scenario tells clients. @param folder for files that they name. */
+export async function credentialsOf({ url, scenario, context }: Started, folder: string): Promise<object> {
   const said = JSON.parse(context) as Readonly<Record<string, string | undefined>>;
   const {
     client_id: clientId,

@@ -44,3 +44,37 @@ export async function runSuite(name: SuiteName, url: string, args: readonly stri
   await rm(folder, { recursive: true });
   return { status, output: run.output(), scenarios };
 }
+
+/**
+ * Runs a scenario in which the suite is the server, and judges its client.
+ * @param command the program that the suite starts, to which it adds its address (`Driver.command`).
+ * @param args further options of the run.
+ */
+export async function judgeClient(
+  suite: SuiteName,
+  {
+    scenario,
+    command,
+    args = [],
+  }: { readonly scenario: string; readonly command: string; readonly args?: readonly string[] },
+): Promise<Pick<SuiteRun, 'status' | 'output'>> {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
+  await using run = startProcess('node', [
+    suitePath(suite),
+    'client',
+    '--command',
+    command,
+    '--scenario',
+    scenario,
+    ...args,
+    '--timeout',
+    '120000',
+    '-o',
+    folder,
+  ]);
+  const status = await new Promise((resolve) => {
+    run.child.once('close', resolve);
+  });
+  await rm(folder, { recursive: true });
+  return { status, output: run.output() };
+}
