@@ -73,7 +73,9 @@ describe.each(shapes)('%s', (shape) => {
         return true;
       }
       if (path === '/v1/busy') {
-        response.writeHead(429, { 'retry-after': '7', 'content-type': 'application/json' }).end('{"why":"busy"}');
+        response
+          .writeHead(429, { 'retry-after': '7', 'content-type': 'application/json', 'content-encoding': 'utf-8' })
+          .end('{"why":"busy"}');
         return true;
       }
       if (method === 'DELETE') {
@@ -141,7 +143,7 @@ describe.each(shapes)('%s', (shape) => {
     await client.close();
   });
 
-  it('a refusal is an error of the tool, with its status, its time to wait and its body', async () => {
+  it('a refusal is an error of the tool, with its status, its time to wait and its body, whatever character set is its coding', async () => {
     using client = await RawClient.open(gateway.url);
     const { last } = await client.request('tools/call', { name: 'busy' });
     expect(last.result).toMatchObject({ isError: true });

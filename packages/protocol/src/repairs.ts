@@ -10,13 +10,15 @@ export const repairs = {
   'null-params': { reads: '"params" that are null as params that are absent' },
   'text-id': {
     reads:
-      'the id or progress token of a request, written as text, as that number; for a withdrawn question also a number as that text',
+      'the id or progress token of a request, written as text or with a fraction of zero, as that number; for a withdrawn question also a number as that text',
   },
   'plain-error': {
     reads: 'an error that is a text, or has no integer code or no message, as a JSON-RPC error with these words',
   },
   'text-before-message': { reads: 'an answer that follows other text on one line of stdout as that answer' },
   'old-draft': { reads: 'the revision 2024-10-07 as 2024-11-05' },
+  'empty-session': { reads: 'a session id without characters as none' },
+  'no-packing': { reads: 'a Content-Encoding that names a character set, or nothing that packs, as none' },
   redirect: { reads: 'a redirect within the origin of the server as its address' },
   'null-member': { reads: 'a member of a list entry or result that is null as a member that is absent' },
   'input-schema': { reads: 'an inputSchema that is missing, null, true or without type as one of type "object"' },

@@ -77,6 +77,28 @@ describe('a message of a server', () => {
     expect(read(message)).toEqual({ value: message, repairs: [] });
   });
 
+  it.each([
+    ['the id of an answer', '{"jsonrpc":"2.0","id":7.0,"result":{"content":[]}}', { ...head, result }],
+    ['the id of an error', '{"jsonrpc":"2.0","id":70e-1,"error":{"code":-32602,"message":"no"}}', { ...head, error }],
+    [
+      'a progress token',
+      '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7.0,"progress":1}}',
+      { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 7, progress: 1 } },
+    ],
+  ])('is read with %s that is an integer in another form, which is counted', (_what, text, value) => {
+    const repairs = new RepairCounts();
+    expect(readIncoming(text, { ...defaultLimits, repairs })).toEqual({ value });
+    expect(repairs.rows.map(({ repair }) => repair)).toEqual(['text-id']);
+  });
+
+  it.each(['7.5', '7e300', '-7.0'])('with %s as id is left as it is', (id) => {
+    const repairs = new RepairCounts();
+    expect(readIncoming(`{"jsonrpc":"2.0","id":${id},"result":{}}`, { ...defaultLimits, repairs })).toMatchObject({
+      value: { jsonrpc: '2.0', result: {} },
+    });
+    expect(repairs.rows).toEqual([]);
+  });
+
   it('has words of bounded length in a repaired error', () => {
     const { value } = read({ ...head, error: 'x'.repeat(100_000) });
     expect(JSON.stringify(value).length).toBeLessThan(1_200);
@@ -125,6 +147,44 @@ it.each(['warn', 'enforce'])(
     expect(it.repairs.rows.map(({ repair }) => repair)).toEqual(
       validation === 'warn' ? ['text-id', 'null-answer'] : [],
     );
+  },
+);
+
+it.each(['warn', 'enforce'])(
+  'a server with an empty session id, ids with a fraction and a Content-Encoding that packs nothing is used, and refused with validation: %s',
+  async (validation) => {
+    const sessions: unknown[] = [];
+    await using it = await AdapterUnderTest.start(
+      {
+        says: ({ id, method }, response, { headers }) => {
+          sessions.push(headers['mcp-session-id']);
+          if (id === undefined) return undefined;
+          const answered =
+            method === 'initialize'
+              ? {
+                  protocolVersion: '2025-11-25',
+                  capabilities: { tools: {} },
+                  serverInfo: { name: 'odd', version: '1' },
+                }
+              : method === 'tools/list'
+                ? { tools: [{ name: 'act', inputSchema: { type: 'object' } }] }
+                : { content: [] };
+          response
+            .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': '', 'content-encoding': 'utf-8' })
+            .end(`{"jsonrpc":"2.0","id":${id as number}.0,"result":${JSON.stringify(answered)}}`);
+          return 'silence';
+        },
+      },
+      { validation, era: 'legacy' },
+    );
+    await it.adapter.firstAttempt;
+    expect(it.record.status).toBe(validation === 'warn' ? 'up' : 'down');
+    if (validation === 'warn')
+      expect(await it.call(session, 'tools/call', { name: 'act' })).toMatchObject({ kind: 'result' });
+    expect(it.repairs.rows.map(({ repair }) => repair).toSorted()).toEqual(
+      validation === 'warn' ? ['empty-session', 'no-packing', 'text-id'] : [],
+    );
+    expect(sessions.filter((each) => each !== undefined)).toEqual([]);
   },
 );
 

@@ -3,7 +3,7 @@
  * reason by `classify`. A message without such a mistake costs a few looks and is returned as it is.
  */
 import { stripVTControlCharacters } from 'node:util';
-import { isObject, printable, type JsonObject, type RepairCounts } from '@omnibus/protocol';
+import { isObject, isRawNumber, printable, type JsonObject, type RepairCounts } from '@omnibus/protocol';
 
 /** Ids that the gateway gives to its requests, as text: they are integers of which only one form exists. */
 export const ownId = /^(0|[1-9]\d{0,15})$/;
@@ -32,19 +32,21 @@ function mendedQuestion(message: JsonObject, repairs: RepairCounts): JsonObject 
     return rest;
   }
   if (message['method'] !== 'notifications/progress' || !isObject(params)) return message;
-  const { progressToken } = params;
-  if (typeof progressToken !== 'string' || !ownId.test(progressToken)) return message;
-  repairs.note('text-id', `progressToken "${progressToken}"`);
-  return { ...message, params: { ...params, progressToken: Number(progressToken) } };
+  const progressToken = numberIn('progressToken', params['progressToken'], repairs);
+  return progressToken === undefined ? message : { ...message, params: { ...params, progressToken } };
+}
+
+/** The number that the gateway gave, where it comes back as text or in another form; undefined for any other value. */
+function numberIn(name: string, value: unknown, repairs: RepairCounts): number | undefined {
+  const text = isRawNumber(value) ? String(Number(value.rawJSON)) : value;
+  if (typeof text !== 'string' || !ownId.test(text)) return undefined;
+  repairs.note('text-id', `${name} ${isRawNumber(value) ? value.rawJSON : JSON.stringify(text)}`);
+  return Number(text);
 }
 
 function mendedAnswer(message: JsonObject, repairs: RepairCounts): JsonObject {
-  let read = message;
-  const { id } = message;
-  if (typeof id === 'string' && ownId.test(id)) {
-    repairs.note('text-id', `id "${id}"`);
-    read = { ...read, id: Number(id) };
-  }
+  const id = numberIn('id', message['id'], repairs);
+  let read = id === undefined ? message : { ...message, id };
   if (!('error' in read)) return read;
   const { error, result } = read;
   if (error === null && result !== undefined && result !== null) {

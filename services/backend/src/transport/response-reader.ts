@@ -17,7 +17,7 @@ import type { RedirectHandler } from './redirect-follower.ts';
 import { isEventId } from './server-words.ts';
 import type { UnusableQuestion } from './transport.ts';
 import { noCredentials } from './trouble.ts';
-import { canUnpack, Unpacker } from './unpacker.ts';
+import { canUnpack, isUnpacked, Unpacker } from './unpacker.ts';
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -170,7 +170,7 @@ export class ResponseReader implements RedirectHandler {
     if (this.#isOver) return;
     if (coding !== 'identity' && canUnpack(coding)) this.#unpacker = this.#createUnpacker(coding, controller);
     if (status >= 400) this.#mode = 'error';
-    else if (this.#unpacker === undefined && coding !== 'identity' && coding !== '')
+    else if (this.#unpacker === undefined && !this.#readsAsItIs(coding))
       this.#refuse('it packed its answer in a way that the gateway did not ask for (Content-Encoding)');
     else if (mediaType === 'text/event-stream') {
       this.#mode = 'events';
@@ -243,6 +243,15 @@ export class ResponseReader implements RedirectHandler {
     this.#isOver = true;
     this.#release();
     observer.failed(error, !wasNotSent(error));
+  }
+
+  /** @param coding of a body that is not unpacked. */
+  #readsAsItIs(coding: string): boolean {
+    if (coding === 'identity' || coding === '') return true;
+    const { repairs } = this.#limits;
+    if (repairs === undefined || !isUnpacked(coding)) return false;
+    repairs.note('no-packing', `Content-Encoding: ${coding}`);
+    return true;
   }
 
   /** Stops reading, since the response cannot be an answer. */

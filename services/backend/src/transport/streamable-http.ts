@@ -195,6 +195,11 @@ export class StreamableHttpTransport implements Transport {
   started(open: OpenRequest, status: number, headers: ResponseHeaders): void {
     const session = headers['mcp-session-id'];
     if (session === undefined || status >= 300 || this.#revision !== undefined || open.isResumed) return;
+    const { repairs } = this.#options.limits;
+    if (session === '' && repairs !== undefined) {
+      repairs.note('empty-session', 'Mcp-Session-Id');
+      return;
+    }
     if (typeof session !== 'string' || !isSessionId(session)) {
       open.reader?.abort();
       this.fail(open, {

@@ -2,7 +2,7 @@
 import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { defaultLimits, type SessionKey } from '@omnibus/protocol';
+import { defaultLimits, RepairCounts, type SessionKey } from '@omnibus/protocol';
 import { AdapterUnderTest } from '../adapter-under-test.ts';
 import { ReadingBudget } from './reading-budget.ts';
 import { ResponseReader, silentObserver, type EndedResponse } from './response-reader.ts';
@@ -12,6 +12,7 @@ const mb = 1_024 * 1_024;
 
 /** A response that a test feeds. */
 function response(coding: string, mediaType = 'application/json', { status = 200, maxBytes = 8 * mb } = {}) {
+  const repairs = new RepairCounts();
   const messages: unknown[] = [];
   const over = Promise.withResolvers<{ readonly problem?: string; readonly ended?: EndedResponse }>();
   const share = new ReadingBudget({ maxBytes: 64 * mb, onWait: () => undefined }).share();
@@ -26,7 +27,7 @@ function response(coding: string, mediaType = 'application/json', { status = 200
       ended: (ended) => over.resolve({ ended }),
       failed: (error) => over.resolve({ problem: problem ?? error.message }),
     },
-    { ...defaultLimits, maxUpstreamMessageBytes: maxBytes },
+    { ...defaultLimits, maxUpstreamMessageBytes: maxBytes, repairs },
     share,
   );
   const controller = {
@@ -38,6 +39,7 @@ function response(coding: string, mediaType = 'application/json', { status = 200
   reader.onResponseStart(controller, status, { 'content-type': mediaType, 'content-encoding': coding });
   return {
     messages,
+    repairs,
     over: over.promise,
     feed: (chunk: Buffer) => reader.onResponseData(controller, chunk),
     end: () => reader.onResponseEnd(),
@@ -100,6 +102,18 @@ it('a body that is not packed as it says, or packed in a way that was not asked 
   expect((await broken.over).problem).toBe('its answer is not packed as it says (gzip)');
   expect((await response('zstd').over).problem).toContain('did not ask for');
 });
+
+it.each(['utf-8', 'UTF8', 'none', 'binary', 'iso-8859-1'])(
+  'a Content-Encoding of %s, which packs nothing, is read as none and counted',
+  async (coding) => {
+    const { messages, repairs, over, feed, end } = response(coding);
+    feed(Buffer.from(JSON.stringify(answer)));
+    end();
+    expect((await over).ended).toMatchObject({ status: 200 });
+    expect(messages).toEqual([answer]);
+    expect(repairs.rows.map(({ repair }) => repair)).toEqual(['no-packing']);
+  },
+);
 
 it('the body of a packed refusal is read', async () => {
   const refusal = response('br', 'application/json', { status: 400 });

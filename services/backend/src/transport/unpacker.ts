@@ -39,6 +39,15 @@ export function canUnpack(coding: string): boolean {
   return ['gzip', 'x-gzip', 'br', 'deflate'].includes(coding);
 }
 
+/** Words of servers in `Content-Encoding` that name no coding: character sets, and words for a body that is not packed. */
+const packsNothing =
+  /^(?:identity|none|binary|[78]bit|utf-?(?:8|16)|us-ascii|ascii|iso-8859-\d+|latin-?1|windows-125\d)$/;
+
+/** Whether a `Content-Encoding` leaves the body as it is. @param coding its value, in lower case. */
+export function isUnpacked(coding: string): boolean {
+  return packsNothing.test(coding);
+}
+
 export class Unpacker {
   readonly #coding: string;
   readonly #port: UnpackerPort;

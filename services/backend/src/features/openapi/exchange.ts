@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { ApiAnswer } from '@omnibus/openapi';
 import { Reading, smallBytes, type ReadingShare } from '../../transport/reading-budget.ts';
 import { RedirectFollower } from '../../transport/redirect-follower.ts';
-import { canUnpack, Unpacker } from '../../transport/unpacker.ts';
+import { canUnpack, isUnpacked, Unpacker } from '../../transport/unpacker.ts';
 
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
@@ -87,7 +87,7 @@ class AnswerReader implements Handler {
     const coding = String(headers['content-encoding'] ?? 'identity')
       .trim()
       .toLowerCase();
-    if (coding === 'identity' || coding === '') return;
+    if (coding === '' || isUnpacked(coding)) return;
     if (!canUnpack(coding)) {
       this.abort(new ExchangeProblem('its answer is packed in a way that the gateway did not ask for'));
       return;
