@@ -118,6 +118,24 @@ describe('the timer of the wheel', () => {
     expect(late).toHaveLength(5);
   });
 
+  it('is never asked for a negative time, which Node warns of, if callbacks take longer than the next deadline', () => {
+    const clock = { now: 0 };
+    const wheel = new DeadlineWheel({
+      tickMs: 10,
+      now: () => clock.now,
+      onFault: (error) => expect.fail(String(error)),
+    });
+    using asked = vi.spyOn(globalThis, 'setTimeout');
+    let runs = 0;
+    wheel.schedule(20, () => (clock.now += 100));
+    wheel.schedule(40, () => (runs += 1));
+    clock.now = 20;
+    wheel.tick();
+    expect(asked.mock.calls.map(([, delayMs]) => delayMs)).toEqual([20, 1]);
+    vi.advanceTimersByTime(1);
+    expect(runs).toBe(1);
+  });
+
   it('stops with the last deadline', () => {
     const { wheel } = counted();
     wheel.schedule(1_000, () => undefined);

@@ -120,7 +120,9 @@ export class DeadlineWheel {
   #wakeAt(tick: number): void {
     clearTimeout(this.#timer);
     this.#wakeTick = tick;
-    this.#timer = setTimeout(() => this.tick(), Math.ceil(tick * this.#tickMs - this.now())).unref(); // D3
+    // While callbacks ran, the tick may have passed.
+    const delayMs = Math.max(1, Math.ceil(tick * this.#tickMs - this.now()));
+    this.#timer = setTimeout(() => this.tick(), delayMs).unref(); // D3
   }
 
   #settle(entry: Entry, now: number): void {
