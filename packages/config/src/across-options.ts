@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { nearestOf } from './nearest.ts';
 import { openapiMistakes } from './openapi-schema.ts';
-import { shownWords } from './right-forms.ts';
+import { shown, shownWords } from './right-forms.ts';
 import type { Options } from './schema.ts';
 import { serverTlsProblem } from './server-tls-schema.ts';
 import { argumentMistakes, templatesProblem, usersProblem } from './users.ts';
@@ -86,7 +86,12 @@ function* callerMistakes(auth: Auth, { publicUrl, tls }: Options): Iterable<Mist
 function* programMistakes({ command, args, cwd, url, sandbox }: Server): Iterable<Mistake> {
   // The ending of a program of Windows says where its arguments begin.
   const [, program, rest] = /^([\w.-]+|[A-Za-z]:[/\\].*?\.(?:exe|cmd|bat))\s+(\S.*)$/is.exec(command ?? '') ?? [];
-  if (program !== undefined && rest !== undefined)
+  if (program !== undefined && rest !== undefined && /(^|\s)(\|\|?|&&?|[;<>]|>>)(\s|$)/.test(rest) && args.length === 0)
+    yield [
+      ['command'],
+      `expected a program alone, and this is a line for a shell: write command: sh and args: ${JSON.stringify(['-c', shown(command ?? '')])}`,
+    ];
+  else if (program !== undefined && rest !== undefined)
     yield [
       ['command'],
       `expected a program alone: write command: ${program} and args: ${JSON.stringify(shownWords([...rest.trim().split(/\s+/), ...args]))}`,

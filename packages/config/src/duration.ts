@@ -31,6 +31,7 @@ const longUnits: Readonly<Record<string, keyof typeof units>> = {
 /** The duration that was probably meant, such as "1m" for "1 minute"; undefined if none is near. */
 export function nearDuration(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
+  if (/^\s*\d+\s*$/.test(value)) return `${value.trim()}${Number(value) < 1_000 ? 's' : 'ms'}`;
   const [, number, unit] = /^(\d+(?:[.,]\d+)?)\s*([a-z]+)$/i.exec(value.trim()) ?? [];
   if (number === undefined || unit === undefined) return undefined;
   const word = unit.toLowerCase();

@@ -1,7 +1,7 @@
 /** Finds the word that was probably meant by a mistyped one. */
 import { distance } from 'fastest-levenshtein';
 
-/** The most similar of several words; undefined where none is similar: two letters may differ, or a third of them, and not all. */
+/** The most similar of several words; undefined where none is similar: two letters may differ, one of a short word, or a third of them, and not all. */
 export function nearestOf(word: string, words: Iterable<string>): string | undefined {
   let candidate: { readonly name: string; readonly distance: number } | undefined;
   for (const name of words) {
@@ -9,7 +9,7 @@ export function nearestOf(word: string, words: Iterable<string>): string | undef
     if (candidate === undefined || found.distance < candidate.distance) candidate = found;
   }
   return candidate !== undefined &&
-    candidate.distance <= Math.max(2, word.length / 3) &&
+    candidate.distance <= (word.length <= 4 ? 1 : Math.max(2, word.length / 3)) &&
     candidate.distance < word.length
     ? candidate.name
     : undefined;

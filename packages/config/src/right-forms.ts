@@ -1,5 +1,6 @@
 /** The smallest right form of what people write in another one, by its place in the file. Values of variables and headers are not repeated. */
 import { withoutSecrets } from '@omnibus/protocol';
+import { parseDurationMs } from './duration.ts';
 import type { Path } from './problem.ts';
 import { secretArguments } from './secret-words.ts';
 import { isMap, textsIn } from './values.ts';
@@ -78,11 +79,38 @@ function bus(got: unknown): string | undefined {
   return `write ${JSON.stringify(typeof address === 'string' ? shown(address) : 'nats://HOST:4222')}, and what else belongs to it under \`nats\``;
 }
 
+/** The folder of a file; a word without dots is a folder itself. */
+const folderOf = (got: string): string => (/\.\w+$/.test(got) ? got.replace(/[/\\]?[^/\\]*$/, '') || 'audit' : got);
+
+/** A rate in words of its own, such as `10 per minute` or `100rpm`. */
+function rate(got: unknown): string | undefined {
+  const [, count, per] =
+    /^(\d+)\s*(?:calls?|requests?|req)?\s*(?:\/|per|an?|each|every|r?p)?\s*(s|m|h)?(?:ec|in|our|r)?\w*$/i.exec(
+      String(got).trim(),
+    ) ?? [];
+  if (count === undefined) return undefined;
+  const unit = { s: 's', m: 'min', h: 'h' }[(per ?? 'm').toLowerCase()];
+  return `write "${count}/${unit ?? 'min'}"`;
+}
+
+/** A list whose entries say their names themselves. */
+function named(got: readonly unknown[]): string | undefined {
+  const names = got.flatMap((each) => (isMap(each) && typeof each['name'] === 'string' ? [each['name']] : []));
+  return names.length === 0 || names.length < got.length
+    ? undefined
+    : `write a map by their names, without \`name\`: { ${names.map((name) => `${name}: { … }`).join(', ')} }`;
+}
+
 /** By the place, with `*` for any step. */
 const forms: readonly (readonly [place: string, form: Form])[] = [
   ['mcpServers.*', text(server)],
   ['mcpServers.*.command', list(command)],
   ['mcpServers.*.args', options],
+  [
+    'mcpServers.*.env.*',
+    (got) => (got === null ? 'write "" for an empty text, or "${NAME}" for a variable' : undefined),
+  ],
+  ['mcpServers.*.type', (got) => (isMap(got) ? 'write what is in it one level higher, under the server' : undefined)],
   ['mcpServers.*.type', text(transport)],
   ['mcpServers.*.env', list(pairs)],
   ['mcpServers.*.env', text((got) => pairs([got]))],
@@ -104,6 +132,7 @@ const forms: readonly (readonly [place: string, form: Form])[] = [
   ['access', list(() => 'write { rules: [...] }')],
   ['limits', list(() => 'write { rules: [...] }')],
   ['results', (got) => (typeof got === 'number' ? `write { maxTokens: ${got} }` : undefined)],
+  ['profiles', list(named)],
   ['profiles.*.tools', toolGlobs],
   ['profiles.*', list((got) => `write { servers: ${JSON.stringify(got)} }`)],
   ['profiles.*', text((got) => `write { servers: ${JSON.stringify([got])} }`)],
@@ -112,6 +141,23 @@ const forms: readonly (readonly [place: string, form: Form])[] = [
     (got) => (isMap(got) ? undefined : `write the arguments that are fixed, by name: { NAME: ${JSON.stringify(got)} }`),
   ],
   ['auth.keys', text((got) => `write { file: ${/^[\w./-]+\.(ya?ml|json)$/.test(got) ? got : 'keys.yaml'} }`)],
+  ['limits.rules.*.rate', rate],
+  ['timeouts', text((got) => `write { call: ${parseDurationMs(got) === undefined ? '60s' : got} }`)],
+  ['nats', text((got) => `write bus: ${JSON.stringify(shown(got))}; \`nats\` has what else belongs to it`)],
+  ['console', (got) => (typeof got === 'boolean' ? `write "${got ? 'full' : 'off'}"` : undefined)],
+  ['code', flag('write listing: code; `code` has the bounds of scripts')],
+  ['listing', text((got) => (/lazy|dynamic|defer|on.?demand|find|discover/i.test(got) ? 'write "search"' : undefined))],
+  ['searchModel', text((got) => `write { ${/^https?:/.test(got) ? 'url' : 'folder'}: ${JSON.stringify(shown(got))} }`)],
+  ['guardrails.*', text((got) => `write { id: ${/^[\w.-]+$/.test(got) ? got : 'NAME'}, patterns: [email, key] }`)],
+  [
+    'composites.*',
+    list((got) => {
+      const steps = textsIn(got).map((call, at) => `{ id: step${at + 1}, call: ${call} }`);
+      return `write { description: "…", steps: [${steps.join(', ')}] }`;
+    }),
+  ],
+  ['publicUrl', text((got) => (/^[\w.-]+\.\w+(:\d+)?(\/\S*)?$/.test(got) ? `write "https://${got}"` : undefined))],
+  ['audit', text((got) => `write { sinks: [{ kind: file, folder: ${JSON.stringify(folderOf(got))} }] }`)],
   ['tracing', flag('write { endpoint: "http://127.0.0.1:4318" }, or leave it out')],
   ['audit', flag('write where records go (docs/how-to/audit.md), or leave it out')],
   ['audit.sinks', (got) => (isMap(got) ? 'write its "- " in front of the first option of each sink' : undefined)],

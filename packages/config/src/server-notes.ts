@@ -1,4 +1,5 @@
 /** Finds options of servers that do something else than their author probably expects, by how they are written. */
+import { commandNotes, imageOf } from './command-notes.ts';
 import { secretName } from './secret-words.ts';
 import { isMap } from './values.ts';
 import type { Path } from './problem.ts';
@@ -44,6 +45,7 @@ export function serverNotes(config: Config, raw: unknown, isOwnFile: boolean, no
         ['args', terminal],
         `${JSON.stringify(args[terminal])} gives the container a terminal, over which no messages can be sent: write "-i"`,
       );
+    commandNotes(name, settings, at);
     if (isMap(raw) && isMap(raw['mcpServers']) && isMap(raw['mcpServers'][name])) {
       textNotes(raw['mcpServers'][name], at);
       if (isOwnFile) secretNotes(raw['mcpServers'][name], at);
@@ -64,19 +66,6 @@ function isEmptied(value: string, servers: unknown, name: string, header: string
   const server = isMap(servers) ? servers[name] : undefined;
   const written = isMap(server) && isMap(server['headers']) ? server['headers'][header] : undefined;
   return /^\s*(bearer|basic|token|apikey)?\s*$/i.test(value) && typeof written === 'string' && written.includes('${');
-}
-
-/** The index of the image in the arguments of `docker run`: the first one that is neither an option nor the value of one before it, by a guess. */
-function imageOf(args: readonly string[]): number {
-  const at = args.findIndex(
-    (arg, index) =>
-      index > 0 &&
-      !arg.startsWith('-') &&
-      !/^(-[a-z]*[evpuw]|--(env|volume|name|network|user|mount|workdir|env-file|publish|platform|entrypoint))$/.test(
-        args[index - 1] as string,
-      ),
-  );
-  return at === -1 ? args.length : at;
 }
 
 function isOwn(url: string, listen: string): boolean {
@@ -122,7 +111,7 @@ function secretNotes(server: Readonly<Record<string, unknown>>, at: Note): void 
   for (const [path, text] of textsOf(server)) {
     if (text.includes('${')) continue;
     const isValue = path[0] === 'headers' || path[0] === 'env' || path[0] === 'url';
-    if (isValue && /^(?:\w+ )?\$\(.+\)$/s.test(text))
+    if (isValue && /^(?:\w+ )?(\$\(.+\)|`.+`)$/s.test(text))
       at(
         path,
         'is passed on as it is, since no shell reads it: write "${NAME}" for an environment variable, or "${file:path}" for a file with the output of the command',

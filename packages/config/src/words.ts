@@ -57,7 +57,9 @@ function wordsOf(issue: z.core.$ZodIssue, got: unknown, path: Path): string {
   if (issue.code === 'invalid_union' && 'options' in issue && Array.isArray(issue.options))
     return choiceWords(issue.options.map(String), got, path);
   const near = issue.message.startsWith('expected a duration') ? nearDuration(got) : undefined;
-  return boundWords(issue) ?? (near === undefined ? issue.message : `${issue.message}: write "${near}"`);
+  const other = issue.message.startsWith('expected') ? rightForm(got, path) : undefined;
+  const form = near === undefined ? other : `write "${near}"`;
+  return boundWords(issue) ?? (form === undefined ? issue.message : `${issue.message}: ${form}`);
 }
 
 function choiceWords(choices: readonly string[], got: unknown, path: Path): string {
@@ -106,6 +108,10 @@ const underServer: Readonly<Record<string, string>> = {
   envs: 'write env',
   env_keys: 'write env: { NAME: "${NAME}" }',
   cmd: 'write command and args',
+  image: 'write command: docker and args: [run, --rm, -i, IMAGE]',
+  volumes: 'write command: docker and args: [run, --rm, -i, -v, "FOLDER:FOLDER", IMAGE]',
+  rateLimit: 'write limits: { rules: [{ what: [SERVER], rate: 10/s }] } at the top of the file',
+  retries: 'leave it out: the gateway repeats a call only if its server has surely not begun it',
   ...Object.fromEntries(
     ['uri', 'endpoint', 'baseUrl', 'base_url', 'address', 'link'].map((name) => [name, 'write url']),
   ),
@@ -141,6 +147,25 @@ const atTop: Readonly<Record<string, string>> = {
   includeTools: 'write it under each server',
   allowedTools: 'write includeTools under each server',
   tools: 'write includeTools or excludeTools under each server, or `tools` of a profile',
+  ...Object.fromEntries(
+    ['cors', 'allowedOrigins', 'allowed_origins', 'origins', 'corsOrigins'].map((name) => [
+      name,
+      'write security: { allowedOrigins: ["https://app.example.com"] }',
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['include', 'includes', 'import', 'imports', 'extends'].map((name) => [
+      name,
+      'a configuration is one file; `omnibus import FILE` takes the servers of another one over',
+    ]),
+  ),
+  metrics: 'leave it out: metrics are at /metrics of the address under `admin`',
+  ...Object.fromEntries(
+    ['rateLimit', 'rateLimits', 'rate_limit', 'rateLimiting'].map((name) => [
+      name,
+      'write limits: { rules: [{ rate: 100/min }] }',
+    ]),
+  ),
   mcpProxy: 'write listen, and auth: { keys: { file: keys.yaml } } for who may call',
 };
 

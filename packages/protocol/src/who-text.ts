@@ -11,7 +11,7 @@ export function whoProblem(text: string): string | undefined {
   if (text === 'everyone' || text === 'known') return undefined;
   const kind = kinds.find((each) => text.startsWith(`${each}:`));
   if (kind === undefined)
-    return `expected "everyone", "known", or one of ${kinds.map((each) => `"${each}:…"`).join(', ')}`;
+    return `expected "everyone", "known", or one of ${kinds.map((each) => `"${each}:…"`).join(', ')}${nearestWho(text)}`;
   const value = text.slice(kind.length + 1);
   if (value.trim() === '') return `expected a name after "${kind}:"`;
   if (value !== value.trim()) return `expected no blanks around the name: write "${kind}:${value.trim()}"`;
@@ -20,6 +20,14 @@ export function whoProblem(text: string): string | undefined {
   return kind === 'user' && !value.includes('|')
     ? 'expected "user:ISSUER|SUBJECT"; an API key is "key:SUBJECT"'
     : undefined;
+}
+
+/** What was probably meant by a text without the kind of its name, as the end of a sentence. */
+function nearestWho(text: string): string {
+  if (/^(\*|all|any|any(body|one)|every(body|thing)|public)$/i.test(text)) return ': write "everyone"';
+  return /^[\w.@-]+$/.test(text)
+    ? `: write "key:${text}" for the holder of an API key, or "user:ISSUER|${text}" for a person who signs in`
+    : '';
 }
 
 /** The problem of `NAME=VALUE`, for the operator; undefined if there is none. */

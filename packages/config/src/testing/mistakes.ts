@@ -1,4 +1,5 @@
 import { misplaced, type Mistake } from './misplaced.ts';
+import { newcomers } from './newcomers.ts';
 
 /**
  * Mistakes in configurations as people write them: a title, the file `f.yaml`, and each line that is said about it (problems, faults of servers, notes). Tests
@@ -260,5 +261,6 @@ export const mistakes: readonly Mistake[] = [
     ],
   ],
   ...misplaced,
+  ...newcomers,
   ['a mark in front', '\uFEFFmcpServers: { a: { command: x } }\n', []],
 ];

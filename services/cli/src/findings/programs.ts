@@ -21,7 +21,7 @@ export function missingPrograms(
   config: Config,
   baseFolder: string,
 ): { readonly server: string; readonly problem: string }[] {
-  return [...enabledServers(config)].flatMap(([server, { command, cwd, problem, sandbox }]) => {
+  return [...enabledServers(config)].flatMap(([server, { command, args, cwd, problem, sandbox }]) => {
     if (sandbox !== undefined && !isThere('bwrap', baseFolder))
       return [
         {
@@ -41,7 +41,7 @@ export function missingPrograms(
     const advice = command.startsWith('~')
       ? 'no shell reads this, so write "${HOME}" instead of "~"'
       : other === undefined
-        ? 'install it, or write its whole path'
+        ? (scriptAdvice(command, args) ?? 'install it, or write its whole path')
         : `did you mean "${other}"?`;
     return [
       {
@@ -50,6 +50,25 @@ export function missingPrograms(
       },
     ];
   });
+}
+
+const interpreters: Readonly<Record<string, string>> = {
+  js: 'node',
+  mjs: 'node',
+  cjs: 'node',
+  ts: 'node',
+  py: 'python3',
+  sh: 'sh',
+  rb: 'ruby',
+  php: 'php',
+};
+
+/** What to write for a script in the place of a program. */
+function scriptAdvice(command: string, args: readonly string[]): string | undefined {
+  const ending = /\.(\w+)$/.exec(command)?.[1] ?? '';
+  return Object.hasOwn(interpreters, ending)
+    ? `a script is an argument of its interpreter: write command: ${interpreters[ending] as string} and args: ${JSON.stringify([command, ...args])}`
+    : undefined;
 }
 
 /** Whether a program would be found when it is started in a folder. */

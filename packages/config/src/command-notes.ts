@@ -1,0 +1,105 @@
+/** Finds what a shell, Docker or another client would take otherwise than the gateway does: in programs, their arguments, headers, addresses and names of tools. */
+import type { Path } from './problem.ts';
+import { shownWords } from './right-forms.ts';
+import type { ServerConfig } from './schema.ts';
+
+type Note = (path: Path, message: string) => void;
+
+const shells = /(^|[/\\])((ba|z|k|da|fi)?sh|cmd|powershell|pwsh)(\.exe)?$/i;
+const containers = /(^|[/\\])(docker|podman)(\.exe)?$/i;
+/** Words with a meaning for shells alone. */
+const operator = /^(\||\|\||&&|&|;|>>?|<|2>&1|2>)$/;
+
+/** @param name of the server. Values of headers are never shown. */
+export function commandNotes(
+  name: string,
+  { command, args, headers, env, url, ...tools }: ServerConfig,
+  at: Note,
+): void {
+  if (command !== undefined) {
+    if (!shells.test(command)) argumentNotes(args, at);
+    if (containers.test(command)) containerNotes(args, at);
+  }
+  for (const variable of Object.keys(env))
+    if (!/^[\w.-]+$/.test(variable))
+      at(
+        ['env', variable],
+        `no program asks for a variable of this name: write ${JSON.stringify(variable.trim().replaceAll(/\W+/g, '_'))}`,
+      );
+  for (const option of ['includeTools', 'excludeTools'] as const)
+    for (const [index, tool] of (tools[option] ?? []).entries())
+      for (const prefix of [`${name}/`, `${name}__`])
+        if (tool.startsWith(prefix))
+          at(
+            [option, index],
+            `names of tools stand without their server here: write ${JSON.stringify(tool.slice(prefix.length))}`,
+          );
+  for (const [header, value] of Object.entries(headers))
+    headerNote(header, value, (words) => at(['headers', header], words));
+  if (url !== undefined && isRepository(url))
+    at(
+      ['url'],
+      'is the page of a repository, which people read: write the address of the server itself, or its program under "command", as the page says',
+    );
+}
+
+function argumentNotes(args: readonly string[], at: Note): void {
+  args.forEach((text, index) => {
+    const path = ['args', index];
+    if (operator.test(text))
+      at(
+        path,
+        `${JSON.stringify(text)} is handed to the program, since no shell reads this: leave it out, or write command: sh and args: ["-c", "…"] with the whole line`,
+      );
+    const words = text.trim().split(/\s+/);
+    if (/^--?[A-Za-z][\w-]*\s/.test(text) && !args[index - 1]?.startsWith('-') && !text.includes('\n'))
+      at(path, `is one argument with a blank in it: write ${JSON.stringify(shownWords(parts(words))).slice(1, -1)}`);
+  });
+}
+
+/** An option and its value, which may have blanks; what looks like further options is apart. */
+const parts = ([option = '', ...rest]: readonly string[]): readonly string[] =>
+  rest.some((word) => word.startsWith('-')) || rest.length === 1 ? [option, ...rest] : [option, rest.join(' ')];
+
+/** What keeps `docker run` from speaking MCP. */
+function containerNotes(args: readonly string[], at: Note): void {
+  if (args[0] !== 'run') return;
+  const own = args.slice(1, imageOf(args));
+  const background = own.findIndex((arg) => /^(-[a-z]*d[a-z]*|--detach)$/.test(arg));
+  if (background !== -1)
+    at(
+      ['args', background + 1],
+      `${JSON.stringify(own[background])} runs the container in the background, where no message reaches it: leave it out`,
+    );
+  if (!own.some((arg) => /^(-[a-z]*i[a-z]*|--interactive(=true)?)$/.test(arg)))
+    at(['args', 0], 'without "-i" no message reaches the container: write "run", "-i"');
+}
+
+function headerNote(header: string, value: string, note: (words: string) => void): void {
+  if (value.toLowerCase().startsWith(`${header.toLowerCase()}:`))
+    note(`its value begins with its name again: write ${header}: "${/^\S+:\s*(\w+ )/.exec(value)?.[1] ?? ''}…"`);
+  else if (/^(bearer|basic)\s*:/i.test(value)) note('a scheme has a blank behind it and no colon: write "Bearer …"');
+}
+
+/** Whether an address is that of a repository or of a package. */
+function isRepository(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { hostname, pathname } = new URL(url);
+  return (
+    (/^(www\.)?(github|gitlab)\.com$/.test(hostname) && /^\/[^/]+\/[^/]+(\/(tree|blob)\/.*)?\/?$/.test(pathname)) ||
+    (/^(www\.)?npmjs\.com$/.test(hostname) && pathname.startsWith('/package/'))
+  );
+}
+
+/** The index of the image in the arguments of `docker run`: the first one that is neither an option nor the value of one before it, by a guess. */
+export function imageOf(args: readonly string[]): number {
+  const at = args.findIndex(
+    (arg, index) =>
+      index > 0 &&
+      !arg.startsWith('-') &&
+      !/^(-[a-z]*[evpuw]|--(env|volume|name|network|user|mount|workdir|env-file|publish|platform|entrypoint))$/.test(
+        args[index - 1] as string,
+      ),
+  );
+  return at === -1 ? args.length : at;
+}
