@@ -75,6 +75,11 @@ const cases: Readonly<Record<string, Case>> = {
   'grants approve': { args: (at) => ['nothing', ...admin(at)], ends: 'unknown' },
   'grants deny': { args: (at) => ['nothing', ...admin(at)], ends: 'unknown' },
   'grants end': { args: (at) => ['nothing', ...admin(at)], ends: 'unknown' },
+  'labels list': { args: admin },
+  'labels clear': {
+    args: (at) => ['untrusted', '--conversation', 'nothing', '--reason', 'a test', ...admin(at)],
+    ends: 'unknown',
+  },
   tools: {},
   call: { args: () => ['add', 'a=1', 'b=2'] },
   prompts: {},

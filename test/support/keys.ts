@@ -9,10 +9,12 @@ export class Keys implements AsyncDisposable {
   readonly auth: { readonly keys: { readonly file: string } };
   readonly #folder: string;
   readonly #keys: ReadonlyMap<string, string>;
+  readonly #tenants: Readonly<Record<string, string>>;
 
-  private constructor(folder: string, keys: ReadonlyMap<string, string>) {
+  private constructor(folder: string, keys: ReadonlyMap<string, string>, tenants: Readonly<Record<string, string>>) {
     this.#folder = folder;
     this.#keys = keys;
+    this.#tenants = tenants;
     this.auth = { keys: { file: join(folder, 'keys.yaml') } };
   }
 
@@ -20,8 +22,11 @@ export class Keys implements AsyncDisposable {
     return Keys.makeOf(Object.fromEntries(subjects.map((subject) => [subject, []])));
   }
 
-  /** @param callers with their groups. */
-  static async makeOf(callers: Readonly<Record<string, readonly string[]>>): Promise<Keys> {
+  /** @param callers with their groups. @param tenants of callers; others have none. */
+  static async makeOf(
+    callers: Readonly<Record<string, readonly string[]>>,
+    tenants: Readonly<Record<string, string>> = {},
+  ): Promise<Keys> {
     const subjects = Object.keys(callers);
     const keys = new Map(
       subjects.map((subject) => [
@@ -29,7 +34,7 @@ export class Keys implements AsyncDisposable {
         `omk_${randomBytes(6).toString('hex')}_${randomBytes(32).toString('base64url')}`,
       ]),
     );
-    const made = new Keys(await mkdtemp(join(tmpdir(), 'omnibus-keys-')), keys);
+    const made = new Keys(await mkdtemp(join(tmpdir(), 'omnibus-keys-')), keys, tenants);
     await made.write(callers);
     return made;
   }
@@ -41,6 +46,7 @@ export class Keys implements AsyncDisposable {
       hash: hash('sha256', key, 'hex'),
       subject,
       groups: callers[subject],
+      ...(this.#tenants[subject] === undefined ? {} : { tenant: this.#tenants[subject] }),
     }));
     await writeFile(this.auth.keys.file, JSON.stringify({ keys: records }), { mode: 0o600 });
   }

@@ -1,5 +1,6 @@
 export type { AgentMade, Agents, AgentSeen } from './agents.ts';
 export type { Grant, GrantList } from './grants.ts';
+export type { LabelledConversation, LabelList } from './labels.ts';
 export { signingKeysSeen, type SigningKeysSeen } from './signing-keys.ts';
 export * from './audit.ts';
 export type { ClientWay, ConnectWays } from './connect.ts';

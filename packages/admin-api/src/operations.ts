@@ -24,6 +24,7 @@ import { agentOperations } from './agents.ts';
 import { signingKeyOperations } from './signing-keys.ts';
 import { attemptOperations } from './attempts.ts';
 import { grantOperations } from './grants.ts';
+import { labelOperations } from './labels.ts';
 import { entryOperations } from './server-entries.ts';
 import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
@@ -315,6 +316,7 @@ export const operations = {
     answer: decided,
   },
   ...grantOperations,
+  ...labelOperations,
   definitions: {
     method: 'get',
     path: '/definitions',

@@ -40,7 +40,8 @@ export interface AuditEvent {
     | `config.${string}`
     | `policy.${string}`
     | `definition.${string}`
-    | `approval.${string}`;
+    | `approval.${string}`
+    | `flow.${string}`;
   readonly weight: Weight;
   readonly who?: Who | undefined;
   readonly endpoint?: EndpointName | undefined;

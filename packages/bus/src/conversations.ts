@@ -10,6 +10,16 @@ import { conversationsBucket } from './subjects.ts';
 /** Several workers may change a record at once; each try starts from the latest value. */
 const maxTries = 10;
 
+/** A label is not there, or may not be removed; the message is for a person. */
+export class LabelProblem extends Error {
+  readonly kind: 'unknown' | 'forbidden';
+
+  constructor(kind: LabelProblem['kind'], message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
 /** A conversation without its labels. */
 export type ConversationOf = Omit<ConversationRecord, 'labels' | 'until'>;
 
@@ -34,26 +44,73 @@ export class ConversationBoard {
   /** The record before a call, which keeps its conversation from being forgotten. */
   async keep(of: ConversationOf, keepMs: number): Promise<ConversationRecord | undefined> {
     const record = await this.#get(of.id);
-    return record === undefined || isFresh(record, keepMs) ? record : this.add(of, [], keepMs);
+    return record === undefined || isFresh(record, keepMs) ? record : (await this.add(of, [], keepMs)).record;
   }
 
   /**
    * Adds labels; one that is there keeps its first source. Without a new label, a record is written only if a quarter of its time is over.
    * @param keepMs milliseconds after which the conversation is forgotten unless labels are added or it is kept again.
-   * @returns the record with them.
+   * @returns the record with them, and those that it did not have before.
    */
-  async add(of: ConversationOf, labels: readonly ConversationLabel[], keepMs: number): Promise<ConversationRecord> {
+  async add(
+    of: ConversationOf,
+    labels: readonly ConversationLabel[],
+    keepMs: number,
+  ): Promise<{ readonly record: ConversationRecord; readonly added: readonly ConversationLabel[] }> {
     for (let tries = 1; ; tries += 1) {
       const entry = await this.#bucket.get(of.id);
       const present = entry !== undefined && entry.value.until > Date.now() ? entry.value : undefined;
       const carried = present?.labels ?? [];
       const added = labels.filter(({ label }) => !carried.some((each) => each.label === label));
-      if (present !== undefined && added.length === 0 && isFresh(present, keepMs)) return present;
+      if (present !== undefined && added.length === 0 && isFresh(present, keepMs)) return { record: present, added };
       const next: ConversationRecord = { ...of, labels: [...carried, ...added], until: Date.now() + keepMs };
       try {
         if (entry === undefined) await this.#bucket.create(of.id, next);
         else await this.#bucket.update(of.id, next, entry.revision);
-        return next;
+        return { record: next, added };
+      } catch (error) {
+        if (!(error instanceof BusError) || error.kind !== 'revision-conflict' || tries >= maxTries) throw error;
+      }
+    }
+  }
+
+  /** Calls back with each conversation that has labels. */
+  async each(visit: (record: ConversationRecord) => void): Promise<void> {
+    const now = Date.now();
+    const watch = await this.#bucket.watch((change) => {
+      if (change.kind === 'put' && change.value.until > now && change.value.labels.length > 0) visit(change.value);
+    });
+    watch.close();
+  }
+
+  /**
+   * Removes a label of a conversation, for all requests from now on. A result that comes later may add it again.
+   * @param refusal the reason why the person may not; undefined if the person may.
+   * @returns the record before, and the label with its source.
+   * @throws {LabelProblem}
+   */
+  async clear(
+    id: string,
+    label: string,
+    refusal: (record: ConversationRecord) => LabelProblem | undefined,
+  ): Promise<{ readonly record: ConversationRecord; readonly cleared: ConversationLabel }> {
+    for (let tries = 1; ; tries += 1) {
+      const entry = await this.#bucket.get(id);
+      if (entry === undefined || entry.value.until <= Date.now())
+        throw new LabelProblem('unknown', `there is no conversation ${id} with labels`);
+      const { value: record, revision } = entry;
+      const refused = refusal(record);
+      if (refused !== undefined) throw refused;
+      const cleared = record.labels.find((each) => each.label === label);
+      if (cleared === undefined)
+        throw new LabelProblem('unknown', `conversation ${id} does not have the label ${JSON.stringify(label)}`);
+      try {
+        await this.#bucket.update(
+          id,
+          { ...record, labels: record.labels.filter((each) => each !== cleared) },
+          revision,
+        );
+        return { record, cleared };
       } catch (error) {
         if (!(error instanceof BusError) || error.kind !== 'revision-conflict' || tries >= maxTries) throw error;
       }

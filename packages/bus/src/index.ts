@@ -52,5 +52,5 @@ export type { NatsLogin } from './nats/login.ts';
 export type { NatsPlace } from './nats/place.ts';
 export { ApprovalBoard } from './approvals.ts';
 export { Blocks } from './blocks.ts';
-export { ConversationBoard, type ConversationOf } from './conversations.ts';
+export { ConversationBoard, LabelProblem, type ConversationOf } from './conversations.ts';
 export { Grants } from './grants.ts';

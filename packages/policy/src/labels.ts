@@ -2,7 +2,7 @@
  * Labels of a conversation: names that results add (`untrusted`, `confidential: crm`), and that rules require, forbid or ask about (`after`).
  * A session is a conversation; so are the requests of one caller and client without a session, within a time.
  */
-import { laterLabels, type Labels } from '@omnibus/protocol';
+import { laterLabels, type LabelReason, type Labels } from '@omnibus/protocol';
 import { verdictOf, type Verdict } from './verdict.ts';
 import type { Condition } from './conditions.ts';
 
@@ -24,16 +24,20 @@ export function labelCondition(wanted: readonly string[], isAllowing: boolean): 
   };
 }
 
-/** The reason of a refusal, with the results that added the labels. */
-export function becauseOfLabels(
-  because: string | undefined,
-  after: readonly string[] | undefined,
-  labels: Labels | undefined,
-): string | undefined {
-  if (after === undefined || labels === undefined) return because;
-  const sources = after.flatMap((label) => {
+/** @returns the labels on which a decision depends, with the results that added them; undefined if it depends on none. */
+export function labelReason(after: readonly string[] | undefined, labels: Labels | undefined): LabelReason | undefined {
+  if (after === undefined || labels === undefined) return undefined;
+  const found = after.flatMap((label) => {
     const source = labels.sourceOf(label);
-    return source === undefined ? [] : [`this conversation is labelled "${label}" since the result of ${source}`];
+    return source === undefined ? [] : [{ label, source }];
   });
+  return { labels: found, ...(labels.conversation === undefined ? {} : { conversation: labels.conversation }) };
+}
+
+/** The reason of a refusal, with the results that added the labels. */
+export function becauseOfLabels(because: string | undefined, reason: LabelReason | undefined): string | undefined {
+  const sources = (reason?.labels ?? []).map(
+    ({ label, source }) => `this conversation is labelled "${label}" since the result of ${source}`,
+  );
   return [...(because === undefined ? [] : [because]), ...sources].join('; ') || undefined;
 }

@@ -6,8 +6,8 @@
  * time, and no rule denies for all of them, is visible: lists do not change with the time of day.
  */
 import type { Circumstances } from './conditions.ts';
-import { unapprovedMethods } from '@omnibus/protocol';
-import { becauseOfLabels } from './labels.ts';
+import { unapprovedMethods, type LabelReason } from '@omnibus/protocol';
+import { becauseOfLabels, labelReason } from './labels.ts';
 import { Redaction } from './redaction/redaction.ts';
 import type { AskTerms, Rule, Target } from './rule.ts';
 import { isOverworked, tooMuchWork } from './work.ts';
@@ -21,6 +21,8 @@ export interface Decision {
   /** The rule that decided; when none allows the request now, the first that would under other conditions. Left out when the default decided. */
   readonly rule?: string | undefined;
   readonly because?: string | undefined;
+  /** The labels on which it depends; left out of a decision that depends on none. */
+  readonly labelled?: LabelReason | undefined;
   readonly isVisible: boolean;
 }
 
@@ -158,9 +160,9 @@ export class Rights {
     if (hiddenBy !== undefined)
       return { effect: 'deny', rule: hiddenBy.id, because: hiddenBy.because, isVisible: false };
     const isVisible = this.#default === 'allow' || allows.length > 0;
-    for (const { condition, id, because, after } of denies)
-      if (condition?.(circumstances) !== 'no')
-        return { effect: 'deny', rule: id, because: becauseOfLabels(because, after, circumstances.labels), isVisible };
+    for (const rule of denies)
+      if (rule.condition?.(circumstances) !== 'no')
+        return { effect: 'deny', ...reasonOf(rule, circumstances), isVisible };
     const allowing = allows.find(({ condition }) => condition === undefined || condition(circumstances) === 'yes');
     if (allowing !== undefined || this.#default === 'allow') {
       const applying = asks.length === 0 ? [] : asks.filter(({ condition }) => condition?.(circumstances) !== 'no');
@@ -169,22 +171,11 @@ export class Rights {
       // What has no form for approvers could carry data out: after labels it is denied.
       const flowing = isUnasked ? applying.find(({ after }) => after !== undefined) : undefined;
       if (flowing !== undefined && circumstances.method !== 'resources/unsubscribe')
-        return {
-          effect: 'deny',
-          rule: flowing.id,
-          because: becauseOfLabels(flowing.because, flowing.after, circumstances.labels),
-          isVisible,
-        };
+        return { effect: 'deny', ...reasonOf(flowing, circumstances), isVisible };
       const asking = isUnasked ? undefined : askingOf(applying);
       return asking === undefined
         ? { effect: 'allow', isVisible, ...(allowing === undefined ? {} : { rule: allowing.id }) }
-        : {
-            effect: 'ask',
-            rule: asking.id,
-            because: becauseOfLabels(asking.because, asking.after, circumstances.labels),
-            terms: asking.terms,
-            isVisible,
-          };
+        : { effect: 'ask', ...reasonOf(asking, circumstances), terms: asking.terms, isVisible };
     }
     return { effect: 'deny', rule: allows[0]?.id, because: allows[0]?.because, isVisible };
   }
@@ -228,6 +219,19 @@ export class Rights {
     cache.set(server, ofServer.set(name, found));
     return found;
   }
+}
+
+/** The rule of a decision, and its reasons. */
+function reasonOf(
+  { id, because, after }: Rule,
+  { labels }: Circumstances,
+): Pick<Decision, 'rule' | 'because' | 'labelled'> {
+  const labelled = labelReason(after, labels);
+  return {
+    rule: id,
+    because: becauseOfLabels(because, labelled),
+    ...(labelled === undefined ? {} : { labelled }),
+  };
 }
 
 /** Whether no rule about a target depends on circumstances. A rule that asks does, since some methods are not asked about. */

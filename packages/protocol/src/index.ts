@@ -106,8 +106,16 @@ export { approvalStates, shortApproval } from './approval-records.ts';
 export { grantStates } from './grant-records.ts';
 export type { AccessGrant, CallGrant, GrantRecord } from './grant-records.ts';
 export type { ApprovalRecord, ApprovalState, ApprovalVote } from './approval-records.ts';
-export { conversationIn, conversationKey, laterLabels, noLabels } from './conversations.ts';
-export type { ConversationLabel, ConversationRecord, Labels } from './conversations.ts';
+export {
+  conversationIn,
+  conversationKey,
+  laterLabels,
+  noLabels,
+  labelAdvice,
+  labelData,
+  shownKeyLength,
+} from './conversations.ts';
+export type { ConversationLabel, ConversationRecord, LabelReason, Labels } from './conversations.ts';
 export type { OwnedResults, StoredPart, StoredResult } from './stored-results.ts';
 export { starred } from './starred.ts';
 export { blockKinds } from './limit-records.ts';

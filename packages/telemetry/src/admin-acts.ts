@@ -37,6 +37,8 @@ export const adminActs = [
   'grants.list',
   'grants.change',
   'grants.own',
+  'labels.list',
+  'labels.clear',
   'recovery',
 ] as const;
 export type AdminAct = (typeof adminActs)[number];

@@ -278,6 +278,11 @@ export class Metrics extends Instruments {
     'Messages with a finding of a guardrail, by guardrail, kind of message (requests, results, questions, lists) and outcome: denied, changed, labelled, failed (it could not inspect the message), or only recorded.',
     ['guardrail', 'stage', 'action'],
   );
+  readonly #labels = this.counter(
+    'omnibus_conversation_labels_total',
+    'Labels that conversations have got, by label and server: from a result, or from a guardrail that labels.',
+    ['label', 'server'],
+  );
   readonly #guardrailSeconds = this.histogram(
     'omnibus_guardrail_check_seconds',
     'Time that a check by a webhook or a tool takes, waiting for a place included, by guardrail.',
@@ -351,6 +356,11 @@ export class Metrics extends Instruments {
   /** @param guardrail by the id that the configuration gives it. */
   guarded(guardrail: string, stage: string, action: string): void {
     this.#guarded.inc({ guardrail, stage, action });
+  }
+
+  /** @param labels as rules and guardrails of the configuration name them. */
+  labelled(labels: readonly { readonly label: string; readonly server: string }[]): void {
+    for (const { label, server } of labels) this.#labels.inc({ label, server });
   }
 
   /** @param guardrail by the id that the configuration gives it. */

@@ -59,6 +59,8 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'grants.list': ['operator', 'auditor', 'approver', 'admin'],
   'grants.change': ['operator', 'approver', 'admin'],
   'grants.own': ['operator', 'auditor', 'approver', 'admin'],
+  'labels.list': ['operator', 'auditor', 'approver', 'admin'],
+  'labels.clear': ['operator', 'approver', 'admin'],
   recovery: [],
 };
 
@@ -79,7 +81,7 @@ export function whoMay(act: AdminAct): string {
 }
 
 /** The acts of an administrator of one tenant, which see only its data. */
-const ofTenant: ReadonlySet<AdminAct> = new Set(['status', 'whoami', 'usage']);
+const ofTenant: ReadonlySet<AdminAct> = new Set(['status', 'whoami', 'usage', 'labels.list', 'labels.clear']);
 
 export function mayDoForTenant(act: AdminAct): boolean {
   return ofTenant.has(act);

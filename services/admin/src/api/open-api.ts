@@ -10,6 +10,8 @@ import { ApprovalsOfAll, type RawApprovals } from './approval-board.ts';
 import { CallHolders } from './call-holders.ts';
 import { grantQuestions, type GrantDeskOptions } from './grant-desk.ts';
 import { grantHandlers } from './grant-handlers.ts';
+import { labelQuestions } from './label-desk.ts';
+import { labelHandlers } from './label-handlers.ts';
 import { ApprovalDesk } from './approval-desk.ts';
 import { AuditDesk } from './audit-desk.ts';
 import { auditHandlers } from './audit-handlers.ts';
@@ -63,6 +65,7 @@ export function openAdminApi(options: ApiOptions): Api {
       ...vaultQuestions(options.vaults),
       ...approvalDesk.questions,
       ...grantQuestions(holding),
+      ...labelQuestions(holding),
       ...definitionQuestions(options.process, options.backend),
       ...rateHistory.questions,
       ...keyUseQuestions(options.authenticator),
@@ -106,16 +109,17 @@ export function openAdminApi(options: ApiOptions): Api {
   };
 }
 
-/** The operations that decide: about calls, definitions, and rights for a time. */
+/** The operations that decide: about calls, definitions, rights for a time, and labels of conversations. */
 function decisionHandlers(
   options: ApiOptions,
   all: AllProcesses,
-): ReturnType<typeof trustHandlers> & ReturnType<typeof grantHandlers> {
+): ReturnType<typeof trustHandlers> & ReturnType<typeof grantHandlers> & ReturnType<typeof labelHandlers> {
   const approvals = (): ApprovalsOfAll => approvalsOf(options, all);
   const definitions = (): DefinitionsOfAll => definitionsOf(options, all);
   return {
     ...trustHandlers({ ...options, approvals, definitions }),
     ...grantHandlers({ ...options, holders: () => holdersOf(options, all) }),
+    ...labelHandlers({ ...options, holders: () => holdersOf(options, all) }),
   };
 }
 

@@ -97,6 +97,8 @@ const acts: Readonly<Record<OperationName, AdminAct>> = {
   requestGrant: 'grants.own',
   decideGrant: 'grants.change',
   endGrant: 'grants.own',
+  labels: 'labels.list',
+  clearLabel: 'labels.clear',
   definitions: 'definitions.list',
   serverDefinitions: 'definitions.list',
   approve: 'definitions.approve',

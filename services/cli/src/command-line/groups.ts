@@ -212,6 +212,13 @@ export const groups: readonly Group[] = [
           ['grants request oncall --for 4h --reason "incident 4711"', 'an approver decides'],
         ],
       },
+      labels: {
+        summary: 'labels of conversations: show where they are from, and clear them',
+        examples: [
+          ['labels list --user ann', 'the results that have added labels to the conversations of a user'],
+          ['labels clear untrusted --conversation s8x2 --reason "the page is ours"', 'the reason is on record'],
+        ],
+      },
       definitions: {
         summary: 'compare tools of servers with the approved ones',
         examples: [['definitions diff github', 'the differences, risky ones marked']],

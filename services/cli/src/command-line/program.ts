@@ -13,6 +13,7 @@ import { addNats, addPod } from './deploying.ts';
 import { addClients, addFiles } from './files.ts';
 import { arrange } from './groups.ts';
 import { addKeys } from './keys.ts';
+import { addLabels } from './labels.ts';
 import { addLogin } from './login.ts';
 import { addPolicy } from './policy.ts';
 import { addRunning } from './running.ts';
@@ -52,6 +53,7 @@ export function createProgram(start: StartGateway): Command {
   addPolicy(program);
   addApprovals(program);
   addGrants(program);
+  addLabels(program);
   addDefinitions(program);
   addAudit(program);
   addVault(program);

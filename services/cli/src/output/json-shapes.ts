@@ -178,6 +178,21 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
       ),
     }),
   ),
+  'labels list': z.object({
+    conversations: z.array(
+      z.looseObject({
+        id: text,
+        kind: z.enum(['session', 'caller']),
+        principal: text,
+        who: z.array(text),
+        endpoint: text,
+        labels: z.array(z.object({ label: text, server: text, item: text, rule: text, at: ms })),
+        until: ms,
+      }),
+    ),
+    total: count,
+  }),
+  'labels clear': z.object({ conversation: text, label: text, server: text, item: text, at: ms }),
   'grants list': z.object({ grants: z.array(grant), offers: z.array(z.looseObject({ name: text, lastsMs: ms })) }),
   'grants request': z.object({ id: text, state: z.literal('requested') }),
   'grants approve': z.object({ id: text, state: z.literal('active'), until: ms }),

@@ -12,6 +12,7 @@ import type { SessionFeature } from '../feature.ts';
 import type { Sealer } from '../public-ids/sealer.ts';
 import { openApprovals } from './approvals/feature.ts';
 import { audit } from './audit/feature.ts';
+import { labelRecords } from './audit/labels.ts';
 import { openBlocks } from './blocks/feature.ts';
 import { code } from './code/feature.ts';
 import { decisions } from './decisions/feature.ts';
@@ -65,7 +66,12 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
   const guards = guardrails({ policy, guardrails: compiled });
   const barrier = blocks?.barrier ?? noBarrier;
   const ruled = rules(parts, { policy, guardrails: compiled });
-  const labels = flow(parts, { policy, guardrails: compiled }, ruled.access);
+  const recorded = options.audit === undefined ? undefined : labelRecords(options.audit, proofs);
+  const labelled: typeof recorded = (client, conversation, added) => {
+    metrics.labelled(added);
+    recorded?.(client, conversation, added);
+  };
+  const labels = flow({ ...parts, labelled }, { policy, guardrails: compiled }, ruled.access);
   const [onceMore] = blocks?.gates ?? guards.gates ?? [];
   const limits = await openLimits({ ...parts, ...of, barrier, onceMore });
   const stored = results({

@@ -14,6 +14,7 @@ import {
   type SessionMessage,
   type StreamFrame,
   type WorkerId,
+  shownKeyLength,
 } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Session } from '../stateful/session.ts';
@@ -48,7 +49,6 @@ const sweepsPerIdleTime = 10;
 
 /** Sessions in one answer of the admin port. */
 const maxListed = 1_000;
-const shownKeyLength = 12;
 const maxDeclared = 50;
 
 /** One session, as operators see it. */

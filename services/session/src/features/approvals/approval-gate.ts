@@ -107,7 +107,7 @@ function ask<Stream extends CallStream>(
     args: params['arguments'],
     definition: definitionOf({ call, plan }),
     rule,
-    because: permission?.because,
+    ...reasonsOf(asked),
     terms: within(given, timeLimits(server, to.tool).humanMs),
     ...identityOf(call),
     show:
@@ -144,6 +144,10 @@ function ask<Stream extends CallStream>(
 function identityOf({ stream, id }: ForwardedCall<CallStream>): Pick<AskedApproval, 'exchange' | 'mayBeAsked'> {
   const { origin, begun } = stream;
   return { exchange: origin === undefined ? undefined : exchangeOf(origin, id), mayBeAsked: begun !== undefined };
+}
+
+function reasonsOf({ permission }: ForwardedCall<CallStream>): Pick<AskedApproval, 'because' | 'labelled'> {
+  return { because: permission?.because, labelled: permission?.labelled };
 }
 
 /** A client has as much time as for questions of servers. */

@@ -15,6 +15,8 @@ import {
   anonymous,
   canonical,
   fault,
+  labelAdvice,
+  labelData,
   type ApprovalRecord,
   type Caller,
   type ErrorReason,
@@ -24,6 +26,7 @@ import {
   type GatewayFault,
   type InputAnswer,
   type JsonObject,
+  type LabelReason,
   type Limits,
   type ServerName,
   type WorkerId,
@@ -59,6 +62,8 @@ export interface AskedApproval {
   readonly definition: JsonObject | undefined;
   readonly rule: string;
   readonly because: string | undefined;
+  /** The labels of the conversation by which the rule asks; undefined for a rule that depends on none. */
+  readonly labelled: LabelReason | undefined;
   readonly terms: AskTerms;
   /** Names the call at every session worker that may hold it; undefined where no other worker can continue it. */
   readonly exchange: ExchangeId | undefined;
@@ -372,7 +377,7 @@ export class Waiting implements Questioner {
     if (!this.#moves(outcome)) return;
     this.#deadline?.cancel();
     this.#left(); // V3
-    const { terms, rule, because, settled, takeBack } = this.#asked;
+    const { terms, rule, because, labelled, settled, takeBack } = this.#asked;
     this.#tell(outcome, by, forMs);
     if (terms.by === 'approvers') this.#options.board.ended(this.id, outcome);
     else if (outcome === 'expired' || outcome === 'withdrawn') takeBack(this, words);
@@ -380,10 +385,11 @@ export class Waiting implements Questioner {
     settled(
       outcome === 'approved'
         ? undefined
-        : fault(reasons[outcome], `${words} (rule "${rule}"${because === undefined ? '' : `: ${because}`})`, {
-            rule,
-            ...(because === undefined ? {} : { because }),
-          }),
+        : fault(
+            reasons[outcome],
+            `${words} (rule "${rule}"${because === undefined ? '' : `: ${because}`})${labelAdvice(labelled)}`,
+            { rule, ...(because === undefined ? {} : { because }), ...labelData(labelled) },
+          ),
     );
   }
 

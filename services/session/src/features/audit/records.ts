@@ -55,7 +55,7 @@ export class CallRecords implements CallWatcher {
       outcome: 'denied',
       reason,
       ...ruleOf(data),
-      ...noted(requested.call?.screen),
+      ...withMore(noted(requested.call?.screen), labelsIn(data)),
     });
   }
 
@@ -210,6 +210,23 @@ export class CallRecords implements CallWatcher {
           : { run: call.stream.run },
     };
   }
+}
+
+/** The labels by which a request was refused, each with its source, and the conversation. */
+function labelsIn(data: GatewayFault['data']): AuditEvent['more'] {
+  const { labels, conversation } = data ?? {};
+  if (!Array.isArray(labels)) return undefined;
+  const words = labels.flatMap((each: unknown) =>
+    isObject(each) ? [`${String(each['label'])} (${String(each['source'])})`] : [],
+  );
+  return { labels: words, ...(typeof conversation === 'string' ? { conversation } : {}) };
+}
+
+function withMore(
+  given: { readonly more?: AuditEvent['more'] },
+  more: AuditEvent['more'],
+): { readonly more?: AuditEvent['more'] } {
+  return more === undefined ? given : { more: { ...given.more, ...more } };
 }
 
 /** The decisions of guardrails about the messages of a request. */

@@ -4,9 +4,11 @@ import { hash } from 'node:crypto';
 import {
   anonymous,
   noLabels,
+  shownKeyLength,
   type Caller,
   type ClientInfo,
   type ConversationRecord,
+  type Facts,
   type Labels,
   type SessionKey,
 } from '@omnibus/protocol';
@@ -22,8 +24,12 @@ export interface Speaker {
 /**
  * A session is a conversation. Requests without a session belong together if they are of one caller and one client at one endpoint, with the same key if the
  * client sends one; anonymous callers are told apart by their address.
+ * @param facts that its edge has proven; undefined for an anonymous caller.
  */
-export function conversationOf({ asking, session, info, conversation }: Speaker): ConversationOf {
+export function conversationOf(
+  { asking, session, info, conversation }: Speaker,
+  facts: Facts | undefined,
+): ConversationOf {
   const { principal, endpoint, origin } = asking;
   const client = info?.name.slice(0, 200);
   const who = principal === anonymous ? (origin ?? principal) : principal;
@@ -32,6 +38,11 @@ export function conversationOf({ asking, session, info, conversation }: Speaker)
     kind: session === undefined ? 'caller' : 'session',
     principal,
     endpoint,
+    ...(session === undefined ? {} : { session: session.slice(0, shownKeyLength) }),
+    ...(facts === undefined
+      ? {}
+      : { who: [facts, ...facts.actors].map(({ issuer, subject }) => `${issuer}|${subject}`) }),
+    ...(facts?.tenant === undefined ? {} : { tenant: facts.tenant }),
     ...(client === undefined ? {} : { client }),
   };
 }
@@ -49,6 +60,7 @@ export function labelsOf(record: ConversationRecord | undefined): Labels {
   if (record === undefined || record.labels.length === 0) return noLabels;
   const find = (label: string) => record.labels.find((each) => each.label === label);
   return {
+    conversation: record.id,
     has: (label) => find(label) !== undefined,
     sourceOf: (label) => {
       const found = find(label);

@@ -1,8 +1,9 @@
 /** The labels of conversations, as one session worker reads and adds them. */
 import { ConversationBoard, openingAdvice, type Bus, type ConversationOf } from '@omnibus/bus';
+import { Proofs } from '@omnibus/identity';
 import { fault, type ConversationLabel, type GatewayFault, type Labels, type SessionKey } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { idOfSession, labelsOf } from './conversation.ts';
+import { conversationOf, idOfSession, labelsOf, type Speaker } from './conversation.ts';
 
 const hourMs = 3_600_000;
 /** A conversation of requests without sessions ends after this time without a call. */
@@ -12,14 +13,33 @@ const sessionMs = 30 * 24 * hourMs;
 
 const keepMsOf = ({ kind }: Pick<ConversationOf, 'kind'>): number => (kind === 'session' ? sessionMs : callerMs);
 
+/** Hears which labels a conversation has got that it did not have before. */
+export type LabelWatcher = (client: Speaker, conversation: string, labels: readonly ConversationLabel[]) => void;
+
+export interface ConversationParts {
+  readonly bus: Bus;
+  readonly log: Logger;
+  /** Verifies what edges say of callers; undefined in a gateway of one process. */
+  readonly proofs: Proofs | undefined;
+  readonly labelled: LabelWatcher;
+}
+
 export class Conversations {
   readonly #bus: Bus;
   readonly #log: Logger;
+  readonly #proofs: Proofs | undefined;
+  readonly #labelled: LabelWatcher;
   #opening: Promise<ConversationBoard> | undefined;
 
-  constructor({ bus, log }: { readonly bus: Bus; readonly log: Logger }) {
+  constructor({ bus, log, proofs, labelled }: ConversationParts) {
     this.#bus = bus;
     this.#log = log;
+    this.#proofs = proofs;
+    this.#labelled = labelled;
+  }
+
+  #of(client: Speaker): ConversationOf {
+    return conversationOf(client, Proofs.factsOf(client.asking, this.#proofs));
   }
 
   /** Opened at the first use. */
@@ -38,9 +58,10 @@ export class Conversations {
   }
 
   /** The labels before a call, which keeps its conversation from being forgotten. @returns a fault if they cannot be read. */
-  async read(of: ConversationOf): Promise<Labels | GatewayFault> {
+  async read(client: Speaker): Promise<Labels | GatewayFault> {
     try {
       const board = await this.#board();
+      const of = this.#of(client);
       return labelsOf(await board.keep(of, keepMsOf(of)));
     } catch (error) {
       this.#log.warn({ problem: String(error) }, 'the labels of a conversation could not be read');
@@ -52,10 +73,12 @@ export class Conversations {
   }
 
   /** @returns false if they could not be recorded, so that the message that adds them must not be delivered. */
-  async add(of: ConversationOf, labels: readonly ConversationLabel[]): Promise<boolean> {
+  async add(client: Speaker, labels: readonly ConversationLabel[]): Promise<boolean> {
     try {
       const board = await this.#board();
-      await board.add(of, labels, keepMsOf(of));
+      const of = this.#of(client);
+      const { added } = await board.add(of, labels, keepMsOf(of));
+      if (added.length > 0) this.#labelled(client, of.id, added);
       return true;
     } catch (error) {
       this.#log.warn(

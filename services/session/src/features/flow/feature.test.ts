@@ -1,4 +1,6 @@
 /** Labels of conversations that results add, and rules that depend on them: a session worker on a bus in memory. */
+import type { Audit, AuditEvent } from '@omnibus/audit';
+import { ConversationBoard } from '@omnibus/bus';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   conversationKey,
@@ -27,13 +29,23 @@ const settings = { auth: { keys: { file: 'keys.yaml' } }, access: { rules } };
 const ann = callerOf('ann');
 
 let up: WorkerUnderTest | undefined;
+/** The audit records of the test. */
+const recorded: AuditEvent[] = [];
+const records: Audit = {
+  isStrict: false,
+  wantsResults: false,
+  wants: () => true,
+  record: (event) => void recorded.push(event),
+  confirm: () => Promise.resolve(true),
+};
 afterEach(async () => {
+  recorded.length = 0;
   expect(up?.faults).toEqual([]);
   await up?.stop();
 });
 
 async function started(given: object = settings): Promise<WorkerUnderTest> {
-  up = await WorkerUnderTest.start(servers, given);
+  up = await WorkerUnderTest.start(servers, given, records);
   for (const server of servers)
     await up.put(server, {
       revision: latestLegacyRevision,
@@ -61,7 +73,58 @@ describe.each(revisions)('a client of %s', (revision) => {
     expect(error?.message).toMatch(
       /ask security@example\.com; this conversation is labelled "untrusted" since the result of web\/read at \d\d:\d\d UTC/,
     );
+    expect(error?.message).toMatch(
+      /\. To go on, start a new conversation without this content, or have an approver clear the label of conversation [cs][\w-]{22} \(omnibus labels clear\)$/,
+    );
+    const { labels, conversation } = error?.data ?? {};
+    expect(labels).toEqual([{ label: 'untrusted', source: expect.stringMatching(/^web\/read at/) as string }]);
     expect(up?.reached).toEqual(['mail', 'web']);
+    // On record: the new label with its source, and the refusal with both.
+    expect(recorded.filter(({ name }) => name === 'flow.labelled')).toEqual([
+      expect.objectContaining({
+        server: 'web',
+        target: 'read',
+        rule: 'from-web',
+        who: expect.objectContaining({ subject: 'ann' }) as object,
+        more: { label: 'untrusted', conversation },
+      }),
+    ]);
+    expect(recorded.find(({ name }) => name === 'mcp.refused')).toMatchObject({
+      rule: 'no-way-out',
+      more: { labels: [expect.stringMatching(/^untrusted \(web\/read at .* UTC\)$/) as string], conversation },
+    });
+  });
+
+  it('may send again after the label was cleared, and not after a later result has added it again', async () => {
+    const client = await (await started()).open(revision, {}, ann);
+    await call(client, 'web__read');
+    const { data } = (await call(client, 'mail__send')).error ?? {};
+    const board = await ConversationBoard.open(up!.bus);
+    await board.clear(String(data?.['conversation']), 'untrusted', () => undefined);
+    expect(await outcomeOf(client, 'mail__send')).toBe('answered');
+    await call(client, 'web__read');
+    expect(await outcomeOf(client, 'mail__send')).toBe('no-way-out');
+  });
+
+  it('gets the label again from a message of a call that runs while it is cleared', async () => {
+    const client = await (await started()).open(revision, {}, ann);
+    const sent = Promise.withResolvers<(event: ExchangeEvent) => void>();
+    up!.takes = sent.resolve;
+    const reading = call(client, 'web__read', { _meta: { progressToken: 1 } });
+    const reply = await up!.turning(sent.promise);
+    reply({ kind: 'progress', progress: 1, message: 'half of the page' } as ExchangeEvent);
+    const board = await ConversationBoard.open(up!.bus);
+    const clear = async (): Promise<string[]> => {
+      const cleared: string[] = [];
+      await board.each(({ id }) => cleared.push(id));
+      for (const id of cleared) await board.clear(id, 'untrusted', () => undefined);
+      return cleared;
+    };
+    await expect.poll(clear).toHaveLength(1);
+    expect(await outcomeOf(client, 'mail__send')).toBe('answered');
+    reply({ kind: 'result', result: { content: [{ type: 'text', text: 'the other half' }] } });
+    await up!.turning(reading);
+    expect(await outcomeOf(client, 'mail__send')).toBe('no-way-out');
   });
 
   it('meets a rule about two labels when the conversation has both', async () => {

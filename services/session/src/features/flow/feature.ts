@@ -1,13 +1,11 @@
 /** Labels of conversations (`label` and `after` in rules): results add them, and rules about later requests depend on them. */
-import type { Bus } from '@omnibus/bus';
 import { usesLabels, type Policy } from '@omnibus/policy';
 import type { ConversationLabel, ServerName } from '@omnibus/protocol';
-import type { Logger } from '@omnibus/telemetry';
 import type { AccessSource } from '../../call/access.ts';
 import type { CallTransformer } from '../../call/transforms.ts';
 import type { Compiled, SessionFeature } from '../../feature.ts';
-import { conversationOf, type Speaker } from './conversation.ts';
-import { Conversations } from './conversations.ts';
+import type { Speaker } from './conversation.ts';
+import { Conversations, type ConversationParts } from './conversations.ts';
 import { flowGate } from './gate.ts';
 import { labelling } from './labelling.ts';
 
@@ -21,7 +19,7 @@ interface LabelRules {
 const maxItemLength = 200;
 
 export function flow(
-  parts: { readonly bus: Bus; readonly log: Logger },
+  parts: ConversationParts,
   { policy }: Compiled,
   access: AccessSource | undefined,
 ): {
@@ -61,7 +59,7 @@ export function flow(
       return (
         labels.length === 0 ||
         conversations.add(
-          conversationOf(client),
+          client,
           labels.map((each) => ({ ...each, server, item: tool.slice(0, maxItemLength), at: Date.now() })),
         )
       );
@@ -91,18 +89,17 @@ function transformer(conversations: Conversations, asked: () => ReadonlySet<stri
       });
       const labels = screen.labels.map(({ rule, label }) => labelBy(rule, label));
       if (labels.length === 0 && !screen.flows && !screen.looksAt('results')) return undefined;
-      const of = conversationOf(client);
       return labelling({
         labels,
         guarded: (names) =>
           names.flatMap(({ guardrail, label }) => (asked().has(label) ? [labelBy(guardrail, label)] : [])),
         refusal: screen.flows
           ? async () => {
-              const now = await conversations.read(of);
+              const now = await conversations.read(client);
               return 'reason' in now ? now : screen.refusalAfter(now);
             }
           : undefined,
-        put: (missing) => conversations.add(of, missing),
+        put: (missing) => conversations.add(client, missing),
       });
     },
   };

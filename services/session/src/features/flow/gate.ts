@@ -4,7 +4,6 @@ import type { CallStream } from '../../call/client-port.ts';
 import type { Gate, GateRun } from '../../call/gates.ts';
 import { WaitingRequest } from '../../call/open-requests.ts';
 import type { Planned } from '../../call/planned-again.ts';
-import { conversationOf } from './conversation.ts';
 import type { Conversations } from './conversations.ts';
 
 export function flowGate(conversations: Conversations): Gate {
@@ -12,7 +11,7 @@ export function flowGate(conversations: Conversations): Gate {
     takes(planned, run) {
       const { call, plan } = planned;
       if (call.labels !== undefined || plan.kind === 'refuse' || plan.kind === 'list') return false;
-      wait(gate, planned, run, conversations.read(conversationOf(run.port)));
+      wait(gate, planned, run, conversations.read(run.port));
       return true;
     },
   };

@@ -1,6 +1,7 @@
 /**
  * Puts labels on the conversation before the messages of a call that add them are delivered: a client that has a message can have no request decided without
- * its labels. Messages keep their order. A message whose labels cannot be recorded is withheld.
+ * its labels. Each message puts them, since an approver may have cleared them after the message before it. Messages keep their order. A message whose labels
+ * cannot be recorded is withheld.
  */
 import {
   fault,
@@ -38,16 +39,14 @@ interface GuardrailLabel {
 export function labelling({ labels, guarded, refusal, put }: LabelledCall): CallTransform {
   /** Ends when all earlier messages have been passed on; undefined while none waits. */
   let last: Promise<void> | undefined;
-  let isPut = labels.length === 0;
   const inOrder = (act: () => void, fail: () => void, more: readonly ConversationLabel[] = []): void => {
-    if (last === undefined && isPut && more.length === 0) {
+    const all = more.length === 0 ? labels : [...labels, ...more];
+    if (last === undefined && all.length === 0) {
       act();
       return;
     }
     const turn: Promise<void> = (last ?? Promise.resolve()).then(async () => {
-      const missing = isPut ? more : [...labels, ...more];
-      const isRecorded = missing.length === 0 || (await put(missing));
-      isPut ||= isRecorded;
+      const isRecorded = all.length === 0 || (await put(all));
       if (last === turn) last = undefined;
       (isRecorded ? act : fail)();
     });

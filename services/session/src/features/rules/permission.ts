@@ -2,7 +2,15 @@
  * Whether a caller may make a request: every method that is forwarded to a server is decided here, and nowhere else.
  * Something that the caller may not see is refused in the same words as something that does not exist; a refusal of something visible names the rule.
  */
-import { fault, methodRow, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
+import {
+  fault,
+  labelAdvice,
+  labelData,
+  methodRow,
+  type GatewayFault,
+  type JsonObject,
+  type ServerName,
+} from '@omnibus/protocol';
 import type { Sight, View } from '@omnibus/catalog';
 import type { Decided, Permission, Wanted } from '../../call/permission.ts';
 import { withoutScopes, type Access, type AskedRequest, type TaskPermission } from '../../call/access.ts';
@@ -175,11 +183,13 @@ function unknown({ kind, server }: Wanted, view: View, given: JsonObject): Gatew
 }
 
 /** The refusal for a caller that may see something but not use it in this way. */
-function deniedBy({ rule, because, missingScopes }: Permission): GatewayFault {
+function deniedBy({ rule, because, labelled, missingScopes }: Permission): GatewayFault {
   if (missingScopes !== undefined) return withoutScopes(missingScopes);
   const named = rule === undefined ? 'no rule permits it' : `rule "${rule}"`;
-  return fault('policy.denied', `this is not permitted (${named})${because === undefined ? '' : `: ${because}`}`, {
+  const why = because === undefined ? '' : `: ${because}`;
+  return fault('policy.denied', `this is not permitted (${named})${why}${labelAdvice(labelled)}`, {
     ...(rule === undefined ? {} : { rule }),
     ...(because === undefined ? {} : { because }),
+    ...labelData(labelled),
   });
 }

@@ -14,6 +14,8 @@ import type {
 import {
   anonymous,
   fault,
+  labelAdvice,
+  labelData,
   noLabels,
   type Caller,
   type Facts,
@@ -83,14 +85,23 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
         ? known
         : { permission: known.permission, screen: this.#screen(wanted, target, undefined) };
     const decision = fixed ?? rights.decide(target, this.#circumstancesOf(wanted));
-    const { effect, rule, because, terms, isVisible, redaction } = decision;
+    const { effect, rule, because, labelled, terms, isVisible, redaction } = decision;
     if (effect === 'deny' || (effect === 'ask' && isRecording))
       this.#rules.log.refused(decision, isRecording, wanted, this.#caller);
     if (isRecording && redaction !== undefined)
       this.#rules.log.refused({ ...decision, rule: redaction.rule }, true, wanted, this.#caller);
     const isRefused = effect === 'deny' && !isRecording;
     const decided: Decided = {
-      permission: { effect, rule, because, terms, isVisible, isRecorded: isRecording, policy: policy?.version },
+      permission: {
+        effect,
+        rule,
+        because,
+        labelled,
+        terms,
+        isVisible,
+        isRecorded: isRecording,
+        policy: policy?.version,
+      },
       screen: isRefused ? undefined : this.#screen(wanted, target, isRecording ? undefined : redaction),
     };
     if (effect === 'allow' && redaction === undefined && decision === rights.fixed(target))
@@ -166,12 +177,14 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
     const target = targetOf(wanted, this.#rules.hinted);
     const asked = { ...wanted, isBegun: undefined };
     const before = rights.decide(target, this.#circumstancesOf({ ...asked, labels: wanted.labels ?? noLabels }));
-    const { effect, rule, because } = rights.decide(target, this.#circumstancesOf({ ...asked, labels }));
+    const { effect, rule, because, labelled } = rights.decide(target, this.#circumstancesOf({ ...asked, labels }));
     return effect === 'allow' || (effect === before.effect && rule === before.rule)
       ? undefined
-      : fault('policy.denied', `the answer of the client is not passed on (rule "${rule}"): ${because ?? ''}`, {
-          rule,
-        });
+      : fault(
+          'policy.denied',
+          `the answer of the client is not passed on (rule "${rule}"): ${because ?? ''}${labelAdvice(labelled)}`,
+          { rule, ...labelData(labelled) },
+        );
   }
 
   outsideCaller(about: Wanted): OutsideCaller {
