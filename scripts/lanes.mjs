@@ -53,6 +53,12 @@ export const long = [
     sources: ['services/cli/'],
   },
   {
+    files: ['test/matrix/scripts.'],
+    only: false,
+    because: 'each feature runs in scripts of clients of every revision',
+    sources: ['services/session/src/features/code/', 'services/session/src/call/'],
+  },
+  {
     files: ['services/session/src/features/code/bombs.'],
     only: true,
     because: 'the engine needs seconds to fill its memory',

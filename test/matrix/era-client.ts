@@ -22,6 +22,8 @@ export interface EraClientOptions {
   /** Its answers to questions of servers; it declares the capabilities for these only. */
   readonly answers: Readonly<Record<string, Answerer>>;
   readonly capabilities: JsonObject;
+  /** Sent with every request, such as `authorization`. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export class EraClient {
@@ -181,8 +183,10 @@ export class EraClient {
   #headers(message: JsonObject = {}): Record<string, string> {
     const { method, params } = message as { readonly method?: string; readonly params?: JsonObject };
     const name = params?.['name'] ?? params?.['uri'] ?? params?.['taskId'];
+    const own = this.#options.headers;
     if (this.isModern) {
       return {
+        ...own,
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
         'mcp-protocol-version': this.revision,
@@ -191,6 +195,7 @@ export class EraClient {
       };
     }
     return {
+      ...own,
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
       ...(this.#session === undefined ? {} : { 'mcp-session-id': this.#session }),
@@ -237,7 +242,7 @@ export class EraClient {
   async #openEventSource(): Promise<void> {
     const opened = new Heard<string>();
     const response = await fetch(this.#options.url.replace('/mcp', '/sse'), {
-      headers: { accept: 'text/event-stream' },
+      headers: { accept: 'text/event-stream', ...this.#options.headers },
       signal: this.#abort.signal,
     });
     if (response.status !== 200) throw new Error(`GET answered ${response.status}`);

@@ -27,6 +27,8 @@ export interface ExchangeContext {
   readonly taskPlace?: TaskPlace;
   /** Whether it is a request without a session (2026-07-28); `session` is then a key of its own. */
   readonly standsAlone: boolean;
+  /** Whether the gateway goes through rounds and tasks of the server in the client's place: a script waits for one result. */
+  readonly awaitsResult?: boolean;
   /** The client of a request without a session, where it is known: its requests share the state that a program keeps. */
   readonly client?: Client;
   /** The least severe log level that the client wants; undefined for no log messages. */

@@ -60,6 +60,7 @@ const context = fields<ExchangeContext>({
   taskOwner: optional(token),
   taskPlace: place,
   standsAlone: flag,
+  awaitsResult: optional(flag),
   client: optional(client),
   logLevel: optional(logLevel),
   wantsProgress: flag,

@@ -23,6 +23,8 @@ export interface RequestContext {
   readonly logLevel: LogLevel | undefined;
   /** False: the client has a session, and may have set a log level there. Left out for requests of the gateway's own. */
   readonly standsAlone?: boolean;
+  /** Whether the gateway goes through rounds and tasks in the client's place, whatever its era. */
+  readonly awaitsResult?: boolean;
 }
 
 /** A request to a server. */

@@ -177,7 +177,7 @@ class InnerDialect implements ClientDialect {
   }
 
   contextOf(caller: Caller, key: SessionKey): CallerContext {
-    return this.#base.contextOf(caller, key);
+    return { ...this.#base.contextOf(caller, key), awaitsResult: true };
   }
 
   progressText(token: JsonRpcId, event: ProgressEvent): string {

@@ -21,6 +21,8 @@ import type { OuterCall } from './outer-call.ts';
 import type { Note, Requested } from './watchers.ts';
 
 const maxProgressLength = 300;
+/** W3C trace context and baggage, which servers continue (SEP-414). */
+const traceMembers = ['traceparent', 'tracestate', 'baggage'] as const;
 
 /** How a run has ended. */
 export interface RunEnd {
@@ -37,6 +39,8 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
   protected calls = 0;
   readonly #name: string;
   readonly #token: JsonRpcId | undefined;
+  /** Members of the client's `_meta` for its calls. */
+  readonly #traced: JsonObject;
   readonly #began = performance.now();
   #progress = 0;
   #isOver = false;
@@ -56,8 +60,10 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
       carrier.kept,
     );
     this.#inner = { id: String(host.nextExchangeId()), outer: stream, trace: stream.trace };
-    const token = isObject(params['_meta']) ? params['_meta']['progressToken'] : undefined;
+    const meta = isObject(params['_meta']) ? params['_meta'] : {};
+    const { progressToken: token } = meta;
     this.#token = isJsonRpcId(token) ? token : undefined;
+    this.#traced = Object.fromEntries(traceMembers.flatMap((name) => (name in meta ? [[name, meta[name]]] : [])));
   }
 
   /** It is open from now on. */
@@ -104,9 +110,12 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
 
   /** Calls a tool by its public name. @param limitMs time limit of the client for this call. */
   protected forward(stream: InnerStream, id: number, name: string, given: JsonObject, limitMs?: number): void {
-    const progress = this.#token === undefined ? undefined : { progressToken: id };
-    const limit = limitMs === undefined ? undefined : { [ownLimitKey]: limitMs };
-    const meta = progress === undefined && limit === undefined ? {} : { _meta: { ...progress, ...limit } };
+    const _meta = {
+      ...this.#traced,
+      ...(this.#token === undefined ? {} : { progressToken: id }),
+      ...(limitMs === undefined ? {} : { [ownLimitKey]: limitMs }),
+    };
+    const meta = Object.keys(_meta).length === 0 ? {} : { _meta };
     this.forwarding.forward(stream, id, 'tools/call', { name, arguments: given, ...meta }, this.view);
   }
 

@@ -24,7 +24,7 @@ export type ServerAnswer = Exclude<ExchangeOutcome, { kind: 'fault' }>;
 export type TaskMode = 'requested' | 'offered' | 'none';
 
 /** The owner of an exchange, for adapters. */
-export type CallerContext = Pick<ExchangeContext, 'principal' | 'session' | 'standsAlone' | 'client'>;
+export type CallerContext = Pick<ExchangeContext, 'principal' | 'session' | 'standsAlone' | 'awaitsResult' | 'client'>;
 
 export interface ClientDialect {
   /** The revision, for logs and records. */

@@ -11,7 +11,7 @@ export function goesOn(sending: Sending, outcome: ExchangeOutcome): boolean {
     method,
     params,
     round,
-    context: { standsAlone },
+    context: { standsAlone, awaitsResult },
   } = sending;
   const code = outcome.kind === 'error' ? outcome.error.code : undefined;
   if (code === modernCodes.headerMismatch && round === 0 && method === 'tools/call') {
@@ -25,7 +25,7 @@ export function goesOn(sending: Sending, outcome: ExchangeOutcome): boolean {
     return false;
   }
   // The client speaks this revision too, and goes through the rounds itself.
-  if (standsAlone === true) return false;
+  if (standsAlone === true && awaitsResult !== true) return false;
   if (outcome.kind === 'error') {
     if (code !== modernCodes.capabilityMissing || !needsTaskExtension(outcome.error)) return false;
     runAsTask(sending);

@@ -1,0 +1,143 @@
+/** The servers, callers and gateway of the table of features inside scripts. */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Approval, Approvals } from '@omnibus/admin-api';
+import type { JsonObject } from '@omnibus/protocol';
+import { Balancer } from '../support/balancer.ts';
+import { signInAt } from '../support/browse.ts';
+import type { Shape } from '../support/gateway.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { Keys } from '../support/keys.ts';
+import { PersonalServer } from '../support/personal-server.ts';
+import { RawClient } from '../support/raw-client.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
+import { EraServer } from './era-server.ts';
+
+const letters = 100_000;
+const own: Readonly<Record<string, string>> = { card: 'card 4111111111111111', large: 'x'.repeat(letters) };
+const workTools = ['drop', 'card', 'refund', 'wire', 'few', 'large', 'read', 'send', 'blocked', 'plain'];
+
+const rules = [
+  { id: 'no-drops', who: 'everyone', deny: 'work/drop', args: { n: { max: 5 } }, because: 'it is kept' },
+  { id: 'cards', who: 'everyone', redact: 'work/card', patterns: ['card'] },
+  { id: 'refunds', who: 'everyone', ask: 'work/refund' },
+  { id: 'wires', who: 'everyone', ask: 'work/wire', approvers: ['key:fin'] },
+  { id: 'reads', who: 'everyone', label: 'work/read', as: 'seen' },
+  { id: 'sends', who: 'everyone', deny: 'work/send', after: 'seen' },
+];
+
+export interface ScriptGround extends AsyncDisposable {
+  readonly url: string;
+  /** A server of 2025-11-25, and one of 2026-07-28. */
+  readonly old: EraServer;
+  readonly new: EraServer;
+  readonly work: Upstream;
+  readonly headersOf: (user: string) => Readonly<Record<string, string>>;
+  /** A request to the admin API. */
+  readonly admin: (as: string, path: string, body?: object, method?: string) => Promise<JsonObject>;
+  /** The call that waits for an approval and has these arguments, as JSON. */
+  readonly waiting: (args: string) => Promise<Approval>;
+  /** All audit records so far. */
+  readonly records: () => Promise<readonly JsonObject[]>;
+  /** Signs a user in at the server with data for each user. */
+  readonly signIn: (user: string) => Promise<void>;
+}
+
+/** @param users each has a key. */
+export async function startScriptGround(shape: Shape, users: readonly string[]): Promise<ScriptGround> {
+  await using starting = new AsyncDisposableStack();
+  const old = starting.use(await EraServer.start('2025-11-25'));
+  const modern = starting.use(await EraServer.start('2026-07-28'));
+  const work = starting.use(
+    await Upstream.start({
+      tools: workTools.map(tool),
+      onCall: (call) => call.answer(text(own[call.name] ?? `${call.name} is done`)),
+    }),
+  );
+  const still = starting.use(await Upstream.start());
+  const personal = starting.use(await PersonalServer.start());
+  const keys = starting.use(await Keys.make(...users, 'fin', 'ops'));
+  const front = starting.use(await Balancer.start());
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-scripts-'));
+  starting.defer(() => rm(folder, { recursive: true }));
+  const gateway = starting.use(
+    await startGatewayHere(shape, {
+      publicUrl: front.url,
+      auth: { ...keys.auth, admin: { roles: { approver: ['key:fin'], operator: ['key:ops'] } } },
+      vault: { file: join(folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] },
+      listing: 'code',
+      profiles: { all: { listing: 'full', results: 'off' } },
+      results: { maxTokens: 500 },
+      mcpServers: {
+        old: { url: old.url },
+        new: { url: modern.url },
+        work: { url: work.url },
+        still: { url: still.url },
+        personal: { url: personal.url, credentials: { kind: 'oauth' } },
+      },
+      access: { default: 'allow', rules, approvals: { clients: true } },
+      limits: {
+        rules: [{ id: 'few', what: ['work/few'], rate: '2/h' }],
+      },
+      audit: { sinks: [{ kind: 'file', folder: join(folder, 'audit') }] },
+    }),
+  );
+  front.edges = [gateway.url];
+  const all = `${gateway.url}/all`;
+  const [first = ''] = users;
+  using client = await RawClient.open(all, '2025-11-25', keys.headersOf(first));
+  await client.untilTools((names) =>
+    ['old__echo', 'new__echo', 'work__read', 'still__echo', 'personal__connect'].every((name) => names.includes(name)),
+  );
+  const session = shape === 'nats' ? (gateway.processes[1] ?? gateway.edge) : gateway.edge;
+  const address = await gateway.admin(session);
+  const stack = starting.move();
+  const admin: ScriptGround['admin'] = async (as, path, body, method = body === undefined ? 'GET' : 'POST') => {
+    const response = await fetch(`http://${address}/api/v1${path}`, {
+      method,
+      headers: { ...keys.headersOf(as), 'content-type': 'application/json', 'x-omnibus-console': '1' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const said = await response.text();
+    if (!response.ok) throw new Error(`${path} was answered ${response.status}: ${said}`);
+    return JSON.parse(said) as JsonObject;
+  };
+  return {
+    url: gateway.url,
+    old,
+    new: modern,
+    work,
+    headersOf: (user) => keys.headersOf(user),
+    admin,
+    async waiting(args) {
+      for (;;) {
+        const { approvals } = (await admin('fin', '/approvals')) as unknown as Approvals;
+        const found = approvals.find((each) => each.state === 'waiting' && each.arguments === args);
+        if (found !== undefined) return found;
+      }
+    },
+    async records() {
+      const at = join(folder, 'audit');
+      const files = await Promise.all((await readdir(at)).map((file) => readFile(join(at, file), 'utf8')));
+      return files.flatMap((file) =>
+        file
+          .split('\n')
+          .filter((line) => line.endsWith('}'))
+          .map((line) => JSON.parse(line) as JsonObject),
+      );
+    },
+    async signIn(user) {
+      using raw = await RawClient.open(all, '2025-11-25', keys.headersOf(user));
+      const said = async (args: JsonObject = {}): Promise<string> =>
+        JSON.stringify((await raw.callTool('personal__connect', args)).last);
+      const page = await signInAt(
+        /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(await said())?.[0] ?? '',
+        personal.signsInAs(user),
+      );
+      const code = /Your code: ([A-Z0-9-]{9})/.exec(page.text)?.[1] ?? '';
+      if (!(await said({ code })).includes('You are signed in')) throw new Error(`${user} could not be signed in`);
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
