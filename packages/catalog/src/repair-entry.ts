@@ -2,7 +2,7 @@
  * Repairs unambiguous violations of the schema of an entry. Each change is one row of the table of repairs.
  * Nothing is guessed: an entry that is unfit afterwards is left out of the list (`entry-fit.ts`).
  */
-import { isObject, type JsonObject, type ListKind, type Repair } from '@omnibus/protocol';
+import { isEmptyList, isEmptyObject, isObject, type JsonObject, type ListKind, type Repair } from '@omnibus/protocol';
 import { annotationFits, iconFits } from './entry-fit.ts';
 
 /** Hears of each repair. @param member where it is, within the entry. */
@@ -15,7 +15,7 @@ const schemas = ['inputSchema', 'outputSchema'] as const;
 
 /** @returns the same object where there is nothing to repair. */
 export function repairEntry(kind: ListKind, value: JsonObject, note: NoteRepair): JsonObject {
-  let entry = withoutNulls(value, '', note);
+  let entry = withEmpty(withoutNulls(value, '', note), ofEntries, '', note);
   if (kind === 'tools') {
     entry = withMember(entry, 'inputSchema', objectSchema(entry['inputSchema'], note));
     for (const name of schemas) entry = mapObject(entry, name, (schema) => repairSchema(schema, name, note));
@@ -76,18 +76,52 @@ function objectSchema(schema: unknown, note: NoteRepair): unknown {
 }
 
 function repairSchema(schema: JsonObject, name: string, note: NoteRepair): JsonObject {
-  return mapObject(withoutNulls(schema, `${name}.`, note), 'properties', (properties) => {
-    let made = withoutNulls(properties, `${name}.properties.`, note, noNames);
-    for (const [property, each] of Object.entries(made)) {
-      if (typeof each !== 'boolean') continue;
-      note('boolean-schema', `${name}.properties.${property}`);
-      made = withMember(made, property, each ? {} : { not: {} });
-    }
-    return made;
-  });
+  return mapObject(
+    withEmpty(withoutNulls(schema, `${name}.`, note), ofSchemas, `${name}.`, note),
+    'properties',
+    (properties) => {
+      const place = `${name}.properties.`;
+      let made = withoutNulls(properties, place, note, noNames);
+      made = withEmpty(made, { objects: Object.keys(made), lists: [] }, place, note);
+      for (const [property, each] of Object.entries(made)) {
+        if (typeof each !== 'boolean') continue;
+        note('boolean-schema', `${name}.properties.${property}`);
+        made = withMember(made, property, each ? {} : { not: {} });
+      }
+      return made;
+    },
+  );
 }
 
 const noNames: ReadonlySet<string> = new Set();
+
+/** Members that are objects, and members that are lists. */
+interface Containers {
+  readonly objects: readonly string[];
+  readonly lists: readonly string[];
+}
+
+const ofEntries: Containers = {
+  objects: ['inputSchema', 'annotations', 'execution', '_meta'],
+  lists: ['arguments'],
+};
+const ofSchemas: Containers = { objects: ['properties', '$defs', 'definitions'], lists: ['required'] };
+
+/** Languages with one kind of container write an empty object as `[]` (PHP), or an empty list as `{}` (Lua). */
+function withEmpty(object: JsonObject, { objects, lists }: Containers, place: string, note: NoteRepair): JsonObject {
+  let made = object;
+  for (const name of objects)
+    if (isEmptyList(object[name])) {
+      note('empty-object', `${place}${name}`);
+      made = withMember(made, name, {});
+    }
+  for (const name of lists)
+    if (isEmptyObject(object[name])) {
+      note('empty-list', `${place}${name}`);
+      made = withMember(made, name, []);
+    }
+  return made;
+}
 
 /** @param kept names of members of which null is a value. */
 function withoutNulls(object: JsonObject, place: string, note: NoteRepair, kept = values): JsonObject {

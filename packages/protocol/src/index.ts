@@ -50,6 +50,8 @@ export {
   errorText,
   idKey,
   isJsonRpcId,
+  isEmptyList,
+  isEmptyObject,
   isObject,
   isSameId,
   notificationText,

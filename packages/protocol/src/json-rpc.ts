@@ -51,6 +51,14 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
+export function isEmptyObject(value: unknown): value is JsonObject {
+  return isObject(value) && Object.keys(value).length === 0;
+}
+
+export function isEmptyList(value: unknown): value is readonly [] {
+  return Array.isArray(value) && value.length === 0;
+}
+
 export function isJsonRpcId(value: unknown): value is JsonRpcId {
   return (
     typeof value === 'string' ||

@@ -21,6 +21,8 @@ export const repairs = {
   'no-packing': { reads: 'a Content-Encoding that names a character set, or nothing that packs, as none' },
   redirect: { reads: 'a redirect within the origin of the server as its address' },
   'null-member': { reads: 'a member of a list entry or result that is null as a member that is absent' },
+  'empty-list': { reads: 'null, or an object without members, in the place of a list as an empty list' },
+  'empty-object': { reads: 'a list without items in the place of an object as an object without members' },
   'input-schema': { reads: 'an inputSchema that is missing, null, true or without type as one of type "object"' },
   'boolean-schema': { reads: 'true or false in the place of the schema of a property as {} or {"not": {}}' },
   'output-schema': { reads: 'an outputSchema that clients cannot compile as an outputSchema that is absent' },

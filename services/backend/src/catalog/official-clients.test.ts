@@ -196,6 +196,10 @@ describe('both official clients read the whole list beside', () => {
     ],
     ['an input schema whose members are null', { inputSchema: { type: 'object', properties: null, required: null } }],
     ['an input schema that is null', { inputSchema: null }],
+    ['objects that are empty lists (PHP)', { inputSchema: [], annotations: [], _meta: [], execution: [] }],
+    ['schemas that are empty lists (PHP)', { inputSchema: { type: 'object', properties: { a: [] }, $defs: [] } }],
+    ['properties that are an empty list (PHP)', { inputSchema: { type: 'object', properties: [] } }],
+    ['required that is an empty object (Lua)', { inputSchema: { type: 'object', required: {} } }],
     ['an input schema without type', { inputSchema: { properties: { a: true, b: false, c: null } } }],
     ['hints in text', { annotations: { readOnlyHint: 'true', destructiveHint: 'False', title: null } }],
     ['a hint that is a number', { annotations: { readOnlyHint: 1 } }],
@@ -228,6 +232,9 @@ describe('what one thing is meant by is repaired and counted', () => {
         tool('hints', { annotations: { readOnlyHint: 'true', idempotentHint: false } }),
         tool('dangling', { outputSchema: { type: 'object', properties: { a: { $ref: '#/$defs/A' } } } }),
         tool('icons', { icons: [{ href: 'x' }, { src: 'x', sizes: '48x48 96x96' }] }),
+        tool('php', { annotations: [], _meta: [], inputSchema: { type: 'object', properties: [], $defs: [] } }),
+        { name: 'php-schema', inputSchema: [] },
+        tool('lua', { inputSchema: { type: 'object', properties: { a: [] }, required: {} } }),
       ],
     });
     expect(unfit).toEqual([]);
@@ -238,10 +245,15 @@ describe('what one thing is meant by is repaired and counted', () => {
       tool('hints', { annotations: { readOnlyHint: true, idempotentHint: false } }),
       tool('dangling'),
       tool('icons', { icons: [{ src: 'x', sizes: ['48x48', '96x96'] }] }),
+      tool('php', { annotations: {}, _meta: {}, inputSchema: { type: 'object', properties: {}, $defs: {} } }),
+      tool('php-schema'),
+      tool('lua', { inputSchema: { type: 'object', properties: { a: {} }, required: [] } }),
     ]);
     expect(Object.fromEntries(repairs.map(({ repair, count }) => [repair, count]))).toEqual({
       'null-member': 1,
-      'input-schema': 2,
+      'input-schema': 3,
+      'empty-object': 6,
+      'empty-list': 1,
       'boolean-schema': 1,
       'text-flag': 1,
       'output-schema': 1,
@@ -249,6 +261,22 @@ describe('what one thing is meant by is repaired and counted', () => {
       'icon-sizes': 1,
     });
     expect(repairs.find(({ repair }) => repair === 'output-schema')?.example).toContain('tools "dangling"');
+  });
+
+  it.each<[string, unknown]>([
+    ['null (Go)', null],
+    ['an object without members (Lua)', {}],
+  ])('of a list that is %s', async (_words, said) => {
+    const repairs = new RepairCounts();
+    const read = (counts?: RepairCounts) =>
+      readList('tools', () => Promise.resolve({ kind: 'result', result: { tools: said } }), {
+        limits: defaultLimits,
+        repairs: counts,
+        outputSchemas: new OutputSchemas(),
+      });
+    expect(await read(repairs)).toMatchObject({ entries: [], broken: undefined, problems: [] });
+    expect(repairs.rows.map(({ repair }) => repair)).toEqual(['empty-list']);
+    expect(await read()).toEqual({ failed: 'tools/list failed on page 1: the result has no list' });
   });
 
   it('of prompts and resources', async () => {
@@ -306,7 +334,7 @@ it('an output schema whose references lead in a circle is named as such', async 
 });
 
 it('what is left out is named at the endpoint, and a route by its name gives the reason', async () => {
-  view = await viewOf({ tools: [tool('bad', { description: 5 })], prompts: [{ name: 'ask', arguments: {} }] });
+  view = await viewOf({ tools: [tool('bad', { description: 5 })], prompts: [{ name: 'ask', arguments: { a: {} } }] });
   expect(view.problems).toEqual([
     { server: 'odd', problem: 'tools "bad": "description" must be a string' },
     { server: 'odd', problem: 'prompts "ask": "arguments" must be a list' },

@@ -2,6 +2,7 @@
 import { checkEntries } from '@omnibus/catalog';
 import {
   isDeeperThan,
+  isEmptyObject,
   isObject,
   printable,
   listMethods,
@@ -151,7 +152,7 @@ export async function readList<Kind extends ListKind>(
   let broken: string | undefined;
   for (let page = 1; ; page += 1) {
     const outcome = await ask(listMethods[kind], cursor === undefined ? {} : { cursor });
-    const items = outcome.kind === 'result' ? outcome.result[kind] : undefined;
+    const items = outcome.kind === 'result' ? itemsIn(outcome.result[kind], kind, repairs) : undefined;
     if (outcome.kind !== 'result' || !Array.isArray(items)) {
       if (outcome.kind === 'error' && outcome.error.code === methodNotFound && page === 1) break;
       const problem = `${listMethods[kind]} failed on page ${page}: ${describe(outcome)}`.slice(0, maxProblemLength);
@@ -185,6 +186,13 @@ export async function readList<Kind extends ListKind>(
     problems: reading.problems,
     leftOut: reading.leftOut + rejected.length,
   };
+}
+
+/** Go writes a list without items as null, and Lua as an object. */
+function itemsIn(value: unknown, kind: ListKind, repairs: RepairCounts | undefined): unknown {
+  if (repairs === undefined || !(value === null || isEmptyObject(value))) return value;
+  repairs.note('empty-list', kind);
+  return [];
 }
 
 function nameOf(item: unknown, kind: ListKind): string | undefined {

@@ -54,7 +54,11 @@ export function readIncoming(input: Buffer | string, limits: MessageLimits): Inc
   // A result under a number is what nearly every answer is.
   const isPlain =
     limits.repairs === undefined ||
-    (isObject(value) && typeof value['id'] === 'number' && !('method' in value) && !('error' in value));
+    (isObject(value) &&
+      typeof value['id'] === 'number' &&
+      !('method' in value) &&
+      !('error' in value) &&
+      !Array.isArray(value['result']));
   return { value: isPlain ? value : mended(value, limits.repairs) };
 }
 

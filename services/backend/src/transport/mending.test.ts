@@ -29,6 +29,13 @@ describe('a message of a server', () => {
       { jsonrpc: '2.0', method: 'notifications/x' },
       'null-params',
     ],
+    ['a result that is an empty list', { ...head, result: [] }, { ...head, result: {} }, 'empty-object'],
+    [
+      'params that are an empty list',
+      { jsonrpc: '2.0', method: 'notifications/x', params: [] },
+      { jsonrpc: '2.0', method: 'notifications/x' },
+      'empty-object',
+    ],
     ['the id of a request as text', { ...head, id: '7', result }, { ...head, result }, 'text-id'],
     [
       'a progress token as text',
@@ -66,6 +73,7 @@ describe('a message of a server', () => {
 
   it.each([
     ['that is right', { ...head, result }],
+    ['with a list of items as result', { ...head, result: [1] }],
     ['with an error that is right', { ...head, error }],
     ['with neither result nor error', { ...head, error: null }],
     ['with a result and an error', { ...head, result, error }],
@@ -198,7 +206,7 @@ it.each(['warn', 'enforce'])(
             ? {
                 result: {
                   protocolVersion: '2024-10-07',
-                  capabilities: { tools: {} },
+                  capabilities: [],
                   serverInfo: { name: 'old', version: '1' },
                 },
               }

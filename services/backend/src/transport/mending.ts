@@ -3,7 +3,7 @@
  * reason by `classify`. A message without such a mistake costs a few looks and is returned as it is.
  */
 import { stripVTControlCharacters } from 'node:util';
-import { isObject, isRawNumber, printable, type JsonObject, type RepairCounts } from '@omnibus/protocol';
+import { isEmptyList, isObject, isRawNumber, printable, type JsonObject, type RepairCounts } from '@omnibus/protocol';
 
 /** Ids that the gateway gives to its requests, as text: they are integers of which only one form exists. */
 export const ownId = /^(0|[1-9]\d{0,15})$/;
@@ -26,8 +26,8 @@ function mendedMessage(value: unknown, repairs: RepairCounts): unknown {
 
 function mendedQuestion(message: JsonObject, repairs: RepairCounts): JsonObject {
   const { params } = message;
-  if (params === null) {
-    repairs.note('null-params', printable(String(message['method']), 100));
+  if (params === null || isEmptyList(params)) {
+    repairs.note(params === null ? 'null-params' : 'empty-object', printable(String(message['method']), 100));
     const { params: _null, ...rest } = message;
     return rest;
   }
@@ -47,6 +47,10 @@ function numberIn(name: string, value: unknown, repairs: RepairCounts): number |
 function mendedAnswer(message: JsonObject, repairs: RepairCounts): JsonObject {
   const id = numberIn('id', message['id'], repairs);
   let read = id === undefined ? message : { ...message, id };
+  if (isEmptyList(read['result'])) {
+    repairs.note('empty-object', 'result');
+    read = { ...read, result: {} };
+  }
   if (!('error' in read)) return read;
   const { error, result } = read;
   if (error === null && result !== undefined && result !== null) {

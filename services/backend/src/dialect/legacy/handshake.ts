@@ -1,5 +1,6 @@
 /** Initializing a server of a revision up to 2025-11-25 (lifecycle, Initialization). */
 import {
+  isEmptyList,
   isObject,
   isLegacyRevision,
   oldDraft,
@@ -35,7 +36,9 @@ const maxNamed = 60;
  * @throws {Error} that says in words why the gateway cannot talk to this server.
  */
 export function readIntroduction(result: JsonObject, repairs?: RepairCounts): ServerIntroduction {
-  const { protocolVersion, capabilities, instructions } = result;
+  const { protocolVersion, instructions } = result;
+  const capabilities = repairs !== undefined && isEmptyList(result['capabilities']) ? {} : result['capabilities'];
+  if (capabilities !== result['capabilities']) repairs?.note('empty-object', 'capabilities');
   const revision =
     isLegacyRevision(protocolVersion) || repairs !== undefined ? spokenRevision(protocolVersion) : undefined;
   if (protocolVersion === oldDraft) repairs?.note('old-draft', 'the answer to initialize');

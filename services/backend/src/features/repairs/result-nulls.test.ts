@@ -66,6 +66,10 @@ it.each<[ExchangeMethod, { safeParse(value: unknown): { success: boolean } }, Js
     { completion: { values: ['a'], total: null, hasMore: null } },
     ['completion.total', 'completion.hasMore'],
   ],
+  ['tools/call', CallToolResultSchema, { content: null, _meta: [] }, ['content', '_meta']],
+  ['resources/read', ReadResourceResultSchema, { contents: null }, ['contents']],
+  ['prompts/get', GetPromptResultSchema, { messages: null }, ['messages']],
+  ['completion/complete', CompleteResultSchema, { completion: { values: null } }, ['completion.values']],
 ])('the official client takes a result of %s whose unset members are null', (method, schema, result, places) => {
   expect(schema.safeParse(result).success).toBe(false);
   const { result: made, notes } = repair(method, result);

@@ -1,8 +1,9 @@
 /**
- * Members of a result that are null where the specification's schema has no null: libraries write members that are not set in this way, and official clients
- * refuse the result over them. Data of a tool is left as it is.
+ * Members of a result that are null where the specification's schema has no null: libraries write members that are not set, and lists without items, in this
+ * way, and official clients refuse the result over them. Data of a tool is left as it is. `_meta` that is an empty list is an empty object (PHP).
  */
 import {
+  isEmptyList,
   isObject,
   methodRow,
   wire,
@@ -10,10 +11,14 @@ import {
   type ExchangeOutcome,
   type JsonObject,
   type MayHaveBytes,
+  type Repair,
   type RepairCounts,
 } from '@omnibus/protocol';
 import type { CatalogPublisher } from '../../catalog/publisher.ts';
 import type { CallStep } from '../../call/steps.ts';
+
+/** Hears of each repair. @param repair left out for a member that is absent from now on. */
+type Note = (place: string, repair?: Repair) => void;
 
 /** Optional members of results, of blocks of content, of contents and of completions (2025-11-25 and 2026-07-28 schema). */
 const optional: ReadonlySet<string> = new Set([
@@ -33,6 +38,7 @@ export function mayHoldNulls(outcome: ExchangeOutcome): boolean {
     const value = result[name];
     if (value === null || (name === 'completion' && hasNull(value))) return true;
     if (!Array.isArray(value)) continue;
+    if (value.length === 0 && name === '_meta') return true;
     for (let index = 0; index < value.length; index += 1) {
       const item: unknown = value[index];
       if (!isObject(item)) continue;
@@ -62,22 +68,36 @@ export function withoutNullMembers(
   method: ExchangeMethod,
   outcome: ExchangeOutcome,
   mayBeNull: () => boolean,
-  note: (place: string) => void,
+  note: Note,
 ): ExchangeOutcome {
   if (outcome.kind !== 'result') return outcome;
   const { result } = outcome;
   // The gateway does not know the results of methods that no revision defines.
   if (methodRow(method) === undefined) return outcome;
   let made = cleaned(result, '', note);
-  for (const list of lists) made = withItems(made, list, note);
+  for (const list of lists) made = withItems(withList(made, list, '', note), list, note);
+  if (isEmptyList(made['_meta'])) {
+    note('_meta', 'empty-object');
+    made = { ...made, _meta: {} };
+  }
   const { completion } = made;
-  if (isObject(completion)) made = withMember(made, 'completion', cleaned(completion, 'completion.', note));
+  if (isObject(completion)) {
+    const values = withList(cleaned(completion, 'completion.', note), 'values', 'completion.', note);
+    made = withMember(made, 'completion', values);
+  }
   if (made['structuredContent'] === null && !mayBeNull()) made = without(made, 'structuredContent', '', note);
   return made === result ? outcome : { ...outcome, result: made };
 }
 
+/** A list without items is null where a language has no empty list (Go). */
+function withList(object: JsonObject, name: string, place: string, note: Note): JsonObject {
+  if (object[name] !== null) return object;
+  note(`${place}${name}`, 'empty-list');
+  return { ...object, [name]: [] };
+}
+
 /** Blocks of content, contents of resources, or messages of prompts, which hold a block. */
-function withItems(result: JsonObject, name: string, note: (place: string) => void): JsonObject {
+function withItems(result: JsonObject, name: string, note: Note): JsonObject {
   const list = result[name];
   if (!Array.isArray(list)) return result;
   let made: unknown[] | undefined;
@@ -91,7 +111,7 @@ function withItems(result: JsonObject, name: string, note: (place: string) => vo
 }
 
 /** Its members, and those of its parts: a resource, annotations, the content of a message. */
-function block(item: JsonObject, place: string, note: (place: string) => void): JsonObject {
+function block(item: JsonObject, place: string, note: Note): JsonObject {
   let made = cleaned(item, place, note);
   for (const name of ['resource', 'annotations', 'content']) {
     const inner = made[name];
@@ -105,13 +125,13 @@ function block(item: JsonObject, place: string, note: (place: string) => void): 
   return made;
 }
 
-function cleaned(object: JsonObject, place: string, note: (place: string) => void): JsonObject {
+function cleaned(object: JsonObject, place: string, note: Note): JsonObject {
   let made = object;
   for (const name in object) if (object[name] === null && optional.has(name)) made = without(made, name, place, note);
   return made;
 }
 
-function without(object: JsonObject, name: string, place: string, note: (place: string) => void): JsonObject {
+function without(object: JsonObject, name: string, place: string, note: Note): JsonObject {
   note(`${place}${name}`);
   const { [name]: _null, ...rest } = object;
   return rest;
@@ -133,7 +153,7 @@ export function nullSteps(repairs: RepairCounts, catalog: Pick<CatalogPublisher,
               const schema = catalog.tool(String(params['name']), context.principal)?.['outputSchema'];
               return isObject(schema) && schema['type'] !== 'object';
             },
-            (place) => repairs.note('null-member', `result of ${method}: ${place}`),
+            (place, repair = 'null-member') => repairs.note(repair, `result of ${method}: ${place}`),
           )
         : given,
   };
