@@ -24,6 +24,14 @@ export class Tally {
   longestWaitOf = '';
   readonly #successes = new Map<string, number>();
   #faultAt: number | undefined;
+  #awaited: { readonly clients: number; readonly resolve: () => void } | undefined;
+
+  /** Resolves when so many clients have had a successful call each. */
+  allSucceeded(clients: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#awaited = { clients, resolve };
+    });
+  }
 
   fault(): void {
     this.#faultAt ??= performance.now();
@@ -34,6 +42,7 @@ export class Tally {
     this.answered += 1;
     const since = this.#successes.get(client) ?? now;
     this.#successes.set(client, now);
+    if (this.#awaited !== undefined && this.#successes.size >= this.#awaited.clients) this.#awaited.resolve();
     if (now - since > this.longestWaitMs) {
       this.longestWaitMs = now - since;
       this.longestWaitOf = `${client}, until ${Math.round(now / 1_000)} s`;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { MemoryBus, type Bucket, type KeyValue } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
@@ -176,6 +177,36 @@ describe('the records of sessions', () => {
       },
       { timeout: 45_000 },
     );
+  });
+
+  it('a new session waits five seconds for a store that has worked, and one second for a store that is known to fail', async () => {
+    const { wrapped } = failing(await open());
+    const attempts: PromiseWithResolvers<number>[] = [];
+    const create = (): Promise<number> => {
+      const attempt = Promise.withResolvers<number>();
+      attempts.push(attempt);
+      return attempt.promise;
+    };
+    const records = recordsOf({ ...wrapped, create }, one);
+    const opened: SessionKey[] = [];
+    const openOne = async (name: SessionKey): Promise<void> => {
+      await records.create(name, recordOf(one));
+      opened.push(name);
+    };
+    const first = openOne(key);
+    pass(4_900);
+    await setImmediate();
+    expect(opened).toEqual([]);
+    pass(200);
+    await first;
+    await vi.waitUntil(() => attempts.length === 1);
+    attempts[0]?.reject(new Error('the store does not answer'));
+    await setImmediate();
+    const second = openOne('second' as SessionKey);
+    await setImmediate();
+    expect(opened).toEqual([key]);
+    pass(1_100);
+    await second;
   });
 
   it('the record of a session that ended while the store failed is removed when it works again', async () => {

@@ -37,8 +37,11 @@ interface Recorded {
   readonly revision: number;
 }
 
-/** Milliseconds that a client waits for its session to be recorded; after that it is recorded later. */
-const createMs = 1_000;
+/**
+ * Milliseconds that a client waits for its session to be recorded; after that it is recorded later, and until then it ends with its worker. A store of several
+ * nodes has no leader for some seconds when it loses one. A store that is known to fail is not waited for so long.
+ */
+const createMs = { working: 5_000, failing: 1_000 };
 /** Pauses between two attempts while the store fails. */
 const retryMs = { minMs: 1_000, maxMs: 30_000 };
 /** Part of the bucket's age after which a record is written again, long before it expires; records are checked twice as often. */
@@ -61,6 +64,8 @@ export class SessionRecords {
   readonly #options: SessionRecordsOptions;
   readonly #held = new Map<SessionKey, Held>();
   #refresh: Deadline | undefined;
+  /** Whether the last attempt of a record failed. */
+  #isFailing = false;
 
   constructor(options: SessionRecordsOptions) {
     this.#options = options;
@@ -77,7 +82,7 @@ export class SessionRecords {
     held.next = record;
     const written = this.#work(key, held);
     return new Promise((resolve) => {
-      const limit = this.#options.wheel.schedule(createMs, resolve);
+      const limit = this.#options.wheel.schedule(this.#isFailing ? createMs.failing : createMs.working, resolve);
       void written.then(() => {
         limit.cancel();
         resolve();
@@ -183,8 +188,10 @@ export class SessionRecords {
         else if (held.next !== undefined) await this.#write(key, held, held.next);
         else return;
         held.failures = 0;
+        this.#isFailing = false;
       }
     } catch (error) {
+      this.#isFailing = true;
       if (this.#held.get(key) !== held) return;
       const { log, wheel } = this.#options;
       const what = held.isEnded
