@@ -27,6 +27,10 @@ describe('a ring', () => {
         expect(ring.toArray()).toEqual(kept);
         expect(ring.size).toBe(kept.length);
         expect(ring.first).toBe(kept[0]);
+        const last = kept.at(-1)?.number ?? 0;
+        expect(ring.newest(({ number }) => number > last / 2)).toEqual(
+          kept.filter(({ number }) => number > last / 2).toReversed(),
+        );
         for (const member of members) expect(ring.has(member)).toBe(kept.includes(member));
       }),
     );

@@ -53,6 +53,14 @@ export class Ring<Member extends Link> {
     return undefined;
   }
 
+  /** The newest members, the last one first, up to the first one that does not fit. */
+  newest(fits: (member: Member) => boolean): Member[] {
+    const members: Member[] = [];
+    for (let link = this.#head.previous; link !== this.#head && fits(link as Member); link = link.previous)
+      members.push(link as Member);
+    return members;
+  }
+
   /** The members as they are now: they may be removed while the result is walked. */
   toArray(): Member[] {
     const members: Member[] = [];

@@ -4,6 +4,7 @@ import { MemoryBus, PresenceWatch, subjects, type Bus, type Subscription } from 
 import { DeadlineWheel, Drain } from '@omnibus/lifecycle';
 import { newWorkerId, presenceMs, type Presence, type WorkerId } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
+import { Connection } from './connection.ts';
 
 /** A session worker. It gives a sign of life when time passes, unless it is paused. */
 export abstract class TestedWorker {
@@ -60,6 +61,7 @@ export class DeliveryUnderTest<Worker extends TestedWorker> {
       drain: this.#drain,
       log: createLogger({ level: 'silent', format: 'json' }),
       workers: this.#watch,
+      connection: new Connection(this.bus, this.#watch),
     };
   }
 

@@ -12,8 +12,10 @@ import {
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
+import { Connection } from './connection.ts';
 import { firstLookMs } from './in-flight.ts';
 import { openSession } from './open-session.ts';
+import { doubtMs, Pulse } from './pulse.ts';
 import { SessionDelivery } from './session-delivery.ts';
 import { StatelessDelivery } from './stateless-delivery.ts';
 
@@ -32,7 +34,9 @@ export class Delivery {
   readonly #options: DeliveryOptions;
   readonly #workers: PresenceWatch<Presence>;
   readonly #backends: PresenceWatch<BackendPresence>;
+  readonly #pulse: Pulse;
   #look: Deadline | undefined;
+  #lookedAt = performance.now();
   /** Name by which session workers know this edge: when it is gone, they detach the streams that it reads. */
   readonly self = newWorkerId('edge');
   readonly #heartbeat: Heartbeat<EdgePresence>;
@@ -66,24 +70,20 @@ export class Delivery {
       gone: nothing,
       disturbed: nothing,
     });
-    this.sessions = new SessionDelivery({
+    const connection = new Connection(bus, this.#workers);
+    const parts = { connection, bus, wheel, log, drain, watcher, workers: this.#workers, backends: this.#backends };
+    this.sessions = new SessionDelivery({ ...parts, edge: bus.isShared ? this.self : undefined });
+    this.stateless = new StatelessDelivery(parts);
+    this.#pulse = new Pulse({
       bus,
       wheel,
-      log,
-      drain,
-      watcher,
-      workers: this.#workers,
-      backends: this.#backends,
-      edge: bus.isShared ? this.self : undefined,
-    });
-    this.stateless = new StatelessDelivery({
-      bus,
-      wheel,
-      log,
-      drain,
-      watcher,
-      workers: this.#workers,
-      backends: this.#backends,
+      connection,
+      acceptedSince: (since) => [...this.sessions.acceptedSince(since), ...this.stateless.acceptedSince(since)],
+      gone: (worker) => {
+        log.info({ worker }, 'nothing listens for a session worker at NATS');
+        this.sessions.unheard(worker);
+        this.stateless.unheard(worker);
+      },
     });
     this.#heartbeat = new Heartbeat({
       bus,
@@ -118,9 +118,13 @@ export class Delivery {
 
   /** A killed worker is known to NATS at once, and by missing signs of life only after seconds: so requests that wait are asked after. */
   #lookLater(): void {
-    this.#look = this.#options.wheel.schedule(firstLookMs, () => {
-      this.sessions.look();
-      this.stateless.look();
+    this.#look = this.#options.wheel.schedule(doubtMs, () => {
+      this.#pulse.look();
+      if (performance.now() - this.#lookedAt >= firstLookMs) {
+        this.#lookedAt = performance.now();
+        this.sessions.look();
+        this.stateless.look();
+      }
       this.#lookLater();
     });
   }

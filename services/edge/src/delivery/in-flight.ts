@@ -20,12 +20,17 @@ import {
 import type { SessionAddress } from './session-addresses.ts';
 
 /** The commands that wait for their answers at this edge. Each removal is reported to `Drain`, which waits for the end of all. */
-export class OpenCommands<Member extends Link> extends Ring<Member> {
+export class OpenCommands<Member extends Tracked> extends Ring<Member> {
   readonly #drain: Drain;
 
   constructor(drain: Drain) {
     super();
     this.#drain = drain;
+  }
+
+  /** Those that the edge has accepted since a time, on the clock of `performance.now()`; the newest first. */
+  acceptedSince(since: number): readonly Member[] {
+    return this.newest(({ acceptedAt }) => acceptedAt >= since);
   }
 
   override remove(member: Member): boolean {
@@ -56,8 +61,12 @@ export interface OpenTracked {
 export class Tracked extends Link implements PendingRequest {
   /** The request on the bus; undefined while no worker has it. */
   pending: PendingRequest | undefined;
+  /** The worker that has it; undefined while no worker has it, or only NATS knows which one it chose. */
+  sentTo: WorkerId | undefined;
   /** Time (`performance.now()`) at which the edge accepted it. */
   readonly acceptedAt = performance.now();
+  /** When it was sent last, likewise. */
+  sentAt = this.acceptedAt;
   /** How many workers that are gone may have begun it: after the first, the next one asks the backend workers for its calls. */
   turn = 0;
   readonly #backends: Backends;
@@ -80,6 +89,12 @@ export class Tracked extends Link implements PendingRequest {
     if (this.pending === undefined || now < this.#lookAt) return false;
     this.#lookAt = now + Math.min(now - this.acceptedAt, longestLookMs);
     return true;
+  }
+
+  /** It is sent once more. */
+  isSentAgain(): void {
+    this.sentAt = performance.now();
+    this.#lookAt = this.sentAt + firstLookMs;
   }
 
   /** Its worker has said that no server has it. @param at when it was asked, on the clock of `performance.now()`: a server may have it since then. */
@@ -106,8 +121,6 @@ export class InFlight extends Tracked {
   readonly address: SessionAddress;
   readonly command: SessionCommand;
   readonly observer: ReplyObserver<StreamFrame>;
-  /** The worker that has it. */
-  sentTo: WorkerId | undefined;
   /** Number of times that it was sent. */
   attempts = 0;
   /** Number of times in a row that it was sent to a worker that did not hold the session. */

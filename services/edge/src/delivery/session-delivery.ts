@@ -26,6 +26,7 @@ import {
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
+import type { Connection } from './connection.ts';
 import { continuesCalls, InFlight, OpenCommands, type Backends } from './in-flight.ts';
 import { OwnerSearch, retryMs } from './owner-search.ts';
 import { Probing } from './probing.ts';
@@ -41,13 +42,12 @@ export interface SessionDeliveryOptions {
   readonly backends: Backends;
   /** Name by which session workers know this edge; undefined in a gateway of one process, where there is one edge. */
   readonly edge: WorkerId | undefined;
+  readonly connection: Connection;
   readonly watcher?: EdgeWatcher | undefined;
 }
 
 /** Workers in a row that may answer that they do not hold the session. */
 const maxMisses = 12;
-/** Milliseconds after a loss of the bus in which workers may come back before others take over their sessions. */
-const returnMs = 1_500;
 
 export class SessionDelivery {
   readonly #bus: Bus;
@@ -59,13 +59,13 @@ export class SessionDelivery {
   readonly #owners: OwnerSearch;
   readonly #probing: Probing;
   readonly #watcher: EdgeWatcher | undefined;
-  #reconnects = 0;
-  #reconnectedAt = -Infinity;
+  readonly #connection: Connection;
 
-  constructor({ bus, wheel, log, drain, workers, backends, edge, watcher }: SessionDeliveryOptions) {
+  constructor({ bus, wheel, log, drain, workers, backends, edge, watcher, connection }: SessionDeliveryOptions) {
     this.#backends = backends;
     this.#open = new OpenCommands(drain);
     this.#bus = bus;
+    this.#connection = connection;
     this.#watcher = watcher;
     this.#wheel = wheel;
     this.#workers = workers;
@@ -88,6 +88,11 @@ export class SessionDelivery {
     this.#probing.lookAfter(
       this.#open.toArray().filter((inFlight) => inFlight.isDue(now) && inFlight.requests.length > 0),
     );
+  }
+
+  /** The open commands of which no worker has said a word, and that the edge has accepted since a time, on the clock of `performance.now()`. */
+  acceptedSince(since: number): readonly InFlight[] {
+    return this.#open.acceptedSince(since).filter(({ heardUpTo }) => heardUpTo === undefined);
   }
 
   /** Number of open commands. */
@@ -139,10 +144,13 @@ export class SessionDelivery {
     this.#probing.lookAfter(this.#open.toArray().filter(({ sentTo }) => sentTo !== undefined && workers.has(sentTo)));
   }
 
+  /** Nothing listens for a worker at NATS. */
+  unheard(worker: WorkerId): void {
+    for (const inFlight of this.#open.toArray()) if (inFlight.sentTo === worker) this.#lost(inFlight);
+  }
+
   /** Messages may be lost: of a worker that was away, or without one, of this process. @param worker at others, answers may be on their way. */
   disturbed(worker?: WorkerId): void {
-    if (this.#bus.reconnects !== this.#reconnects) this.#reconnectedAt = performance.now();
-    this.#reconnects = this.#bus.reconnects;
     const open = this.#open.toArray();
     this.#probing.lookAfter(worker === undefined ? open : open.filter(({ sentTo }) => sentTo === worker), true);
   }
@@ -168,6 +176,7 @@ export class SessionDelivery {
       this.#giveUp(inFlight, 'gateway.unavailable');
     } else {
       inFlight.attempts += 1;
+      if (inFlight.attempts > 1) inFlight.isSentAgain();
       inFlight.sentTo = owner;
       inFlight.pending = this.#bus.request(
         subjects.session(owner),
@@ -304,7 +313,7 @@ export class SessionDelivery {
 
   /** No worker received it. Right after a loss of the bus this only means that the owner is not back yet. */
   #unheard(inFlight: InFlight): void {
-    if (!this.#workers.isBehind && performance.now() - this.#reconnectedAt > returnMs) {
+    if (this.#connection.isSteady) {
       this.#again(inFlight);
       return;
     }

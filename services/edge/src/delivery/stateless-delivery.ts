@@ -30,9 +30,11 @@ import {
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker, workersFor } from './choose-worker.ts';
+import type { Connection } from './connection.ts';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
 import { continuesCalls, OpenCommands, Tracked, type Backends, type OpenTracked } from './in-flight.ts';
 import { retryMs } from './owner-search.ts';
+import { doubtMs } from './pulse.ts';
 
 class InFlightRequest extends Tracked {
   readonly command: ModernCommand;
@@ -43,10 +45,10 @@ class InFlightRequest extends Tracked {
   call: SessionKey | undefined;
   /** The holder that is gone. */
   gone: WorkerId | undefined;
+  /** The holder that did not listen when it was sent there last. */
+  missed: WorkerId | undefined;
   /** Workers that did not accept it, because they have left or are about to. */
   readonly without = new Set<WorkerId>();
-  /** The worker that has it; undefined while only NATS knows which one it chose. */
-  sentTo: WorkerId | undefined;
   attempts = 0;
   /** When its worker was last asked for it, on the clock of `performance.now()`. */
   askedAt = 0;
@@ -72,6 +74,7 @@ export interface StatelessDeliveryOptions {
   readonly log: Logger;
   readonly workers: PresenceWatch<Presence>;
   readonly backends: Backends;
+  readonly connection: Connection;
   readonly watcher?: EdgeWatcher | undefined;
 }
 
@@ -79,6 +82,8 @@ export interface StatelessDeliveryOptions {
 const maxAttempts = 12;
 /** Milliseconds between two attempts at a worker that holds a call and does not listen: it counts as alive for two seconds, and there are fewer attempts than `maxAttempts` in these. */
 const holderRetryMs = 2 * retryMs;
+/** Milliseconds until a worker learns that another one has its request, if it was only cut off: by then, that one has asked the backend workers. */
+const closeMs = 10_000;
 
 export class StatelessDelivery {
   readonly #options: StatelessDeliveryOptions;
@@ -119,6 +124,11 @@ export class StatelessDelivery {
     this.lookAfter((inFlight) => inFlight.isDue(now));
   }
 
+  /** The open requests that the edge has accepted since a time, on the clock of `performance.now()`. */
+  acceptedSince(since: number): readonly InFlightRequest[] {
+    return this.#open.acceptedSince(since);
+  }
+
   /** Number of open requests, including subscriptions. */
   get waiting(): number {
     return this.#open.size;
@@ -148,6 +158,7 @@ export class StatelessDelivery {
   #send(inFlight: InFlightRequest): void {
     const { bus, workers } = this.#options;
     inFlight.attempts += 1;
+    if (inFlight.attempts > 1) inFlight.isSentAgain();
     if (inFlight.turn > 0)
       for (const { worker } of workers.signs) if (!continuesCalls(workers, worker)) inFlight.without.add(worker);
     const worker = inFlight.holder ?? (workers.isWatching ? this.#choose(inFlight) : undefined);
@@ -211,15 +222,18 @@ export class StatelessDelivery {
 
   /** No worker received it (W1): sends it to another one. */
   #unheard(inFlight: InFlightRequest, worker: WorkerId): void {
-    const { workers, wheel } = this.#options;
+    const { workers, wheel, connection } = this.#options;
     if (inFlight.holder === undefined) {
       inFlight.without.add(worker);
       if (inFlight.attempts < maxAttempts) this.#again(inFlight);
       else this.#refuse(inFlight, 'gateway.unavailable');
+    } else if (connection.isSteady && inFlight.call !== undefined && inFlight.missed === worker) {
+      this.#holderGone(inFlight, worker);
     } else if (workers.alive.includes(worker)) {
       // Right after NATS was gone, it may be there and not heard from yet.
       inFlight.pending = undefined;
-      wheel.schedule(holderRetryMs, () => this.#goTo(inFlight, worker));
+      inFlight.missed = worker;
+      wheel.schedule(connection.isSteady ? doubtMs : holderRetryMs, () => this.#goTo(inFlight, worker));
     } else {
       this.#holderGone(inFlight, worker);
     }
@@ -263,30 +277,48 @@ export class StatelessDelivery {
     );
   }
 
-  /** The worker that had it is gone: it is sent again if it is repeatable, else answered. */
+  /** Nothing listens for a worker at NATS: what another worker can continue goes there. For the rest, its signs of life decide. */
+  unheard(worker: WorkerId): void {
+    const { wheel, workers } = this.#options;
+    for (const inFlight of this.#open.toArray()) {
+      if (inFlight.sentTo !== worker || inFlight.pending === undefined || !this.#move(inFlight)) continue;
+      // The worker was only cut off from NATS. A call that the next worker has continued by then is not cancelled at its server.
+      wheel.schedule(closeMs, () => {
+        if (workers.state(worker) === 'alive') this.#close(inFlight, worker);
+      });
+    }
+  }
+
+  /** The worker that had it is gone: it is sent again if another one can take it, else answered. */
   #lost(inFlight: InFlightRequest): void {
     if (!this.#open.has(inFlight)) return;
-    const {
-      command: { key },
-      sentTo,
-    } = inFlight;
     // Should it only not have been reached, it need not go on.
-    if (sentTo !== undefined)
-      this.#options.bus.publish(subjects.modernControl, {
-        kind: 'closed',
-        key,
-        reason: 'the request was given up',
-        worker: sentTo,
-      });
+    if (inFlight.sentTo !== undefined) this.#close(inFlight, inFlight.sentTo);
+    if (!this.#move(inFlight)) this.#giveUp(inFlight);
+  }
+
+  /** Tells a worker that it need not work on a request. */
+  #close({ command: { key } }: InFlightRequest, worker: WorkerId): void {
+    this.#options.bus.publish(subjects.modernControl, {
+      kind: 'closed',
+      key,
+      reason: 'the request was given up',
+      worker,
+    });
+  }
+
+  /** Sends it to another worker. @returns false if no other one can take it. */
+  #move(inFlight: InFlightRequest): boolean {
+    const { sentTo } = inFlight;
     if (sentTo !== undefined) inFlight.without.add(sentTo);
     if (isRepeatable(inFlight)) {
       this.#again(inFlight);
-      return;
+      return true;
     }
     // It may have passed the answers on. The next worker learns at the backend workers whether it did.
     if (inFlight.holder !== undefined && inFlight.holder === sentTo && inFlight.call !== undefined) {
       this.#holderGone(inFlight, sentTo);
-      return;
+      return true;
     }
     // NATS may have chosen a worker that is not known here.
     if (
@@ -297,9 +329,9 @@ export class StatelessDelivery {
     ) {
       inFlight.turn += 1;
       this.#again(inFlight);
-      return;
+      return true;
     }
-    this.#giveUp(inFlight);
+    return false;
   }
 
   /** Its outcome is unknown (W2). */

@@ -1,0 +1,99 @@
+/**
+ * Notices at once that a worker is gone. NATS knows of a killed process before its signs of life are missed, but says so to senders only. So if a command has no
+ * answer after a few round trips, the edge sends its worker an empty question.
+ *
+ * An answer proves that the worker has got every command before it, since NATS keeps the order of one sender. One question to a worker is open at a time: a busy
+ * worker gets few of them, and a worker without processor time, which answers late, ever fewer.
+ */
+import { subjects, type Bus, type PendingRequest } from '@omnibus/bus';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { WorkerId } from '@omnibus/protocol';
+import type { Connection } from './connection.ts';
+import type { Tracked } from './in-flight.ts';
+
+export interface PulseOptions {
+  readonly bus: Bus;
+  readonly wheel: DeadlineWheel;
+  readonly connection: Pick<Connection, 'isSteady'>;
+  /** The open commands that the edge has accepted since a time, on the clock of `performance.now()`. */
+  readonly acceptedSince: (since: number) => readonly Pick<Tracked, 'sentTo' | 'sentAt' | 'pending'>[];
+  /** Called when nothing listens for a worker at NATS. */
+  readonly gone: (worker: WorkerId) => void;
+}
+
+/** Milliseconds after which a command without an answer is doubtful, and between two looks for such commands. */
+export const doubtMs = 50;
+/** Age of the commands that are looked at; older ones are asked after one by one (`Tracked.isDue`). */
+const recentMs = 2_000;
+/** Milliseconds after which a question without an answer is repeated: the first one, which may have come to a process in the moment of its death, and at most. */
+const firstAnswerMs = 50;
+const longestAnswerMs = 1_000;
+
+export class Pulse {
+  readonly #options: PulseOptions;
+  /** The workers with an open question. */
+  readonly #asked = new Set<WorkerId>();
+  /** By worker, when the last question was sent that it has answered. */
+  readonly #answeredAt = new Map<WorkerId, number>();
+  /** By worker, the time limit of the next question, if it has not answered the last one in time. */
+  readonly #limitMs = new Map<WorkerId, number>();
+
+  constructor(options: PulseOptions) {
+    this.#options = options;
+  }
+
+  look(): void {
+    const { acceptedSince, connection } = this.#options;
+    if (!connection.isSteady) return;
+    const now = performance.now();
+    const recent = acceptedSince(now - recentMs);
+    if (recent.length === 0) {
+      this.#answeredAt.clear();
+      this.#limitMs.clear();
+    }
+    for (const { sentTo, sentAt, pending } of recent)
+      if (
+        sentTo !== undefined &&
+        pending !== undefined &&
+        now - sentAt >= doubtMs &&
+        sentAt > (this.#answeredAt.get(sentTo) ?? -Infinity) &&
+        !this.#asked.has(sentTo)
+      )
+        this.#ask(sentTo, now);
+  }
+
+  #ask(worker: WorkerId, now: number): void {
+    const { bus, wheel, gone } = this.#options;
+    let pending: PendingRequest | undefined;
+    const end = (): void => {
+      pending?.close();
+      limit.cancel();
+      this.#asked.delete(worker);
+    };
+    const limitMs = this.#limitMs.get(worker) ?? firstAnswerMs;
+    this.#asked.add(worker);
+    const limit = wheel.schedule(limitMs, () => {
+      end();
+      this.#limitMs.set(worker, Math.min(2 * limitMs, longestAnswerMs));
+    });
+    try {
+      pending = bus.request(
+        subjects.modernHolds(worker),
+        { keys: [] },
+        {
+          reply: () => {
+            end();
+            this.#answeredAt.set(worker, now);
+            this.#limitMs.delete(worker);
+          },
+          failed: (error) => {
+            end();
+            if (error.kind === 'no-responders') gone(worker);
+          },
+        },
+      );
+    } catch {
+      end(); // The bus is closing.
+    }
+  }
+}
