@@ -301,6 +301,7 @@ const whole: readonly Dashboard[] = [
           ['opened', `sum(${rate('omnibus_sessions_opened_total')})`],
           ['expired', `sum(${rate('omnibus_sessions_expired_total')})`],
           ['handed over', `sum(${rate('omnibus_sessions_handed_over_total')})`],
+          ['balanced', `sum(${rate('omnibus_sessions_balanced_total')})`],
           ['adopted', `sum(${rate('omnibus_sessions_adopted_total')})`],
           ['taken by another', `sum(${rate('omnibus_sessions_taken_total')})`],
         ],

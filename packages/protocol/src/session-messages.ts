@@ -283,6 +283,8 @@ export interface Presence {
   readonly reconnects: number;
   /** Whether it continues calls of other session workers, and they its calls; left out before 0.3.0. */
   readonly continues?: boolean;
+  /** Number of sessions that it holds, by which workers with more give it some; left out before 0.3.0. */
+  readonly sessions?: number;
 }
 
 /** An edge's sign of life, every `presenceMs`. */

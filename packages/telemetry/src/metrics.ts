@@ -97,6 +97,11 @@ export class Metrics extends Instruments {
     'Sessions that this worker handed over while stopping.',
     [],
   );
+  readonly sessionsBalanced = this.counter(
+    'omnibus_sessions_balanced_total',
+    'Idle sessions that this worker gave to session workers with fewer.',
+    [],
+  );
   readonly sessionsLost = this.counter(
     'omnibus_sessions_taken_total',
     'Sessions that another worker took over while this one could not be reached.',

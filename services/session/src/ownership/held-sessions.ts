@@ -63,6 +63,7 @@ export class HeldSessions<Session extends Missable> {
   }
 
   add(session: Session): void {
+    this.remove(session); // It was given away, and came back before that was done.
     const held = { session, isReleased: false, bytes: 0 };
     this.#held.set(session.key, held);
     this.#unused.add(held);

@@ -15,6 +15,7 @@ import type { View } from '@omnibus/catalog';
 import type { GuestMaker } from '../stateful/session-parts.ts';
 import type { SessionHost } from '../stateful/session-host.ts';
 import { Adoption } from './adoption.ts';
+import { Balance } from './balance.ts';
 import { Opening } from './opening.ts';
 import { Peers } from './peers.ts';
 import { SessionRecords } from './records.ts';
@@ -48,6 +49,7 @@ export class Ownership<Host extends SessionHost> {
   readonly #heart: Heartbeat<Presence>;
   readonly #opening: Opening;
   readonly #adoption: Adoption;
+  readonly #balance: Balance;
   /** Subscriptions by which sessions are opened and taken over. */
   #inlets: Subscription[] = [];
   /** Subscription to the commands for sessions that this worker holds. */
@@ -69,7 +71,13 @@ export class Ownership<Host extends SessionHost> {
       bus,
       clock: wheel,
       subject: subjects.presence,
-      sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects, continues: true }),
+      sign: (isLeaving) => ({
+        worker,
+        isLeaving,
+        reconnects: bus.reconnects,
+        continues: true,
+        sessions: this.sessions.held.size,
+      }),
       returned: () => void this.sessions.verify(),
     });
     this.host = options.makeHost({
@@ -94,6 +102,7 @@ export class Ownership<Host extends SessionHost> {
     this.#adoption = new Adoption({ ...owned, sessions: this.sessions, hasRoom: () => this.#opening.hasRoom() });
     this.#records = records;
     this.peers = peers;
+    this.#balance = new Balance({ ...options, sessions: this.sessions, others: () => peers.shares });
   }
 
   /** Takes commands for sessions, and answers other workers and edges. */
@@ -109,6 +118,7 @@ export class Ownership<Host extends SessionHost> {
     await this.#heart.start();
     this.#inlets = await this.#openInlets();
     this.sessions.sweepLater();
+    if (this.#options.bus.isShared) this.#balance.start();
   }
 
   /** Answers other workers and edges. These subscriptions stay until the end: a worker that leaves is still asked what it works on. */
@@ -147,6 +157,7 @@ export class Ownership<Host extends SessionHost> {
   /** Takes no new sessions from now on. */
   async close(): Promise<void> {
     this.#opening.close();
+    this.#balance.stop();
     await Promise.all(this.#inlets.map((inlet) => inlet.drain()));
     this.#records.stop();
   }

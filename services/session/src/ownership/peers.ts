@@ -2,6 +2,7 @@
 import { askWorker, askWorkers, PresenceWatch, subjects, type Bus, type Subject } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Presence, WorkerId } from '@omnibus/protocol';
+import type { Share } from './balance.ts';
 
 export interface PeersOptions {
   readonly bus: Bus;
@@ -43,6 +44,14 @@ export class Peers {
   /** All workers that may be there, except this one. */
   get others(): readonly WorkerId[] {
     return this.#watch.expected.filter((worker) => worker !== this.#options.worker);
+  }
+
+  /** The other workers of this region that say how many sessions they hold. */
+  get shares(): readonly Share[] {
+    const near = new Set(this.#watch.near);
+    return this.#watch.signs.flatMap(({ worker, sessions }) =>
+      sessions === undefined || worker === this.#options.worker || !near.has(worker) ? [] : [{ worker, sessions }],
+    );
   }
 
   /** Workers that vanished a moment ago, and may come back with the sessions that only they know of. */

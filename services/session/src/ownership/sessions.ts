@@ -47,6 +47,9 @@ const verifiedAtOnce = 50;
 /** Number of searches for idle sessions within the idle time. */
 const sweepsPerIdleTime = 10;
 
+/** Milliseconds after its last request in which a session is not given to another worker. */
+const quietMs = 5_000;
+
 /** Sessions in one answer of the admin port. */
 const maxListed = 1_000;
 const maxDeclared = 50;
@@ -268,6 +271,34 @@ export class Sessions {
     await Promise.all(
       this.held.values().map((held) => (bus.isShared ? this.#handOver(held, limitMs) : this.#end(held, limitMs))),
     );
+  }
+
+  /** Up to this number of sessions without a request for a while, the one that is idle for longest first. Their GET streams may be open. */
+  quiet(most: number): readonly SessionKey[] {
+    const now = performance.now();
+    return this.held
+      .values()
+      .filter(({ session, isReleased }) => !isReleased && session.state === 'ready' && session.quietMs(now) >= quietMs)
+      .toSorted((one, other) => other.session.quietMs(now) - one.session.quietMs(now))
+      .slice(0, most)
+      .map(({ session }) => session.key);
+  }
+
+  /**
+   * Hands a session to a certain worker. If that one does not take it, any worker does at the next command, as after a planned stop.
+   * @returns false if it has ended, or was used meanwhile.
+   */
+  async moveTo(key: SessionKey, to: WorkerId): Promise<boolean> {
+    const held = this.held.byKey.get(key);
+    if (held === undefined || held.isReleased || held.session.quietMs(performance.now()) < quietMs) return false;
+    const { records, peers, worker, config } = this.#options;
+    await records.release(key);
+    held.isReleased = true;
+    await peers.ask(to, subjects.sessionAdopt(to), { key, lost: worker });
+    await held.session.handOver(config().timeouts.drain);
+    // It may have come back meanwhile.
+    if (this.held.byKey.get(key) === held) this.held.remove(held.session);
+    return true;
   }
 
   /** Ends a session here. Its record stays if records outlive this process. */

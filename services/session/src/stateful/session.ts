@@ -192,6 +192,11 @@ export class Session {
     return forwarding.size > 0 || streams.standing > 0 ? 0 : now - this.#lastActivityAt;
   }
 
+  /** Milliseconds since its last request; 0 while a request is open. */
+  quietMs(now: number): number {
+    return this.size > 0 ? 0 : now - this.#lastActivityAt;
+  }
+
   // --- its beginning, here or at another worker -------------------------------------------------------------------------------
 
   /** Answers `initialize`. @param asking the caller with the facts that the edge has proven. @returns the response as JSON-RPC text. */
