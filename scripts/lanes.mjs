@@ -179,6 +179,12 @@ export const long = [
     sources: ['services/kubernetes/src/', 'deploy/'],
   },
   {
+    files: ['test/deploy/archive.'],
+    only: true,
+    because: 'nine pods of the chart are started, at an API server where there is one',
+    sources: ['deploy/', 'packages/bus/src/nats/', 'services/gateway/src/', 'services/kubernetes/src/'],
+  },
+  {
     files: ['test/deploy/image.'],
     only: true,
     because: 'an image is built and started in a Docker engine',

@@ -7,25 +7,10 @@ import { promisify } from 'node:util';
 import { freePorts } from '@omnibus/bus/testing';
 import { root, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
+import { ownServer } from './own-server.ts';
 import type { Steps } from './steps.ts';
 
 const run = promisify(execFile);
-
-/** A first server of a new user, without a library. */
-const ownServer = `import { createInterface } from 'node:readline';
-const answers = {
-  initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'own', version: '1' } }),
-  'tools/list': () => ({ tools: [{ name: 'greet', inputSchema: { type: 'object', properties: { name: { type: 'string' } } } }] }),
-  'tools/call': ({ arguments: { name } }) => ({ content: [{ type: 'text', text: 'hello ' + name }] }),
-};
-for await (const line of createInterface({ input: process.stdin })) {
-  const { id, method, params } = JSON.parse(line);
-  if (id === undefined) continue;
-  const answer = answers[method];
-  const said = answer ? { result: answer(params) } : { error: { code: -32601, message: 'unknown' } };
-  console.log(JSON.stringify({ jsonrpc: '2.0', id, ...said }));
-}
-`;
 
 /** An empty home of a new user. */
 interface Home extends AsyncDisposable {

@@ -254,6 +254,12 @@ export class ApiServer {
     await this.#ask('PATCH', await this.pathOf(object, true), object, { type: 'application/merge-patch+json' });
   }
 
+  /** Changes the status of an object. */
+  async mergeStatus(object: KubernetesObject & { readonly status: object }): Promise<void> {
+    const path = `${await this.pathOf(object, true)}/status`;
+    await this.#ask('PATCH', path, object, { type: 'application/merge-patch+json' });
+  }
+
   async delete(object: KubernetesObject): Promise<void> {
     await this.#ask('DELETE', await this.pathOf(object, true));
   }
@@ -278,6 +284,11 @@ export class ApiServer {
   /** The file with the certificate of the authority that signed its own. */
   get authorityFile(): string {
     return join(this.#folder, 'certificates', 'apiserver.crt');
+  }
+
+  /** The certificate of that authority. */
+  authority(): Promise<string> {
+    return readFile(this.authorityFile, 'utf8');
   }
 
   /** A token of a service account, for an hour. */
