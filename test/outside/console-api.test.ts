@@ -330,7 +330,7 @@ it('edge, session and backend report one call under one tag to the process that 
   const [{ tag } = { tag: '' }] = all.events();
   expect(new Set(all.events().map((event) => event.tag))).toEqual(new Set([tag]));
   expect(all.text()).not.toContain('of the caller');
-  const { call, events } = await ask<CallPage>(`/calls/${tag}`, ports[2]);
+  const { call, events, inner } = await ask<CallPage>(`/calls/${tag}`, ports[2]);
   expect(call).toMatchObject({
     method: 'tools/call',
     server: 'far',
@@ -340,7 +340,12 @@ it('edge, session and backend report one call under one tag to the process that 
     ms: expect.any(Number) as number,
   });
   expect(call.processes).toHaveLength(3);
-  expect(operations.call.answer.parse({ call, events, missing: [] })).toEqual({ call, events, missing: [] });
+  expect(operations.call.answer.parse({ call, events, inner, missing: [] })).toEqual({
+    call,
+    events,
+    inner: [],
+    missing: [],
+  });
   expect(upstream.calls.values.at(-1)?.meta).not.toHaveProperty('tap');
 });
 

@@ -1,6 +1,6 @@
 /** Reports of running calls: calls from before the watch, progress, questions, rounds, approvals, and their ends; in the page of the API and of the command line. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { base, callOf, type Call, type TapEvent, type Watched } from '@omnibus/admin-api';
+import { base, callOf, type Call, type CallPage, type TapEvent, type Watched } from '@omnibus/admin-api';
 import type { JsonObject } from '@omnibus/protocol';
 import { shapesOfLane } from '../support/gateway.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
@@ -27,6 +27,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
         second: { url: slow.url },
         shop: { command: 'node', args: [fixturePath('shop-server')] },
       },
+      profiles: { coder: { servers: ['slow', 'second'], listing: 'code' } },
       access: { default: 'allow', rules: [{ id: 'money', who: 'everyone', ask: ['slow/pay'] }] },
     });
     admin = await gateway.admin(gateway.edge);
@@ -150,6 +151,50 @@ describe.each(shapesOfLane)('%s', (shape) => {
       status: 5,
       stderr: expect.stringContaining('these do: slow, second') as string,
     });
+  });
+
+  it('a script is shown with its calls, while it runs and afterwards: their states, times and sizes of results', async () => {
+    if (reading === undefined) await watch();
+    using coder = await RawClient.open(`${gateway.url}/coder`);
+    const sent = slow.calls.values.length;
+    const code = `await servers.slow.wait({ a: 1 });
+      await servers.second.wait({ a: 2 }).catch(() => undefined);
+      return 'both';`;
+    const asked = coder.request('tools/call', { name: 'run_code', arguments: { code } });
+    (await slow.calls.until(sent + 1)).at(-1)?.answer(text('x'.repeat(1_000)));
+    const second = (await slow.calls.until(sent + 2)).at(-1);
+    const page = async (): Promise<CallPage | undefined> => {
+      const tag = events.findLast((event) => event['name'] === 'run_code')?.tag;
+      if (tag === undefined) return undefined;
+      const response = await fetch(`http://${admin}${base}/calls/${tag}`);
+      return response.ok ? ((await response.json()) as CallPage) : undefined;
+    };
+    await expect.poll(page).toMatchObject({
+      call: { name: 'run_code', runs: true, state: 'running' },
+      inner: [
+        { server: 'slow', outcome: 'result', bytes: expect.any(Number) as number },
+        { server: 'second', state: 'running' },
+      ],
+    });
+    second?.answer({ ...text('it is closed'), isError: true });
+    await asked;
+    await expect.poll(page).toMatchObject({
+      call: {
+        outcome: 'result',
+        state: 'ended',
+        bytes: expect.any(Number) as number,
+        ms: expect.any(Number) as number,
+      },
+      inner: [{ outcome: 'result' }, { outcome: 'toolError' }],
+    });
+    const { call, inner = [] } = (await page()) ?? {};
+    expect(inner.map(({ run }) => run)).toEqual([call?.tag, call?.tag]);
+    expect(inner[0]?.bytes).toBeGreaterThan(1_000);
+    expect(call?.bytes).toBeLessThan(1_000);
+    const { stdout, stderr } = await inHere(['calls', 'show', (call?.tag ?? '').slice(0, 12), '--admin', admin]);
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/slow\/wait\tresult\t/);
+    expect(stdout).toMatch(/second\/wait\ttoolError\t/);
   });
 
   it('the command line prints a line for each change of what a call does, where that is wanted', async () => {

@@ -102,3 +102,17 @@ it('the arguments of a call are known only if their values were watched, and non
   ])
     expect(sentArguments(routed(payload))).toBeUndefined();
 });
+
+it('a call that makes calls is known as one, and each of these by its tag', () => {
+  const run = [
+    event('edge', 'arrived', { method: 'tools/call', name: 'run_code' }),
+    event('session', 'run', { name: 'run_code' }),
+    event('session', 'settled', { outcome: 'toolError', ms: 7, bytes: 80, calls: 2 }),
+    event('edge', 'answered', { ms: 8 }),
+  ];
+  expect(callOf(run.slice(0, 2))).toMatchObject({ name: 'run_code', runs: true, state: 'running' });
+  expect(callOf(run)).toMatchObject({ outcome: 'toolError', bytes: 80, ms: 8, state: 'ended' });
+  expect(callOf(run)).not.toHaveProperty('run');
+  const inner = { ...event('session', 'routed', { server: 'a', tool: 'b' }), tag: 't-2' };
+  expect(callOf([inner])).toMatchObject({ run: 't', state: 'running' });
+});

@@ -38,6 +38,9 @@ export function callOf(events: readonly TapEvent[]): Call {
     reason: (settled ?? refused)?.['reason'] as string | undefined,
     problem: (settled ?? refused)?.['problem'] as string | undefined,
     ms,
+    bytes: typeof settled?.['bytes'] === 'number' ? settled['bytes'] : undefined,
+    run: inOrder[0] === undefined ? undefined : runOf(inOrder[0].tag),
+    runs: inOrder.some(({ what }) => what === 'run') || undefined,
   };
   return {
     tag: inOrder[0]?.tag ?? '',
@@ -46,6 +49,11 @@ export function callOf(events: readonly TapEvent[]): Call {
     processes: [...new Set(inOrder.map(({ process }) => process))],
     ...Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)),
   };
+}
+
+/** The tag of the call that has made a call; undefined for one that a client has made. */
+function runOf(tag: string): string | undefined {
+  return /^(.+)-\d+$/.exec(tag)?.[1];
 }
 
 /** The end of a call that ran before it was watched, in the form of `settled`. */

@@ -19,7 +19,7 @@ export const tapEvent = z
     what: z
       .string()
       .describe(
-        'edge: arrived, first-frame, answered, gone, refused; session: approval-asked, routed, asked, client-answered, withdrawn, parked, joined, continued, repeated, unknown, settled; backend: standing, queued, written, server-progress, server-asked, server-answered. Others may come.',
+        'edge: arrived, first-frame, answered, gone, refused; session: approval-asked, run, routed, asked, client-answered, withdrawn, parked, joined, continued, repeated, unknown, settled; backend: standing, queued, written, server-progress, server-asked, server-answered. Others may come.',
       ),
   })
   .describe(
@@ -49,6 +49,9 @@ export const call = z.object({
   reason: z.string().optional(),
   problem: z.string().optional(),
   ms: z.number().optional(),
+  bytes: counted.optional().describe('Length of its answer to the client as JSON. Left out while it runs.'),
+  run: z.string().optional().describe('The tag of the call that has made it: of a script or of a composite tool.'),
+  runs: z.boolean().optional().describe('Whether it makes calls itself: a script or a composite tool.'),
   processes: z.array(z.string()),
 });
 export type Call = z.output<typeof call>;
@@ -63,7 +66,12 @@ export const calls = z.object({
   missing,
 });
 export type Calls = z.output<typeof calls>;
-export const callPage = z.object({ call, events: z.array(tapEvent), missing });
+export const callPage = z.object({
+  call,
+  events: z.array(tapEvent),
+  inner: z.array(call).describe('The calls that it has made itself, the first one first, as far as they were watched.'),
+  missing,
+});
 export type CallPage = z.output<typeof callPage>;
 export const replay = z
   .object({

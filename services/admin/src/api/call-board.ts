@@ -55,7 +55,8 @@ export class CallBoard {
         'nothing is known of this call',
         'calls are known while somebody watches them (omnibus calls --follow), and those that fail for a while after',
       );
-    return { call: one, events, missing: found.missing };
+    const inner = found.calls.filter(({ run }) => run === tag).toSorted((first, other) => first.at - other.at);
+    return { call: one, events, inner, missing: found.missing };
   }
 }
 

@@ -47,6 +47,7 @@ export function showCall(tag: string, options: ApiOptions): Promise<void> {
     }
     answer(lineOf(page.call));
     for (const line of waterfall(page.events)) answer(`${fitLine(line)}\n`);
+    for (const each of page.inner) answer(lineOf(each));
     if (page.events.length === 0) notice('nobody watched this call: of its way nothing is known');
     sayMissing(page.missing);
   });
@@ -55,7 +56,10 @@ export function showCall(tag: string, options: ApiOptions): Promise<void> {
 /** The tag of the call with this prefix; the prefix itself, if there is none. @throws {CommandProblem} where several do. */
 export async function tagOf(beginning: string, options: ApiOptions): Promise<string> {
   const { calls } = await askApi(options, 'calls', '/calls');
-  const found = calls.filter(({ tag }) => tag.startsWith(beginning));
+  // The tags of the calls of a run begin with that of the run.
+  const found = calls.filter(
+    ({ tag, run }) => tag === beginning || (tag.startsWith(beginning) && run?.startsWith(beginning) !== true),
+  );
   if (found.length > 1)
     throw new CommandProblem('usage', `several calls begin with ${beginning}`, { advice: 'Give more of the tag.' });
   return found[0]?.tag ?? beginning;

@@ -185,6 +185,11 @@ function List({ calls, chosen }: { readonly calls: readonly Call[]; readonly cho
               <Said text={call.client ?? '–'} max={40} />
             </td>
             <td>
+              {call.run !== undefined && (
+                <span class="dim" title="made by a script or a composite tool">
+                  ↳{' '}
+                </span>
+              )}
               <Said
                 text={
                   call.server === undefined

@@ -9,9 +9,10 @@ import { Table } from '../parts/table.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
 import { Outcome } from '../parts/state.tsx';
-import { go, hrefOf } from '../route.ts';
+import { go, hrefOf, place } from '../route.ts';
 import { asText, clock, duration } from '../words.ts';
 import { commandFor, curlFor } from './copies.ts';
+import { RunCalls } from './run-calls.tsx';
 import { stretchesOf, type Stretch } from './waterfall.ts';
 
 /** @param events those that the page has received already. */
@@ -25,7 +26,7 @@ export function OneCall({ tag, events }: { readonly tag: string; readonly events
       </h2>
       {page.value !== undefined && <Missing missing={page.value.missing} />}
       {heard.length > 0 ? (
-        <Known events={heard} />
+        <Known events={heard} inner={page.value?.inner ?? []} />
       ) : (
         <Shown live={page}>
           {({ call }) => (
@@ -45,7 +46,7 @@ export function OneCall({ tag, events }: { readonly tag: string; readonly events
   );
 }
 
-function Known({ events }: { readonly events: readonly TapEvent[] }) {
+function Known({ events, inner }: { readonly events: readonly TapEvent[]; readonly inner: CallPage['inner'] }) {
   const call = callOf(events);
   const { stretches, total } = stretchesOf(events);
   return (
@@ -63,7 +64,14 @@ function Known({ events }: { readonly events: readonly TapEvent[] }) {
           </>
         )}
       </p>
+      {call.run !== undefined && (
+        <p>
+          Made by{' '}
+          <a href={hrefOf('calls', call.run, Object.fromEntries(place.value.query))}>a script or a composite tool</a>.
+        </p>
+      )}
       <Again call={call} args={sentArguments(events)} />
+      {call.runs === true && <RunCalls run={call} calls={inner} />}
       <Waterfall stretches={stretches} total={total} />
       <details>
         <summary>{events.length} events</summary>

@@ -23,6 +23,8 @@ import type { Note, Requested } from './watchers.ts';
 const maxProgressLength = 300;
 /** W3C trace context and baggage, which servers continue (SEP-414). */
 const traceMembers = ['traceparent', 'tracestate', 'baggage'] as const;
+/** The outcomes of a run as watchers of calls know them. */
+const tapped: Readonly<Record<string, string>> = { ok: 'result', tool_error: 'toolError' };
 
 /** How a run has ended. */
 export interface RunEnd {
@@ -69,6 +71,7 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
   /** It is open from now on. */
   begin(): void {
     this.outer.carrier.open.add(this);
+    this.#report('run', { name: this.#name });
   }
 
   override get within(): Forwarding<CallStream> {
@@ -163,6 +166,12 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
   /** Called once, when it has ended. */
   protected abstract left(end: RunEnd): void;
 
+  /** Tells watchers of the request, under whose tag those of its calls begin. */
+  #report(event: string, more: JsonObject): void {
+    const { stream, carrier } = this.outer;
+    if (stream.tap !== undefined) carrier.host.watchers.continued(stream.tap, event, more);
+  }
+
   #tell({ outcome, more }: Pick<Note, 'outcome' | 'more'>): void {
     const { carrier, id, params, stream } = this.outer;
     const { port, host } = carrier;
@@ -174,6 +183,13 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
       args: params['arguments'],
       outcome,
       more: { run: this.#inner.id, calls: this.calls, ...this.facts(), ms: Math.round(durationMs), ...more },
+    });
+    this.#report('settled', {
+      outcome: tapped[outcome ?? 'ok'] ?? outcome,
+      calls: this.calls,
+      ms: Math.round(durationMs * 10) / 10,
+      ...(typeof more?.['length'] === 'number' ? { bytes: more['length'] } : {}),
+      ...(typeof more?.['reason'] === 'string' ? { reason: more['reason'] } : {}),
     });
     this.left({ outcome: outcome ?? 'ok', durationMs, calls: this.calls });
   }
