@@ -1,10 +1,14 @@
 /** Files that survive a loss of power: the text is on the disk before the file has its name, and the name before the caller goes on. */
-import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Writes a file that only its owner can read, and waits until the disk has it. @param flag of `open`; `wx` for a file that must not exist. */
-export function writeDurably(path: string, text: string, flag: 'w' | 'wx' = 'w'): void {
-  const handle = openSync(path, flag, 0o600);
+/**
+ * Writes a new file that only its owner can read, and waits until the disk has it. It replaces what has this name, such as the file of a killed process, and
+ * never writes into it: a link would lead to another file, and the owner of an existing file could read the text.
+ */
+export function writeDurably(path: string, text: string): void {
+  rmSync(path, { force: true });
+  const handle = openSync(path, 'wx', 0o600);
   try {
     writeFileSync(handle, text);
     fsyncSync(handle);

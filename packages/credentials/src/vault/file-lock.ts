@@ -3,7 +3,7 @@
  * does one of a process of this machine that has ended.
  */
 import { randomUUID } from 'node:crypto';
-import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeSync } from 'node:fs';
+import { closeSync, lstatSync, openSync, readFileSync, renameSync, rmSync, utimesSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -20,7 +20,7 @@ export class FileLock {
     this.#path = path;
   }
 
-  /** Resolves when this process has the lock. @throws {Error} when a lock file cannot be created at all. */
+  /** Resolves when this process has the lock. @throws {Error} when a lock file cannot be created at all, or an abandoned one cannot be removed. */
   static async take(path: string): Promise<FileLock> {
     const lock = new FileLock(path);
     while (!lock.#make()) {
@@ -61,17 +61,25 @@ export class FileLock {
   }
 }
 
-/** Removes an abandoned lock. */
+/**
+ * Removes an abandoned lock, also one that cannot be read: that of another user's process, or a link to a file that is not there.
+ * @throws {Error} in words when it cannot be removed: waiting for it would not end.
+ */
 function recover(path: string): void {
   const token = read(path);
-  const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (found.isDirectory()) throw new Error(`${path} is a folder, where the gateway needs a file for a lock: remove it`);
   // The clock may have been set back since.
-  if (token === undefined || !(Math.abs(age) > staleMs || isOfGone(token))) return;
+  const isOld = Math.abs(Date.now() - found.mtimeMs) > staleMs;
+  if (!isOld && (token === undefined || !isOfGone(token))) return;
   const aside = `${path}.${randomUUID()}`;
   try {
     renameSync(path, aside);
-  } catch {
-    return; // Another process has removed it.
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return; // Another process has removed it.
+    throw new Error(`the abandoned lock ${path} cannot be removed (${code ?? 'unknown'}): remove it`, { cause: error });
   }
   // If another process replaced the lock since it was read, the new one was moved aside: it is put back. A lock made in between loses, which its owner learns by `isHeld`.
   if (read(aside) !== token) renameSync(aside, path);

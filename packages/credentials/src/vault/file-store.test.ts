@@ -1,5 +1,17 @@
 /** One vault file of several gateways of a user: each store here stands for a process. */
-import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -65,4 +77,51 @@ it.each([
   const store = new FileStore(path);
   await store.create('a', '1');
   expect(readdirSync(join(path, '..'))).toEqual(['vault.json']);
+});
+
+it('a file that cannot be read any more is not replaced by what a gateway remembers of it', async () => {
+  const path = file();
+  const store = new FileStore(path);
+  await store.create('a', '1');
+  const half = '{"a":"1","b":"of another gatew';
+  writeFileSync(path, half);
+  for (const _again of [1, 2]) {
+    await expect(store.get('a')).rejects.toThrow('is no file of a vault');
+    await expect(store.create('c', '3')).rejects.toThrow('is no file of a vault');
+  }
+  expect(readFileSync(path, 'utf8')).toBe(half);
+  expect(readdirSync(join(path, '..'))).toEqual(['vault.json']);
+  writeFileSync(path, '{"a":"1","b":"2"}');
+  await store.create('c', '3');
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ a: '1', b: '2', c: '3' });
+});
+
+it('a vault that is a symbolic link stays one', async () => {
+  const path = file();
+  const real = join(path, '..', 'elsewhere.json');
+  writeFileSync(real, '{"a":"1"}');
+  symlinkSync(real, path);
+  await new FileStore(path).create('b', '2');
+  expect(lstatSync(path).isSymbolicLink()).toBe(true);
+  expect(JSON.parse(readFileSync(real, 'utf8'))).toEqual({ a: '1', b: '2' });
+});
+
+it('what another user has placed under the name of the new file is replaced, and not written into', async () => {
+  const path = file();
+  const victim = join(path, '..', 'victim');
+  writeFileSync(victim, 'as it was');
+  symlinkSync(victim, `${path}.${process.pid}.new`);
+  await new FileStore(path).create('a', '1');
+  expect(readFileSync(victim, 'utf8')).toBe('as it was');
+  expect([lstatSync(path).isSymbolicLink(), lstatSync(path).mode & 0o777]).toEqual([false, 0o600]);
+});
+
+it('an abandoned lock that is a link to nothing is recovered, and a folder in its place is named', async () => {
+  const path = file();
+  symlinkSync(join(path, '..', 'gone'), `${path}.lock`);
+  lutimesSync(`${path}.lock`, 0, 0);
+  await new FileStore(path).create('a', '1');
+  expect(readdirSync(join(path, '..'))).toEqual(['vault.json']);
+  mkdirSync(`${path}.lock`);
+  await expect(new FileStore(path).create('b', '2')).rejects.toThrow('vault.json.lock is a folder');
 });

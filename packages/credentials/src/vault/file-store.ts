@@ -2,7 +2,7 @@
  * A vault in a file that only its owner can read, rewritten as a whole with each change. Several processes of one user may use it: each takes the lock beside
  * the file, reads the changes of others, and writes.
  */
-import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, watch, type FSWatcher } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isObject } from '@omnibus/protocol';
 import { renameDurably, writeDurably } from './durable.ts';
@@ -32,9 +32,12 @@ export class FileStore implements VaultStore {
   #last: Promise<unknown> = Promise.resolve();
   #following: FSWatcher | undefined;
 
-  /** @throws {Error} with a message for the operator when there is a file that cannot be read. */
+  /**
+   * @param path of the file; a symbolic link to it stays one.
+   * @throws {Error} with a message for the operator when there is a file that cannot be read.
+   */
   constructor(path: string) {
-    this.#path = path;
+    this.#path = existsSync(path) ? realpathSync(path) : path;
     this.#refresh();
   }
 
@@ -110,7 +113,6 @@ export class FileStore implements VaultStore {
     const written = `${this.#path}.${process.pid}.new`;
     // A rotated refresh token that a loss of power takes away is lost for good: its issuer takes the previous one no more.
     writeDurably(written, `${JSON.stringify(Object.fromEntries(all), null, 2)}\n`);
-    chmodSync(written, 0o600);
     const isHeld = lock.isHeld;
     if (isHeld) renameDurably(written, this.#path);
     else rmSync(written, { force: true });
@@ -118,12 +120,12 @@ export class FileStore implements VaultStore {
     return isHeld;
   }
 
-  /** Reads what another process has written. */
+  /** Reads what another process has written. @throws {Error} as long as it cannot be read: what is remembered must not replace it. */
   #refresh(): void {
     const stamp = stampOf(this.#path);
     if (stamp === this.#seen) return;
-    this.#seen = stamp;
     const all = new Map(Object.entries(read(this.#path)).map(([key, value]) => [key, String(value)]));
+    this.#seen = stamp;
     for (const [key, value] of all) if (this.#entries.get(key)?.value !== value) this.#note(key, value);
     for (const key of [...this.#entries.keys()]) if (!all.has(key)) this.#note(key, undefined);
   }

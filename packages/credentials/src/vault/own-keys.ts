@@ -3,7 +3,7 @@
  * user use the same keys. The file names the entry of the keychain that has them, so a version that knows no keychain refuses it instead of making other keys.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { renameDurably, syncFolder, writeDurably } from './durable.ts';
 import { FileLock } from './file-lock.ts';
@@ -27,9 +27,10 @@ export class OwnKeys {
   /** The keys of the keychain, as they were read last. */
   #chain: readonly string[] = [];
 
-  /** @param vault file of the vault. @param find opens an entry of the keychain. */
+  /** @param vault file of the vault, beside which that of the keys is; a symbolic link to it stays one. @param find opens an entry of the keychain. */
   constructor(vault: string, find: (account: string) => Keychain | undefined = keychainOf) {
-    this.#path = vault.replace(/(\.json)?$/, '.key');
+    const path = vault.replace(/(\.json)?$/, '.key');
+    this.#path = existsSync(path) ? realpathSync(path) : path;
     this.#find = find;
   }
 
@@ -47,8 +48,9 @@ export class OwnKeys {
   async open(mayMove: boolean): Promise<VaultKeys> {
     if (!existsSync(this.#path)) {
       mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
-      const written = this.#write({ lines: [newLine('own')], account: undefined });
+      const written = this.#newFile;
       try {
+        this.#write({ lines: [newLine('own')], account: undefined });
         linkSync(written, this.#path);
         syncFolder(dirname(this.#path));
       } catch (error) {
@@ -136,8 +138,9 @@ export class OwnKeys {
   async #change(make: (kept: Kept) => Kept): Promise<void> {
     for (;;) {
       const lock = await FileLock.take(`${this.#path}.lock`);
-      const written = this.#write(make(this.#kept()));
+      const written = this.#newFile;
       try {
+        this.#write(make(this.#kept()));
         // Another process may have removed the lock as abandoned; then this one repeats the change on the other's state.
         if (!lock.isHeld) continue;
         renameDurably(written, this.#path);
@@ -149,10 +152,13 @@ export class OwnKeys {
     }
   }
 
-  #write({ lines, account }: Kept): string {
-    const written = `${this.#path}.${process.pid}.new`;
-    writeDurably(written, `${[...lines, ...(account === undefined ? [] : [`keychain:${account}`])].join('\n')}\n`);
-    return written;
+  get #newFile(): string {
+    return `${this.#path}.${process.pid}.new`;
+  }
+
+  #write({ lines, account }: Kept): void {
+    const all = [...lines, ...(account === undefined ? [] : [`keychain:${account}`])];
+    writeDurably(this.#newFile, `${all.join('\n')}\n`);
   }
 }
 

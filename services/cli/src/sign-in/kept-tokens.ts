@@ -1,5 +1,5 @@
 /** The tokens of this user for gateways, by the address of the gateway, in a file that only its owner can read. */
-import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { renameDurably, writeDurably } from '@omnibus/credentials/durable';
@@ -101,11 +101,9 @@ export class KeptTokens {
     const others = Object.entries(this.#read()).filter(([kept]) => !isSame(kept, address));
     const written = `${target}.new`;
     this.#inWords('written', () => {
-      rmSync(written, { force: true });
       writeDurably(
         written,
         `${JSON.stringify({ gateways: Object.fromEntries([...others, ...(after === undefined ? [] : [[address, after] as const])]) }, null, 2)}\n`,
-        'wx',
       );
       renameDurably(written, target);
     });
