@@ -8,6 +8,10 @@ export interface LoadOptions {
   readonly tools: readonly string[];
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Characters of each result beside its text; 0 if left out. */
+  readonly bytes?: number;
+  /** Whether the clients are of 2026-07-28, without sessions. */
+  readonly isModern?: boolean;
 }
 
 export interface LoadResult {
@@ -21,6 +25,9 @@ interface Session {
   readonly headers: Record<string, string>;
 }
 
+const modernRevision = '2026-07-28';
+const modernMeta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"${modernRevision}","io.modelcontextprotocol/clientCapabilities":{}}`;
+
 const baseHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** Sessions that are opened once and used for several rounds. */
@@ -30,10 +37,14 @@ export class Load {
   readonly #tools: readonly string[];
   readonly #headers: Readonly<Record<string, string>>;
   readonly #sessions: Session[] = [];
+  readonly #bytes: string;
+  readonly #isModern: boolean;
   #count = 0;
 
-  private constructor({ url, tools, sessions, headers = {} }: LoadOptions) {
+  private constructor({ url, tools, sessions, headers = {}, bytes = 0, isModern = false }: LoadOptions) {
     this.#headers = headers;
+    this.#bytes = bytes === 0 ? '' : `,"bytes":${bytes}`;
+    this.#isModern = isModern;
     const { origin, pathname } = new URL(url);
     this.#pool = new Pool(origin, { connections: sessions, bodyTimeout: 0, headersTimeout: 0 });
     this.#path = pathname;
@@ -89,10 +100,14 @@ export class Load {
         const text = `hello ${id}`;
         const name = this.#tools[id % this.#tools.length];
         this.#dispatch(
-          session.headers,
-          `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":{"text":"${text}"}}}`,
+          this.#isModern ? { ...session.headers, 'mcp-name': String(name) } : session.headers,
+          `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":{"text":"${text}"${this.#bytes}}${this.#isModern ? modernMeta : ''}}}`,
           (status, body) => {
-            if (status !== 200 || !body.includes(`"id":${id}`) || !body.includes(`"text":"${text}"`)) {
+            if (
+              status !== 200 ||
+              !body.includes(`"id":${id}`) ||
+              !body.includes(`"text":"${text}${this.#bytes === '' ? '"' : 'x'}`)
+            ) {
               reject(new Error(`wrong answer to call ${id} of ${name}: HTTP ${status} ${body.slice(0, 300)}`));
               return;
             }
@@ -112,6 +127,12 @@ export class Load {
 
   async #openSession(): Promise<void> {
     const own = { ...baseHeaders, ...this.#headers };
+    if (this.#isModern) {
+      this.#sessions.push({
+        headers: { ...own, 'mcp-protocol-version': modernRevision, 'mcp-method': 'tools/call' },
+      });
+      return;
+    }
     const { session } = await this.#post(own, {
       jsonrpc: '2.0',
       id: 0,

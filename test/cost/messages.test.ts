@@ -9,7 +9,7 @@ import { RawClient, type Answer } from '../support/raw-client.ts';
 
 /** A message on the bus: its subject, without the names of processes and calls and without whether it is for one of several workers; the bytes of its payload. */
 type Sent = readonly [subject: string, bytes: number];
-type Caller = (text: string) => Promise<Answer>;
+type Caller = (args: { readonly text: string; readonly bytes?: number }) => Promise<Answer>;
 
 /** Processes send these with calls and without. */
 const signsOfLife = new Set(
@@ -42,8 +42,8 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
 
-/** The messages of calls of the tool that answers with its text, one call after the other. */
-async function messagesOf(call: Caller, text: string, calls: number): Promise<readonly Sent[]> {
+/** The messages on the bus until an action has ended. */
+async function messagesDuring(act: () => Promise<void>): Promise<readonly Sent[]> {
   const sent: Sent[] = [];
   const stop = outsider.subscribe('>', (subject, payload) => {
     if (signsOfLife.has(subject) || isAboutStores(subject, payload)) return;
@@ -53,18 +53,25 @@ async function messagesOf(call: Caller, text: string, calls: number): Promise<re
     ]);
   });
   await outsider.flush();
-  for (let made = 0; made < calls; made += 1)
-    expect((await call(text)).last.result).toMatchObject({ content: [{ text }] });
+  await act();
   await outsider.flush();
   stop();
   return sent;
 }
 
+/** The messages of calls of the tool that answers with its text, one call after the other. */
+function messagesOf(call: Caller, text: string, calls: number): Promise<readonly Sent[]> {
+  return messagesDuring(async () => {
+    for (let made = 0; made < calls; made += 1)
+      expect((await call({ text })).last.result).toMatchObject({ content: [{ text }] });
+  });
+}
+
 describe.each([
-  { revision: '2025-11-25', call: (text) => legacy.callTool('tool-0', { text }), command: 'session', overhead: 1_000 },
+  { revision: '2025-11-25', call: (args) => legacy.callTool('tool-0', args), command: 'session', overhead: 1_000 },
   {
     revision: '2026-07-28',
-    call: (text) => modern.call('tool-0', { arguments: { text } }),
+    call: (args) => modern.call('tool-0', { arguments: args }),
     command: 'modern',
     overhead: 1_300,
   },
@@ -76,7 +83,7 @@ describe.each([
 
     it('is four messages: to the session worker, to the adapter, and both answers', async () => {
       // The first call of a client may look for a worker.
-      await call('first');
+      await call({ text: 'first' });
       const calls = 20;
       const sent = await messagesOf(call, 'hello', calls);
       const one = [command, 'backend', 'inbox.session', 'inbox.edge'];
@@ -86,6 +93,21 @@ describe.each([
     it(`takes at most ${overhead} bytes beside its arguments and its result, each of which crosses the bus twice`, async () => {
       const text = 'x'.repeat(20_000);
       expect(await bytesOf(text, 5)).toBeLessThanOrEqual(4 * text.length + overhead);
+    });
+
+    it('takes its result over the bus once if it is large: the edge fetches it from the backend worker', async () => {
+      await call({ text: 'first' });
+      const large = { text: 'x', bytes: 1_000_000 };
+      const sent = await messagesDuring(async () => {
+        const [content] = (await call(large)).last.result?.['content'] as readonly { readonly text: string }[];
+        expect(content?.text.length).toBe(large.text.length + large.bytes);
+      });
+      expect(sent.map(([subject]) => subject)).toEqual([
+        ...[command, 'backend', 'inbox.session', 'inbox.edge', 'blob', 'inbox.edge'],
+      ]);
+      const bytes = sent.reduce((sum, [, each]) => sum + each, 0);
+      process.stdout.write(`\n1 MB of a client of ${command}: ${(bytes / large.bytes).toFixed(4)} MB over the bus\n`);
+      expect(bytes).toBeLessThanOrEqual(large.bytes + 1.5 * overhead);
     });
 
     it('escapes its result once more on the way to the edge, and nothing else', async () => {

@@ -19,11 +19,15 @@ import type { BusError } from './errors.ts';
 export interface ReplyObserver<Reply> {
   reply(payload: Reply): void;
   failed(error: BusError): void;
+  /** Whether it takes a large result whose bytes are still at another process (`ResultBytes.away`). Others get it when the bytes have come. */
+  readonly takesAway?: boolean | undefined;
 }
 
 /** A request that waits for replies. It must be closed after the last one; an open request is kept without end. */
 export interface PendingRequest {
   close(): void;
+  /** Whether a large reply is on its way: its sender has answered. */
+  readonly isArriving?: boolean;
 }
 
 /** Receives the messages of a subject. If it throws, or its promise is rejected, the request ends (B6). */

@@ -5,7 +5,7 @@ import { BusError } from './errors.ts';
 const encoder = new TextEncoder();
 
 /** Messages of clients and servers are bounded more tightly where they are received; these bounds are for everything else on NATS. */
-const bounds = {
+export const bounds = {
   /** Levels of nesting: few enough for recursive code, and far beyond any limit that an operator would set. */
   maxJsonDepth: 1_000,
   /** Objects, arrays and the values in them; a server's whole catalogue is one message. */

@@ -54,3 +54,4 @@ export { ApprovalBoard } from './approvals.ts';
 export { Blocks } from './blocks.ts';
 export { ConversationBoard, LabelProblem, type ConversationOf } from './conversations.ts';
 export { Grants } from './grants.ts';
+export { resultOf } from './nats/away.ts';

@@ -252,12 +252,17 @@ export type { AdminAnswer, AdminQuestion, TapFilter, TapLease, TapReport, Worker
 export { basePathOf, pathBelow } from './base-path.ts';
 export { problemWords, withReason } from './problem-words.ts';
 export {
+  AwayBytes,
+  AwayError,
   JsonBytes,
   unread,
   wire,
   withText,
+  type KeptBytes,
   type MayBeBytes,
   type MayBeUnread,
   type MayHaveBytes,
+  type Span,
 } from './wire/marks.ts';
-export { leastWireBytes, readAnswer } from './wire/read-answer.ts';
+export { outlineOf, resultOfOutline, type Outline } from './wire/outline.ts';
+export { leastWireBytes, readAnswer, readResult } from './wire/read-answer.ts';

@@ -17,9 +17,13 @@ import { root } from '../subject.ts';
 import { nameAt, type NatsPlace } from './place.ts';
 
 const claimHeader = 'Omnibus-Blob';
+/** Claims bytes that belong into the message that it comes with (`away.ts`). */
+const awayHeader = 'Omnibus-Away';
 const afterHeader = 'Omnibus-After';
 /** Bound on the bytes of all large messages that wait to be fetched: four of the largest messages that servers may send. */
 const maxKeptBytes = 256 * 1024 * 1024;
+/** Bound on kept bytes beyond which no more are offered: the rest is for messages that NATS takes in no other way. */
+const maxOfferedBytes = maxKeptBytes / 2;
 const keepMs = 30_000;
 /** After this time a receiver that has fetched the last part has also handled the message; until then later messages are marked. */
 const handleMs = 1_000;
@@ -36,6 +40,8 @@ export function sendersAt(place: NatsPlace): string {
 interface Blob {
   readonly bytes: Uint8Array;
   readonly shared: boolean;
+  /** Whether later messages may not overtake it. */
+  readonly isOrdered: boolean;
   readonly dropAt: number;
 }
 
@@ -50,6 +56,8 @@ export class Blobs {
   readonly #partBytes: number;
   readonly #kept = new Map<string, Blob>();
   #keptBytes = 0;
+  /** How many of them later messages may not overtake. */
+  #ordered = 0;
   #count = 0;
   /** Until when messages are marked as coming after a large one. */
   #followsUntil = 0;
@@ -70,7 +78,7 @@ export class Blobs {
   /** The headers of an ordinary message; undefined except for a while after a large one. */
   get after(): MsgHdrs | undefined {
     if (this.#followsUntil === 0) return undefined;
-    if (this.#kept.size === 0 && performance.now() > this.#followsUntil) {
+    if (this.#ordered === 0 && performance.now() > this.#followsUntil) {
       this.#followsUntil = 0;
       return undefined;
     }
@@ -80,7 +88,7 @@ export class Blobs {
   }
 
   /**
-   * Keeps the bytes and returns the headers that claim them.
+   * Keeps the bytes of a message and returns the headers that claim them.
    * @param shared whether several receivers may fetch them.
    * @throws {BusError} `payload-too-large` for more bytes than one message may have; `overloaded` when the kept bytes would exceed their bound.
    */
@@ -94,19 +102,33 @@ export class Blobs {
         `a message of ${bytes.length} bytes does not fit: ${this.#keptBytes} bytes of large messages wait to be fetched`,
       );
     }
+    this.#followsUntil = performance.now() + keepMs;
+    const claim = headers();
+    claim.set(claimHeader, this.#claim(bytes, { shared, isOrdered: true }));
+    return claim;
+  }
+
+  /**
+   * Keeps bytes that belong into a message, for the process that gets it in the end.
+   * @returns the claim; undefined if there is no room, so that the message must contain them.
+   */
+  offer(bytes: Uint8Array): string | undefined {
+    if (this.#keptBytes + bytes.length > maxOfferedBytes) this.#dropOld();
+    if (this.#keptBytes + bytes.length > maxOfferedBytes) return undefined;
+    return this.#claim(bytes, { shared: false, isOrdered: false });
+  }
+
+  #claim(bytes: Uint8Array, how: Pick<Blob, 'shared' | 'isOrdered'>): string {
     this.#count += 1;
     const id = this.#count.toString(36);
-    const now = performance.now();
-    this.#kept.set(id, { bytes, shared, dropAt: now + keepMs });
+    this.#kept.set(id, { bytes, ...how, dropAt: performance.now() + keepMs });
     this.#keptBytes += bytes.length;
-    this.#followsUntil = now + keepMs;
+    if (how.isOrdered) this.#ordered += 1;
     this.#sweep ??= setTimeout(() => {
       this.#sweep = undefined;
       this.#dropOld();
     }, keepMs).unref();
-    const claim = headers();
-    claim.set(claimHeader, `${this.#sender} ${id} ${Math.ceil(bytes.length / this.#partBytes)} ${bytes.length}`);
-    return claim;
+    return `${this.#sender} ${id} ${Math.ceil(bytes.length / this.#partBytes)} ${bytes.length}`;
   }
 
   #serve(request: Msg): void {
@@ -138,7 +160,9 @@ export class Blobs {
     if (blob === undefined) return;
     this.#kept.delete(id);
     this.#keptBytes -= blob.bytes.length;
-    if (this.#kept.size === 0) this.#followsUntil = performance.now() + handleMs;
+    if (!blob.isOrdered) return;
+    this.#ordered -= 1;
+    if (this.#ordered === 0) this.#followsUntil = performance.now() + handleMs;
   }
 }
 
@@ -149,4 +173,17 @@ export function orderOf({ headers: said }: Msg): Order | undefined {
   if (claim !== '') return { kind: 'claim', claim };
   const sender = said.get(afterHeader);
   return sender === '' ? undefined : { kind: 'after', sender };
+}
+
+/** The headers of a message whose bytes are at another process. */
+export function awayHeaders(claim: string): MsgHdrs {
+  const away = headers();
+  away.set(awayHeader, claim);
+  return away;
+}
+
+/** The claim of a message whose bytes are at another process; undefined for nearly every message. */
+export function awayIn({ headers: said }: Msg): string | undefined {
+  const claim = said?.get(awayHeader);
+  return claim === '' ? undefined : claim;
 }

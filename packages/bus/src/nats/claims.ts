@@ -80,7 +80,7 @@ export class Fetches {
    * The bytes of a claim, fetched when it is its turn.
    * @throws {BusError} `lost` when the sender is gone, has dropped them or sends something else; `overloaded` when too many fetches wait.
    */
-  async fetch(claim: Claim): Promise<Uint8Array> {
+  async fetch(claim: Claim): Promise<Buffer> {
     await this.#turn(claim);
     try {
       return await this.#fetchParts(claim);
@@ -89,9 +89,9 @@ export class Fetches {
     }
   }
 
-  async #fetchParts({ sender, id, parts, bytes }: Claim): Promise<Uint8Array> {
+  async #fetchParts({ sender, id, parts, bytes }: Claim): Promise<Buffer> {
     const giveUpAt = performance.now() + fetchTimeoutMs;
-    const whole = Buffer.allocUnsafe(bytes);
+    let whole: Buffer | undefined;
     let filled = 0;
     for (let part = 0; part < parts; part += 1) {
       const timeout = Math.min(partTimeoutMs, Math.max(1, giveUpAt - performance.now()));
@@ -100,10 +100,12 @@ export class Fetches {
       });
       if (data.length === 0) throw new BusError('lost', 'the sender of a large message has dropped it');
       if (filled + data.length > bytes) throw new BusError('lost', 'a large message is larger than its claim');
-      whole.set(data, filled);
+      // One part is not copied.
+      if (parts === 1) whole = Buffer.from(data.buffer, data.byteOffset, data.length);
+      else (whole ??= Buffer.allocUnsafe(bytes)).set(data, filled);
       filled += data.length;
     }
-    if (filled < bytes) throw new BusError('lost', 'a large message is smaller than its claim');
+    if (whole === undefined || filled < bytes) throw new BusError('lost', 'a large message is smaller than its claim');
     return whole;
   }
 

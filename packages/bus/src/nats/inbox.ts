@@ -10,7 +10,8 @@ import { decode } from '../codec.ts';
 import { BusError } from '../errors.ts';
 import { failObserver, tellFailure } from '../observers.ts';
 import type { Subject } from '../subject.ts';
-import { orderOf } from './blobs.ts';
+import { AwayReply, mark } from './away.ts';
+import { awayIn, orderOf } from './blobs.ts';
 import type { Fetches } from './claims.ts';
 import { notFitting } from '../failure.ts';
 import { failureOf } from './failure.ts';
@@ -46,7 +47,8 @@ export class Inbox {
 
   /** @param prefix of its subjects, as NATS sees it; undefined for the default of NATS clients. */
   constructor(prefix: string | undefined, fetches: Fetches, onFault: OnFault) {
-    this.#prefix = `${createInbox(prefix)}.`;
+    // As long as without the mark.
+    this.#prefix = `${createInbox(prefix).slice(0, -1)}${mark}.`;
     this.#fetches = fetches;
     this.#onFault = onFault;
   }
@@ -58,12 +60,19 @@ export class Inbox {
 
   /** Prepares to receive the replies to a request. */
   open<Request, Reply>(to: Subject<Request, Reply>, observer: ReplyObserver<Reply>): OpenedRequest {
-    const handle = this.#waiting.add({
+    const waiting: Waiting = {
       observer: observer as ReplyObserver<unknown>,
       to: to as Subject<never, unknown>,
       lane: undefined,
-    });
-    return { replyTo: this.#prefix + handle.toString(36), close: () => void this.#waiting.take(handle) };
+    };
+    const handle = this.#waiting.add(waiting);
+    return {
+      replyTo: this.#prefix + handle.toString(36),
+      close: () => void this.#waiting.take(handle),
+      get isArriving() {
+        return waiting.lane?.tail !== undefined;
+      },
+    };
   }
 
   /** Ends requests that will get no answer. @param why the error for a subject; undefined for requests that continue. */
@@ -101,18 +110,7 @@ export class Inbox {
         return;
       }
       const payload = decode(bytes);
-      // A reply of a kind that only a newer version knows is passed over by the observer, since more replies may follow.
-      if (waiting.to.shapes?.reply?.(payload) === 'junk') {
-        const stream = capturingStream(payload);
-        if (stream === undefined) throw notFitting('junk');
-        // The reply of the receiver still comes.
-        this.#onFault({
-          kind: 'connection',
-          what: `the stream ${stream} at NATS stores our messages and answers them: take ${waiting.to.name} out of its subjects`,
-        });
-        return;
-      }
-      this.#tell(handle, waiting, payload);
+      if (this.#isReply(waiting, payload)) this.#tell(handle, waiting, payload);
     };
     const unread = (problem: unknown): void => {
       const { family } = waiting.to;
@@ -120,8 +118,11 @@ export class Inbox {
       fail(problem instanceof BusError ? problem : new BusError('lost', 'a reply could not be read', problem));
     };
     const order = orderOf(message);
+    const away = awayIn(message);
     try {
-      if (order?.kind === 'claim') {
+      if (away !== undefined) {
+        this.#hearAway(handle, waiting, away, message.data, unread);
+      } else if (order?.kind === 'claim') {
         const claim = this.#fetches.claimOf(order.claim);
         waiting.lane ??= new Lane();
         void waiting.lane.after(async () => hear(await this.#fetches.fetch(claim)), unread);
@@ -133,6 +134,46 @@ export class Inbox {
     } catch (problem) {
       unread(problem);
     }
+  }
+
+  /** Whether a payload is a reply. One of a kind that only a newer version knows is passed over by the observer, since more replies may follow. */
+  #isReply({ to }: Waiting, payload: unknown): boolean {
+    if (to.shapes?.reply?.(payload) !== 'junk') return true;
+    const stream = capturingStream(payload);
+    if (stream === undefined) throw notFitting('junk');
+    // The reply of the receiver still comes.
+    this.#onFault({
+      kind: 'connection',
+      what: `the stream ${stream} at NATS stores our messages and answers them: take ${to.name} out of its subjects`,
+    });
+    return false;
+  }
+
+  /** A reply without its bytes: they are fetched, unless its observer passes it on without. */
+  #hearAway(
+    handle: number,
+    waiting: Waiting,
+    claimed: string,
+    bytes: Uint8Array,
+    failed: (problem: unknown) => void,
+  ): void {
+    const claim = this.#fetches.claimOf(claimed);
+    const reply = new AwayReply(bytes, {
+      claim: claimed,
+      length: claim.bytes,
+      fetch: () => this.#fetches.fetch(claim),
+    });
+    if (!this.#isReply(waiting, reply.members)) return;
+    const tell = (payload: unknown): void => {
+      if (this.#waiting.get(handle) === waiting) this.#tell(handle, waiting, payload); // B5
+    };
+    const isLeft = waiting.observer.takesAway === true;
+    if (isLeft && waiting.lane?.tail === undefined) {
+      tell(reply.away);
+      return;
+    }
+    waiting.lane ??= new Lane();
+    void waiting.lane.after(isLeft ? () => tell(reply.away) : async () => tell(await reply.here()), failed);
   }
 
   #tell(handle: number, waiting: Waiting, payload: unknown): void {

@@ -3,6 +3,19 @@
 export const wire = Symbol('wire');
 export const unread = Symbol('unread');
 
+/** Bytes that another process keeps until a process has fetched them, or for a while. */
+export interface KeptBytes {
+  readonly length: number;
+  /** May be called once. @throws {Error} if that process does not have them any more. */
+  fetch(): Promise<Buffer>;
+}
+
+/** Some of them: from `start` to before `end`. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** JSON text in parts, in order, without line breaks. */
 export class JsonBytes {
   readonly parts: readonly (string | Buffer)[];
@@ -25,6 +38,45 @@ export class JsonBytes {
     let text = '';
     for (const part of this.parts) text += typeof part === 'string' ? part : part.toString('utf8');
     return text;
+  }
+}
+
+/** Code has asked for bytes that are at another process. */
+export class AwayError extends Error {
+  constructor() {
+    super('the bytes of a large result are at the process that called its server');
+    this.name = 'AwayError';
+  }
+}
+
+/** JSON text of which a part is at another process. Only that process, and the one that gets it in the end, can read it. */
+export class AwayBytes extends JsonBytes {
+  readonly kept: KeptBytes;
+  readonly pieces: readonly (string | Span)[];
+  override readonly length: number;
+
+  constructor(kept: KeptBytes, pieces: readonly (string | Span)[]) {
+    super([]);
+    this.kept = kept;
+    this.pieces = pieces;
+    let bytes = 0;
+    for (const piece of pieces) bytes += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.end - piece.start;
+    this.length = bytes;
+  }
+
+  override within(before: string, after: string): JsonBytes {
+    return new AwayBytes(this.kept, [before, ...this.pieces, after]);
+  }
+
+  /** The same with the bytes. */
+  here(bytes: Buffer): JsonBytes {
+    return new JsonBytes(
+      this.pieces.map((piece) => (typeof piece === 'string' ? piece : bytes.subarray(piece.start, piece.end))),
+    );
+  }
+
+  override toString(): never {
+    throw new AwayError();
   }
 }
 
@@ -62,6 +114,8 @@ export interface MayBeBytes {
 
 /** The bytes of a large result. */
 export interface ResultBytes {
+  /** Where the bytes are, if they are not in this process: then code that reads a large member gets an `AwayError`. */
+  readonly away: KeptBytes | undefined;
   /** The result as JSON; undefined once code has read a member from the bytes. */
   readonly bytes: JsonBytes | undefined;
   /** Whether `null` occurs outside of `structuredContent`. */

@@ -12,7 +12,8 @@ import {
   Scanner,
   type JsonLimits,
 } from './scan.ts';
-import { defineLazily, Wire, withWire, type Member, type Reading } from './wire.ts';
+import { JsonBytes } from './marks.ts';
+import { defineLazily, Wire, withWire, type Member, type Reading, type Source } from './wire.ts';
 
 /** Smaller messages are not dearer as values (decision 67). */
 export const leastWireBytes = 128 * 1_024;
@@ -32,6 +33,18 @@ export function readAnswer(bytes: Buffer, limits: JsonLimits): JsonObject | unde
   const scanner = new Scanner(bytes, limits);
   return scanner.isUtf8 ? new Reader(scanner).message() : undefined;
 }
+
+/**
+ * Reads a result alone, as `readAnswer` reads the one of an answer.
+ * @returns undefined where that and `readJson` might differ.
+ */
+export function readResult(bytes: Buffer, limits: JsonLimits): JsonObject | undefined {
+  if (bytes[0] !== openObject) return undefined;
+  const scanner = new Scanner(bytes, limits);
+  return scanner.isUtf8 ? new Reader(scanner).result() : undefined;
+}
+
+const here: Source<Buffer> = { join: (parts) => new JsonBytes(parts) };
 
 /** A value that is not built. */
 class Unread {
@@ -68,6 +81,10 @@ class Reader {
     return isAnswer && Object.keys(message).length === 3 ? message : undefined;
   }
 
+  result(): JsonObject | undefined {
+    return this.#result(0) === this.#bytes.length ? (this.#value as JsonObject) : undefined;
+  }
+
   #result(start: number): number {
     const members: Member[] = [];
     let nulls = 0;
@@ -79,7 +96,7 @@ class Reader {
       return next;
     });
     if (end === refused || !isObject(this.#value)) return refused;
-    withWire(this.#value, new Wire(this.#reading, members, this.#bytes.subarray(start, end), nulls > 0));
+    withWire(this.#value, new Wire(this.#reading, members, this.#bytes.subarray(start, end), nulls > 0, here));
     return end;
   }
 

@@ -7,7 +7,15 @@
  */
 import { parseJson } from '../exact-numbers.ts';
 import type { JsonObject } from '../json-rpc.ts';
-import { JsonBytes, unread, wire, type Kind, type ResultBytes, type MayBeUnread } from './marks.ts';
+import {
+  unread,
+  wire,
+  type JsonBytes,
+  type KeptBytes,
+  type Kind,
+  type MayBeUnread,
+  type ResultBytes,
+} from './marks.ts';
 
 /** What is known of the whole result. */
 export interface Reading {
@@ -16,41 +24,64 @@ export interface Reading {
 }
 
 /** One member as it is written. */
-export interface Member {
+export interface Member<Part = Buffer> {
   readonly name: string;
   /** The name, the colon and the value. */
-  readonly written: string | Buffer;
+  readonly written: string | Part;
+}
+
+/** What the bytes of a result are. */
+export interface Source<Part> {
+  readonly join: (parts: readonly (string | Part)[]) => JsonBytes;
+  /** As in `ResultBytes`. */
+  readonly away?: KeptBytes;
 }
 
 /** The bytes of a result, or the members of an object inside it that are read from bytes. */
-export class Wire implements ResultBytes {
+export class Wire<Part = Buffer> implements ResultBytes {
   readonly #reading: Reading;
-  readonly #members: readonly Member[];
+  readonly #members: readonly Member<Part>[];
   /** The object as it came; undefined where members were added or replaced. */
-  readonly #whole: Buffer | undefined;
+  readonly #whole: Part | undefined;
+  readonly #source: Source<Part>;
   readonly hasNulls: boolean;
+  readonly away: KeptBytes | undefined;
 
-  constructor(reading: Reading, members: readonly Member[], whole: Buffer | undefined, hasNulls: boolean) {
+  constructor(
+    reading: Reading,
+    members: readonly Member<Part>[],
+    whole: Part | undefined,
+    hasNulls: boolean,
+    source: Source<Part>,
+  ) {
     this.#reading = reading;
     this.#members = members;
     this.#whole = whole;
     this.hasNulls = hasNulls;
+    this.#source = source;
+    this.away = source.away;
   }
 
   get bytes(): JsonBytes | undefined {
     if (this.#reading.isRead) return undefined;
-    if (this.#whole !== undefined) return new JsonBytes([this.#whole]);
-    return new JsonBytes([
+    if (this.#whole !== undefined) return this.#source.join([this.#whole]);
+    return this.#source.join([
       '{',
       ...this.#members.flatMap(({ written }, index) => (index === 0 ? [written] : [',', written])),
       '}',
     ]);
   }
 
+  /** The object as it came, with its members; undefined once code has read a member from the bytes, and where members were added. */
+  get untouched(): { readonly whole: Part; readonly members: readonly Member<Part>[] } | undefined {
+    const [whole, members] = [this.#whole, this.#members];
+    return this.#reading.isRead || whole === undefined ? undefined : { whole, members };
+  }
+
   with(result: JsonObject, first: JsonObject, last: JsonObject): JsonObject {
     const own = new Map(this.#members.map((member) => [member.name, member]));
     const made: Record<string, unknown> = {};
-    const members: Member[] = [];
+    const members: Member<Part>[] = [];
     // In the order of `{ ...first, ...result, ...last }`.
     for (const name of new Set([...Object.keys(first), ...own.keys(), ...Object.keys(last)])) {
       const member = own.get(name);
@@ -62,16 +93,16 @@ export class Wire implements ResultBytes {
         members.push({ name, written: writtenOf(name, made[name]) });
       }
     }
-    return withWire(made, new Wire(this.#reading, members, undefined, this.hasNulls));
+    return withWire(made, new Wire(this.#reading, members, undefined, this.hasNulls, this.#source));
   }
 }
 
-function writtenOf(name: string, value: unknown): Buffer {
-  return Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+function writtenOf(name: string, value: unknown): string {
+  return `${JSON.stringify(name)}:${JSON.stringify(value)}`;
 }
 
 /** Adds the bytes of a result. Copies and `JSON.stringify` do not see them. */
-export function withWire(result: object, bytes: Wire): JsonObject {
+export function withWire<Part>(result: object, bytes: Wire<Part>): JsonObject {
   return Object.defineProperty(result, wire, { value: bytes }) as JsonObject;
 }
 
@@ -80,15 +111,16 @@ const quote = 0x22;
 /** Adds a member that is read when code asks for it. @param written a string, object or array. */
 export function defineLazily(holder: MayBeUnread, name: string | number, written: Buffer, reading: Reading): void {
   let value: unknown;
+  defineUnread(holder, name, written[0] === quote ? 'string' : 'object', () => {
+    reading.isRead = true;
+    return (value ??= parseJson(written.toString('utf8')));
+  });
+}
+
+/** Adds a member of a known type, or replaces it. @param read called when code asks for it. */
+export function defineUnread(holder: MayBeUnread, name: string | number, kind: Kind, read: () => unknown): void {
   const kinds = holder[unread] ?? new Map<string, Kind>();
   if (kinds.size === 0) Object.defineProperty(holder, unread, { value: kinds });
-  (kinds as Map<string, Kind>).set(String(name), written[0] === quote ? 'string' : 'object');
-  Object.defineProperty(holder, name, {
-    enumerable: true,
-    configurable: true,
-    get: () => {
-      reading.isRead = true;
-      return (value ??= parseJson(written.toString('utf8')));
-    },
-  });
+  (kinds as Map<string, Kind>).set(String(name), kind);
+  Object.defineProperty(holder, name, { enumerable: true, configurable: true, get: read });
 }

@@ -69,6 +69,8 @@ export class Tracked extends Link implements PendingRequest {
   sentAt = this.acceptedAt;
   /** How many workers that are gone may have begun it: after the first, the next one asks the backend workers for its calls. */
   turn = 0;
+  /** Whether an answer was lost on its way from the worker that has given it. */
+  hasLostAnswer = false;
   readonly #backends: Backends;
   #lookAt = this.acceptedAt + firstLookMs;
   readonly #open: OpenTracked;
@@ -84,9 +86,14 @@ export class Tracked extends Link implements PendingRequest {
     if (begunMs > 0) this.turn = 1;
   }
 
+  /** Whether a worker has it and has not answered. */
+  get waits(): boolean {
+    return this.pending !== undefined && this.pending.isArriving !== true;
+  }
+
   /** Whether it is time to ask whether its worker still has it: at first after half a second, then ever less often. */
   isDue(now: number): boolean {
-    if (this.pending === undefined || now < this.#lookAt) return false;
+    if (!this.waits || now < this.#lookAt) return false;
     this.#lookAt = now + Math.min(now - this.acceptedAt, longestLookMs);
     return true;
   }

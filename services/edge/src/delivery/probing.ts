@@ -28,7 +28,7 @@ export class Probing {
   /** Asks the workers of these commands. @param wasDisturbed whether messages of the workers may have been lost. */
   lookAfter(those: readonly InFlight[], wasDisturbed = false): void {
     const together = Map.groupBy(
-      those.filter(({ pending }) => pending !== undefined),
+      those.filter(({ waits }) => waits),
       ({ address: { key }, sentTo }) => `${key} ${sentTo}`,
     );
     for (const ofOne of together.values()) this.#probe(ofOne, wasDisturbed);
@@ -47,10 +47,7 @@ export class Probing {
     // The answer can only report commands before the question as lost.
     const attempts = those.map((inFlight) => inFlight.attempts);
     const left = (): InFlight[] =>
-      those.filter(
-        (inFlight, index) =>
-          isOpen(inFlight) && inFlight.pending !== undefined && inFlight.attempts === attempts[index],
-      );
+      those.filter((inFlight, index) => isOpen(inFlight) && inFlight.waits && inFlight.attempts === attempts[index]);
     const streams = those.flatMap(({ stream }) => stream ?? []);
     const askedAt = performance.now();
     const pending = bus.request(

@@ -1,6 +1,6 @@
 /** Commands of sessions when workers pause, leave, vanish and hand sessions over: with scripted workers and a clock of the test. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { subjects, type Bus, type Subscription } from '@omnibus/bus';
+import { BusError, subjects, type Bus, type Subscription } from '@omnibus/bus';
 import {
   anonymous,
   idSequence,
@@ -259,6 +259,38 @@ it('a worker that has lost a command and holds its session gets the command agai
   expect(owner.heard).toEqual([expect.objectContaining({ kind: 'post', begun: expect.anything() as unknown })]);
   await answer(owner);
   expect(call.told).toEqual(['message']);
+});
+
+it('a call whose answer is lost on its way is sent once more to the worker that has given it, with what the edge knows of it', async () => {
+  const owner = await started();
+  const requests = vi.spyOn(test.bus, 'request');
+  const call = await ask(of(owner), post('tools/call'));
+  const lose = async (): Promise<void> => {
+    requests.mock.calls.at(-1)?.[2].failed(new BusError('lost', 'the bytes of the answer are gone'));
+    await pass(0);
+  };
+  await lose();
+  expect(call.told).toEqual([]);
+  expect(owner.heard.slice(1)).toEqual([
+    expect.objectContaining({ kind: 'post', begun: expect.anything() as unknown }),
+  ]);
+  await lose();
+  expect(call.told).toEqual(['failed: lost']);
+});
+
+it('a worker is not asked for a command whose large answer is on its way', async () => {
+  const owner = await started();
+  const request = test.bus.request.bind(test.bus);
+  vi.spyOn(test.bus, 'request').mockImplementation((...asked) =>
+    Object.assign(request(...asked), { isArriving: true }),
+  );
+  const call = await ask(of(owner), post('tools/call'));
+  owner.heard.length = 0; // It has answered.
+  await pass(600);
+  delivery.look();
+  test.kill(owner);
+  await pass(5_000);
+  expect([owner.probes, call.told]).toEqual([0, []]);
 });
 
 it('a call whose worker is lost for good and that no other worker takes over is answered "outcome unknown"', async () => {

@@ -297,7 +297,11 @@ export class SessionDelivery {
       },
       failed: (error) => {
         if (error.kind === 'no-responders') this.#unheard(inFlight); // W1
-        else this.#fail(inFlight, error);
+        else if (error.kind === 'lost' && !inFlight.hasLostAnswer) {
+          // The backend worker may still have the answer of its call.
+          inFlight.hasLostAnswer = true;
+          this.#lost(inFlight);
+        } else this.#fail(inFlight, error);
       },
     };
   }

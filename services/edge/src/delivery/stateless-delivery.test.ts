@@ -1,6 +1,6 @@
 /** Requests without a session when workers pause, leave and vanish: with scripted workers and a clock of the test. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { subjects, type Bus, type Subscription } from '@omnibus/bus';
+import { BusError, subjects, type Bus, type Subscription } from '@omnibus/bus';
 import {
   anonymous,
   newRequestKey,
@@ -197,4 +197,17 @@ it('a call that waits for a person is as young as the last word of its worker th
   const next = test.workers.find((each) => each.requests.has(key));
   expect(worker).toBeDefined();
   expect(next?.begun[0]?.ageMs).toBeLessThan(20_000);
+});
+
+it('a request whose answer is lost on its way is sent once more, with what the edge knows of it', async () => {
+  const [one, other] = [await started(), await started()];
+  const requests = vi.spyOn(test.bus, 'request');
+  const { key, frames, at } = await request('tools/call');
+  requests.mock.calls.at(-1)?.[2].failed(new BusError('lost', 'the bytes of the answer are gone'));
+  await vi.advanceTimersByTimeAsync(0);
+  const next = at === one ? other : one;
+  expect([frames, next.begun.length, closed.length]).toEqual([[], 1, 1]);
+  next.requests.get(key)?.(answered);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(reasons(frames)).toEqual(['message']);
 });

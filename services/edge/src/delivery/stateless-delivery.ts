@@ -114,7 +114,9 @@ export class StatelessDelivery {
       held: (inFlight, worker) => {
         inFlight.sentTo = worker;
       },
-      lost: (inFlight) => this.#lost(inFlight),
+      lost: (inFlight) => {
+        if (inFlight.waits) this.#lost(inFlight);
+      },
     });
   }
 
@@ -176,7 +178,11 @@ export class StatelessDelivery {
       failed: (error) => {
         if (!this.#open.has(inFlight)) return;
         if (error.kind === 'no-responders' && worker !== undefined) this.#unheard(inFlight, worker);
-        else this.#fail(inFlight, error);
+        else if (error.kind === 'lost' && !inFlight.hasLostAnswer) {
+          // The backend worker may still have the answer of its call.
+          inFlight.hasLostAnswer = true;
+          this.#lost(inFlight);
+        } else this.#fail(inFlight, error);
       },
     });
   }
@@ -269,7 +275,7 @@ export class StatelessDelivery {
   /** Asks the workers that may have open requests which of these they hold. */
   lookAfter(chosen: (inFlight: Pick<InFlightRequest, 'sentTo' | 'isDue'>) => boolean = () => true): void {
     const { workers } = this.#options;
-    const open = this.#open.toArray().filter((inFlight) => inFlight.pending !== undefined && chosen(inFlight));
+    const open = this.#open.toArray().filter((inFlight) => inFlight.waits && chosen(inFlight));
     this.#inquiry.ask(
       open,
       (worker) => subjects.modernHolds(worker),

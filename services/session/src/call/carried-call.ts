@@ -5,6 +5,8 @@
  *  S1  A message of one request goes to the POST that carried the request, and nothing follows its answer.
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
  */
+import { resultOf } from '@omnibus/bus';
+import { fault, wire } from '@omnibus/protocol';
 import type {
   ExchangeEvent,
   ExchangeOutcome,
@@ -12,6 +14,8 @@ import type {
   InputAnswer,
   InputKey,
   JsonObject,
+  KeptBytes,
+  MayHaveBytes,
   ProgressEvent,
   WorkerId,
 } from '@omnibus/protocol';
@@ -19,6 +23,7 @@ import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { CallHost } from './call-host.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { Exchange } from './exchange.ts';
+import { interrupted } from './exchange-faults.ts';
 import type { ExchangeObserver, ExchangeRequest, OwnRequest } from './exchange-request.ts';
 import type { KeptAtServers } from './kept-at-servers.ts';
 import { OpenRequest, type OpenRequests } from './open-requests.ts';
@@ -26,7 +31,9 @@ import type { PublicMessages } from './public-messages.ts';
 import type { Destination } from './plan.ts';
 import { unchanged, type CallTransform, type Questioner } from './transform.ts';
 import { transformOf } from './transforms.ts';
-import type { EndedCall, WatchedCall } from './watchers.ts';
+import type { EndedCall, SentCall, WatchedCall } from './watchers.ts';
+
+type Result = Extract<ExchangeOutcome, { kind: 'result' }>;
 
 /** What all calls of one client share. */
 export interface CarrierParts<Stream extends CallStream> {
@@ -60,6 +67,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   /** The subject of the messages, for public ids. */
   readonly #about: Partial<TaskAddress> | undefined;
   readonly #transform: CallTransform;
+  readonly takesAway = true;
   readonly #watched: WatchedCall[] = [];
   readonly #exchange: Exchange;
   #asker: Questioner | undefined;
@@ -224,8 +232,40 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
   }
 
   settled(given: ExchangeOutcome): void {
-    if (this.#transform === unchanged || this.#transform.passesOutcomes === true) this.#end(given);
+    const away = given.kind === 'result' ? (given.result as MayHaveBytes)[wire]?.away : undefined;
+    if (given.kind === 'result' && away !== undefined && !this.#passesAway(given)) this.#fetched(given, away);
+    else if (this.#transform === unchanged || this.#transform.passesOutcomes === true) this.#end(given);
     else this.#settledBy(given);
+  }
+
+  /** Whether the client's edge can fetch the bytes of a result, since no part of this worker looks at them. */
+  #passesAway(given: Result): boolean {
+    const to: SentCall['to'] = this.#to;
+    return (
+      // Others do more with an answer than pass it on.
+      to.kind === 'send' &&
+      (this.#transform === unchanged || this.#transform.passesOutcomes === true) &&
+      this.#watched.every(({ takesAway }) => takesAway === true) &&
+      this.#parts.messages.passesAway(this.#call, to, given)
+    );
+  }
+
+  /** Goes on when the bytes of a result have come. */
+  #fetched(given: Result, away: KeptBytes): void {
+    const { server } = this.#to;
+    void away
+      .fetch()
+      .then(
+        (bytes): ExchangeOutcome => ({ ...given, result: resultOf(bytes) }),
+        (): ExchangeOutcome => ({ kind: 'fault', fault: interrupted(server, 'lost') }),
+      )
+      .then((outcome) => {
+        if (!this.#isOver) this.settled(outcome);
+      })
+      .catch((error: unknown) => {
+        this.#parts.host.log.error({ err: error }, 'a result that was fetched could not be passed on');
+        if (!this.#isOver) this.fail(fault('internal.error'));
+      });
   }
 
   #settledBy(given: ExchangeOutcome): void {

@@ -45,6 +45,8 @@ export interface CallStream {
   watchedAs?(tag: string): void;
   /** Sends a message before the answer. @param text JSON. */
   send(text: string): void;
+  /** Whether its answer may be bytes that are at another process: it keeps no copy. Left out if it may not. */
+  readonly takesAway?: boolean;
   /** Completes a server's answer for the request; left out where nothing is added. */
   completed?(answer: ServerAnswer): ServerAnswer;
   /** @param member `"result":…` or `"error":…`, serialised. */

@@ -29,6 +29,8 @@ export interface ExchangeObserver {
   /** A question was withdrawn: its answer is not needed any more. */
   inputWithdrawn(input: InputKey, reason: string): void;
   settled(outcome: ExchangeOutcome): void;
+  /** Whether `settled` takes a result whose bytes are at another process. */
+  readonly takesAway?: boolean;
 }
 
 export interface TimeLimits {

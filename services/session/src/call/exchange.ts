@@ -142,7 +142,11 @@ export class Exchange extends Link implements SentExchange {
           ...(this.attempts === 1 ? {} : { sending: this.attempts }),
           ...(turn === undefined ? {} : { turn }),
         },
-        { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(worker, error) },
+        {
+          reply: (event) => this.#hear(event),
+          failed: (error) => this.#unheard(worker, error),
+          takesAway: this.#observer.takesAway,
+        },
       );
     } catch (error) {
       // The bus is closing or cannot carry the message. It is reported asynchronously, as any failure is, after the caller has this exchange.

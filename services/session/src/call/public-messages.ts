@@ -1,6 +1,7 @@
 /** Translates ids and URIs between one client and the servers: in messages for the client into the public ones, in its answers into the server's own. */
 import { pageScheme, type View } from '@omnibus/catalog';
 import {
+  AwayError,
   createdTask,
   fault,
   listKindOf,
@@ -31,6 +32,9 @@ import type { Requested, Watchers } from './watchers.ts';
 export interface PublicIds {
   readonly tasks: TaskIds;
 }
+
+/** The server of an answer, with all that makes it public. */
+type AnsweredBy = Partial<Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput' | 'hasPage'>>;
 
 export class PublicMessages<Stream extends CallStream> {
   readonly #metrics: Pick<Metrics, 'refused'>;
@@ -117,12 +121,7 @@ export class PublicMessages<Stream extends CallStream> {
   }
 
   /** Answers a request that was forwarded. @param more members of the result that the gateway adds. */
-  answer(
-    call: ForwardedCall<Stream>,
-    to: Partial<Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput' | 'hasPage'>>,
-    outcome: ExchangeOutcome,
-    more?: JsonObject,
-  ): void {
+  answer(call: ForwardedCall<Stream>, to: AnsweredBy, outcome: ExchangeOutcome, more?: JsonObject): void {
     const { stream, id, method } = call;
     const { server, wrapsOutput = false } = to;
     let size = 0;
@@ -135,6 +134,28 @@ export class PublicMessages<Stream extends CallStream> {
     if (call.followers !== undefined) tellFollowers(call.followers, outcome, size);
   }
 
+  /** Whether a result can be passed on while its bytes are at another process: no code on its way to the client reads or copies a large value. */
+  passesAway(
+    call: ForwardedCall<Stream>,
+    to: AnsweredBy,
+    outcome: Extract<ExchangeOutcome, { kind: 'result' }>,
+  ): boolean {
+    const { server, wrapsOutput = false } = to;
+    const { stream, method } = call;
+    if (server === undefined || call.followers !== undefined || stream.takesAway !== true) return false;
+    try {
+      const { isError, inputRequests } = outcome.result;
+      if (typeof isError === 'object' || inputRequests !== undefined) return false;
+      // For a trial.
+      const made = this.#port.dialect.answerOf(method, this.#published(call, to, server, outcome), wrapsOutput);
+      const answer = stream.completed?.(made) ?? made;
+      return answer.kind === 'result' && (answer.result as MayHaveBytes)[wire]?.bytes !== undefined;
+    } catch (error) {
+      if (error instanceof AwayError) return false;
+      throw error;
+    }
+  }
+
   /** Answers a request with a result of the gateway. */
   answerOwn(call: ForwardedCall<Stream>, result: JsonObject): void {
     const { stream, id, method, followers = [] } = call;
@@ -145,9 +166,9 @@ export class PublicMessages<Stream extends CallStream> {
   /** A server's answer, with public ids and URIs. */
   #published(
     { method, view, given }: ForwardedCall<Stream>,
-    { task, tool, hasPage = false }: Partial<Pick<Destination, 'task' | 'tool' | 'hasPage'>>,
+    { task, tool, hasPage = false }: AnsweredBy,
     server: ServerName,
-    outcome: Exclude<ExchangeOutcome, { kind: 'fault' }>,
+    outcome: ServerAnswer,
   ): ServerAnswer {
     if (outcome.kind === 'error') return { kind: 'error', error: publicError(view, server, outcome.error) };
     const { result } = outcome;

@@ -99,6 +99,8 @@ export interface WatchedCall extends WatchedQuestions {
   readonly tap?: string | undefined;
   /** @returns undefined if the call may be sent at once; otherwise resolves with the fault that ends it, or with undefined when it may be sent. */
   readonly hold?: (() => Promise<GatewayFault | undefined> | undefined) | undefined;
+  /** Whether it looks at no large value of a result, which may then stay at another process. Left out, the result is fetched for it. */
+  readonly takesAway?: boolean;
   /** The adapter is gone; the request is sent again, or ends with an unknown outcome. */
   lost?(outcome: 'repeated' | 'unknown'): void;
   asked?(event: Extract<ExchangeEvent, { kind: 'input' }>): void;

@@ -174,6 +174,11 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     return this.#client.latest.command.tap;
   }
 
+  /** Its answer is sent to one request, and not kept. */
+  get takesAway(): boolean {
+    return this.#waiters.length === 1 && this.#round === 0 && this.#begun.repeated === undefined;
+  }
+
   watchedAs(tag: string): void {
     this.#tag = tag;
   }

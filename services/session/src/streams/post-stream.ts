@@ -66,6 +66,10 @@ export class PostStream implements Asked {
     return JSON.stringify(this.#command.kind === 'post' ? this.#command.message : this.#command.messages).length;
   }
 
+  get takesAway(): boolean {
+    return this.#openRequests === 1 && this.#command.kind === 'post' && this.#stream.takesAway;
+  }
+
   get digest(): string | undefined {
     return (this.#digest ??= digestOf(this.#command));
   }

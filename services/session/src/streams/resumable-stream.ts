@@ -10,6 +10,7 @@
 import { Link } from '@omnibus/collections';
 import type { FrameShare, KeptFrames, SentEvent } from './kept-frames.ts';
 import {
+  AwayBytes,
   streamAfterMs,
   withText,
   type JsonBytes,
@@ -154,13 +155,18 @@ export class ResumableStream extends Link {
     return this.#sequence > 1 || this.#wasDetached || performance.now() - this.#openedAt >= keepAfterMs;
   }
 
-  /** @param missingScopes of the answer to a request that was refused for them. */
+  /** Whether its last message is not kept here, but read at once. */
+  get takesAway(): boolean {
+    return this.#reply !== undefined && !this.isWorthKeeping;
+  }
+
+  /** @param text as bytes at another process only if `takesAway`. @param missingScopes of the answer to a request that was refused for them. */
   send(text: string | JsonBytes, isAnswer: boolean, last: boolean, missingScopes?: readonly string[]): void {
     this.#sequence += 1;
     const sequence = this.#sequence;
     if (last) this.#isComplete = true;
     // The single message of a call that is answered at once is sent as a JSON body, which cannot be resumed.
-    if (!last || this.isWorthKeeping) {
+    if ((!last || this.isWorthKeeping) && !(text instanceof AwayBytes)) {
       // As bytes it would hold the whole chunk in which they came.
       const event = { sequence, text: String(text), isAnswer, last };
       this.#keep(event);

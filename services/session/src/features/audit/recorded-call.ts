@@ -41,8 +41,11 @@ export class RecordedCall implements WatchedCall {
   /** With `audit.strict`, what writes is sent once a record says that it has started, and that record is safe. */
   readonly hold: (() => Promise<GatewayFault | undefined>) | undefined;
 
+  readonly takesAway: boolean;
+
   constructor(call: RecordedCallOptions) {
     this.#call = call;
+    this.takesAway = !call.options.audit.wantsResults;
     const { event, options } = call;
     this.hold = event?.weight === 'write' && options.audit.isStrict ? () => this.#confirm(event) : undefined;
   }

@@ -77,7 +77,7 @@ export class CallReports {
         });
       if (this.#isLogged) this.#log({ ...this.#about(client, call, to), ...said, bytes });
     };
-    return tag === undefined ? { ended } : new TappedCall(this.#tap, tag, ended);
+    return tag === undefined ? { ended, takesAway: true } : new TappedCall(this.#tap, tag, ended);
   }
 
   /** Reports that a call is about to be sent to a server. @returns its tag where it is watched. */

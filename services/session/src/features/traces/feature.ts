@@ -23,6 +23,7 @@ function callTraces(tracing: Tracing): CallWatcher {
       );
       return {
         trace: span.traceparent,
+        takesAway: true,
         ended: (outcome) => span.end(outcome === 'cancelled' ? outcome : errorOf(outcome)),
       };
     },
