@@ -133,6 +133,7 @@ export const long = [
       'test/outside/guardrails.',
       'test/outside/memory.',
       'test/outside/running-calls.',
+      'test/outside/scim.',
       'test/outside/server-tls.',
       'test/outside/sessions-edges.',
       'test/outside/teams.',

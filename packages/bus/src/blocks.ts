@@ -17,6 +17,13 @@ import { blocksBucket } from './subjects.ts';
 /** The issuer of API keys (`identity/api-keys.ts`). */
 const keyIssuer = 'omnibus:keys';
 
+/** A user as directories know it. */
+interface GoneUser {
+  /** `ISSUER|SUBJECT`. */
+  readonly name: string;
+  readonly tenant?: string | undefined;
+}
+
 export class Blocks {
   readonly #bucket: KeyValue<BlockRecord>;
   /** Blocks by kind and name. */
@@ -32,7 +39,7 @@ export class Blocks {
       if (before !== undefined) blocks.#blocked.delete(before);
       blocks.#byKey.delete(change.key);
       if (change.kind === 'put') {
-        const name = `${change.value.isPause === true ? 'pause' : change.value.kind} ${change.value.name}`;
+        const name = nameOf(change.value);
         blocks.#blocked.set(name, change.value);
         blocks.#byKey.set(change.key, name);
       }
@@ -50,13 +57,24 @@ export class Blocks {
     return this.#blocked.size;
   }
 
-  /** Blocks that are in force now. */
+  /** Blocks that operators have set, and that are in force now. */
   get all(): readonly BlockRecord[] {
-    return [...this.#blocked.values()].filter((record) => isOn(record));
+    return [...this.#blocked.values()].filter((record) => record.isGone !== true && isOn(record));
   }
 
   async add(record: BlockRecord): Promise<void> {
     await this.#bucket.put(keyOf(record.isPause === true ? 'pause' : record.kind, record.name), record);
+  }
+
+  /** Refuses a user that the directory of its provider has deactivated or deleted. */
+  async addGone(user: Omit<BlockRecord, 'kind' | 'isGone' | 'isPause'>): Promise<void> {
+    const record: BlockRecord = { ...user, kind: 'user', isGone: true };
+    await this.#bucket.put(goneKey(record), record);
+  }
+
+  /** Admits a user that a directory has activated again. */
+  async removeGone(user: GoneUser): Promise<void> {
+    if ((await this.#bucket.get(goneKey(user))) !== undefined) await this.#bucket.delete(goneKey(user));
   }
 
   /** @param kind `pause`: ends the pause of a server. @returns false when there was no such block. */
@@ -127,7 +145,18 @@ const isOn = ({ until }: BlockRecord): boolean => until === undefined || Date.no
 const keyOf = (kind: BlockKind | 'pause', name: string): string => `${kind}.${hash('sha256', name, 'base64url')}`;
 const why = ({ because }: BlockRecord): string => (because === undefined ? '' : `: ${because}`);
 
+/** `ISSUER|SUBJECT` is a name in one tenant. */
+const goneName = ({ name, tenant = '' }: GoneUser): string => `gone ${tenant} ${name}`;
+const goneKey = (user: GoneUser): string => `gone.${hash('sha256', goneName(user), 'base64url')}`;
+const nameOf = (record: BlockRecord): string =>
+  record.isGone === true ? goneName(record) : `${record.isPause === true ? 'pause' : record.kind} ${record.name}`;
+
 function callerFault(record: BlockRecord): GatewayFault {
+  if (record.isGone === true)
+    return fault(
+      'auth.blocked',
+      `the directory of this user's organization has deactivated the user (SCIM)${why(record)}; an administrator of the directory can activate it again`,
+    );
   return fault('auth.blocked', `an operator of the gateway has blocked this ${record.kind}${why(record)}`);
 }
 
@@ -139,10 +168,23 @@ function targetFault(record: BlockRecord): GatewayFault {
 }
 
 /** All names by which a caller may be blocked: an agent is blocked by its own name, and by the names of those it acts for. */
-function namesOf({ principal, ofSubject, issuer, subject, actors, key, client, agent }: Facts): readonly string[] {
+function namesOf({
+  principal,
+  ofSubject,
+  issuer,
+  subject,
+  tenant,
+  actors,
+  key,
+  client,
+  agent,
+}: Facts): readonly string[] {
   return [
     `user ${issuer}|${subject}`,
     `user ${principal}`,
+    goneName({ name: `${issuer}|${subject}`, tenant }),
+    // A user that signs in at a provider through the gateway has the name at the provider as its subject.
+    goneName({ name: subject, tenant }),
     ...(ofSubject === undefined ? [] : [`user ${ofSubject}`]),
     ...(issuer === keyIssuer ? [`user key:${subject}`] : []),
     ...(agent === undefined ? [] : [`user agent:${agent}`]),

@@ -53,5 +53,6 @@ export type { NatsPlace } from './nats/place.ts';
 export { ApprovalBoard } from './approvals.ts';
 export { Blocks } from './blocks.ts';
 export { ConversationBoard, LabelProblem, type ConversationOf } from './conversations.ts';
+export { Directory, type StoredGroup, type StoredUser } from './directory.ts';
 export { Grants } from './grants.ts';
 export { resultOf } from './nats/away.ts';

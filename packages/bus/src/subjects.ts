@@ -5,6 +5,7 @@ import type {
   BlockRecord,
   CatalogRecord,
   ConversationRecord,
+  DirectoryEntry,
   GrantRecord,
   OwnedResults,
   QuotaRecord,
@@ -18,6 +19,7 @@ import type {
   WorkerId,
 } from '@omnibus/protocol';
 import { families, type FamilyName, type ReplyOf, type RequestOf } from './families.ts';
+import { directoryEntry } from './shapes/directory.ts';
 import { grantRecord } from './shapes/grants.ts';
 import { approvalRecord, blockRecord, quotaRecord, usageRecord } from './shapes/limits.ts';
 import { approvedDefinitions, catalogRecord, sessionRecord } from './shapes/records.ts';
@@ -281,6 +283,14 @@ export const blocksBucket: Bucket<BlockRecord> = {
   shape: blockRecord,
   isSmall: true,
   maxBytes: 16 * mebibyte,
+};
+/** Users and groups that providers keep up to date (SCIM); key: the directory, and the id there. */
+export const directoryBucket: Bucket<DirectoryEntry> = {
+  name: 'omnibus-directory',
+  shape: directoryEntry,
+  isSmall: true,
+  maxBytes: 64 * mebibyte,
+  forgetsMs: markMs,
 };
 /** Calls that wait for an approval, and for a day their outcome; only session workers write it. */
 export const approvalsBucket: Bucket<ApprovalRecord> = {

@@ -22,6 +22,7 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
   if (auth !== undefined && auth !== 'none') {
     report(['auth'], issuerMistakes(auth, config));
     report(['auth'], callerMistakes(auth, config));
+    report(['auth', 'scim'], directoryMistakes(auth, config));
   }
   if (config.listen === config.admin && !config.listen.endsWith(':0'))
     report(['admin'], [[[], 'clients connect to this address already (`listen`): choose another port']]);
@@ -81,6 +82,39 @@ function* callerMistakes(auth: Auth, { publicUrl, tls }: Options): Iterable<Mist
     yield [['kubernetes'], 'tokens of service accounts need `publicUrl`, the address that they are for, or `audience`'];
   if (auth.clientCertificates !== undefined && tls === undefined)
     yield [['clientCertificates'], 'certificates of clients need `tls`, over which they are shown'];
+}
+
+/** Mistakes of the directories of providers. */
+function* directoryMistakes({ scim, issuers, server }: Auth, { publicUrl }: Options): Iterable<Mistake> {
+  if (scim.length === 0) return;
+  if (publicUrl === undefined) yield [[], 'directories need `publicUrl`, the address that they send users to'];
+  const [seen, tokens] = [new Set<string>(), new Set<string>()];
+  for (const [index, { issuer, tenant, token }] of scim.entries()) {
+    const known = issuers.find((each) => each.issuer === issuer);
+    const { signIn } = server ?? {};
+    const isSignIn = signIn?.issuer === issuer;
+    if (known === undefined && !isSignIn)
+      yield [
+        [index, 'issuer'],
+        'no caller has tokens of this issuer: name one of `auth.issuers`, or that of `auth.server.signIn`',
+      ];
+    const hasTenants =
+      known?.tenant !== undefined || known?.ofTenant !== undefined || (isSignIn && signIn.tenant !== undefined);
+    if (hasTenants !== (tenant !== undefined))
+      yield [
+        [index, 'tenant'],
+        hasTenants
+          ? 'callers of this issuer have tenants: name the tenant of these users'
+          : 'callers of this issuer have no tenant: leave this out',
+      ];
+    const place = `${tenant ?? ''} ${issuer}`;
+    if (seen.has(place)) yield [[index], 'the same users are listed twice'];
+    seen.add(place);
+    for (const each of token) {
+      if (tokens.has(each)) yield [[index, 'token'], 'another directory has the same token'];
+      tokens.add(each);
+    }
+  }
 }
 
 function* programMistakes({ command, args, cwd, url, sandbox }: Server): Iterable<Mistake> {

@@ -406,6 +406,30 @@ const authorizationServer = z.strictObject({
   ),
 });
 
+const scim = z.strictObject({
+  token: z
+    .union([z.string(), z.array(z.string()).min(1).max(4)])
+    .transform((said) => [said].flat())
+    .refine((all) => all.every((each) => /^[A-Za-z0-9._~+/-]{32,1000}=*$/.test(each)), {
+      error: 'expected at least 32 letters, digits and "-._~+/", such as the output of: openssl rand -base64 33',
+    })
+    .describe(
+      'The secret that the provider sends as `Authorization: Bearer`; several while it changes from one to the other. Each directory has its own. Secret.',
+    ),
+  issuer: issuerUrl.describe(
+    'The issuer of the tokens of these users: one of `auth.issuers`, or that of `auth.server.signIn`.',
+  ),
+  subject: z
+    .enum(['externalId', 'userName'])
+    .default('externalId')
+    .describe(
+      'The attribute of a user that is the subject of its tokens. Okta: `externalId` with `subject: uid` at the issuer. Entra ID: map `objectId` to `externalId`, with `subject: oid`.',
+    ),
+  tenant: tenantName
+    .optional()
+    .describe('The tenant of these users, if the issuer names tenants: each tenant has a directory of its own.'),
+});
+
 const clientCertificates = z.strictObject({
   caFile: z
     .string()
@@ -604,6 +628,13 @@ const ways = z
     server: authorizationServer
       .optional()
       .describe('An authorization server that the gateway itself runs, for teams without one. Needs `publicUrl`.'),
+    scim: z
+      .array(scim)
+      .max(100)
+      .default([])
+      .describe(
+        'Directories of providers, which send their users and groups to `publicUrl`/scim/v2 (SCIM 2.0). Groups count in rules, and users that a provider deactivates lose their access. Needs NATS or `sessions.store`.',
+      ),
     dpop: z
       .strictObject({
         required: z

@@ -1,8 +1,10 @@
 /** Authenticates the sender of a request, in any of the configured ways. */
+import { isDeepStrictEqual } from 'node:util';
 import { decodeJwt } from 'jose';
 import { fault, printable, type EndpointName, type GatewayFault, type JsonObject } from '@omnibus/protocol';
 import { ApiKeys } from './api-keys.ts';
 import { ClientCertificates, type ClientCertificatesOptions, type Peer } from './client-certificates.ts';
+import type { DirectoryGroups } from './directory-groups.ts';
 import { credentialOf, queryProblem, saysBound, type Request } from './credential.ts';
 import type { Facts, Verdict } from './facts.ts';
 import { canonical, type Proof } from './issuers/claims.ts';
@@ -45,6 +47,8 @@ export interface AuthenticatorOptions {
   readonly needsBinding?: boolean | undefined;
   /** Called with the token of each request that is known by one, except at the admin port. @returns the facts that the request goes on with. */
   readonly held?: ((facts: Facts, token: string) => Facts) | undefined;
+  /** Groups that directories give callers; left out where there are none. */
+  readonly directories?: DirectoryGroups | undefined;
   /** Reports a problem to the operator. */
   readonly warn: (details: Readonly<Record<string, unknown>>, text: string) => void;
 }
@@ -94,6 +98,9 @@ export class Authenticator {
   readonly #bindings = new WeakMap<Facts, Binding>();
   /** When tokens of agents were last accepted, in milliseconds since 1970, by name. Only our own server names agents, and it has a bound on them. */
   readonly #agentUses = new Map<string, number>();
+  /** Facts without the groups of directories, by those with them, and the other way round. */
+  readonly #plain = new WeakMap<Facts, Facts>();
+  readonly #grouped = new WeakMap<Facts, Facts>();
   /** Counts of requests by way and outcome. */
   readonly tally = new Tally();
   readonly #listeners: Set<() => void>;
@@ -125,6 +132,9 @@ export class Authenticator {
     this.#options = options;
     this.#keys = keys;
     this.#listeners = listeners;
+    options.directories?.onChanged(() => {
+      for (const listener of listeners) listener();
+    });
     this.#possession = options.possession === undefined ? undefined : new Possession(options.possession);
     this.#own =
       own === undefined
@@ -163,10 +173,13 @@ export class Authenticator {
   }
 
   /** Authenticates a request. The result is a promise only for a token that was not checked before; it never rejects. */
-  authenticate(
-    request: Request,
-    { url, endpoint, isAdminPort, peer, secure, address }: Place,
-  ): Verdict | Promise<Verdict> {
+  authenticate(request: Request, place: Place): Verdict | Promise<Verdict> {
+    const verdict = this.#proven(request, place);
+    if (this.#options.directories === undefined) return verdict;
+    return verdict instanceof Promise ? verdict.then((found) => this.#withGroups(found)) : this.#withGroups(verdict);
+  }
+
+  #proven(request: Request, { url, endpoint, isAdminPort, peer, secure, address }: Place): Verdict | Promise<Verdict> {
     const problem = queryProblem(url);
     if (problem !== undefined) return this.tally.count('none', { fault: problem });
     const vouched = this.#proxy?.verify(request, peer);
@@ -250,7 +263,26 @@ export class Authenticator {
    */
   current(facts: Facts): Facts | undefined {
     if (facts.key !== undefined) return this.#keys?.current(facts);
-    return this.#own?.holds(facts) === false ? undefined : facts;
+    if (this.#own?.holds(facts) === false) return undefined;
+    return this.#options.directories === undefined ? facts : this.#grouping(this.#plain.get(facts) ?? facts);
+  }
+
+  #withGroups(verdict: Verdict): Verdict {
+    return 'fault' in verdict || verdict.key !== undefined ? verdict : this.#grouping(verdict);
+  }
+
+  /** Facts with the groups that directories give their caller now; the same object while these stay the same. */
+  #grouping(plain: Facts): Facts {
+    const more = this.#options.directories?.of(plain) ?? [];
+    if (more.length === 0) return plain;
+    const groups = [...new Set([...plain.groups, ...more])];
+    const known = this.#grouped.get(plain);
+    if (known !== undefined && isDeepStrictEqual(known.groups, groups)) return known;
+    const made = { ...plain, groups };
+    this.#grouped.set(plain, made);
+    this.#plain.set(made, plain);
+    if (this.#asked.has(plain)) this.#asked.add(made);
+    return made;
   }
 
   /** When API keys were last accepted, in milliseconds since 1970, by their ids, and tokens of agents, by `agent:NAME`; since the start of this process. */
@@ -275,7 +307,8 @@ export class Authenticator {
     if (typeof credential !== 'string') return facts;
     const verdict = await this.#token(credential, endpoint, () => itself);
     if ('fault' in verdict) return verdict.fault.reason === 'auth.unavailable' ? facts : undefined;
-    return verdict.principal === facts.principal ? this.#holding(verdict, credential) : undefined;
+    if (verdict.principal !== facts.principal) return undefined;
+    return this.#grouping(this.#holding(verdict, credential));
   }
 
   /** Calls back when something may have been revoked. */

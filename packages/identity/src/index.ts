@@ -1,4 +1,5 @@
 export { bearerChallenge } from './challenge.ts';
+export { directoryKeyOf, DirectoryGroups, type DirectorySettings, type StoredDirectory } from './directory-groups.ts';
 export { Authenticator } from './authenticator.ts';
 export type { AuthenticatorOptions } from './authenticator.ts';
 export { approvalObstacle, groupNames, isApprover, isNamed } from './approvers.ts';

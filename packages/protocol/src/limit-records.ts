@@ -58,4 +58,8 @@ export interface BlockRecord {
   readonly because?: string;
   /** Of a server: it is paused, so that nothing new is sent to it and what runs there goes on. A version that does not know this blocks the server. */
   readonly isPause?: boolean;
+  /** Of a user: the directory of its provider (SCIM) has deactivated or deleted it. A version that does not know this blocks the user. */
+  readonly isGone?: boolean;
+  /** The tenant of a user that is gone; left out for one without a tenant. */
+  readonly tenant?: string;
 }

@@ -49,6 +49,11 @@ export class CallerMetrics extends Instruments {
     'Clients that registered themselves.',
     [],
   );
+  readonly #scim = this.counter(
+    'omnibus_scim_requests_total',
+    'Requests of providers about the users and groups of their directories (auth.scim), by resource and outcome: served, refused (the request is wrong, or its secret), or failed.',
+    ['resource', 'outcome'],
+  );
   readonly tapWatches = this.gauge('omnibus_tap_watches', 'Watches of calls that this process reports to.', []);
   readonly tapDropped = this.counter(
     'omnibus_tap_dropped_total',
@@ -78,6 +83,12 @@ export class CallerMetrics extends Instruments {
       this.#adminActs.inc({ act }, 0);
       for (const why of ['unknown', 'role']) this.#adminRefusals.inc({ act, why }, 0);
     }
+  }
+
+  /** A provider has sent a request about its directory. @param status of the answer (HTTP). */
+  scimAsked(resource: string, status: number): void {
+    const known = resource === 'Users' ? 'users' : resource === 'Groups' ? 'groups' : 'other';
+    this.#scim.inc({ resource: known, outcome: status < 400 ? 'served' : status < 500 ? 'refused' : 'failed' });
   }
 
   /** @param way and outcome of the closed sets of `identity/tally.ts`. */

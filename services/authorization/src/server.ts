@@ -221,6 +221,11 @@ export class AuthorizationServer {
     return this.#options.publicUrl;
   }
 
+  /** Revokes all consents of a user, and signs the user out of all browsers. */
+  takeBack(subject: string): Promise<void> {
+    return this.#people.takeBack(subject);
+  }
+
   /** The keys that sign and verify its tokens, for administrators. */
   signingKeys(): JsonObject {
     return { keys: [...(this.#keys?.states ?? [])] };

@@ -9,6 +9,7 @@ import { enabledServers, type Config } from '@omnibus/config';
 import type { Logger } from '@omnibus/telemetry';
 import { GoneUsers } from './gone-users.ts';
 import { CatalogueSite, type CatalogueOptions } from './catalogue/site.ts';
+import type { ScimSiteOptions } from './scim/site.ts';
 import { ConnectSite, type ConnectSiteOptions } from './site.ts';
 
 interface SitesOptions {
@@ -23,13 +24,34 @@ interface SitesOptions {
   readonly authenticator: Authenticator | undefined;
   /** Left out where no clients connect. */
   readonly catalogue?: CatalogueSite;
+  /** Left out where no directory is configured. */
+  readonly scim?: Site | undefined;
+}
+
+/** @returns undefined where no directory is configured. */
+export async function openScim({
+  config: { auth, publicUrl },
+  ...options
+}: Omit<ScimSiteOptions, 'directories' | 'publicUrl'> & { readonly config: Config }): Promise<Site | undefined> {
+  if (auth === undefined || auth === 'none' || auth.scim.length === 0 || publicUrl === undefined) return undefined;
+  const { ScimSite } = await import('./scim/site.ts');
+  return new ScimSite({ ...options, directories: auth.scim, publicUrl });
 }
 
 export function openCatalogue(options: CatalogueOptions): CatalogueSite {
   return new CatalogueSite(options);
 }
 
-export function openSites({ authorization, bus, log, base, isForOne, authenticator, catalogue }: SitesOptions): Site {
+export function openSites({
+  authorization,
+  bus,
+  log,
+  base,
+  isForOne,
+  authenticator,
+  catalogue,
+  scim,
+}: SitesOptions): Site {
   const connect = new ConnectSite({
     bus,
     log,
@@ -62,10 +84,14 @@ export function openSites({ authorization, bus, log, base, isForOne, authenticat
   });
   return {
     handles: (path) =>
-      connect.handles(path) || catalogue?.handles(path) === true || authorization?.handles(path) === true,
+      connect.handles(path) ||
+      catalogue?.handles(path) === true ||
+      scim?.handles(path) === true ||
+      authorization?.handles(path) === true,
     handle: (request, response, address) => {
       if (catalogue?.handles(request.url ?? '/') === true) catalogue.handle(request, response, address);
       else if (connect.handles(request.url ?? '/')) connect.handle(request, response, address);
+      else if (scim?.handles(request.url ?? '/') === true) scim.handle(request, response, address);
       else authorization?.handle(request, response, address);
     },
   };

@@ -7,6 +7,7 @@ import { ownAuthorization } from './parts/authorization.ts';
 import { servers } from './parts/backend.ts';
 import { blocking } from './parts/blocks.ts';
 import { connectedBus } from './parts/bus.ts';
+import { directories } from './parts/directories.ts';
 import { edge } from './parts/edge.ts';
 import { tokenExchange } from './parts/exchange.ts';
 import { failures } from './parts/failures.ts';
@@ -36,6 +37,7 @@ export const parts: readonly Part[] = [
   vaults,
   ownAuthorization,
   tokenExchange,
+  directories,
   callers,
   sessions,
   servers,

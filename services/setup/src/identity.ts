@@ -3,7 +3,15 @@ import { hkdfSync, randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { authorizationBuckets, BusError, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import { Authenticator, type Facts, type OwnServer, type PossessionOptions, type SealingKeys } from '@omnibus/identity';
+import {
+  Authenticator,
+  DirectoryGroups,
+  type Facts,
+  type OwnServer,
+  type PossessionOptions,
+  type SealingKeys,
+  type StoredDirectory,
+} from '@omnibus/identity';
 import { TokenBuckets } from '@omnibus/lifecycle';
 import { selectorProblem } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
@@ -17,6 +25,8 @@ interface IdentityOptions {
   readonly own: OwnServer | undefined;
   /** How holders of bound tokens prove their keys; left out where these are not accepted. */
   readonly possession?: Pick<PossessionOptions, 'secret' | 'isFirst'> | undefined;
+  /** What is stored of the directories of providers (`auth.scim`); left out where there are none. */
+  readonly directory?: StoredDirectory | undefined;
   /** Keeps the tokens of callers for servers that are called with tokens made from them. */
   readonly held?: ((facts: Facts, token: string) => Facts) | undefined;
 }
@@ -32,6 +42,7 @@ export async function openAuthenticator({
   own,
   held,
   possession,
+  directory,
 }: IdentityOptions): Promise<Authenticator | undefined> {
   if (auth === undefined || auth === 'none') return undefined;
   return Authenticator.open({
@@ -45,6 +56,7 @@ export async function openAuthenticator({
     held,
     possession: possession === undefined ? undefined : { ...possession, publicUrl, needsNonce: auth.dpop.nonce },
     needsBinding: auth.dpop.required,
+    directories: directory === undefined ? undefined : new DirectoryGroups(auth.scim, publicUrl, directory),
     certificates: auth.clientCertificates,
     kubernetes:
       auth.kubernetes === undefined

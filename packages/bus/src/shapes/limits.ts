@@ -51,6 +51,8 @@ export const blockRecord = shape<BlockRecord>(
     until: optional(count),
     because: optional(text),
     isPause: optional(flag),
+    isGone: optional(flag),
+    tenant: optional(text),
   }),
 );
 const vote = fields<ApprovalVote>({ person: text, by: text, at: count, forMs: optional(count) });

@@ -3,6 +3,7 @@ import type { Authenticator } from '@omnibus/identity';
 import type { Part, PartHost, Started } from '../part.ts';
 import { ownAuthorization, servesClients } from './authorization.ts';
 import { connectedBus } from './bus.ts';
+import { directories } from './directories.ts';
 import { tokenExchange } from './exchange.ts';
 
 export const callers: Part<Authenticator | undefined> = {
@@ -24,7 +25,15 @@ async function openForClients(host: PartHost): Promise<Started<Authenticator | u
   const { hold: held } = host.of(tokenExchange);
   const possession = possessionOver(host.of(connectedBus), sealingKeys);
   const own = host.of(ownAuthorization);
-  const authenticator = await openAuthenticator({ config, baseFolder, log, own, held, possession });
+  const authenticator = await openAuthenticator({
+    config,
+    baseFolder,
+    log,
+    own,
+    held,
+    possession,
+    directory: host.of(directories),
+  });
   return { offers: authenticator, stop: async () => authenticator?.close() };
 }
 
@@ -36,7 +45,13 @@ async function openForAdmin(host: PartHost): Promise<Started<Authenticator | und
   try {
     const { openAdminAuthenticator } = await import('@omnibus/setup/identity');
     const { baseFolder } = host.options;
-    const opened = await openAdminAuthenticator({ config, baseFolder, log, bus: host.of(connectedBus) });
+    const opened = await openAdminAuthenticator({
+      config,
+      baseFolder,
+      log,
+      bus: host.of(connectedBus),
+      directory: host.of(directories),
+    });
     return {
       offers: opened.authenticator,
       async stop() {

@@ -1,16 +1,17 @@
 /** The edge: where clients connect over HTTP. It starts when all that answers them is there. */
-import type { Edge } from '@omnibus/edge';
+import type { Edge, Site } from '@omnibus/edge';
 import type { Config } from '@omnibus/config';
 import { Proofs, tlsFilesOf } from '@omnibus/identity';
 import { rightsToOnly, type Policy } from '@omnibus/policy';
 import type { Caller } from '@omnibus/protocol';
 import { compileAccess } from '@omnibus/setup/rules';
-import { begun, type Part } from '../part.ts';
+import { begun, type Part, type PartHost } from '../part.ts';
 import { auditing } from './audit.ts';
 import { callers } from './authenticator.ts';
 import { ownAuthorization, servesClients } from './authorization.ts';
 import { blocking } from './blocks.ts';
 import { connectedBus } from './bus.ts';
+import { directories } from './directories.ts';
 import { tokenExchange } from './exchange.ts';
 import { callerProofs } from './proofs.ts';
 import { baseOf } from './sign-in-pages.ts';
@@ -41,6 +42,7 @@ export const edge: Part<Edge> = {
       sees: (caller) => sightOf(caller, proofs, rules),
       log,
     });
+    const scim = await scimSite(host);
     const clients = new Clients({
       config,
       bus,
@@ -51,7 +53,7 @@ export const edge: Part<Edge> = {
       tls: tlsFilesOf(config, baseFolder),
       callers: admitted,
       watcher,
-      site: openSites({ authorization, authenticator, bus, log, base: () => baseOf(host), isForOne, catalogue }),
+      site: openSites({ authorization, authenticator, bus, log, base: () => baseOf(host), isForOne, catalogue, scim }),
     });
     await host.of(tokenExchange).start(authenticator, clients.worker);
     host.addresses.endpoint = await begun(clients);
@@ -78,6 +80,30 @@ export const edge: Part<Edge> = {
     };
   },
 };
+
+/** Where providers send users and groups; undefined where no directory is configured. */
+async function scimSite(host: PartHost): Promise<Site | undefined> {
+  const { config, metrics } = host;
+  const [directory, blocks] = [host.of(directories), host.of(blocking)];
+  if (directory === undefined || blocks === undefined) return undefined;
+  const authorization = host.of(ownAuthorization);
+  const { openScim } = await import('@omnibus/connect/sites');
+  return openScim({
+    config,
+    directory,
+    blocks,
+    metrics,
+    log: host.log.child({ role: 'edge' }),
+    async takeBack(issuer, subject) {
+      if (signsInAt(config, issuer)) await authorization?.takeBack(subject);
+    },
+  });
+}
+
+/** Whether users of an issuer sign in there through the gateway. */
+function signsInAt({ auth }: Config, issuer: string): boolean {
+  return auth !== undefined && auth !== 'none' && auth.server?.signIn?.issuer === issuer;
+}
 
 /** The rules that hide servers; undefined where none does. */
 function rulesOf({ access }: Config, policy: Policy | undefined): Policy | undefined {

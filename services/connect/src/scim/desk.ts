@@ -1,0 +1,302 @@
+/**
+ * Acts of a provider on its directory. A user that is not active any more, or is deleted, is refused by every process at once: its calls, sessions and
+ * streams end, and the consents that it gave at the gateway's own authorization server are revoked.
+ */
+import { hash, randomBytes } from 'node:crypto';
+import { BusError, type Blocks, type Directory, type StoredGroup, type StoredUser } from '@omnibus/bus';
+import type { DirectorySettings } from '@omnibus/identity';
+import type { DirectoryEntry, DirectoryGroup, DirectoryUser, JsonObject } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import { groupOf, keptOf, maxMembers, userOf, type UserAttributes } from './attributes.ts';
+import { patched } from './patch.ts';
+import { invalid, ScimProblem } from './problem.ts';
+
+export interface DeskOptions {
+  readonly directory: Directory;
+  readonly blocks: Pick<Blocks, 'addGone' | 'removeGone'>;
+  readonly log: Logger;
+  /** Revokes the consents of a user of the gateway's own authorization server. @param subject `ISSUER|SUBJECT`. */
+  readonly takeBack: (issuer: string, subject: string) => Promise<void>;
+}
+
+/** A directory whose provider asks. */
+export interface Of extends DirectorySettings {
+  readonly key: string;
+}
+
+/** What is stored after an act. */
+export interface Written<Entry> {
+  readonly entry: Entry;
+  readonly revision: number;
+}
+
+/** An entry that an act is about. */
+interface Wanted<Entry extends DirectoryEntry> {
+  readonly of: Of;
+  readonly id: string;
+  readonly kind: Entry['kind'];
+  /** `If-Match` of the request. */
+  readonly match?: string | undefined;
+}
+
+/** How an act gives the new attributes of an entry. */
+type Change = { readonly patch: JsonObject } | { readonly replace: JsonObject };
+
+/** Bounds on one directory. */
+const maxUsers = 20_000;
+const maxGroups = 2_000;
+const maxGroupsOfUser = 200;
+/** Tries of a change that other edges make at the same time. */
+const maxTries = 5;
+/** Deleted users are refused for so long; a token of a provider is valid for less. */
+const deletedMs = 30 * 24 * 60 * 60_000;
+const idBytes = 12;
+
+export class Desk {
+  readonly #options: DeskOptions;
+
+  constructor(options: DeskOptions) {
+    this.#options = options;
+  }
+
+  async createUser(of: Of, body: JsonObject): Promise<Written<DirectoryUser>> {
+    const { directory } = this.#options;
+    const wanted = this.#checkedUser(of, userOf(keptOf('user', body)));
+    if (directory.sizesOf(of.key).users >= maxUsers) throw full(`${maxUsers} users`);
+    const now = Date.now();
+    const user = { ...wanted, kind: 'user', directory: of.key, created: now, changed: now, groups: [] } as const;
+    if (!wanted.active) await this.#end(of, user);
+    const written = await this.#create<DirectoryUser>(user, 'userName');
+    if (wanted.active) await this.#admit(of, user);
+    return written;
+  }
+
+  async changeUser(of: Of, id: string, change: Change, match: string | undefined): Promise<Written<DirectoryUser>> {
+    const { before, ...written } = await this.#changed<DirectoryUser>(
+      { of, id, kind: 'user', match },
+      async (known) => {
+        const kept = keptOf('user', 'patch' in change ? { ...known } : change.replace);
+        const wanted = this.#checkedUser(
+          of,
+          userOf('patch' in change ? patched('user', kept, change.patch) : kept),
+          id,
+        );
+        const { directory, created, groups } = known;
+        const entry: DirectoryUser = { ...wanted, kind: 'user', directory, id, created, groups, changed: Date.now() };
+        // Before it is stored: if this process ends in between, the provider repeats its request.
+        if (!entry.active && (known.active || isOther(of, known, entry))) await this.#end(of, entry);
+        return entry;
+      },
+    );
+    if (written.entry.active && (!before.active || isOther(of, before, written.entry)))
+      await this.#admit(of, written.entry);
+    return written;
+  }
+
+  async deleteUser(of: Of, id: string, match: string | undefined): Promise<void> {
+    const { directory } = this.#options;
+    const { entry, revision } = await this.#found<DirectoryUser>({ of, id, kind: 'user', match });
+    await this.#end(of, entry, Date.now() + deletedMs);
+    await directory.delete(entry, revision);
+  }
+
+  async createGroup(of: Of, body: JsonObject): Promise<Written<DirectoryGroup>> {
+    const { directory } = this.#options;
+    const { members, ...attributes } = groupOf(keptOf('group', body));
+    this.#checkName(of, attributes.displayName);
+    if (directory.sizesOf(of.key).groups >= maxGroups) throw full(`${maxGroups} groups`);
+    await this.#users(of, members);
+    const now = Date.now();
+    const group = { ...attributes, kind: 'group', directory: of.key, created: now, changed: now } as const;
+    const written = await this.#create<DirectoryGroup>(group, 'displayName');
+    await this.#setMembers(of, written.entry.id, members);
+    return written;
+  }
+
+  async changeGroup(of: Of, id: string, change: Change, match: string | undefined): Promise<Written<DirectoryGroup>> {
+    const members = this.#options.directory.members(of.key, id);
+    const known = new Set(members);
+    let wanted: readonly string[] = members;
+    const { before: _before, ...written } = await this.#changed<DirectoryGroup>(
+      { of, id, kind: 'group', match },
+      async (before) => {
+        const kept = { ...keptOf('group', { ...before }), members: members.map((value) => ({ value })) };
+        const { members: next, ...attributes } = groupOf(
+          'patch' in change ? patched('group', kept, change.patch) : keptOf('group', change.replace),
+        );
+        if (attributes.displayName !== before.displayName) this.#checkName(of, attributes.displayName, id);
+        await this.#users(
+          of,
+          next.filter((each) => !known.has(each)),
+        );
+        wanted = next;
+        const { directory, created } = before;
+        return { ...attributes, kind: 'group', directory, id, created, changed: Date.now() };
+      },
+    );
+    await this.#setMembers(of, id, wanted);
+    return written;
+  }
+
+  async deleteGroup(of: Of, id: string, match: string | undefined): Promise<void> {
+    const { entry, revision } = await this.#found<DirectoryGroup>({ of, id, kind: 'group', match });
+    await this.#setMembers(of, id, []);
+    await this.#options.directory.delete(entry, revision);
+  }
+
+  async user(of: Of, id: string): Promise<StoredUser> {
+    return this.#found<DirectoryUser>({ of, id, kind: 'user' });
+  }
+
+  async group(of: Of, id: string): Promise<StoredGroup> {
+    return this.#found<DirectoryGroup>({ of, id, kind: 'group' });
+  }
+
+  /** The latest value of an entry. @throws {ScimProblem} */
+  async #found<Entry extends DirectoryEntry>({ of, id, kind, match }: Wanted<Entry>): Promise<Written<Entry>> {
+    const found = /^[\w-]{1,64}$/.test(id) ? await this.#options.directory.get(of.key, id) : undefined;
+    if (found === undefined || found.entry.kind !== kind)
+      throw new ScimProblem(404, `there is no ${kind} ${JSON.stringify(id.slice(0, 100))} in this directory`);
+    if (match !== undefined && match !== '*' && !match.split(/\s*,\s*/).includes(tagOf(found.revision)))
+      throw new ScimProblem(412, `the ${kind} was changed since: read it again`);
+    return found as Written<Entry>;
+  }
+
+  /**
+   * Stores a new entry. Its id follows from its name, so of two requests for one name, at any edges, the second fails.
+   * @throws {ScimProblem}
+   */
+  async #create<Entry extends DirectoryEntry>(
+    entry: Omit<Entry, 'id'> & Pick<Entry, 'directory'>,
+    named: keyof Entry & string,
+  ): Promise<Written<Entry>> {
+    const { directory } = this.#options;
+    const name = String((entry as Partial<Entry>)[named]).toLowerCase();
+    const made = (id: string): Entry => ({ ...entry, id }) as unknown as Entry;
+    const first = made(hash('sha256', `${named} ${name}`, 'hex').slice(0, 2 * idBytes));
+    try {
+      return { entry: first, revision: await directory.create(first) };
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      const other = (await directory.get(entry.directory, first.id))?.entry as Partial<Entry> | undefined;
+      if (other === undefined || String(other[named]).toLowerCase() === name)
+        throw new ScimProblem(409, `there is an entry with this ${named} already`, 'uniqueness');
+      // The entry that had the name first has another one now.
+      const second = made(randomBytes(idBytes).toString('hex'));
+      return { entry: second, revision: await directory.create(second) };
+    }
+  }
+
+  /** Stores a changed entry, from its latest value. */
+  async #changed<Entry extends DirectoryEntry>(
+    { of, id, kind, match }: Wanted<Entry>,
+    change: (before: Entry) => Promise<Entry>,
+  ): Promise<Written<Entry> & { readonly before: Entry }> {
+    const { directory } = this.#options;
+    for (let tries = 1; ; tries += 1) {
+      const { entry: before, revision } = await this.#found<Entry>({ of, id, kind, match });
+      const entry = await change(before);
+      try {
+        return { before, entry, revision: await directory.update(entry, revision) };
+      } catch (error) {
+        if (!isConflict(error) || tries >= maxTries) throw error;
+      }
+    }
+  }
+
+  /** @param id of the user itself; left out for a new one. */
+  #checkedUser(of: Of, user: UserAttributes, id?: string): UserAttributes {
+    const { directory } = this.#options;
+    const { subject } = of;
+    if (user[subject] === undefined)
+      throw invalid(
+        `${subject} is missing: it is the subject of the user's tokens (auth.scim), so without it no token is of this user`,
+      );
+    for (const by of ['userName', 'externalId'] as const) {
+      const value = user[by];
+      const other = value === undefined ? undefined : directory.find(of.key, by, value);
+      if (other !== undefined && other.id !== id)
+        throw new ScimProblem(409, `there is a user with the ${by} ${JSON.stringify(value)} already`, 'uniqueness');
+    }
+    return user;
+  }
+
+  /** Rules name groups by their names, so each is there once. */
+  #checkName(of: Of, name: string, id?: string): void {
+    const other = this.#options.directory
+      .groups(of.key)
+      .find(({ entry }) => entry.displayName === name && entry.id !== id);
+    if (other !== undefined)
+      throw new ScimProblem(409, `there is a group ${JSON.stringify(name)} already`, 'uniqueness');
+  }
+
+  /** Finds future members. @throws {ScimProblem} before anything is written. */
+  async #users(of: Of, ids: readonly string[]): Promise<void> {
+    if (ids.length > maxMembers) throw invalid(`members: a group has at most ${maxMembers}`);
+    for (const id of ids) {
+      const found = await this.#found<DirectoryUser>({ of, id, kind: 'user' }).catch(() => {
+        throw invalid(
+          `members: there is no user ${JSON.stringify(id.slice(0, 100))}; groups in groups are not supported`,
+        );
+      });
+      if (found.entry.groups.length >= maxGroupsOfUser)
+        throw invalid(`members: the user ${id} is in ${maxGroupsOfUser} groups already`);
+    }
+  }
+
+  /** Gives a group these members: each user has its groups, so users that stay are not written. */
+  async #setMembers(of: Of, group: string, wanted: readonly string[]): Promise<void> {
+    const before = new Set(this.#options.directory.members(of.key, group));
+    const after = new Set(wanted);
+    for (const id of new Set([...before, ...after])) {
+      if (before.has(id) === after.has(id)) continue;
+      await this.#changed<DirectoryUser>({ of, id, kind: 'user' }, (user) => {
+        const others = user.groups.filter((each) => each !== group);
+        return Promise.resolve({ ...user, groups: after.has(id) ? [...others, group] : others });
+      }).catch((error: unknown) => {
+        // A member that was deleted meanwhile is in no group.
+        if (!(error instanceof ScimProblem)) throw error;
+      });
+    }
+  }
+
+  /** Refuses a user in all processes. @param until when that may be forgotten, in milliseconds since 1970. */
+  async #end(of: Of, user: UserAttributes, until?: number): Promise<void> {
+    const { blocks, log, takeBack } = this.#options;
+    const subject = subjectIn(of, user);
+    if (subject === undefined) return;
+    const gone = goneOf(of, subject);
+    await blocks.addGone({
+      ...gone,
+      by: 'scim',
+      at: Date.now(),
+      ...(until === undefined ? {} : { until }),
+    });
+    await takeBack(of.issuer, gone.name);
+    log.info(
+      { user: gone.name, tenant: of.tenant },
+      `a directory has ${until === undefined ? 'deactivated' : 'deleted'} a user`,
+    );
+  }
+
+  async #admit(of: Of, user: UserAttributes): Promise<void> {
+    const subject = subjectIn(of, user);
+    if (subject !== undefined) await this.#options.blocks.removeGone(goneOf(of, subject));
+  }
+}
+
+export const tagOf = (revision: number): string => `W/"${revision}"`;
+export const isConflict = (error: unknown): boolean => error instanceof BusError && error.kind === 'revision-conflict';
+
+const subjectIn = ({ subject }: Of, user: UserAttributes): string | undefined => user[subject];
+
+function goneOf({ issuer, tenant }: Of, subject: string): { readonly name: string; readonly tenant?: string } {
+  return { name: `${issuer}|${subject}`, ...(tenant === undefined ? {} : { tenant }) };
+}
+
+const isOther = (of: Of, one: DirectoryUser, other: DirectoryUser): boolean =>
+  subjectIn(of, one) !== subjectIn(of, other);
+
+function full(what: string): ScimProblem {
+  return new ScimProblem(507, `this directory has ${what}, which is the bound: assign fewer at the provider`);
+}

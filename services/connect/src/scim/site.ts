@@ -1,0 +1,435 @@
+/**
+ * SCIM 2.0 (RFC 7644) for the directories of `auth.scim`: providers such as Entra ID and Okta keep users and groups up to date here. The secret of a request
+ * says which directory it is about, so that no provider sees the users of another.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Blocks, Directory } from '@omnibus/bus';
+import type { Site } from '@omnibus/edge';
+import { directoryKeyOf, type DirectorySettings } from '@omnibus/identity';
+import { TokenBuckets } from '@omnibus/lifecycle';
+import {
+  basePathOf,
+  isObject,
+  parseJson,
+  pathBelow,
+  type DirectoryGroup,
+  type DirectoryUser,
+  type JsonObject,
+} from '@omnibus/protocol';
+import { readMethods, readSmallBody, Routes, type Logger, type Metrics } from '@omnibus/telemetry';
+import { Desk, isConflict, tagOf, type Of } from './desk.ts';
+import { documentAt, errorSchema, listSchema, maxPage, schemaOf } from './documents.ts';
+import { parseFilter, type Condition } from './filter.ts';
+import { ScimProblem } from './problem.ts';
+
+export interface ScimSiteOptions {
+  readonly directories: readonly (DirectorySettings & { readonly token: readonly string[] })[];
+  readonly publicUrl: string;
+  readonly directory: Directory;
+  readonly blocks: Pick<Blocks, 'addGone' | 'removeGone'>;
+  readonly takeBack: (issuer: string, subject: string) => Promise<void>;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+interface Visit {
+  readonly of: Of;
+  readonly request: IncomingMessage;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+}
+interface Answer {
+  readonly status: number;
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+type Step = (visit: Visit) => Promise<Answer> | Answer;
+type Resource = JsonObject & { readonly id: string };
+
+const root = '/scim/v2';
+/** A group of ten thousand members has about half of it. */
+const maxBodyBytes = 1024 * 1024;
+const usualPage = 100;
+/** Requests of one directory: providers send up to 25 a second, and obey 429. */
+const pace = { burst: 500, everyMs: 20, maxNames: 200 };
+/** Wrong secrets from one address. */
+const guesses = { burst: 20, everyMs: 1_000, maxNames: 10_000 };
+
+export class ScimSite implements Site {
+  readonly #options: ScimSiteOptions;
+  readonly #base: string;
+  /** Digests of secrets, and the directory of each. */
+  readonly #secrets: readonly { readonly digest: Buffer; readonly of: Of }[];
+  readonly #desk: Desk;
+  readonly #pace = new TokenBuckets(pace);
+  readonly #guesses = new TokenBuckets(guesses);
+  readonly #routes: Routes<Step>;
+
+  constructor(options: ScimSiteOptions) {
+    this.#options = options;
+    this.#base = basePathOf(options.publicUrl);
+    this.#desk = new Desk(options);
+    this.#secrets = options.directories.flatMap(({ token, ...settings }) =>
+      token.map((each) => ({ digest: digestOf(each), of: { ...settings, key: directoryKeyOf(settings) } })),
+    );
+    const desk = this.#desk;
+    const document: Step = ({ params: { id }, request }) => this.#document(request.url ?? '/', id);
+    this.#routes = new Routes<Step>([
+      ...['ServiceProviderConfig', 'ResourceTypes', 'Schemas'].map(
+        (name) => [readMethods, `${root}/${name}`, document] as const,
+      ),
+      ...['ResourceTypes', 'Schemas'].map((name) => [readMethods, `${root}/${name}/:id`, document] as const),
+      [readMethods, `${root}/Users`, ({ of, query }) => this.#listUsers(of, query)],
+      [
+        'POST',
+        `${root}/Users`,
+        async (visit) => this.#user(visit, await desk.createUser(visit.of, await bodyOf(visit)), 201),
+      ],
+      [readMethods, `${root}/Users/:id`, async (visit) => this.#user(visit, await desk.user(visit.of, idIn(visit)))],
+      ['PUT', `${root}/Users/:id`, async (visit) => this.#changeUser(visit, { replace: await bodyOf(visit) })],
+      ['PATCH', `${root}/Users/:id`, async (visit) => this.#changeUser(visit, { patch: await bodyOf(visit) })],
+      [
+        'DELETE',
+        `${root}/Users/:id`,
+        async (visit) => desk.deleteUser(visit.of, idIn(visit), matchOf(visit)).then(() => nothing),
+      ],
+      [readMethods, `${root}/Groups`, ({ of, query }) => this.#listGroups(of, query)],
+      [
+        'POST',
+        `${root}/Groups`,
+        async (visit) => this.#group(visit, await desk.createGroup(visit.of, await bodyOf(visit)), 201),
+      ],
+      [readMethods, `${root}/Groups/:id`, async (visit) => this.#group(visit, await desk.group(visit.of, idIn(visit)))],
+      ['PUT', `${root}/Groups/:id`, async (visit) => this.#changeGroup(visit, { replace: await bodyOf(visit) })],
+      ['PATCH', `${root}/Groups/:id`, async (visit) => this.#changeGroup(visit, { patch: await bodyOf(visit) })],
+      [
+        'DELETE',
+        `${root}/Groups/:id`,
+        async (visit) => desk.deleteGroup(visit.of, idIn(visit), matchOf(visit)).then(() => nothing),
+      ],
+    ]);
+  }
+
+  handles(path: string): boolean {
+    const below = this.#below(path);
+    return below !== undefined && (below === root || below.startsWith(`${root}/`));
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse, address: string): void {
+    const { metrics } = this.#options;
+    const [, , , resource = ''] = this.#below(request.url ?? '/')?.split('/') ?? [];
+    this.#answer(request, address)
+      .catch((error: unknown) => this.#refusal(error))
+      .then((answer) => {
+        metrics.callers.scimAsked(resource, answer.status);
+        send(response, request, answer);
+      })
+      .catch(() => response.destroy());
+  }
+
+  #below(path: string): string | undefined {
+    const [plain = ''] = path.split('?');
+    return pathBelow(plain.replace(/\/$/, ''), this.#base);
+  }
+
+  async #answer(request: IncomingMessage, address: string): Promise<Answer> {
+    const of = this.#directoryOf(request, address);
+    const wait = this.#pace.take(of.key);
+    if (wait > 0) throw new ScimProblem(429, 'too many requests at once: ask again later', undefined, wait);
+    const path = this.#below(request.url ?? '/') ?? '/';
+    const found = this.#routes.find(request.method ?? '', path);
+    if (found.kind === 'method')
+      return {
+        ...refused(new ScimProblem(405, `this address takes ${found.allowed}`)),
+        headers: { allow: found.allowed },
+      };
+    if (found.kind !== 'route') throw new ScimProblem(404, `${path.slice(0, 200)} is no address of this API`);
+    const [, query = ''] = (request.url ?? '/').split('?', 2);
+    return found.to({ of, request, params: found.params, query: new URLSearchParams(query) });
+  }
+
+  #directoryOf({ headers: { authorization = '' } }: IncomingMessage, address: string): Of {
+    const [, token] = /^bearer +(\S{1,1000})$/i.exec(authorization) ?? [];
+    const digest = token === undefined ? undefined : digestOf(token);
+    const found = digest === undefined ? undefined : this.#secrets.find((each) => timingSafeEqual(each.digest, digest));
+    if (found !== undefined) return found.of;
+    const wait = this.#guesses.take(address);
+    if (wait > 0) throw new ScimProblem(429, 'too many wrong secrets from this address', undefined, wait);
+    throw new ScimProblem(401, 'send the secret of the directory (auth.scim) as "Authorization: Bearer"');
+  }
+
+  #refusal(error: unknown): Answer {
+    const problem =
+      error instanceof ScimProblem
+        ? error
+        : isConflict(error)
+          ? new ScimProblem(409, 'the same entry is being changed by other requests: send it again')
+          : undefined;
+    if (problem !== undefined) return refused(problem);
+    this.#options.log.error({ err: error }, 'a request of a directory could not be served');
+    return refused(new ScimProblem(503, 'this cannot be stored now; the log of the gateway says why', undefined, 5));
+  }
+
+  #document(url: string, id: string | undefined): Answer {
+    const name =
+      this.#below(url)
+        ?.slice(root.length + 1)
+        .split('/')[0] ?? '';
+    const body = documentAt(this.#root, name, id);
+    if (body === undefined) throw new ScimProblem(404, `there is no ${name} of this name`);
+    return { status: 200, body };
+  }
+
+  get #root(): string {
+    return `${this.#options.publicUrl}${root}`;
+  }
+
+  async #changeUser(visit: Visit, change: Parameters<Desk['changeUser']>[2]): Promise<Answer> {
+    return this.#user(visit, await this.#desk.changeUser(visit.of, idIn(visit), change, matchOf(visit)));
+  }
+
+  async #changeGroup(visit: Visit, change: Parameters<Desk['changeGroup']>[2]): Promise<Answer> {
+    return this.#group(visit, await this.#desk.changeGroup(visit.of, idIn(visit), change, matchOf(visit)));
+  }
+
+  #user(
+    { of, query }: Visit,
+    { entry, revision }: { readonly entry: DirectoryUser; readonly revision: number },
+    status = 200,
+  ): Answer {
+    return this.#resource(this.#userResource(of, entry, revision), query, status);
+  }
+
+  #group(
+    { of, query }: Visit,
+    { entry, revision }: { readonly entry: DirectoryGroup; readonly revision: number },
+    status = 200,
+  ): Answer {
+    return this.#resource(this.#groupResource(of, entry, revision), query, status);
+  }
+
+  #resource(resource: Resource, query: URLSearchParams, status: number): Answer {
+    const { version, location } = resource['meta'] as { readonly version: string; readonly location: string };
+    const headers = { etag: version, ...(status === 201 ? { location } : {}) };
+    return { status, body: selected(resource, query), headers };
+  }
+
+  #listUsers(of: Of, query: URLSearchParams): Answer {
+    const { directory } = this.#options;
+    const conditions = filterIn(query);
+    const all = directory.users(of.key).filter(({ entry }) => conditions.every((each) => isUser(entry, each)));
+    return listed(all, query, ({ entry, revision }) => this.#userResource(of, entry, revision));
+  }
+
+  #listGroups(of: Of, query: URLSearchParams): Answer {
+    const { directory } = this.#options;
+    const conditions = filterIn(query);
+    const all = directory
+      .groups(of.key)
+      .filter(({ entry }) =>
+        conditions.every((each) => isGroup(entry, each, () => directory.members(of.key, entry.id))),
+      );
+    return listed(all, query, ({ entry, revision }) => this.#groupResource(of, entry, revision));
+  }
+
+  #userResource(of: Of, user: DirectoryUser, revision: number): Resource {
+    const { directory: _directory, kind: _kind, created, changed, groups, id, ...attributes } = user;
+    const { directory } = this.#options;
+    return {
+      schemas: [schemaOf.user],
+      id,
+      ...attributes,
+      groups: groups.flatMap((value) => {
+        const display = directory.groupName(of.key, value);
+        return display === undefined ? [] : [{ value, display, $ref: `${this.#root}/Groups/${value}` }];
+      }),
+      meta: this.#meta('User', { id, created, changed, revision }),
+    };
+  }
+
+  #groupResource(of: Of, group: DirectoryGroup, revision: number): Resource {
+    const { directory: _directory, kind: _kind, created, changed, id, ...attributes } = group;
+    const { directory } = this.#options;
+    return {
+      schemas: [schemaOf.group],
+      id,
+      ...attributes,
+      members: directory.members(of.key, id).map((value) => ({
+        value,
+        display: directory.userNamed(of.key, value),
+        $ref: `${this.#root}/Users/${value}`,
+      })),
+      meta: this.#meta('Group', { id, created, changed, revision }),
+    };
+  }
+
+  #meta(
+    resourceType: 'User' | 'Group',
+    {
+      id,
+      created,
+      changed,
+      revision,
+    }: Pick<DirectoryUser, 'id' | 'created' | 'changed'> & { readonly revision: number },
+  ): object {
+    return {
+      resourceType,
+      created: new Date(created).toISOString(),
+      lastModified: new Date(changed).toISOString(),
+      version: tagOf(revision),
+      location: `${this.#root}/${resourceType}s/${id}`,
+    };
+  }
+}
+
+const nothing: Answer = { status: 204 };
+const digestOf = (token: string): Buffer => createHash('sha256').update(token).digest();
+const idIn = ({ params: { id = '' } }: Visit): string => id;
+const matchOf = ({ request: { headers } }: Visit): string | undefined => headers['if-match'];
+
+/** @throws {ScimProblem} */
+async function bodyOf({ request }: Visit): Promise<JsonObject> {
+  const { 'content-type': type = '' } = request.headers;
+  if (!/^application\/(?:scim\+)?json\b/i.test(type))
+    throw new ScimProblem(415, 'expected Content-Type: application/scim+json');
+  const text = await readSmallBody(request, maxBodyBytes);
+  if (text === undefined) throw new ScimProblem(413, `the body is longer than ${maxBodyBytes} bytes`, 'tooMany');
+  let body: unknown;
+  try {
+    body = parseJson(text);
+  } catch {
+    throw new ScimProblem(400, 'the body is no JSON', 'invalidSyntax');
+  }
+  if (!isObject(body)) throw new ScimProblem(400, 'expected a JSON object', 'invalidSyntax');
+  return body;
+}
+
+function filterIn(query: URLSearchParams): readonly Condition[] {
+  const filter = query.get('filter');
+  return filter === null || filter.trim() === '' ? [] : parseFilter(filter);
+}
+
+function isUser(user: DirectoryUser, { attribute, value }: Condition): boolean {
+  const text = String(value);
+  switch (attribute) {
+    case 'id':
+    case 'externalid':
+      return (attribute === 'id' ? user.id : user.externalId) === text;
+    case 'username':
+      return user.userName.toLowerCase() === text.toLowerCase();
+    case 'displayname':
+      return user.displayName?.toLowerCase() === text.toLowerCase();
+    case 'active':
+      return String(user.active) === text.toLowerCase();
+    case 'emails.value':
+    case 'emails':
+      return user.emails?.some((each) => each.value.toLowerCase() === text.toLowerCase()) === true;
+    default:
+      throw new ScimProblem(
+        400,
+        'filters of users compare id, externalId, userName, displayName, active or emails.value',
+        'invalidFilter',
+      );
+  }
+}
+
+function isGroup(
+  { id, externalId, displayName }: DirectoryGroup,
+  { attribute, value }: Condition,
+  members: () => readonly string[],
+): boolean {
+  const text = String(value);
+  switch (attribute) {
+    case 'id':
+      return id === text;
+    case 'externalid':
+      return externalId === text;
+    case 'displayname':
+      return displayName.toLowerCase() === text.toLowerCase();
+    case 'members.value':
+    case 'members':
+      return members().includes(text);
+    default:
+      throw new ScimProblem(
+        400,
+        'filters of groups compare id, externalId, displayName or members.value',
+        'invalidFilter',
+      );
+  }
+}
+
+/** One page (RFC 7644, 3.4.2.4). */
+function listed<Entry>(all: readonly Entry[], query: URLSearchParams, made: (entry: Entry) => Resource): Answer {
+  const whole = (name: string, usual: number): number => {
+    const text = query.get(name);
+    return text === null || !/^-?\d{1,9}$/.test(text) ? usual : Number(text);
+  };
+  const startIndex = Math.max(1, whole('startIndex', 1));
+  const count = Math.min(maxPage, Math.max(0, whole('count', usualPage)));
+  const shown = all.slice(startIndex - 1, startIndex - 1 + count);
+  return {
+    status: 200,
+    body: {
+      schemas: [listSchema],
+      totalResults: all.length,
+      startIndex,
+      itemsPerPage: shown.length,
+      Resources: shown.map((entry) => selected(made(entry), query)),
+    },
+  };
+}
+
+/** The wanted attributes of a resource (RFC 7644, 3.9): whole ones, not parts of them. */
+function selected(resource: Resource, query: URLSearchParams): JsonObject {
+  const named = (name: string): ReadonlySet<string> | undefined => {
+    const text = query.get(name);
+    return text === null || text === ''
+      ? undefined
+      : new Set(
+          text
+            .toLowerCase()
+            .split(',')
+            .map((each) => each.trim().split('.')[0] as string),
+        );
+  };
+  const [wanted, unwanted] = [named('attributes'), named('excludedAttributes')];
+  if (wanted === undefined && unwanted === undefined) return resource;
+  return Object.fromEntries(
+    Object.entries(resource).filter(([name]) => {
+      const small = name.toLowerCase();
+      if (small === 'id' || small === 'schemas') return true;
+      return wanted === undefined ? unwanted?.has(small) !== true : wanted.has(small);
+    }),
+  );
+}
+
+function refused({ status, message, scimType, retryAfter }: ScimProblem): Answer {
+  return {
+    status,
+    body: {
+      schemas: [errorSchema],
+      status: String(status),
+      ...(scimType === undefined ? {} : { scimType }),
+      detail: message,
+    },
+    headers: {
+      ...(status === 401 ? { 'www-authenticate': 'Bearer realm="omnibus scim"' } : {}),
+      ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+    },
+  };
+}
+
+function send(response: ServerResponse, { method }: IncomingMessage, { status, body, headers = {} }: Answer): void {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  response
+    .writeHead(status, {
+      ...(body === undefined
+        ? {}
+        : { 'content-type': 'application/scim+json; charset=utf-8', 'content-length': Buffer.byteLength(text) }),
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...headers,
+    })
+    .end(method === 'HEAD' ? '' : text);
+}
