@@ -257,6 +257,7 @@ describe('requests that are odd', () => {
     ['a wish for another protocol', ['POST /mcp HTTP/1.1', ...json, 'connection: Upgrade', 'upgrade: h2c']],
     ['a wish for a WebSocket in a POST', ['POST /mcp HTTP/1.1', ...json, 'connection: Upgrade', 'upgrade: websocket']],
     ['1,000 headers', ['POST /mcp HTTP/1.1', ...json, ...Array.from({ length: 1_000 }, (_, index) => `a${index}:b`)]],
+    ['a session id without characters', ['POST /mcp HTTP/1.1', ...json, 'mcp-session-id:']],
     ['HTTP/1.0', ['POST /mcp HTTP/1.0', ...json]],
   ])('served as an ordinary request: %s', async (_, lines) => {
     const answer = await exchange(gateway.url, requestText(gateway.url, lines, initialize));

@@ -39,7 +39,8 @@ export class SessionAddresses {
   /** The session that the headers of a request name; undefined if they name none, a fault if the id is not one of this gateway. */
   named(headers: IncomingHttpHeaders): SessionAddress | { readonly fault: GatewayFault } | undefined {
     const id = headers['mcp-session-id'];
-    if (id === undefined) return undefined;
+    // A client that always sends the header has an empty one before its session.
+    if (id === undefined || id === '') return undefined;
     return typeof id === 'string' && isSessionId(id) ? this.of(id) : { fault: fault('session.unknown') };
   }
 

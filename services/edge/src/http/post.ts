@@ -75,7 +75,7 @@ export class PostEndpoint {
       !accepted.json && !accepted.events
         ? fault('http.not_acceptable')
         : (checkBodyHeaders(headers, limits.maxBodyBytes) ??
-          (headers['mcp-session-id'] === undefined ? undefined : sessionHeadersProblem(headers)));
+          ((headers['mcp-session-id'] ?? '') === '' ? undefined : sessionHeadersProblem(headers)));
     if (problem !== undefined) arrival.refuse(problem);
     else
       arrival.readBody((body) => {

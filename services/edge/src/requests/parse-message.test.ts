@@ -20,6 +20,15 @@ it('a batch is taken entry by entry, and what is no message in it is refused und
   );
 });
 
+it('params that are null are absent, alone and in a batch', () => {
+  expect(parse({ ...ping, params: null })).toEqual({ kind: 'single', message: { kind: 'request', message: ping } });
+  expect(parse([{ ...ping, params: null }])).toMatchObject({
+    messages: [{ kind: 'request', message: ping }],
+    refusals: [],
+  });
+  for (const other of [[], 'x', 1]) expect(parse({ ...ping, params: other })).toMatchObject({ kind: 'refused', id: 1 });
+});
+
 it('a batch of nothing is one that is refused as a whole', () => {
   expect(parse([])).toMatchObject({ kind: 'refused', fault: { reason: 'batch.invalid' }, id: undefined });
 });

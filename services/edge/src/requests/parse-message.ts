@@ -2,10 +2,12 @@ import {
   classify,
   errorText,
   fault,
+  isObject,
   parseJson,
   readJson,
   toErrorObject,
   type GatewayFault,
+  type JsonObject,
   type JsonRpcId,
   type Limits,
   type PostedMessage,
@@ -27,7 +29,8 @@ export function parseMessage(body: Uint8Array | string, limits: Limits): ParsedB
   const read = readJson(body, limits.maxBodyBytes, limits);
   if (read.kind === 'refused') return refuse(fault(read.reason, read.problem));
   if (Array.isArray(read.value)) return parseBatch(read.value, limits);
-  const classified = classify(read.value);
+  const { value } = read;
+  const classified = classify(isObject(value) && value['params'] === null ? withoutParams(value) : value);
   if (classified.kind === 'invalid') return refuse(fault('message.invalid', classified.problem), classified.id);
   return { kind: 'single', message: classified };
 }
@@ -43,7 +46,7 @@ function parseBatch(values: readonly unknown[], limits: Limits): ParsedBody {
   const messages: PostedMessage[] = [];
   const refusals: string[] = [];
   for (const value of values) {
-    const classified = classify(value);
+    const classified = classify(isObject(value) && value['params'] === null ? withoutParams(value) : value);
     if (classified.kind === 'invalid')
       refusals.push(errorText(classified.id ?? null, toErrorObject(fault('message.invalid', classified.problem))));
     else if (classified.kind === 'request' && classified.message.method === 'initialize')
@@ -62,6 +65,11 @@ export function idsIn({ messages, refusals = [] }: Extract<ParsedBody, { kind: '
     .map((refusal) => (parseJson(refusal) as { readonly id: JsonRpcId | null }).id)
     .filter((id) => id !== null);
   return [...asked, ...refused];
+}
+
+/** Params that are null are absent: some libraries write members that are not set so, and servers on the SDKs of Python, Go and Rust read it so. */
+function withoutParams({ params: _null, ...message }: JsonObject): JsonObject {
+  return message;
 }
 
 function refuse(gatewayFault: GatewayFault, id?: JsonRpcId): ParsedBody {
