@@ -25,10 +25,27 @@ export function installed(program, debianPackage) {
   return exists(program);
 }
 
+/**
+ * Whether there is Chromium, after an attempt to install it. Debian has it without windows too, which costs tests a third of the processor time.
+ * @returns {boolean}
+ */
+export function installedBrowser() {
+  const [shell, whole] = ['chromium-headless-shell', 'chromium'];
+  if (exists(shell)) return true;
+  // At a terminal, a user with the whole browser is not asked for another one.
+  if (isPackaged(shell) && !(asksFirst() && exists(whole)) && installed(shell, shell)) return true;
+  return installed(whole, whole);
+}
+
+/** Whether apt's lists name a package. Before the first `apt-get update` they are empty. */
+function isPackaged(debianPackage) {
+  return spawnSync('apt-cache', ['show', debianPackage], { stdio: 'ignore' }).status === 0;
+}
+
 /** Asks at a terminal. Elsewhere, as in CI, it says what is installed as root, and that OMNIBUS_INSTALL=no forbids it. */
 function mayInstall(program, debianPackage) {
   if (process.env.OMNIBUS_INSTALL === 'no') return false;
-  if (process.stdin.isTTY && process.env.CI === undefined) {
+  if (asksFirst()) {
     process.stderr.write(`omnibus: ${program} is missing. Install the Debian package ${debianPackage} as root? [y/N] `);
     const answer = Buffer.alloc(64);
     return /^y/i.test(answer.toString('utf8', 0, readSync(0, answer)));
@@ -38,6 +55,9 @@ function mayInstall(program, debianPackage) {
   );
   return true;
 }
+
+/** Whether a user at a terminal is asked before an installation. */
+const asksFirst = () => process.stdin.isTTY && process.env.CI === undefined;
 
 /** Whether a program of that name can be started. Its exit status says nothing: `secret-tool`, for example, has no `--version` and ends with 2. */
 function exists(program) {

@@ -13,7 +13,7 @@ import { isInstalled, packagesIn } from './installed.mjs';
 import { runInteractive as runProgram } from './interactive.mjs';
 import { changedSince, long, longOf } from './lanes.mjs';
 import { repeatedly } from './flaky.mjs';
-import { installed, provide } from './programs.mjs';
+import { installed, installedBrowser, provide } from './programs.mjs';
 import { writeTimes } from './where.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -183,7 +183,7 @@ const tasks = {
     install();
     build();
     provide('nats-server', 'nats-server');
-    provide('chromium', 'chromium');
+    if (!installedBrowser()) provide('chromium', 'chromium');
     run('node', ['test/dist/console/pictures.js']);
   },
   /** Walks the paths of somebody who has never used this, and times each step. */
@@ -373,7 +373,7 @@ function provideTestPrograms() {
   provide('nats-server', 'nats-server');
   provide('promtool', 'prometheus');
   // Without Chromium, browsers in tests are replaced by fetches of the same pages.
-  if (!installed('chromium', 'chromium'))
+  if (!installedBrowser())
     console.error('omnibus: no Chromium; what a browser does with the pages of the sign-in is left out');
   // Without bubblewrap, or where namespaces are forbidden, only the error messages of sandboxes are tested.
   if (!installed('bwrap', 'bubblewrap'))

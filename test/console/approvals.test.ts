@@ -6,7 +6,8 @@ import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
-import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
+import { chromiumPath, launch } from '../support/chromium.ts';
+import { openConsole, type ConsolePage } from './browser.ts';
 
 const transfer = tool('transfer');
 const riskier = {

@@ -1,16 +1,6 @@
 /** A browser that shows the console, with its errors, its requests to other hosts, and the findings of axe. */
-import { spawnSync } from 'node:child_process';
 import axe from 'axe-core';
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
-
-const programs = [process.env['OMNIBUS_CHROMIUM'], 'chromium', 'chromium-browser', 'google-chrome'].filter(
-  (name) => name !== undefined && name !== '',
-) as readonly string[];
-
-/** The path of Chromium; undefined where it is not installed. */
-export const chromiumPath = programs
-  .map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim())
-  .find((path) => path !== '');
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 
 export interface ConsolePage {
   readonly page: Page;
@@ -27,13 +17,6 @@ interface Violation {
   readonly id: string;
   readonly help: string;
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
-}
-
-export function launch(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: chromiumPath as string,
-    args: ['--no-sandbox', '--disable-dev-shm-usage', '--force-color-profile=srgb'],
-  });
 }
 
 /** @param address of the admin port: `127.0.0.1:7301`. @param hash the fragment of the first address, such as `#token=KEY`. */

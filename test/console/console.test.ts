@@ -10,7 +10,8 @@ import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { isLongLane } from '../support/lane.ts';
 import { fixturePath, root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
+import { chromiumPath, launch } from '../support/chromium.ts';
+import { openConsole, type ConsolePage } from './browser.ts';
 
 let gateway: GatewayHere;
 let address: string;

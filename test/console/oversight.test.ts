@@ -6,7 +6,8 @@ import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
+import { chromiumPath, launch } from '../support/chromium.ts';
+import { openConsole, type ConsolePage } from './browser.ts';
 
 describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s', (shape) => {
   let keys: Keys;

@@ -9,7 +9,8 @@ import { startGateway } from '../support/gateway.ts';
 import { fixturePath, root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { tool, Upstream } from '../support/upstream.ts';
-import { chromiumPath, launch, openConsole } from './browser.ts';
+import { chromiumPath, launch } from '../support/chromium.ts';
+import { openConsole } from './browser.ts';
 
 interface Picture {
   readonly name: string;

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
 import { tool, Upstream } from '../support/upstream.ts';
-import { chromiumPath, launch, openConsole } from './browser.ts';
+import { chromiumPath, launch } from '../support/chromium.ts';
+import { openConsole } from './browser.ts';
 
 let keys: Keys;
 let gateway: GatewayHere;

@@ -9,7 +9,8 @@ import { Balancer } from '../support/balancer.ts';
 import { ForeignProvider } from '../support/foreign-provider.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { typePassword, type User } from '../support/walker.ts';
-import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
+import { chromiumPath, launch } from '../support/chromium.ts';
+import { openConsole, type ConsolePage } from './browser.ts';
 
 const ann: User = { name: 'ann', password: 'correct horse battery staple' };
 const bob: User = { name: 'bob', password: 'another horse battery staple' };

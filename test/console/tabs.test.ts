@@ -8,7 +8,8 @@ import { Keys } from '../support/keys.ts';
 import { end, fixturePath, omnibusProgram, startProcess, type RunningProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { tool, Upstream } from '../support/upstream.ts';
-import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
+import { chromiumPath, launch } from '../support/chromium.ts';
+import { openConsole, type ConsolePage } from './browser.ts';
 
 const many = 10_000;
 

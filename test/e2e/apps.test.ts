@@ -12,7 +12,7 @@ import {
 import type { JsonObject } from '@omnibus/protocol';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { chromiumPath, launch } from '../console/browser.ts';
+import { chromiumPath, launch } from '../support/chromium.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { fixturePath } from '../support/processes.ts';
 import { tool, Upstream } from '../support/upstream.ts';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromiumPath, launch } from '../console/browser.ts';
+import { chromiumPath, launch } from '../support/chromium.ts';
 import { Balancer } from '../support/balancer.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { OAuthClient } from '../support/sign-in.ts';

@@ -20,10 +20,13 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Asks for a missing program, with a PATH that has the package manager only. */
-async function ask(env: NodeJS.ProcessEnv): Promise<{ code: number | null; words: string; installs: string[] }> {
+/** Asks for a missing program, with a PATH that has the package manager only. @param what the call of `scripts/programs.mjs` */
+async function ask(
+  env: NodeJS.ProcessEnv,
+  what = "provide('no-such-program', 'no-such-package')",
+): Promise<{ code: number | null; words: string; installs: string[] }> {
   await writeFile(log, '');
-  const script = `import(${JSON.stringify(pathToFileURL(join(root, 'scripts/programs.mjs')).href)}).then(({ provide }) => provide('no-such-program', 'no-such-package'))`;
+  const script = `import(${JSON.stringify(pathToFileURL(join(root, 'scripts/programs.mjs')).href)}).then((programs) => programs.${what})`;
   const child = spawn(process.execPath, ['-e', script], {
     env: { PATH: folder, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -53,6 +56,21 @@ describe('a missing program', () => {
       );
       // This package manager installs nothing, so the run ends as without it.
       expect(code).toBe(1);
+    },
+  );
+
+  it.runIf(process.getuid?.() === 0)(
+    'is Chromium without windows if the distribution has it, and the whole browser otherwise',
+    async () => {
+      const quietly = 'install -y -q --no-install-recommends';
+      expect((await ask({ CI: 'true' }, 'installedBrowser()')).installs).toEqual([`${quietly} chromium`]);
+      await writeFile(join(folder, 'apt-cache'), '#!/bin/sh\n');
+      await chmod(join(folder, 'apt-cache'), 0o755);
+      expect((await ask({ CI: 'true' }, 'installedBrowser()')).installs).toEqual([
+        `${quietly} chromium-headless-shell`,
+        // This package manager installs nothing.
+        `${quietly} chromium`,
+      ]);
     },
   );
 });

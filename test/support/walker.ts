@@ -1,9 +1,9 @@
 /** The browser of a user that signs in and consents: Chromium where it is installed, otherwise fetches of the same pages. */
 import { once } from 'node:events';
-import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
+import { chromiumPath, launch } from './chromium.ts';
 import { Browser } from './sign-in.ts';
 
 export interface User {
@@ -57,15 +57,8 @@ export class Callback {
   }
 }
 
-const programs = [process.env['OMNIBUS_CHROMIUM'], 'chromium', 'chromium-browser', 'google-chrome'].filter(
-  (name) => name !== undefined && name !== '',
-) as readonly string[];
-
 export async function openWalker(): Promise<Walker> {
-  const program = programs
-    .map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim())
-    .find((path) => path !== '');
-  return program === undefined ? fetchWalker() : chromiumWalker(program);
+  return chromiumPath === undefined ? fetchWalker() : chromiumWalker();
 }
 
 /** A walker that needs no browser. */
@@ -86,8 +79,8 @@ export function fetchWalker(): Walker {
   };
 }
 
-async function chromiumWalker(executablePath: string): Promise<Walker> {
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+async function chromiumWalker(): Promise<Walker> {
+  const browser = await launch();
   const complaints: string[] = [];
   return {
     kind: 'chromium',
