@@ -1,4 +1,8 @@
-/** Runs before each file of tests: a file fails that leaves something behind which the next file in its worker would meet. */
+/**
+ * Runs before each file of tests: a file fails that leaves something behind which the next file in its worker would meet. Timers that are left behind end with
+ * the file: a deadline that is far away sets a timer again and again, and if a later file turns its clock, each turn of a minute would run hundreds of them.
+ */
+import { promisify } from 'node:util';
 import { afterAll, vi } from 'vitest';
 
 const environment = { ...process.env };
@@ -7,8 +11,35 @@ const folder = process.cwd();
 const listening = () => new Map(process.eventNames().map((name) => [name, process.listenerCount(name)]));
 const heard = listening();
 
+/** Timers of this file that have not fired. */
+const timers = new Set();
+const { setTimeout, setInterval, clearTimeout, clearInterval } = globalThis;
+const recorded = (set, isOnce) => {
+  const record = (callback, ...rest) => {
+    const fire = (...args) => {
+      if (isOnce) timers.delete(timer);
+      return callback(...args);
+    };
+    const timer = set(typeof callback === 'function' ? fire : callback, ...rest);
+    timers.add(timer);
+    return timer;
+  };
+  return Object.assign(record, { [promisify.custom]: set[promisify.custom] });
+};
+const forgetting = (clear) => (timer) => {
+  timers.delete(timer);
+  clear(timer);
+};
+Object.assign(globalThis, {
+  setTimeout: recorded(setTimeout, true),
+  setInterval: recorded(setInterval, false),
+  clearTimeout: forgetting(clearTimeout),
+  clearInterval: forgetting(clearInterval),
+});
+
 // Registered before those of the file, so that it runs after them.
 afterAll(() => {
+  for (const timer of timers) clearTimeout(timer);
   const left = [
     ...(vi.isFakeTimers() ? ['a clock that is turned'] : []),
     ...(process.cwd() === folder ? [] : ['another working directory']),
@@ -20,5 +51,6 @@ afterAll(() => {
       .filter(([name, count]) => count > (heard.get(name) ?? 0))
       .map(([name]) => `a listener of the process: ${String(name)}`),
   ];
+  Object.assign(globalThis, { setTimeout, setInterval, clearTimeout, clearInterval });
   if (left.length > 0) throw new Error(`this file leaves behind for the next one: ${left.join(', ')}`);
 });
