@@ -29,7 +29,13 @@ const system = { testTimeout: 120_000, hookTimeout: 180_000 };
  */
 const shared = { isolate: false, setupFiles: [join(import.meta.dirname, 'scripts/leaves-nothing.mjs')] };
 
-/** System tests that take minutes: they begin first, so that the run does not end with one of them alone on the machine. */
+/**
+ * Files that run at once, on two cores. All projects of the gate have the same number and one group: system tests begin while the last unit tests run. Two groups
+ * would leave a core idle until the slowest unit test has ended.
+ */
+const maxWorkers = 5;
+
+/** System tests that take long: they begin first, so that the run does not end with one of them alone on the machine. */
 const longest = [
   'direct/direct',
   'direct/published',
@@ -59,6 +65,23 @@ const longest = [
   'fuzz/clients',
   'fuzz/strangers',
   'outside/edge-bounds',
+  'e2e/rounds',
+  'e2e/workers',
+  'e2e/replicas',
+  'e2e/large-results',
+  'e2e/takeover',
+  'outside/credentials-browser',
+  'discovery/kubernetes',
+  'outside/limits-replicas',
+  'outside/audit-full-disk',
+  'e2e/metrics',
+  'conformance/known',
+  'observability/alerts',
+  'observability/dashboards',
+  'tutorials/team-server',
+  'tutorials/ten-servers',
+  'tutorials/kubernetes',
+  'conformance/auth',
 ];
 
 /** Without results of an earlier run, files would run in the order of their sizes. */
@@ -95,7 +118,7 @@ export default defineConfig({
           exclude: [...configDefaults.exclude, ...leftOut],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          maxWorkers: 4,
+          maxWorkers,
         },
       },
       {
@@ -106,8 +129,7 @@ export default defineConfig({
           name: 'system',
           include: ['test/**/*.test.ts'],
           exclude: isGate ? leftOut : alone,
-          maxWorkers: 4,
-          sequence: { groupOrder: 1 },
+          maxWorkers,
         },
       },
       ...(isGate
@@ -120,7 +142,7 @@ export default defineConfig({
                 name: 'alone',
                 include: alone,
                 fileParallelism: false,
-                sequence: { groupOrder: 2 },
+                sequence: { groupOrder: 1 },
               },
             },
           ]),
