@@ -18,6 +18,9 @@ import type { Drive, Started } from './driver.ts';
 /** Sign-ins of one call. */
 const maxSignIns = 3;
 
+/** Between two looks at whether another sign-in is demanded. */
+const lookMs = 100;
+
 /** The issuer of the configured client secret, as an operator would know it. */
 async function issuerOf(url: string): Promise<string | undefined> {
   const { origin, pathname } = new URL(url);
@@ -114,19 +117,46 @@ async function askableClient(url: string): Promise<RawClient> {
   return client;
 }
 
+/** The page of a sign-in that an answer demands. */
+const addressIn = ({ last: { error } }: Answer): string | undefined =>
+  error?.code === -32_042 ? (error.data?.['elicitations'] as readonly { readonly url: string }[])[0]?.url : undefined;
+
+/**
+ * Waits until the server demands another sign-in, since it refuses the tokens of the one before. If it has done so before it has listed anything, the tool that
+ * stands for it remains the only one, and no list is announced: then the tool leads to a new page.
+ * @returns the name of that tool; none if aborted
+ */
+async function untilAskedAgain(
+  client: RawClient,
+  opened: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  while (!signal.aborted) {
+    for (const name of (await client.toolNames()).filter((each) => each.endsWith(signInName))) {
+      const address = addressIn(await client.callTool(name));
+      if (address !== undefined && !opened.has(address)) return [name];
+    }
+    await delay(lookMs);
+  }
+  return [];
+}
+
 /** Calls every tool, and again after each sign-in. */
 async function callAndSignIn(client: RawClient, scenario: string, print: (line: string) => void): Promise<void> {
   // A server may list nothing even after the sign-in, such as one that always demands more rights. One that lists something does so long before.
   const listMs = scenario === 'auth/scope-retry-limit' ? 8_000 : 60_000;
   const opened = new Set<string>();
-  const addressIn = ({ last: { error } }: Answer): string | undefined =>
-    error?.code === -32_042 ? (error.data?.['elicitations'] as readonly { readonly url: string }[])[0]?.url : undefined;
   for (;;) {
     // What stands for the server until its user has signed in says nothing after a sign-in.
+    const over = new AbortController();
     const names = await Promise.race([
       client.untilTools((all) => all.some((name) => opened.size === 0 || !name.endsWith(signInName))),
+      ...(opened.size > 0 && scenario === 'auth/authorization-server-migration'
+        ? [untilAskedAgain(client, opened, over.signal)]
+        : []),
       delay(listMs, [] as readonly string[], { ref: false }),
     ]);
+    over.abort();
     const answers: readonly Answer[] = await Promise.all(names.map((name) => client.callTool(name)));
     const address = answers.map(addressIn).find((each) => each !== undefined);
     // New tokens are used after a moment; until then the answer has the same address again.
