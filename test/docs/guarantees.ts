@@ -43,6 +43,28 @@ export const guarantees: readonly Guarantee[] = [
     ],
   },
   {
+    fault: 'session worker killed',
+    request: 'a request for a task, also of a program that only one backend worker runs',
+    era: both,
+    sees: 'the answer; the task goes on at its server',
+    executed: 'once',
+    test: [
+      'test/outside/affinity-tasks.test.ts',
+      'a task outlives its session worker: clients of both revisions find it, and get its result',
+    ],
+  },
+  {
+    fault: 'none: a session worker starts, and idle sessions move to it',
+    request: 'the next request of a moved session, and its GET stream',
+    era: '2025-11-25',
+    sees: 'the answer; the stream goes on',
+    executed: 'once',
+    test: [
+      'services/session/src/ownership/balance.test.ts',
+      'gets idle sessions of another one, with their open streams, and no session with an open request',
+    ],
+  },
+  {
     fault: 'an edge sends a request to its session worker again, and the first copy arrives after the second one',
     request: 'a call',
     era: '2025-03-26',
@@ -172,6 +194,28 @@ export const guarantees: readonly Guarantee[] = [
     test: [
       'services/session/src/call/exchange-watch.test.ts',
       'that comes %s the only backend was killed waits for another one, and is not lost with the first',
+    ],
+  },
+  {
+    fault: 'all backend workers with a server lose their connection to NATS, and come back within ten seconds',
+    request: 'a call that comes meanwhile',
+    era: 'all',
+    sees: 'the answer, when one of them is back',
+    executed: 'once',
+    test: [
+      'services/session/src/call/exchange-watch.test.ts',
+      'waits for backends that have lost their connection to NATS, more than once',
+    ],
+  },
+  {
+    fault: 'connection to NATS lost more than once while an answer is on its way',
+    request: 'a call',
+    era: 'all',
+    sees: 'the answer, if the backend worker still keeps it',
+    executed: 'once',
+    test: [
+      'services/session/src/call/exchange.test.ts',
+      'that another worker may continue goes on at a backend worker that was cut off from NATS, as soon as that one listens',
     ],
   },
   {

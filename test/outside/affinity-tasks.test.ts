@@ -92,6 +92,26 @@ describe('tasks of programs of two backend workers', () => {
     }
   });
 
+  it('a task outlives its session worker: clients of both revisions find it, and get its result', async () => {
+    const isSession = ({ child: { spawnargs } }: RunningProcess): boolean => spawnargs.includes('session');
+    const before = gateway.processes.filter(isSession);
+    using older = await RawClient.open(gateway.url);
+    using newer = new ModernClient(gateway.url, tasks);
+    const olderTask = taskOf(await create(older, 'm-outlives-1'));
+    const newerTask = taskOf(await newer.call('newer__job', { arguments: { marker: 'm-outlives-2' } }));
+    await gateway.startPart('session');
+    await gateway.lose(...before);
+    expect(resultOf(await older.request('tasks/get', { taskId: olderTask }))).toMatchObject({ taskId: olderTask });
+    const result = await older.request('tasks/result', { taskId: olderTask });
+    expect(JSON.stringify(resultOf(result))).toContain('task of m-outlives-1');
+    await newer.request('tasks/update', {
+      taskId: newerTask,
+      inputResponses: { wanted: { action: 'accept', content: { answer: 'm-outlives-2' } } },
+    });
+    const job = await newer.request('tasks/get', { taskId: newerTask });
+    expect(JSON.stringify(resultOf(job))).toContain('job of m-outlives-2');
+  });
+
   it('a task whose program has ended is lost, and a task with the same id in the restarted program is not confused with it', async () => {
     using session = await RawClient.open(gateway.url);
     const old = taskOf(await create(session, 'm-ended-1'));

@@ -75,6 +75,9 @@ export interface Bus {
   /** How often the connection was lost and found again; messages sent in between may be lost. */
   readonly reconnects: number;
 
+  /** Calls a function after each loss of the connection, as soon as messages arrive again. */
+  afterReconnect(run: () => void): Watch;
+
   /** Streams that are missing at NATS until the set-up has run. */
   readonly missing: readonly string[];
 

@@ -27,6 +27,8 @@ export interface InquiryOptions<Item, Payload> {
 
 /** Time between two checks of a worker that has not answered. */
 const lookMs = 500;
+/** Time until the next question to a worker that did not listen, times the number of such questions: it may be back at NATS in a moment. */
+const unheardMs = 100;
 /** Checks after which the question is sent again, since it may have been lost. */
 const looksPerTry = 4;
 /** Checks of a worker that gives signs of life but does not subscribe to the question: its version is older and does not know the question. */
@@ -45,6 +47,7 @@ interface Question<Item, Payload> {
   readonly to: Subject<Payload, Payload>;
   readonly suspects: readonly Suspect<Item>[];
   pending: PendingRequest | undefined;
+  next: { cancel(): void } | undefined;
   reconnects: number;
   looks: number;
   /** How often the question failed with `no-responders`. */
@@ -88,6 +91,7 @@ export class Inquiry<Item, Payload> {
         to: to(worker),
         suspects,
         pending: undefined,
+        next: undefined,
         reconnects: 0,
         looks: 0,
         unheard: 0,
@@ -123,7 +127,8 @@ export class Inquiry<Item, Payload> {
 
   #lookLater(question: Question<Item, Payload>): void {
     const { bus, clock, workers } = this.#options;
-    clock.schedule(lookMs, () => {
+    question.next?.cancel();
+    question.next = clock.schedule(lookMs, () => {
       if (question.isOver) return;
       question.looks += 1;
       const state = workers.state(question.worker);
@@ -147,6 +152,18 @@ export class Inquiry<Item, Payload> {
     if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'alive')
       this.#end(question, () => false);
     else if (question.unheard > maxDeaf) this.#giveUp(question);
+    else this.#askSoon(question);
+  }
+
+  #askSoon(question: Question<Item, Payload>): void {
+    const { bus, clock } = this.#options;
+    const delayMs = unheardMs * question.unheard;
+    if (delayMs >= lookMs) return;
+    question.next?.cancel();
+    question.next = clock.schedule(delayMs, () => {
+      if (bus.connected) this.#send(question);
+      else this.#lookLater(question);
+    });
   }
 
   #left(question: Question<Item, Payload>): Suspect<Item>[] {

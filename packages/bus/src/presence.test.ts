@@ -1,10 +1,28 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { newWorkerId, presenceMs, type WorkerId } from '@omnibus/protocol';
 import { MemoryBus } from './memory/bus.ts';
-import { PresenceWatch, type Sign } from './presence.ts';
+import type { Watch } from './bus.ts';
+import { Heartbeat, PresenceWatch, type Sign } from './presence.ts';
 import { subject } from './subject.ts';
 
 const signs = subject<Sign>('signs');
+/** A bus that tests cut off. */
+class BreakingBus extends MemoryBus {
+  override readonly isShared = true;
+  override reconnects = 0;
+  readonly #after = new Set<() => void>();
+
+  override afterReconnect(run: () => void): Watch {
+    this.#after.add(run);
+    return { close: () => void this.#after.delete(run) };
+  }
+
+  reconnect(): void {
+    this.reconnects += 1;
+    for (const run of this.#after) run();
+  }
+}
+
 const clock = {
   schedule(delayMs: number, run: () => void) {
     const timer = setTimeout(run, delayMs);
@@ -12,13 +30,13 @@ const clock = {
   },
 };
 
-let bus: MemoryBus;
+let bus: BreakingBus;
 let watch: PresenceWatch<Sign>;
 let said: string[];
 
 beforeEach(async () => {
   vi.useFakeTimers();
-  bus = new MemoryBus(({ what }) => expect.fail(what));
+  bus = new BreakingBus(({ what }) => expect.fail(what));
   said = [];
   watch = new PresenceWatch({
     bus,
@@ -170,4 +188,24 @@ it('workers of the last seconds are not all known, if one is gone after late sig
   // No process sends it a call that comes now.
   await pass(9, one);
   expect([watch.hasLostSince(0), watch.since(0)]).toEqual([false, [one]]);
+});
+
+it('a process that was cut off says so at once, and learns at once that messages may be lost', async () => {
+  await pass(1, one);
+  const heard: number[] = [];
+  await bus.subscribe(signs, ({ reconnects }) => void heard.push(reconnects));
+  const heart = new Heartbeat({
+    bus,
+    clock,
+    subject: signs,
+    sign: (isLeaving) => ({ worker: two, isLeaving, reconnects: bus.reconnects }),
+  });
+  await heart.start();
+  await vi.advanceTimersByTimeAsync(10);
+  bus.reconnect();
+  await vi.advanceTimersByTimeAsync(10);
+  expect([heard, said.filter((each) => each === 'disturbed').length, watch.isBehind]).toEqual([[0, 1], 2, false]);
+  await vi.advanceTimersByTimeAsync(presenceMs - 11);
+  expect(heard).toEqual([0, 1]);
+  heart.stop();
 });

@@ -9,7 +9,7 @@
  *       +------------------------+
  */
 import { canTalk, ownFormats, presenceMs, type Formats, type WorkerId } from '@omnibus/protocol';
-import type { Bus, Subscription } from './bus.ts';
+import type { Bus, Subscription, Watch } from './bus.ts';
 import type { Subject } from './subject.ts';
 
 export interface Sign {
@@ -79,6 +79,7 @@ export class PresenceWatch<S extends Sign> {
   /** When the last sign of any worker came. */
   #lastHeardAt = -Infinity;
   #subscription: Subscription | undefined;
+  #reconnect: Watch | undefined;
   #sweep: { cancel(): void } | undefined;
   #reconnects = 0;
   /** Callers that wait until the workers they need are heard of. */
@@ -92,12 +93,14 @@ export class PresenceWatch<S extends Sign> {
     this.#reconnects = this.#options.bus.reconnects;
     this.#startedAt = performance.now();
     this.isWatching = true;
+    this.#reconnect = this.#options.bus.afterReconnect(() => this.#catchUp());
     this.#subscription = await this.#options.bus.subscribe(this.#options.subject, (sign) => this.#hear(sign));
     this.#sweepLater();
   }
 
   stop(): void {
     this.#subscription?.close();
+    this.#reconnect?.close();
     this.#sweep?.cancel();
   }
 
@@ -277,15 +280,18 @@ export class PresenceWatch<S extends Sign> {
     for (const { isEnough, resolve } of this.#waiting) if (isEnough()) resolve();
   }
 
+  #catchUp(): void {
+    if (!this.isBehind) return;
+    this.#reconnects = this.#options.bus.reconnects;
+    this.#options.disturbed();
+  }
+
   #sweepLater(): void {
-    const { bus, clock, gone, missing, disturbed } = this.#options;
+    const { bus, clock, gone, missing } = this.#options;
     this.#sweep = clock.schedule(presenceMs, () => {
       const now = performance.now();
       if (!bus.connected) for (const known of this.#workers.values()) known.heardAt = now;
-      if (this.isBehind) {
-        this.#reconnects = bus.reconnects;
-        disturbed();
-      }
+      this.#catchUp();
       const silent = [...this.#workers.values()].filter(({ heardAt }) => now - heardAt > silenceMs);
       for (const { sign, heardAt } of silent) {
         this.#workers.delete(sign.worker);
@@ -316,6 +322,7 @@ export class Heartbeat<S extends Sign> {
   readonly #options: HeartbeatOptions<S>;
   #subscription: Subscription | undefined;
   #next: { cancel(): void } | undefined;
+  #reconnect: Watch | undefined;
   #heardAt = 0;
   #reconnects = 0;
 
@@ -346,6 +353,8 @@ export class Heartbeat<S extends Sign> {
       this.#reconnects = bus.reconnects;
       if (wasAway) returned?.();
     });
+    // The others learn at once that messages may be lost.
+    this.#reconnect = bus.afterReconnect(() => this.#beat());
     this.#beat();
   }
 
@@ -353,6 +362,7 @@ export class Heartbeat<S extends Sign> {
   stop(): void {
     const { bus, subject, sign } = this.#options;
     this.#next?.cancel();
+    this.#reconnect?.close();
     this.#subscription?.close();
     if (bus.isShared && bus.connected) bus.publish(subject, spoken(sign(true), bus));
   }
@@ -360,6 +370,7 @@ export class Heartbeat<S extends Sign> {
   #beat(): void {
     const { bus, clock, subject, sign } = this.#options;
     if (bus.connected) bus.publish(subject, spoken(sign(false), bus));
+    this.#next?.cancel();
     this.#next = clock.schedule(presenceMs, () => this.#beat());
   }
 }

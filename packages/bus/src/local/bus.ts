@@ -18,6 +18,7 @@ import type {
   PendingRequest,
   ReplyObserver,
   Subscription,
+  Watch,
 } from '../bus.ts';
 import { failureKind, failureText, notFitting, readRequest } from '../failure.ts';
 import { MemoryBus, type Answered } from '../memory/bus.ts';
@@ -94,6 +95,11 @@ class LocalBus implements Bus {
 
   get connected(): boolean {
     return !this.#frames.isEnding && this.#here.connected;
+  }
+
+  /** A worker that loses the hub ends. */
+  afterReconnect(run: () => void): Watch {
+    return this.#here.afterReconnect(run);
   }
 
   publish<Request>(to: Subject<Request, unknown>, payload: Request): void {

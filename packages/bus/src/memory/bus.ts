@@ -13,6 +13,7 @@ import type {
   PendingRequest,
   ReplyObserver,
   Subscription,
+  Watch,
 } from '../bus.ts';
 import { failureText } from '../failure.ts';
 import type { Subject } from '../subject.ts';
@@ -167,6 +168,12 @@ export class MemoryBus implements Bus {
   }
 
   readonly reconnects: number = 0;
+
+  /** There is no connection to lose. */
+  afterReconnect(_run: () => void): Watch {
+    return { close: () => undefined };
+  }
+
   readonly isShared: boolean = false;
   readonly outlives: boolean;
   readonly isDurable: boolean = false;

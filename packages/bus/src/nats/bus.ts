@@ -24,6 +24,7 @@ import type {
   PendingRequest,
   ReplyObserver,
   Subscription,
+  Watch,
 } from '../bus.ts';
 import type { Subject } from '../subject.ts';
 import { readsAway, textless, withoutBytes } from './away.ts';
@@ -63,6 +64,7 @@ class NatsBus implements Bus {
   readonly #streams: Streams;
   /** The beginning of the subjects that replies may be sent to. */
   readonly #replies: string;
+  readonly #afterReconnect = new Set<() => void>();
   #connected = true;
   #reconnects = 0;
 
@@ -160,6 +162,12 @@ class NatsBus implements Bus {
         await Promise.all(waiting);
       },
     };
+  }
+
+  afterReconnect(run: () => void): Watch {
+    const each = (): void => run();
+    this.#afterReconnect.add(each);
+    return { close: () => void this.#afterReconnect.delete(each) };
   }
 
   get reconnects(): number {
@@ -326,6 +334,7 @@ class NatsBus implements Bus {
         this.#reconnects += 1;
         this.#onFault({ kind: 'connection', what: 'reconnected to NATS' });
         this.#streams.check();
+        for (const run of this.#afterReconnect) this.#guard('reconnect', run);
       } else if (status.type === 'slowConsumer') {
         this.#onFault({ kind: 'connection', what: 'this process takes its messages slower than NATS brings them' });
       } else if (status.type === 'error') {

@@ -28,7 +28,7 @@ import type { Logger } from '@omnibus/telemetry';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
 import type { Connection } from './connection.ts';
 import { continuesCalls, InFlight, OpenCommands, type Backends } from './in-flight.ts';
-import { OwnerSearch, retryMs } from './owner-search.ts';
+import { OwnerSearch } from './owner-search.ts';
 import { Probing } from './probing.ts';
 import type { SessionAddress } from './session-addresses.ts';
 
@@ -48,6 +48,8 @@ export interface SessionDeliveryOptions {
 
 /** Workers in a row that may answer that they do not hold the session. */
 const maxMisses = 12;
+/** Milliseconds between two attempts at an owner that is not back yet. */
+const returnRetryMs = 100;
 
 export class SessionDelivery {
   readonly #bus: Bus;
@@ -322,7 +324,7 @@ export class SessionDelivery {
       return;
     }
     inFlight.pending = undefined;
-    this.#wheel.schedule(retryMs, () => this.#sendAgain(inFlight));
+    this.#wheel.schedule(returnRetryMs, () => this.#sendAgain(inFlight));
   }
 
   /** The worker that had it is gone, or has lost it. */

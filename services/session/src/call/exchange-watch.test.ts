@@ -238,6 +238,19 @@ describe('a call', () => {
     expect(outcomes.length).toBe(2);
   });
 
+  it('waits for backends that have lost their connection to NATS, more than once', async () => {
+    const all = [await started(), await started()];
+    for (let times = 1; times <= 2; times += 1) {
+      await pass(30_000);
+      for (const backend of all) backend.kill();
+      await call();
+      await vi.advanceTimersByTimeAsync(300);
+      for (const backend of all) await backend.start();
+      await pass(presenceMs);
+      expect([all.reduce((sum, { calls }) => sum + calls.size, 0), outcomes]).toEqual([times, []]);
+    }
+  });
+
   it('goes to a backend without the server when the one that had it gives no sign', async () => {
     const failing = new Backend();
     await failing.start();

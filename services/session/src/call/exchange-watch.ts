@@ -38,6 +38,8 @@ export interface ExchangeWatchOptions {
 const maxAbandoned = 10_000;
 /** Milliseconds for which calls wait for an adapter of a server that was there until its worker vanished: another process needs some seconds to start it. */
 const backMs = 10_000;
+/** Milliseconds between two attempts of such a call while workers with the server give signs of life. */
+const listenAgainMs = 200;
 
 export class ExchangeWatch implements Adapters {
   readonly #options: ExchangeWatchOptions;
@@ -203,11 +205,15 @@ export class ExchangeWatch implements Adapters {
   }
 
   untilBack(server: ServerName): Promise<void> | undefined {
-    const since = this.#vanished.get(server);
-    const leftMs = since === undefined ? 0 : since + backMs - performance.now();
-    return leftMs <= 0 || !this.#workers.isWatching
-      ? undefined
-      : this.#workers.heard(() => this.#known().has(server), leftMs);
+    if (!this.#workers.isWatching) return undefined;
+    const now = performance.now();
+    const isKnown = this.#known().has(server);
+    // Its workers give signs of life and do not listen, so they have just lost their connection to NATS, or died.
+    if (isKnown && now - (this.#vanished.get(server) ?? -Infinity) > 2 * backMs) this.#vanished.set(server, now);
+    const leftMs = (this.#vanished.get(server) ?? -Infinity) + backMs - now;
+    if (leftMs <= 0) return undefined;
+    if (!isKnown) return this.#workers.heard(() => this.#known().has(server), leftMs);
+    return new Promise((resolve) => void this.#options.wheel.schedule(listenAgainMs, resolve));
   }
 
   /** By server, the number of workers that a call may go to. */

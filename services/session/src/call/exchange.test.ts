@@ -349,11 +349,40 @@ describe('an exchange', () => {
   });
 
   it('that another worker may continue, and whose backend worker is gone, has an unknown outcome', async () => {
+    vi.spyOn(watch, 'state').mockReturnValue('silent');
     const { exchange } = await begin('tools/call', false, { isKept: true });
     exchange.sentTo = newWorkerId('backend');
     exchange.adapterLost();
     await pass(0);
     expect([reasons(), calls.length]).toEqual([['gateway.interrupted'], 1]);
+  });
+
+  it('that another worker may continue goes on at a backend worker that was cut off from NATS, as soon as that one listens', async () => {
+    const { exchange } = await begin('tools/call', false, { isKept: true });
+    const at = newWorkerId('backend');
+    exchange.sentTo = at;
+    exchange.adapterLost();
+    await pass(250);
+    await bus.subscribe(subjects.backendAttach(at), (_command, reply) => reply({ kind: 'result', result: {} }));
+    await pass(1_000);
+    expect(outcomes.map(({ kind }) => kind)).toEqual(['result']);
+  });
+
+  it('that another worker may continue is asked for again if the first question for it was lost', async () => {
+    const { exchange } = await begin('tools/call', false, { isKept: true });
+    const at = newWorkerId('backend');
+    let questions = 0;
+    await bus.subscribe(subjects.backendAttach(at), (_command, reply) => {
+      questions += 1;
+      if (questions > 1) reply({ kind: 'result', result: {} });
+    });
+    exchange.sentTo = at;
+    exchange.adapterLost();
+    await pass(0);
+    // The worker was cut off, and says that the call does not run there.
+    exchange.adapterLost();
+    await pass(0);
+    expect([questions, outcomes.map(({ kind }) => kind)]).toEqual([2, ['result']]);
   });
 
   it('that a server may have and no backend worker knows is not sent', async () => {

@@ -34,6 +34,10 @@ import type { ExchangeObserver, ExchangeRequest } from './exchange-request.ts';
 /** Attempts at adapters that turn out not to be there, before NATS is left to choose one. */
 const maxMissedTargets = 3;
 
+/** Milliseconds until a worker that does not listen is asked again for a call, times the number of tries, and the most tries. */
+const attachAgainMs = 100;
+const maxAttachTries = 8;
+
 const notKept = {};
 
 export class Exchange extends Link implements SentExchange {
@@ -167,7 +171,7 @@ export class Exchange extends Link implements SentExchange {
   }
 
   /** Takes over a call that runs at a backend worker, or its answer. @param at undefined if it is not known whether a server has it. */
-  #attach(at: WorkerId | undefined): void {
+  #attach(at: WorkerId | undefined, tries = 1): void {
     const { exchange, server, turn = 0 } = this.#request;
     const { bus, owner } = this.#host;
     if (at === undefined || owner === undefined) {
@@ -181,15 +185,7 @@ export class Exchange extends Link implements SentExchange {
     this.#pending?.close();
     this.#pending = bus.request(
       subjects.backendAttach(at),
-      {
-        exchange,
-        owner,
-        ageMs: 0,
-        turn,
-        takes: true,
-        sendings: this.attempts,
-        saysTurn: true,
-      },
+      { exchange, owner, ageMs: 0, turn, takes: true, sendings: this.attempts, saysTurn: true },
       {
         reply: (event) => {
           if (event.kind !== 'seen') this.#hear(event);
@@ -200,7 +196,7 @@ export class Exchange extends Link implements SentExchange {
             this.#sendTo(this.#route());
           }
         },
-        failed: () => this.adapterLost(),
+        failed: () => this.#unattached(at, tries),
       },
     );
   }
@@ -267,12 +263,29 @@ export class Exchange extends Link implements SentExchange {
   /** The adapter that worked on it is gone: it is sent again if it is repeatable, else it ends with a fault. */
   adapterLost(): void {
     if (this.isSettled) return;
+    const { sentTo } = this;
+    // The adapter may have answered while the bus was gone, and its worker then has the answer. The question for it may be lost in the same way.
+    if (this.#request.isKept === true && sentTo !== undefined && (!this.#isAttached || this.#isThere(sentTo)))
+      this.#attach(sentTo);
+    else this.#adapterGone();
+  }
+
+  #isThere(worker: WorkerId): boolean {
+    return this.#host.adapters.state(worker) === 'alive';
+  }
+
+  /** Nothing listens at the worker to take the call over from. If it gives signs of life, it has lost its connection to NATS, and comes back. */
+  #unattached(at: WorkerId, tries: number): void {
+    if (this.isSettled) return;
+    if (tries >= maxAttachTries || !this.#isThere(at)) this.#adapterGone();
+    else
+      this.#host.wheel.schedule(attachAgainMs * tries, () => {
+        if (!this.isSettled && this.#isAttached && this.sentTo === at) this.#attach(at, tries + 1);
+      });
+  }
+
+  #adapterGone(): void {
     const { server } = this.#request;
-    // The adapter may have answered while the bus was gone, and its worker then has the answer.
-    if (this.#request.isKept === true && this.sentTo !== undefined && !this.#isAttached) {
-      this.#attach(this.sentTo);
-      return;
-    }
     this.#pending?.close();
     if (this.sentTo !== undefined) this.#host.adapters.stopAt(this.sentTo, { server, exchange: this.id });
     else if (!this.#isRepeatable) this.#tell({ kind: 'cancel', exchange: this.id, reason: 'the call was given up' });
