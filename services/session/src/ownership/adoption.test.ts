@@ -30,6 +30,18 @@ let bus: SharedBus;
 let store: KeyValue<SessionRecord>;
 let peers: Peers;
 let adoption: Adoption;
+/** Number of sessions that were taken over. */
+let restored: number;
+
+const record = (worker: WorkerId): SessionRecord => ({
+  caller: { principal: anonymous, endpoint: rootEndpoint },
+  revision: '2025-11-25',
+  capabilities: {},
+  isReady: true,
+  worker,
+  touched: [],
+  subscriptions: [],
+});
 
 beforeEach(async () => {
   vi.useFakeTimers();
@@ -49,7 +61,12 @@ beforeEach(async () => {
   await peers.start();
   for (const worker of [there, vanishing])
     await bus.subscribe(subjects.sessionFindAt(worker), (_session, reply) => reply({ isHeld: false }));
-  const sessions = { find: () => undefined } as unknown as Sessions;
+  restored = 0;
+  const sessions = {
+    find: () => undefined,
+    hold: () => ({ restore: () => void (restored += 1) }),
+    held: { weigh: () => undefined },
+  } as unknown as Sessions;
   adoption = new Adoption({
     bus,
     wheel,
@@ -98,18 +115,31 @@ it('where a worker has vanished, that one may hold it until it is given up: nobo
 });
 
 it('one that has ended is unknown at once, whoever has vanished', async () => {
-  await store.create(key, {
-    caller: { principal: anonymous, endpoint: rootEndpoint },
-    revision: '2025-11-25',
-    capabilities: {},
-    isReady: true,
-    worker: there,
-    touched: [],
-    subscriptions: [],
-  });
+  await store.create(key, record(there));
   await store.delete(key);
   await pass(10_000, here, there);
   expect([await outcome(), await outcome(vanishing)]).toEqual(['unknown', 'unknown']);
+});
+
+it('one that several edges ask for at the same time is taken over once, and none of them has to ask again', async () => {
+  await store.create(key, record(vanishing));
+  const asked = [1, 2, 3].map(() => adoption.adopt({ key, lost: vanishing }));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await Promise.all(asked)).toEqual([1, 2, 3].map(() => ({ outcome: 'held', worker: here })));
+  expect(restored).toBe(1);
+});
+
+it('one that another worker takes over in the same moment is at that worker', async () => {
+  await store.create(key, record(vanishing));
+  const get = store.get.bind(store);
+  vi.spyOn(store, 'get').mockImplementationOnce(async (of) => {
+    const entry = await get(of);
+    await store.put(of, record(there));
+    return entry;
+  });
+  const asked = adoption.adopt({ key, lost: vanishing });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await asked).toEqual({ outcome: 'held', worker: there });
 });
 
 it('a worker that says that it leaves has given its sessions away, and keeps none', async () => {

@@ -25,12 +25,24 @@ const unheardMs = 300;
 
 export class Adoption {
   readonly #options: AdoptionOptions;
+  /** Takeovers that run, by session and former worker: several edges may ask for one at the same time. */
+  readonly #running = new Map<string, Promise<AdoptReply>>();
 
   constructor(options: AdoptionOptions) {
     this.#options = options;
   }
 
-  async adopt({ key, lost }: AdoptCommand): Promise<AdoptReply> {
+  /** Takes a session over, once for all edges that ask at the same time. */
+  adopt(command: AdoptCommand): Promise<AdoptReply> {
+    const key = `${command.key} ${command.lost}`;
+    const running = this.#running.get(key);
+    if (running !== undefined) return running;
+    const adopting = this.#adopt(command).finally(() => this.#running.delete(key));
+    this.#running.set(key, adopting);
+    return adopting;
+  }
+
+  async #adopt({ key, lost }: AdoptCommand): Promise<AdoptReply> {
     const { bus, log, metrics, worker, records, sessions, hasRoom } = this.#options;
     const here = { outcome: 'held', worker } as const;
     if (sessions.find(key) !== undefined) return here;
@@ -40,7 +52,11 @@ export class Adoption {
       const { worker: holder, caller } = recorded.value;
       if (holder !== lost && holder !== worker) return { outcome: 'held', worker: holder };
       if (!hasRoom()) return { outcome: 'busy' };
-      if (!(await records.adopt(key, recorded))) return { outcome: 'busy' }; // Another worker was faster; the next question finds out which.
+      if (!(await records.adopt(key, recorded))) {
+        // Another worker was faster.
+        const faster = (await records.read(key))?.value.worker;
+        return faster === undefined || faster === lost ? { outcome: 'busy' } : { outcome: 'held', worker: faster };
+      }
       const session = sessions.hold(key, caller);
       session.restore(recorded.value);
       sessions.held.weigh(session);
