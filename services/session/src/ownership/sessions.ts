@@ -47,6 +47,10 @@ const verifiedAtOnce = 50;
 /** Number of searches for idle sessions within the idle time. */
 const sweepsPerIdleTime = 10;
 
+/** Milliseconds for which a request waits until it is known who holds its session, and between two questions. */
+const confirmMs = 15_000;
+const confirmAgainMs = 500;
+
 /** Milliseconds after its last request in which a session is not given to another worker. */
 const quietMs = 5_000;
 
@@ -212,7 +216,20 @@ export class Sessions {
   confirm(key: SessionKey): Promise<boolean> | undefined {
     const { records, host } = this.#options;
     if (this.#verifying === 0 && host.isSure() && !records.isDoubtful(key)) return undefined;
-    return records.verify(key).then(() => this.held.byKey.get(key) !== undefined && !records.isDoubtful(key));
+    return this.#confirmed(key);
+  }
+
+  /** A store that elects a leader says nothing for some seconds. Until it is known who holds the session, a request that no server has can wait. */
+  async #confirmed(key: SessionKey): Promise<boolean> {
+    const { records, wheel } = this.#options;
+    const giveUpAt = performance.now() + confirmMs;
+    for (;;) {
+      await records.verify(key);
+      if (this.held.byKey.get(key) === undefined) return false;
+      if (!records.isDoubtful(key)) return true;
+      if (performance.now() >= giveUpAt) return false;
+      await new Promise<void>((resolve) => void wheel.schedule(confirmAgainMs, resolve));
+    }
   }
 
   /** Checks all sessions after this worker was cut off or paused, since other workers may have taken them over. */
