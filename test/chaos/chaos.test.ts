@@ -18,6 +18,7 @@ import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 import { approving, asked, counter, sdkClient, streamer, worker, type Run } from './clients.ts';
+import { blame, type Struck } from './blame.ts';
 import { evidenceOf, governed, recordsOf } from './evidence.ts';
 import { faults } from './faults.ts';
 import { Fleet } from './fleet.ts';
@@ -39,6 +40,8 @@ const stepMs = 150;
 const orphansGoneMs = 60_000;
 /** A machine that is slow has so much longer until every client has done the steps to check. */
 const lateMs = 240_000;
+/** Part of the calls that may be interrupted without a killed process that held them: on a machine without processor time, living ones count as lost. */
+const unexplainedPart = 0.002;
 const leastAnswered = isLongLane ? 1_000 : 100;
 
 it(
@@ -79,10 +82,11 @@ it(
     const allFaults = [...faults, ...issuerFaults(membership)];
     const tally = new Tally();
     const random = randomNumbers(seed);
-    const struck: string[] = [];
+    const struck: Struck[] = [];
     {
       await using fleet = await Fleet.start((publicUrl) => ({
-        timeouts: { call: '10s', drain: '3s' },
+        // An edge that stops waits for calls that a killed backend worker had, which are known to be lost after some seconds.
+        timeouts: { call: '10s', drain: '8s' },
         ...governed(records),
         publicUrl,
         auth: keys.auth,
@@ -141,9 +145,12 @@ it(
       while (!isOver()) {
         for (const fault of ordered(shuffled(allFaults, random))) {
           if (isOver()) break;
-          struck.push(`${Math.round(performance.now() / 1_000)} s ${fault.name}`);
+          const { name, kills = [], isSlow = false } = fault;
+          const strike: Struck = { name, kills, isSlow, from: performance.now(), to: Infinity };
+          struck.push(strike);
           tally.fault();
           await fault.strike(fleet, Math.floor(random() * 2));
+          strike.to = performance.now();
         }
       }
       over.abort();
@@ -162,9 +169,12 @@ it(
     const twice = [...executions].filter(([, count]) => count > 1).map(([tag]) => tag);
     for (const line of await recordsOf(records, twice)) process.stdout.write(`${line}\n`);
     await rm(records, { recursive: true });
-    const reasons = [...tally.reasons].map(([reason, count]) => `${reason} ${count}`).join(', ');
+    const { counts, refused, unexplained } = blame(tally.interruptions, struck, tally.repeatable);
+    const causes = [...counts].map(([cause, count]) => `${cause} ${count}`).join('; ');
     process.stdout.write(
-      `\nchaos, seed ${seed}: ${struck.length} faults (${struck.join(', ')});\n${tally.answered} calls answered, ${tally.interrupted} interrupted and said to be (${reasons});\n` +
+      `\nchaos, seed ${seed}: ${struck.length} faults (${struck.map(({ name, from }) => `${Math.round(from / 1_000)} s ${name}`).join(', ')});\n` +
+        `${tally.answered} calls answered, ${tally.interruptions.length} interrupted and said to be (${causes}), ${refused} of them refused;\n` +
+        `${unexplained.length} interrupted without a cause${unexplained.map((each) => `\n  ${each}`).join('')}\n` +
         `sessions lost ${tally.lost.length}, wrong or duplicated answers ${tally.wrong.length}, executed twice ${twice.length}, unanswered ${tally.unanswered.length}, orphans ${orphans.length};\n` +
         `signed in at the server with data of each user: ${[...membership.signIns].map(([user, count]) => `${user} ${count} times`).join(', ')}; ${personal.refreshes} refreshes; requests with what is another's ${personal.violations.length};\n` +
         `audit: ${atUp.size} calls executed, ${evidence.unrecorded.length} not on record; ${tally.seen.size} seen to succeed, ${evidence.endless.length} without a record of their end, of at most ${evidence.mayLack} that ${evidence.open} killed processes may lack\n` +
@@ -183,6 +193,7 @@ it(
     expect(evidence).toMatchObject({ unrecorded: [], verified: 7, harm: [] });
     expect(evidence.open).toBeGreaterThan(0);
     expect(evidence.endless.length).toBeLessThanOrEqual(evidence.mayLack);
+    if (isLongLane) expect(unexplained.length).toBeLessThanOrEqual(tally.answered * unexplainedPart);
     expect(tally.approved).toBeGreaterThan(0);
     expect(tally.answered).toBeGreaterThan(leastAnswered);
     expect(struck.length).toBeGreaterThanOrEqual(isLongLane ? allFaults.length : certain.length);

@@ -33,11 +33,18 @@ export interface Run {
 
 export type Worker = (run: Run, name: string) => Promise<void>;
 
+/** A call, and when it was made, as `performance.now()`. */
+interface Made {
+  readonly tag: string;
+  readonly since: number;
+}
+
 /** Checks the answer to a call, which must contain the call's tag. */
-function judge({ tally }: Run, client: string, tag: string, status: number, last: Message | undefined): void {
+function judge({ tally }: Run, client: string, call: Made, status: number, last: Message | undefined): void {
+  const { tag, since } = call;
   if (status === 404) tally.lost.push(tag);
   else if (last === undefined) tally.wrong.push(`${tag}: no message`);
-  else if (last.error !== undefined) tally.interrupt(last.error.data?.['reason'] ?? last.error.message, tag);
+  else if (last.error !== undefined) tally.interrupt(last.error.data?.['reason'] ?? last.error.message, tag, since);
   else if (last.id !== undefined && JSON.stringify(last.result?.['content']) === JSON.stringify(text(tag)['content'])) {
     tally.seen.add(tag);
     tally.success(client);
@@ -47,7 +54,7 @@ function judge({ tally }: Run, client: string, tag: string, status: number, last
 /** Counts a broken connection between the client and the edge, by which the client knows that the outcome is unknown. */
 export function broken({ tally }: Run, tag: string, since: number, error: unknown): void {
   if ((error as Error).name === 'TimeoutError') tally.giveUp(tag, since);
-  else tally.interrupt('connection', tag);
+  else tally.interrupt('connection', tag, since);
 }
 
 /** A session that reads and changes in turn. */
@@ -55,6 +62,7 @@ export const worker: Worker = async (run, name) => {
   const client = await opened(run, () => RawClient.open(run.url, undefined, run.headers));
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
+    if (count % 2 === 0) run.tally.repeatable.add(tag);
     const since = performance.now();
     try {
       const { status, last } = await client.post(
@@ -67,7 +75,7 @@ export const worker: Worker = async (run, name) => {
         {},
         AbortSignal.timeout(answerMs),
       );
-      judge(run, name, tag, status, last);
+      judge(run, name, { tag, since }, status, last);
     } catch (error) {
       broken(run, tag, since, error);
     }
@@ -103,10 +111,10 @@ export const sdkClient: Worker = async (run, name) => {
       if (error instanceof McpError && error.code === -32_001)
         run.tally.giveUp(`${tag} (${troubles.join('; ')})`, since);
       else if (error instanceof McpError)
-        run.tally.interrupt((error.data as { readonly reason?: string } | undefined)?.reason, tag);
+        run.tally.interrupt((error.data as { readonly reason?: string } | undefined)?.reason, tag, since);
       else if (String(error).includes('Session not found') || String(error).includes('HTTP 404'))
         run.tally.lost.push(tag);
-      else run.tally.interrupt('connection', tag);
+      else run.tally.interrupt('connection', tag, since);
     }
     await pause(run);
   }
@@ -155,14 +163,15 @@ export const streamer: Worker = async (run, name) => {
       if (lastEventId === undefined || heard.some(({ id }) => id === tag)) break;
       await pause(run);
     }
-    if (heard.some(({ id }) => id === tag)) judgeStream(run, name, tag, heard);
-    else if (lastEventId === undefined) run.tally.interrupt('connection', tag);
+    if (heard.some(({ id }) => id === tag)) judgeStream(run, name, { tag, since }, heard);
+    else if (lastEventId === undefined) run.tally.interrupt('connection', tag, since);
     else run.tally.giveUp(`${tag} (last event ${lastEventId})`, since);
   }
 };
 
 /** Checks the messages on the stream of a call that was answered. */
-function judgeStream(run: Run, name: string, tag: string, heard: readonly Message[]): void {
+function judgeStream(run: Run, name: string, call: Made, heard: readonly Message[]): void {
+  const { tag } = call;
   const progress = heard
     .filter(({ method }) => method === 'notifications/progress')
     .map(({ params }) => params?.['progress'] as number);
@@ -170,7 +179,7 @@ function judgeStream(run: Run, name: string, tag: string, heard: readonly Messag
   if (progress.some((value, index) => index > 0 && value <= (progress[index - 1] as number)))
     run.tally.wrong.push(`${tag}: progress ${progress.join(' ')}`);
   if (answers.length > 1) run.tally.wrong.push(`${tag}: ${answers.length} answers`);
-  else judge(run, name, tag, 200, answers[0]);
+  else judge(run, name, call, 200, answers[0]);
 }
 
 /** A client of the newest revision with calls that ask a question and continue with another request. */
@@ -184,7 +193,7 @@ export const asked: Worker = async (run, name) => {
     try {
       const first = (await client.request('tools/call', call, {}, AbortSignal.timeout(answerMs))).last;
       if (first.error !== undefined) {
-        run.tally.interrupt(first.error.data?.['reason'], `${tag} (question)`);
+        run.tally.interrupt(first.error.data?.['reason'], `${tag} (question)`, since);
         continue;
       }
       const [[key, request] = ['', undefined]] = Object.entries(
@@ -207,7 +216,7 @@ export const asked: Worker = async (run, name) => {
         {},
         AbortSignal.timeout(answerMs),
       );
-      if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], tag);
+      if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], tag, since);
       else if (JSON.stringify(last.result).includes(`\\"${tag}\\"`)) run.tally.success(name);
       else run.tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
     } catch (error) {
@@ -225,7 +234,7 @@ export const approving: Worker = async (run, name) => {
     const since = performance.now();
     try {
       let { last, status } = await client.request('tools/call', call, {}, AbortSignal.timeout(answerMs));
-      if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], `${tag} (question)`);
+      if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], `${tag} (question)`, since);
       else {
         // The worker that takes a parked call over asks its user again.
         do {
@@ -245,7 +254,7 @@ export const approving: Worker = async (run, name) => {
             AbortSignal.timeout(answerMs),
           ));
         } while (last.result?.['resultType'] === 'input_required');
-        judge(run, name, tag, status, last);
+        judge(run, name, { tag, since }, status, last);
         if (last.error === undefined) run.tally.approved += 1;
       }
     } catch (error) {
@@ -269,7 +278,7 @@ export const counter: Worker = async (run, name) => {
         AbortSignal.timeout(answerMs),
       );
       if (status === 404) run.tally.lost.push(tag);
-      else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], tag);
+      else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], tag, since);
       else {
         const [pid, value] = JSON.parse(
           (last.result as { readonly content: readonly [{ readonly text: string }] }).content[0].text,
@@ -294,7 +303,7 @@ export const visitor: Worker = async (run, name) => {
     await client.listen();
     await client.toolNames();
     const { status, last } = await client.callTool('up__act', { tag });
-    judge(run, name, tag, status, last);
+    judge(run, name, { tag, since: performance.now() }, status, last);
     await client.request('logging/setLevel', { level: 'error' });
     if ((await client.delete()) !== 204) run.tally.wrong.push(`${tag}: not deleted`);
   }

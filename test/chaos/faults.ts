@@ -1,9 +1,14 @@
 /** All faults of the chaos run. Each includes its repair. */
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Killed } from './blame.ts';
 import { roles, type Fleet, type Role } from './fleet.ts';
 
 export interface Fault {
   readonly name: string;
+  /** The parts that it kills with the calls that they hold. */
+  readonly kills?: readonly Killed[];
+  /** Whether calls may reach their time limit. */
+  readonly isSlow?: boolean;
   /** @param pick a number that chooses between alternatives. */
   readonly strike: (fleet: Fleet, pick: number) => Promise<void>;
 }
@@ -21,7 +26,11 @@ const breaks = 3;
 
 export const faults: readonly Fault[] = [
   ...roles.flatMap((role): Fault[] => [
-    { name: `SIGKILL ${role}`, strike: (fleet) => fleet.replace(role, 'SIGKILL') },
+    {
+      name: `SIGKILL ${role}`,
+      kills: role === 'session' ? [] : [role],
+      strike: (fleet) => fleet.replace(role, 'SIGKILL'),
+    },
     { name: `SIGTERM ${role}`, strike: (fleet) => fleet.replace(role, 'SIGTERM') },
     ...cutsMs.map((ms): Fault => ({
       name: `network of ${role} cut for ${ms / 1_000} s`,
@@ -65,7 +74,17 @@ export const faults: readonly Fault[] = [
     },
   })),
   {
+    name: 'a NATS node comes back without its store',
+    async strike(fleet, pick) {
+      const node = fleet.node(pick);
+      await node.kill(true);
+      await wait(downMs);
+      await node.start();
+    },
+  },
+  {
     name: 'SIGKILL session and backend',
+    kills: ['backend'],
     strike: async (fleet) => {
       await Promise.all([fleet.replace('session', 'SIGKILL'), fleet.replace('backend', 'SIGKILL')]);
     },

@@ -89,6 +89,7 @@ async function work(run: Run, seat: Seat): Promise<void> {
 /** @returns the text of the call, if it has not succeeded. */
 async function call(run: Run, seat: Seat, tag: string): Promise<string | undefined> {
   const { user, name, ask } = seat;
+  const since = performance.now();
   const { status, last } = await ask('mine__whose', { mark: tag, tag }, AbortSignal.timeout(answerMs));
   const said = (last.result?.['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text;
   if (said === `${user} ${tag}`) {
@@ -100,9 +101,8 @@ async function call(run: Run, seat: Seat, tag: string): Promise<string | undefin
   if (status === 404 && last.error?.code !== -32_602) run.tally.lost.push(tag);
   else if (address !== undefined) await signIn(run, seat, address);
   else if (said?.startsWith('Somebody has signed in') === true) await sayCode(seat);
-  else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'] ?? last.error.message, tag);
-  else if (said?.startsWith('You are signed in') === true) run.tally.interrupt('sign-in', tag);
-  else run.tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
+  else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'] ?? last.error.message, tag, since);
+  else if (said?.startsWith('You are signed in') !== true) run.tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
   return JSON.stringify(last);
 }
 
@@ -155,6 +155,9 @@ export function issuerFaults({ server }: Membership): readonly Fault[] {
     },
     {
       name: 'tokens expire while their issuer is slow, and a backend is killed',
+      kills: ['backend'],
+      // Another backend worker refreshes a token once the killed one has not done so for longer than a call may take.
+      isSlow: true,
       async strike(fleet) {
         server.meanwhile = () => wait(slowMs);
         expire();

@@ -22,6 +22,7 @@ export const consenting: Worker = async (run, name) => {
         )
         .catch(() => undefined));
     let last: Message | undefined;
+    let status = 0;
     try {
       const body = {
         jsonrpc: '2.0',
@@ -34,7 +35,8 @@ export const consenting: Worker = async (run, name) => {
         limitMs: answerMs,
         credentials: run.headers,
       });
-      if (reader.status === 404) run.tally.lost.push(tag);
+      ({ status } = reader);
+      if (status === 404) run.tally.lost.push(tag);
       const asked = reader.events
         .untilSome(({ message }) => message?.method === 'elicitation/create')
         .then(async ({ message }) => {
@@ -55,8 +57,8 @@ export const consenting: Worker = async (run, name) => {
       broken(run, tag, since, error);
       continue;
     }
-    if (last === undefined) run.tally.interrupt('connection', tag);
-    else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], tag);
+    if (last === undefined) run.tally.interrupt(status === 200 ? 'connection' : `HTTP ${status}`, tag, since);
+    else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], tag, since);
     else if (JSON.stringify(last.result).includes(`\\"answer\\":\\"${tag}\\"`)) run.tally.success(name);
     else run.tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
     await pause(run);

@@ -1,5 +1,11 @@
-/** In a chaos run, hundreds of calls are interrupted; the first ones are enough to find out why. */
-const maxInterruptions = 20;
+/** A call that was answered with an error of the gateway, or cut off together with the edge. */
+export interface Interruption {
+  readonly reason: string;
+  readonly call: string;
+  /** When it was made and when it ended, as `performance.now()`. */
+  readonly from: number;
+  readonly to: number;
+}
 
 /** The outcomes of the calls of all clients. */
 export class Tally {
@@ -11,11 +17,9 @@ export class Tally {
   readonly seen = new Set<string>();
   /** Number of successful calls after an approval. */
   approved = 0;
-  /** Number of calls that were answered with an error of the gateway, or cut off together with the edge; in both cases the client is informed. */
-  interrupted = 0;
-  readonly reasons = new Map<string, number>();
-  /** The first interrupted calls: the reason, the call, and the second of the run. */
-  readonly interruptions: string[] = [];
+  readonly interruptions: Interruption[] = [];
+  /** Tags of calls of the server "up" that may be made twice. */
+  readonly repeatable = new Set<string>();
   /** Milliseconds from each fault to the next successful call of any client. */
   readonly recoveries: number[] = [];
   /** The longest time of any client without a successful call, in milliseconds. */
@@ -52,12 +56,9 @@ export class Tally {
     this.#faultAt = undefined;
   }
 
-  interrupt(reason: unknown, call: string): void {
-    this.interrupted += 1;
-    const name = String(reason);
-    if (this.interruptions.length < maxInterruptions)
-      this.interruptions.push(`${name}: ${call}, at ${Math.round(performance.now()) / 1_000} s`);
-    this.reasons.set(name, (this.reasons.get(name) ?? 0) + 1);
+  /** @param from the start of the call, as `performance.now()`. */
+  interrupt(reason: unknown, call: string, from: number): void {
+    this.interruptions.push({ reason: String(reason), call, from, to: performance.now() });
   }
 
   /** Notes a call without an answer, with the faults in the meantime. @param since the start of the call, as `performance.now()`. */

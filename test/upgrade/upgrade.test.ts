@@ -8,7 +8,7 @@ import { asked, counter, sdkClient, streamer, worker, type Run } from '../chaos/
 import { Fleet, roles } from '../chaos/fleet.ts';
 import { omnibusProgram } from '../support/processes.ts';
 import { consenting, listener } from '../chaos/session-clients.ts';
-import { Tally } from '../chaos/tally.ts';
+import { Tally, type Interruption } from '../chaos/tally.ts';
 import { EraServer } from '../matrix/era-server.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -67,7 +67,7 @@ it(
      * Connections that an edge of the released version has closed at the moment when their client began another request on them (RFC 9112 section 9.5). That
      * version does not change any more.
      */
-    const ofReleased: string[] = [];
+    const ofReleased: Interruption[] = [];
     for (const program of [omnibusProgram, released.program]) {
       fleet.program = program;
       for (const role of roles.toReversed()) {
@@ -78,10 +78,10 @@ it(
           } = tally;
           await fleet.replace(role, 'SIGTERM');
           if (role === 'edge' && program === omnibusProgram)
-            ofReleased.push(...tally.interruptions.slice(length).filter((each) => each.startsWith('connection')));
+            ofReleased.push(...tally.interruptions.slice(length).filter(({ reason }) => reason === 'connection'));
           const isNew = fleet.processes.map(({ child }) => child.spawnargs.includes(omnibusProgram));
           steps.push(
-            `${role} ${isNew.map((each) => (each ? 'new' : 'old')).join(' ')}: ${tally.answered - answered} calls, ${tally.interrupted} interrupted so far`,
+            `${role} ${isNew.map((each) => (each ? 'new' : 'old')).join(' ')}: ${tally.answered - answered} calls, ${tally.interruptions.length} interrupted so far`,
           );
         }
       }

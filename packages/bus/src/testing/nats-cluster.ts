@@ -12,7 +12,8 @@ import { spawnNats } from './nats-server.ts';
 export interface NatsNode {
   readonly port: number;
   readonly isUp: boolean;
-  kill(): Promise<void>;
+  /** @param isStoreLost whether its files are gone, too. */
+  kill(isStoreLost?: boolean): Promise<void>;
   /** Resolves when it is ready again. */
   start(): Promise<void>;
 }
@@ -53,12 +54,13 @@ export async function startNatsCluster(maxStoreMegabytes: number, started = 3): 
         get isUp() {
           return child !== undefined;
         },
-        async kill() {
+        async kill(isStoreLost = false) {
           if (child === undefined) return;
           const exited = once(child, 'exit');
           child.kill('SIGKILL');
           child = undefined;
           await exited;
+          if (isStoreLost) await rm(join(folder, String(index)), { recursive: true, force: true });
         },
         async start() {
           child = await spawnNats(['--config', file], (log) => {
