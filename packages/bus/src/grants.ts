@@ -90,6 +90,20 @@ export class Grants {
     }
   }
 
+  /**
+   * Ends the active grants of a user that its directory has deactivated or deleted. Every session worker does so; the first one writes. Never rejects.
+   * @param name `ISSUER|SUBJECT`; a user that signs in at this issuer through the gateway has that as its subject.
+   */
+  async endOf({ name, tenant }: { readonly name: string; readonly tenant?: string | undefined }): Promise<void> {
+    const isOf = ({ who: [user = ''], tenant: of }: GrantRecord): boolean =>
+      of === tenant && (user === name || user.endsWith(`|${name}`));
+    for (const { id } of this.active(isOf))
+      await this.change(id, (record) => {
+        if (!isActive(record)) throw new Error('another worker has ended it');
+        return { ...record, state: 'ended', endedBy: 'scim' };
+      }).catch(() => undefined);
+  }
+
   close(): void {
     this.#watch?.close();
   }

@@ -1,5 +1,5 @@
 /** Grants for a time that callers have asked for (`access.grants`): a session worker on a bus in memory. */
-import { Grants } from '@omnibus/bus';
+import { Blocks, Grants } from '@omnibus/bus';
 import { compile } from '@omnibus/policy';
 import {
   latestLegacyRevision,
@@ -103,12 +103,52 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     expect(await call(client, 'pay')).toBe('tool.unknown');
   });
 
+  it('is told by a refusal which grant to ask for, if its user may ask for it', async () => {
+    const refusal = async (client: ClientUnderTest): Promise<unknown> =>
+      (await client.ask('tools/call', { name: 'bank__wire', arguments: {} })).error;
+    const client = await worker.open(revision, {}, ann);
+    expect(await refusal(client)).toMatchObject({
+      message: expect.stringContaining('omnibus grants request duty --for 240m --reason TEXT') as string,
+      data: { reason: 'tool.unknown', grants: ['duty'] },
+    });
+    const unknown = await client.ask('tools/call', { name: 'bank__none', arguments: {} });
+    expect(unknown.error?.data).not.toHaveProperty('grants');
+    const other = await worker.open(revision, {}, callerOf('hal', { groups: ['hr'] }));
+    expect(await refusal(other)).toEqual(
+      expect.objectContaining({
+        message: String(unknown.error?.message).replaceAll('bank__none', 'bank__wire'),
+      }),
+    );
+    await give('duty');
+    await expect.poll(() => call(client, 'wire')).toBe('answered');
+  });
+
   it('counts as a member of the group of its grant, in rules', async () => {
     const client = await worker.open(revision, {}, ann);
     await give('duty');
     await expect.poll(() => call(client, 'wire')).toBe('answered');
     expect(await call(client, 'pay')).toBe('tool.unknown');
   });
+});
+
+it('a grant ends with its user, whom a directory deactivates, and not with a user of another tenant', async () => {
+  const client = await worker.open(latestModernRevision, {}, ann);
+  const blocks = await Blocks.open(worker.bus);
+  await give('payer');
+  await give('duty', { principal: 'p_other' as Principal, who: ['test|ann'], tenant: 'acme' });
+  await expect.poll(() => call(client, 'pay')).toBe('answered');
+  await blocks.addGone({ name: 'test|ann', by: 'scim', at: Date.now() });
+  await expect.poll(() => call(client, 'look')).toBe('auth.blocked');
+  await expect
+    .poll(() => store.all.map(({ id, state, endedBy }) => [id, state, endedBy]))
+    .toEqual([
+      ['id-payer', 'ended', 'scim'],
+      ['id-duty', 'active', undefined],
+    ]);
+  await blocks.removeGone({ name: 'test|ann' });
+  await expect.poll(() => call(client, 'look')).toBe('answered');
+  expect(await call(client, 'pay')).toBe('tool.unknown');
+  blocks.close();
 });
 
 it('a grant ends by itself', async () => {

@@ -65,7 +65,7 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
   const blocks = await openBlocks(bus, log);
   const guards = guardrails({ policy, guardrails: compiled });
   const barrier = blocks?.barrier ?? noBarrier;
-  const ruled = rules(parts, { policy, guardrails: compiled });
+  const ruled = rules({ ...parts, onGone: blocks?.onGone }, { policy, guardrails: compiled });
   const recorded = options.audit === undefined ? undefined : labelRecords(options.audit, proofs);
   const labelled: typeof recorded = (client, conversation, added) => {
     metrics.labelled(added);

@@ -1,11 +1,15 @@
 /** Callers, tools and servers that operators have blocked, and servers that they have paused. */
 import { Blocks, openingAdvice, type Bus } from '@omnibus/bus';
+import type { BlockRecord } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { SessionFeature } from '../../feature.ts';
 import { blockGate } from './gate.ts';
 
-/** @returns undefined if the blocks cannot be opened on the bus, for example since the permissions of NATS are of an older version: calls are served without. */
-export async function openBlocks(bus: Bus, log: Logger): Promise<SessionFeature | undefined> {
+/** @returns the feature, and `onGone` for users that directories deactivate; undefined if the blocks cannot be opened on the bus, for example since the permissions of NATS are of an older version: calls are served without. */
+export async function openBlocks(
+  bus: Bus,
+  log: Logger,
+): Promise<(SessionFeature & { readonly onGone: (listener: (user: BlockRecord) => void) => void }) | undefined> {
   const blocks = await Blocks.open(bus).catch((error: unknown) => {
     log.error({ what: 'blocks', problem: String(error) }, `this cannot be opened on the bus: ${openingAdvice(error)}`);
     return undefined;
@@ -23,6 +27,10 @@ export async function openBlocks(bus: Bus, log: Logger): Promise<SessionFeature 
           blocks.onChanged((added) => {
             changed();
             if (added !== undefined) barred();
+          }),
+        onGone: (listener) =>
+          blocks.onChanged((added) => {
+            if (added?.isGone === true) listener(added);
           }),
         stop: () => blocks.close(),
       };

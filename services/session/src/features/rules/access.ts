@@ -124,7 +124,7 @@ export class AccessRules {
         );
   }
 
-  #byRules(caller: Caller, facts: Facts | undefined): Access | undefined {
+  #byRules(caller: Caller, facts: Facts | undefined): DecidingAccess | undefined {
     const rules = this.#rules;
     if (rules === undefined) return undefined;
     const { policy } = rules;
@@ -178,12 +178,16 @@ class WithoutFacts extends DecidingAccess {
     return undefined;
   }
 
+  offers(): readonly never[] {
+    return [];
+  }
+
   redacted(_wanted: Wanted, part: JsonObject): JsonObject {
     return part;
   }
 }
 
-const withoutFacts: Access = new WithoutFacts();
+const withoutFacts: DecidingAccess = new WithoutFacts();
 
 const hintedOf = ({ mcpServers }: Config): ReadonlyMap<string, ServerConfig> =>
   new Map(Object.entries(mcpServers).filter(([, settings]) => hasTrustedHints(settings)));

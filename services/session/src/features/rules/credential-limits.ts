@@ -4,7 +4,7 @@
  */
 import type { Sight } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
-import { rightsToOnly, WantedScopes, type Rights } from '@omnibus/policy';
+import { rightsToOnly, WantedScopes, type GrantTerms, type Rights } from '@omnibus/policy';
 import type { EndpointName, Facts, JsonObject } from '@omnibus/protocol';
 import type { Access } from '../../call/access.ts';
 import type { Decided, Wanted } from '../../call/permission.ts';
@@ -34,7 +34,7 @@ export class CredentialLimits {
    * @param refused called with requests that the key excludes.
    */
   narrow(
-    ruled: Access | undefined,
+    ruled: DecidingAccess | undefined,
     facts: Facts,
     endpoint: EndpointName,
     refused: (wanted: Wanted) => void,
@@ -79,14 +79,14 @@ export class CredentialLimits {
 /** An access within the limits of a credential. */
 class NarrowedAccess extends DecidingAccess {
   readonly sight: Sight | undefined;
-  readonly #ruled: Access | undefined;
+  readonly #ruled: DecidingAccess | undefined;
   readonly #only: Rights | undefined;
   readonly #missing: (wanted: Wanted) => readonly string[] | undefined;
   readonly #refused: (wanted: Wanted) => void;
 
   /** @param only the tools of an API key. @param missing the scopes that a token needs for a request, if it lacks one. */
   constructor(
-    ruled: Access | undefined,
+    ruled: DecidingAccess | undefined,
     only: Rights | undefined,
     sight: Sight | undefined,
     missing: (wanted: Wanted) => readonly string[] | undefined,
@@ -115,6 +115,14 @@ class NarrowedAccess extends DecidingAccess {
     if (missingScopes === undefined) return decided;
     const { policy } = permission;
     return { permission: { effect: 'deny', isVisible: true, isRecorded: false, policy, missingScopes } };
+  }
+
+  /** A grant gives no right that the credential lacks. */
+  offers(wanted: Wanted): readonly GrantTerms[] {
+    const { kind, server, name } = wanted;
+    return this.#only?.sees({ kind, server, name }) === false || this.#missing(wanted) !== undefined
+      ? []
+      : (this.#ruled?.offers(wanted) ?? []);
   }
 
   screen(wanted: Wanted, isRedacted?: boolean): CallScreen | undefined {

@@ -9,7 +9,7 @@ import type { Compiled, FeatureStart, SessionFeature } from '../../feature.ts';
 import { OutsideChecks } from '../guardrails/outside.ts';
 import { AccessRules } from './access.ts';
 import { CredentialLimits } from './credential-limits.ts';
-import { Granted } from './granted.ts';
+import { Granted, type Gone } from './granted.ts';
 
 export interface RulesOptions {
   readonly config: Config;
@@ -18,9 +18,14 @@ export interface RulesOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly proofs: Proofs | undefined;
+  /** Calls back with each user that its directory deactivates; left out if blocks cannot be opened. */
+  readonly onGone?: ((listener: (user: Gone) => void) => void) | undefined;
 }
 
-export function rules({ config, bus, wheel, log, metrics, proofs }: RulesOptions, compiled: Compiled): SessionFeature {
+export function rules(
+  { config, bus, wheel, log, metrics, proofs, onGone }: RulesOptions,
+  compiled: Compiled,
+): SessionFeature {
   let started: FeatureStart | undefined;
   const outside = new OutsideChecks({
     wheel,
@@ -43,6 +48,7 @@ export function rules({ config, bus, wheel, log, metrics, proofs }: RulesOptions
     start: (parts) => {
       started = parts;
       granted.start(parts.rightsChange);
+      onGone?.((user) => void granted.endOf(user));
       return granted.apply(compiled.policy);
     },
     apply: (next, of) => {

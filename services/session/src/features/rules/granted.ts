@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Grants, openingAdvice, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { holding, type GrantTerms, type Policy } from '@omnibus/policy';
-import type { Facts } from '@omnibus/protocol';
+import type { BlockRecord, Facts } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 
 interface Held {
@@ -21,6 +21,9 @@ interface Made {
   readonly until: number;
   readonly facts: Facts;
 }
+
+/** A user that its directory has deactivated or deleted; `name` is `ISSUER|SUBJECT`. */
+export type Gone = Pick<BlockRecord, 'name' | 'tenant'>;
 
 /** The wheel measures shorter times. */
 const maxWaitMs = 60 * 60_000;
@@ -62,6 +65,11 @@ export class Granted {
         this.#options.log.error({ err: error }, `no caller has a grant (access.grants): ${openingAdvice(error)}`);
       },
     ));
+  }
+
+  /** Ends the grants of a user that is gone: if it is activated again, it has none. */
+  async endOf(user: Gone): Promise<void> {
+    await this.#grants?.endOf(user);
   }
 
   /** The facts with the grants that count now; the same object while they stay the same. */

@@ -12,6 +12,7 @@ import {
   type ServerName,
 } from '@omnibus/protocol';
 import type { Sight, View } from '@omnibus/catalog';
+import type { GrantTerms } from '@omnibus/policy';
 import type { Decided, Permission, Wanted } from '../../call/permission.ts';
 import { withoutScopes, type Access, type AskedRequest, type TaskPermission } from '../../call/access.ts';
 import type { CallScreen } from '../../call/transform.ts';
@@ -19,12 +20,16 @@ import type { TaskAddress } from '../../public-ids/task-ids.ts';
 import type { Destination, Plan } from '../../call/plan.ts';
 import { unknownEntry, unknownResource } from '../../call/routes/unknown-entry.ts';
 
+const minuteMs = 60_000;
+
 /** An access with what follows from its decisions. */
 export abstract class DecidingAccess implements Access {
   abstract readonly sight: Sight | undefined;
   abstract decide(wanted: Wanted): Decided;
   abstract screen(wanted: Wanted, isRedacted?: boolean): CallScreen | undefined;
   abstract redacted(wanted: Wanted, part: JsonObject): JsonObject;
+  /** Grants that the caller may ask for, and that permit a request that is refused now. */
+  abstract offers(wanted: Wanted): readonly GrantTerms[];
 
   permitted(plan: Plan, request: AskedRequest, given: JsonObject): Plan {
     const { method, view } = request;
@@ -34,7 +39,13 @@ export abstract class DecidingAccess implements Access {
       case 'refuse': {
         // The name is unknown to this caller. If something of that name is hidden from it by a rule, the record says so.
         const hidden = hiddenBy(method, view, given);
-        return hidden === undefined ? plan : { ...plan, permission: this.decide(hidden).permission };
+        return hidden === undefined
+          ? plan
+          : {
+              ...plan,
+              fault: withOffers(plan.fault, this.offers(hidden)),
+              permission: this.decide(hidden).permission,
+            };
       }
       case 'search':
         return searchPlan(plan, request, this);
@@ -49,15 +60,13 @@ export abstract class DecidingAccess implements Access {
         const decided = this.decide(wanted);
         const { permission } = decided;
         if (permission.effect !== 'deny' || permission.isRecorded) return { ...plan, ...decided };
-        return {
-          kind: 'refuse',
-          fault: permission.isVisible
-            ? deniedBy(permission)
-            : isAboutTask(plan)
-              ? fault('task.unknown')
-              : unknown(wanted, view, given),
-          permission,
-        };
+        const refusal = permission.isVisible
+          ? deniedBy(permission)
+          : isAboutTask(plan)
+            ? fault('task.unknown')
+            : unknown(wanted, view, given);
+        const offers = permission.missingScopes === undefined && !isAboutTask(plan) ? this.offers(wanted) : [];
+        return { kind: 'refuse', fault: withOffers(refusal, offers), permission };
       }
     }
   }
@@ -180,6 +189,19 @@ function unknown({ kind, server }: Wanted, view: View, given: JsonObject): Gatew
   if (kind === 'server')
     return fault('method.unknown', `server "${server}" is asked for nothing else than what its lists have`);
   return unknownEntry(view, kind === 'tool' ? 'tools' : 'prompts', String(given['name'] ?? ref?.['name']));
+}
+
+/** A refusal that says how to ask for a grant, where the caller may ask for one that permits the request. */
+function withOffers({ reason, message, data }: GatewayFault, offers: readonly GrantTerms[]): GatewayFault {
+  const [first] = offers;
+  if (first === undefined) return { reason, message, ...(data === undefined ? {} : { data }) };
+  const { id, lastsMs, because } = first;
+  const minutes = Math.floor(lastsMs / minuteMs);
+  return fault(
+    reason,
+    `${message}; the grant ${JSON.stringify(id)} permits it, for at most ${minutes} minutes: the user can ask for it with "omnibus grants request ${id} --for ${minutes}m --reason TEXT", in the view Approvals of the console, or with POST /api/v1/grants${because === undefined ? '' : ` (${because})`}`,
+    { ...data, grants: offers.map((offer) => offer.id) },
+  );
 }
 
 /** The refusal for a caller that may see something but not use it in this way. */

@@ -1,15 +1,17 @@
 /** The rights of one caller by the access rules, and the screens by rules and guardrails for its messages. */
 import type { Sight } from '@omnibus/catalog';
 import { trustedHints, type ServerConfig } from '@omnibus/config';
-import type {
-  Circumstances,
-  Decision,
-  Guardrails,
-  Policy,
-  Redaction,
-  Rights,
-  SchemaProblem,
-  Target,
+import {
+  holding,
+  type Circumstances,
+  type Decision,
+  type GrantTerms,
+  type Guardrails,
+  type Policy,
+  type Redaction,
+  type Rights,
+  type SchemaProblem,
+  type Target,
 } from '@omnibus/policy';
 import {
   anonymous,
@@ -48,6 +50,8 @@ export interface Rules {
 }
 
 const unruled: Permission = { effect: 'allow', isVisible: true, isRecorded: false };
+/** Grants that one refusal tries. */
+const maxOffers = 20;
 const noProblem = (): undefined => undefined;
 
 export class RuledAccess extends DecidingAccess implements ScreenOwner {
@@ -107,6 +111,22 @@ export class RuledAccess extends DecidingAccess implements ScreenOwner {
     if (effect === 'allow' && redaction === undefined && decision === rights.fixed(target))
       permissions.set(decision, { permission: decided.permission, screen: undefined });
     return decided;
+  }
+
+  offers(wanted: Wanted): readonly GrantTerms[] {
+    const { policy, hinted, isRecording } = this.#rules;
+    const facts = this.#facts;
+    if (policy === undefined || policy.grants.length === 0 || facts === undefined || isRecording) return [];
+    const { grants: held = [] } = facts;
+    const target = targetOf(wanted, hinted);
+    const circumstances = this.#circumstancesOf(wanted);
+    return policy.grants
+      .filter(({ id, isFor }) => !held.includes(id) && isFor(facts))
+      .slice(0, maxOffers)
+      .filter(
+        ({ id }) =>
+          policy.rightsOf(holding(facts, [...held, id], policy.grants)).decide(target, circumstances).effect !== 'deny',
+      );
   }
 
   screen(wanted: Wanted, isRedacted = true): Screen | undefined {
