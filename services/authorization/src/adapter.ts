@@ -22,8 +22,8 @@ export interface AdapterOptions extends ReplayOptions {
   readonly refreshGraceMs: number;
   /** The metadata of a client that is kept elsewhere; undefined for any other id. */
   readonly clientOf?: (id: string) => AdapterPayload | undefined;
-  /** Called once a day for a user with programs that refresh tokens. */
-  readonly isUsing?: (subject: string) => Promise<void>;
+  /** Called once a day for each consent of a user whose program refreshes its tokens. */
+  readonly isUsing?: (subject: string, grantId: string) => Promise<void>;
   /** Called when a code or token was used again that may be used only once. */
   readonly reused: (grantId: string) => void;
 }
@@ -116,7 +116,7 @@ class StoreAdapter implements Adapter {
       )) &&
       subject !== undefined
     )
-      await this.#options.isUsing?.(subject);
+      await this.#options.isUsing?.(subject, grantId);
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {

@@ -209,6 +209,8 @@ ${address === '' ? '' : `<dl><dt>Asked from</dt><dd>${escaped(address)}</dd></dl
   };
 }
 
+const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+
 /** @param base the path below which the gateway stands. */
 export function accountPage(base: string, person: string, formToken: string, allowed: readonly Allowed[]): Page {
   const entry = ({
@@ -219,7 +221,8 @@ export function accountPage(base: string, person: string, formToken: string, all
     scopes,
     resources,
     at,
-  }: Allowed): string => `<li><strong>${escaped(clientName ?? clientId)}</strong> (${redirectHosts.map(escaped).join(', ')})<br>${scopes.map((scope) => `<code>${escaped(scope)}</code>`).join(' ')} at ${resources.map((resource) => `<code>${escaped(resource)}</code>`).join(', ')}, since ${new Date(at).toISOString().slice(0, 10)}
+    usedAt = at,
+  }: Allowed): string => `<li><strong>${escaped(clientName ?? clientId)}</strong> (${redirectHosts.map(escaped).join(', ')})<br>${scopes.map((scope) => `<code>${escaped(scope)}</code>`).join(' ')} at ${resources.map((resource) => `<code>${escaped(resource)}</code>`).join(', ')}, since ${dayOf(at)}, last used ${dayOf(usedAt)}
 <form method="post" action="${base}/account/revoke">${hidden('token', formToken)}${hidden('grant', grantId)}<button type="submit">Take back</button></form></li>`;
   return {
     title: 'What you have allowed',

@@ -49,6 +49,8 @@ export interface Allowed {
   readonly resources: readonly string[];
   /** Milliseconds since 1970. */
   readonly at: number;
+  /** The day on which the program last refreshed its tokens, in milliseconds since 1970; left out if it was the day of the consent. */
+  readonly usedAt?: number;
 }
 
 /** Bound on the consents of one user; the oldest is revoked first. */
@@ -98,9 +100,17 @@ export class People {
     return (await this.#store.get<{ readonly all: readonly Allowed[] }>('Allowed', subject))?.value.all ?? [];
   }
 
-  /** Keeps the list of consents of a user, which otherwise ends with its bucket's age while programs go on refreshing their tokens. */
-  async isUsing(subject: string): Promise<void> {
-    await this.#store.change<{ readonly all: readonly Allowed[] }>('Allowed', subject, (kept) => kept);
+  /**
+   * Notes that a program uses a consent. It keeps the list of consents of a user, which otherwise ends with its bucket's age while programs go on refreshing
+   * their tokens.
+   */
+  async isUsing(subject: string, grantId: string): Promise<void> {
+    const usedAt = Date.now();
+    await this.#store.change<{ readonly all: readonly Allowed[] }>('Allowed', subject, (kept) =>
+      kept === undefined
+        ? undefined
+        : { all: kept.all.map((each) => (each.grantId === grantId ? { ...each, usedAt } : each)) },
+    );
     await this.#store.change<Pick<UserRecord, 'id'>>('UserRecord', subject, (kept) => kept);
   }
 

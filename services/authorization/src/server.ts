@@ -117,7 +117,7 @@ export class AuthorizationServer {
       clientOf: (id) => agentTokens.clientOf(id),
       asserts: (client) => agentTokens.remembers(client),
       ...proofsAt(library),
-      isUsing: (subject) => this.#people.isUsing(subject),
+      isUsing: (subject, grantId) => this.#people.isUsing(subject, grantId),
       usedBefore: () => new library.errors.InvalidGrant('used before'),
       reused: (grantId) => log.warn({ grant: Revocations.nameOf(grantId) }, 'a grant is revoked, with all its tokens'),
     });

@@ -101,6 +101,22 @@ it('their consents are revoked at the start, their browsers must sign in again, 
   expect([await isSignedIn(ann), await isSignedIn(ben), await isSignedIn(carl)]).toEqual([false, false, true]);
 });
 
+it('the account page has the day on which each program was last used', async () => {
+  const day = (): string => new Date().toISOString().slice(0, 10);
+  const first = day();
+  const ann = await signIn('ann');
+  let { tokens } = ann;
+  expect(await visit(ann.cookies, '/account')).toContain(`since ${first}, last used ${first}`);
+  while (day() === first) {
+    vi.setSystemTime(Date.now() + 3_000_000);
+    tokens = (await refresh({ ...ann, tokens })) as SignedIn['tokens'];
+  }
+  const page = await visit(ann.cookies, '/account');
+  expect(await submit(ann.cookies, page, '/login', { name: 'ann', password })).toContain(
+    `since ${first}, last used ${day()}`,
+  );
+});
+
 it('a user with the name of a removed one is another caller, and gets nothing of the old one, whatever the clocks say', async () => {
   await under.server.close();
   const created = new Date(Date.now() - 3_600_000).toISOString();
