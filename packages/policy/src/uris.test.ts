@@ -80,6 +80,8 @@ describe('a URI is compared in all forms in which a server may read it', () => {
     'file:///etc/pass\nwd',
     ' file:///etc/passwd',
     '\u0001file:///etc/passwd',
+    '\u00A0file:///etc/passwd',
+    '\uFEFF\u2003file:etc/passwd',
     'file:///srv/.\t./etc/passwd',
   ];
   it.each(secret)('where a rule denies: %s', async (uri) => {
@@ -92,6 +94,12 @@ describe('a URI is compared in all forms in which a server may read it', () => {
       'hidden no',
       'hidden no',
     ]);
+  });
+
+  it('where a rule denies the URI, and blanks that servers remove follow it', async () => {
+    const exact = await policyOf([{ id: 'no', who: 'everyone', deny: 'resource:files/file:///etc/passwd' }], 'allow');
+    for (const blank of [' ', '\u00A0', '\u2028', '\uFEFF', '\u0085'])
+      expect(decide(exact, `resource:files/file:///etc/passwd${blank}`), blank).toBe('hidden no');
   });
 
   it.each([

@@ -27,18 +27,23 @@ export function uriForms(uri: string): UriForms {
 
 function formsOf(uri: string): UriForms {
   if (isPlain.test(uri)) return { all: [uri], needed: [uri] };
-  const texts = [uri, withoutBlanks(uri), parsed(uri)].filter((text) => text !== undefined);
+  const trimmed = withoutBlanks(uri);
+  const texts = [uri, trimmed, parsed(trimmed)].filter((text) => text !== undefined);
   return {
     all: [...new Set([uri, ...texts.flatMap((text) => spellings(text))])],
     needed: [...new Set([uri, ...texts.map((text) => canonical(text))])],
   };
 }
 
-/** WHATWG URL, section 4.4: blanks and control characters around it are removed, and tabs and line breaks in it. */
+/** Blanks that servers in JavaScript (`trim`) and Python (`strip`) remove around a text. */
+const wideBlank = /[\s\u0085]/u;
+
+/** WHATWG URL, section 4.4: blanks and control characters around it are removed, and tabs and line breaks in it. Blanks beyond ASCII go too. */
 function withoutBlanks(uri: string): string {
+  const isBlank = (at: number): boolean => uri.charCodeAt(at) <= 0x20 || wideBlank.test(uri.charAt(at));
   let [first, end] = [0, uri.length];
-  while (first < end && uri.charCodeAt(first) <= 0x20) first += 1;
-  while (end > first && uri.charCodeAt(end - 1) <= 0x20) end -= 1;
+  while (first < end && isBlank(first)) first += 1;
+  while (end > first && isBlank(end - 1)) end -= 1;
   return uri.slice(first, end).replaceAll(/[\t\n\r]/gu, '');
 }
 
