@@ -36,3 +36,12 @@ it('an endpoint of a team says which tools its list shows and how large results 
     problem: expect.stringMatching(/^spec\.listing.*"full", "search" or "code"/) as string,
   });
 });
+
+it('an endpoint of a team may be guarded, and cannot take the protection of the gateway away', () => {
+  expect(readProfile(profile({ flow: 'guarded' }), ['docs_wiki'])).toMatchObject({ config: { flow: 'guarded' } });
+  expect(readProfile(profile({}), ['docs_wiki'])).toMatchObject({ config: { servers: ['docs_wiki'] } });
+  for (const flow of ['rules', 'closed', 7])
+    expect(readProfile(profile({ flow }), ['docs_wiki'])).toMatchObject({
+      problem: expect.stringMatching(/^spec\.flow: expected "guarded"/) as string,
+    });
+});

@@ -32,11 +32,18 @@ export function readProfile(object: ServerObject, servers: readonly string[]): R
         .filter(([key]) => known.has(key.split('/', 1)[0] as string)),
     );
   const globs = (given: readonly unknown[]): string[] => given.map((glob) => inNamespace(String(glob), full));
-  const { description, prefix, tenants, tools, listing, results } = spec;
+  const { description, prefix, tenants, tools, listing, results, flow } = spec;
+  // A team may add protection to its endpoint, and not take away that of the gateway.
+  if (flow !== undefined && flow !== 'guarded')
+    return {
+      profile,
+      problem: 'spec.flow: expected "guarded"; leave it out for the `flow` of the gateway, which a team cannot weaken',
+    };
   const given = {
     ...(description === undefined ? {} : { description }),
     ...(prefix === undefined ? {} : { prefix }),
     ...(tenants === undefined ? {} : { tenants }),
+    ...(flow === undefined ? {} : { flow }),
     servers: named?.filter((server) => !missing.includes(server)).map(full) ?? servers,
     ...(Array.isArray(tools) ? { tools: globs(tools) } : {}),
     ...(isObject(listing) ? { listing: listingOf(listing, globs, keyed) } : {}),
