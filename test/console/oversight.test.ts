@@ -32,6 +32,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
             because: 'only for Ada',
           },
           { id: 'never', who: 'everyone', deny: ['shop/close_*'] },
+          { id: 'sold', who: 'everyone', label: 'shop/order', as: 'shop data' },
         ],
       },
       audit: {
@@ -94,6 +95,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
     expect(await page.getByRole('region', { name: 'What each rule says' }).locator('tbody tr').allInnerTexts()).toEqual(
       [
         expect.stringMatching(/orders decided.*not met/),
+        expect.stringMatching(/sold.*matches/),
         expect.stringMatching(/stock.*something else/),
         expect.stringMatching(/never.*something else/),
       ],
@@ -239,5 +241,30 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
         body: '{}',
       });
     expect([(await pauseBy('eve')).status, (await pauseBy('vic')).status]).toEqual([403, 403]);
+  });
+
+  it('the labels of a conversation are shown with the result that added them, and an operator clears one with a reason', async () => {
+    using client = await RawClient.open(gateway.url, undefined, keys.headersOf('ann'));
+    expect((await client.callTool('order', { customer: 'Ada' })).last.result).toBeDefined();
+    await open('vic', 'sessions');
+    await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+    expect(await page.getByText('shop data').count()).toBe(0);
+    await seen.close();
+    await open('ops', 'sessions');
+    const labels = page.getByRole('region', { name: 'Labels', exact: true });
+    await labels.getByRole('row', { name: /shop data.*shop\/order.*omnibus:keys\|ann/ }).waitFor();
+    expect(await seen.findings()).toEqual([]);
+    await labels
+      .getByRole('button', { name: /Clear shop data/ })
+      .first()
+      .click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Clear it' }).click();
+    await dialog.getByText('Write the reason').waitFor();
+    await dialog.getByLabel('Reason').fill('counted by hand');
+    expect(await seen.findings()).toEqual([]);
+    await dialog.getByRole('button', { name: 'Clear it' }).click();
+    await page.getByText('The label shop data is cleared.').waitFor();
+    expect(await widthAt360()).toBe(360);
   });
 });

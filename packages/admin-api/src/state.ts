@@ -54,6 +54,7 @@ export const overview = z.object({
       hasAgents: z.boolean().describe('Whether there is a file of agents.'),
       mayAgents: z.boolean().describe('Whether agents may get other secrets.'),
       mayBlock: z.boolean().describe('Whether callers may be blocked.'),
+      maySeeLabels: z.boolean().describe('Whether labels of conversations are shown.'),
       mayEdit: z.enum(['no', 'addresses', 'programs']).describe('Which servers of the configuration file.'),
       isAudited: z.boolean().describe('Whether the configuration has an audit.'),
     })

@@ -197,6 +197,7 @@ it('what somebody may is said, so that no button is shown that would be refused'
     hasAgents: false,
     mayAgents: false,
     mayBlock: false,
+    maySeeLabels: false,
     mayEdit: 'no',
     isAudited: false,
   });

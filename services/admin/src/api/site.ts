@@ -318,6 +318,7 @@ export function rightsOf(config: Config, roles: readonly AdminRole[], who: strin
     hasAgents: hasAgents(config),
     mayAgents: mayDo('agents.change', roles),
     mayBlock: mayDo('blocks.change', roles),
+    maySeeLabels: mayDo('labels.list', roles),
     mayEdit: mode === 'full' && mayDo('servers.change', roles) && config.bus === 'memory' ? config.console.edit : 'no',
     isAudited: config.audit !== undefined,
   };

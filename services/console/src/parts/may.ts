@@ -17,6 +17,7 @@ const nothing: Overview['console'] = {
   hasAgents: false,
   mayAgents: false,
   mayBlock: false,
+  maySeeLabels: false,
   mayEdit: 'no',
   isAudited: false,
 };

@@ -12,6 +12,7 @@ import { Said } from '../parts/said.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { go, hrefOf, place, setQuery } from '../route.ts';
 import { count, duration, numberWords } from '../words.ts';
+import { Labels } from './labels.tsx';
 
 export function Sessions() {
   const { item, query } = place.value;
@@ -51,6 +52,7 @@ export function Sessions() {
           </>
         )}
       </Shown>
+      <Labels />
       {item !== undefined && <One key={item} name={item} ended={setSaid} />}
     </>
   );
