@@ -49,6 +49,7 @@ export const explained = z.object({
   rule: z.string().optional().describe('The rule that decided; left out where `default` did.'),
   because: z.string().optional(),
   redacted: z.string().optional().describe('The rule that takes a part out of results.'),
+  labels: z.array(z.string()).describe('The labels that its result adds to the conversation.'),
   rules: z.array(z.object({ effect, id: z.string(), why: z.string(), isMatch: z.boolean() })),
   guardrails: z.array(
     z.object({ id: z.string(), on: z.array(z.string()), action: z.string(), isRecorded: z.boolean() }),
@@ -101,6 +102,7 @@ export const explainQuery = z.object({
   at: z.string().max(64).optional().describe('When, ISO 8601. Default: now.'),
   from: z.string().max(64).optional().describe('The address of the client.'),
   hint: z.string().max(200).optional().describe('Hints of the tool that are true, with commas: `readOnlyHint`.'),
+  after: z.string().max(1_000).optional().describe('Labels that the conversation has, with commas. Default: none.'),
 });
 export const seesQuery = z.object({
   who,

@@ -77,7 +77,7 @@ export class PolicyBoard {
     };
   }
 
-  async explain({ who, what, args, at, from, hint }: z.output<typeof explainQuery>): Promise<Explained> {
+  async explain({ who, what, args, at, from, hint, after }: z.output<typeof explainQuery>): Promise<Explained> {
     const loaded = await this.#need();
     const as = personIn(who);
     if (!/^(?:(?:tool|prompt|resource):)?[^/:]+\/./s.test(what))
@@ -89,22 +89,19 @@ export class PolicyBoard {
     const time = at === undefined ? undefined : new Date(at);
     if (time !== undefined && Number.isNaN(time.getTime()))
       throw new ApiProblem('invalid', `${JSON.stringify(at)} is not a time`, 'write 2026-11-23T08:00:00Z');
-    const { outcome, rule, because, redacted, rules, guardrails } = explain(loaded, as, what, {
+    const { outcome, rule, because, redacted, labels, rules, guardrails } = explain(loaded, as, what, {
       args: args === undefined ? undefined : argumentsIn(args),
       at: time,
       from,
-      hints: hintsOf(
-        (hint ?? '')
-          .split(',')
-          .map((each) => each.trim())
-          .filter((each) => each !== ''),
-      ),
+      hints: hintsOf(listIn(hint)),
+      after: listIn(after),
     });
     return {
       who: whoText(as),
       what,
       outcome,
       isRecorded: this.#isRecorded,
+      labels: [...labels],
       rules,
       guardrails,
       ...known({ rule, because, redacted }),
@@ -197,6 +194,14 @@ function argumentsIn(text: string): JsonObject {
   const given = jsonIn(text, 'args');
   if (isObject(given)) return given;
   throw new ApiProblem('invalid', 'args: expected a JSON object');
+}
+
+/** Texts with commas between them. */
+function listIn(text = ''): readonly string[] {
+  return text
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '');
 }
 
 function jsonIn(text: string, name: string): unknown {

@@ -132,7 +132,7 @@ function carrying(labels: readonly string[]): Labels {
 
 /** A decision, with what each rule and each guardrail must do with it. */
 export function explain(loaded: LoadedPolicy, as: Person, what: string, circumstances: Around) {
-  const { outcome, rule, redacted, because, facts, guardrails, target, around } = decide(
+  const { outcome, rule, redacted, because, labels, facts, guardrails, target, around } = decide(
     loaded,
     as,
     what,
@@ -144,6 +144,7 @@ export function explain(loaded: LoadedPolicy, as: Person, what: string, circumst
     const isAbout = (isAgent || !each.isForAgents) && each.isFor(facts);
     const covers = each.covers(target, key);
     const holds = each.condition?.(around);
+    const after = each.after === undefined ? '' : ` (after ${each.after.join(' and ')})`;
     const why = !isAbout
       ? 'is about other callers'
       : covers === 'no'
@@ -155,8 +156,8 @@ export function explain(loaded: LoadedPolicy, as: Person, what: string, circumst
             : holds === 'yes'
               ? 'matches, and its conditions are met'
               : holds === 'no'
-                ? 'matches, and its conditions are not met'
-                : 'matches, and its conditions cannot be decided';
+                ? `matches, and its conditions are not met${after}`
+                : `matches, and its conditions cannot be decided${after}`;
     return { effect: each.effect, id: each.id, why, isMatch: isAbout && covers === 'yes' && holds !== 'no' };
   });
   const guards = guardrails.map(({ id, stages, action, check, isRecorded }) => ({
@@ -168,5 +169,5 @@ export function explain(loaded: LoadedPolicy, as: Person, what: string, circumst
         : action,
     isRecorded,
   }));
-  return { outcome, rule, because, redacted, rules, guardrails: guards };
+  return { outcome, rule, because, redacted, labels, rules, guardrails: guards };
 }

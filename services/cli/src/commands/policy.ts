@@ -191,12 +191,12 @@ export function explainPolicy(who: string, what: string, { json, ...options }: E
       hints: hintsOf(hint),
       after,
     };
-    const { outcome, rule, because, redacted, rules: all, guardrails } = explain(loaded, as, what, around);
+    const { outcome, rule, because, redacted, labels, rules: all, guardrails } = explain(loaded, as, what, around);
     const rules = all.map(({ effect, id, why }) => ({ effect, id, why }));
-    const words = `${who} ${what}: ${outcome}${rule === undefined ? ' by default' : ` by ${rule}`}${because === undefined ? '' : ` (${because})`}${redacted === undefined ? '' : `, redacted by ${redacted}`}\n`;
+    const words = `${who} ${what}: ${outcome}${rule === undefined ? ' by default' : ` by ${rule}`}${because === undefined ? '' : ` (${because})`}${redacted === undefined ? '' : `, redacted by ${redacted}`}${labels.length === 0 ? '' : `; its result adds ${labels.join(', ')}`}\n`;
     answerEither(
       json,
-      { who, what, outcome, rule, because, redacted, rules, guardrails },
+      { who, what, outcome, rule, because, redacted, labels, rules, guardrails },
       `${words}${rules.map((each) => `  ${each.effect.padEnd(5)} ${each.id}: ${each.why}\n`).join('')}${guardrails.map((each) => `  guard ${each.id}: looks at ${each.on.join(', ')} (${each.action}${each.isRecorded ? ', only recorded' : ''})\n`).join('')}`,
     );
   });

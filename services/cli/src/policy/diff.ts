@@ -2,9 +2,10 @@
  * Finds the callers that gain or lose access by a change of the configuration. Both sides decide for every caller that a rule names (`policy-people.ts`) and for everything that
  * selectors name, at each server. In place of a glob, names are tried that it matches. Where both sides decide alike, the conditions and terms of the rules that decide are compared.
  */
-import { enabledServers, isForTenant, type Config } from '@omnibus/config';
-import { effectOf, selectorsOf, type Policy, type Target } from '@omnibus/policy';
-import { canonical, namesLike, type Facts } from '@omnibus/protocol';
+import { enabledServers, isForTenant, trustedHints, type Config } from '@omnibus/config';
+import { effectOf, selectorsOf, type Policy, type RuleSettings, type Target } from '@omnibus/policy';
+import { canonical, namesLike, noLabels, type Facts } from '@omnibus/protocol';
+import { guardedRules } from '@omnibus/setup/rules';
 import { conditionsOf, factsOf, grantWords, termsOf, targetOf, type Person } from '@omnibus/admin/policy';
 import { peopleOf } from './people.ts';
 
@@ -23,7 +24,7 @@ export interface Side {
   readonly policy: Policy;
 }
 
-const order = ['hidden', 'deny', 'in part', 'ask', 'redacted', 'allow'];
+const order = ['hidden', 'deny', 'in part', 'ask', 'until labelled', 'redacted', 'allow'];
 /** Things that are tried at most, and names for one glob. */
 const maxThings = 5_000;
 const maxNames = 50;
@@ -54,8 +55,8 @@ function changeOf(what: string, was: Outcome, is: Outcome): Change[] {
     return [
       {
         what,
-        was: was.outcome,
-        is: is.outcome,
+        was: was.words ?? was.outcome,
+        is: is.words ?? is.outcome,
         rule: is.rule,
         gains: order.indexOf(is.outcome) > order.indexOf(was.outcome),
       },
@@ -79,7 +80,15 @@ function generalChanges(before: Config, after: Config): readonly Change[] {
     return old.get(id) === now.get(id) ? [] : [{ what, was: 'looks', is: 'looks otherwise', rule: undefined }];
   });
   const [asked, asks] = [before, after].map(({ access }) => access?.decisions?.url ?? 'nobody') as [string, string];
-  const point = asked === asks ? [] : [{ what: 'decisions', was: asked, is: asks, rule: undefined }];
+  const [pointWas, pointIs] = [before, after].map(({ access }) =>
+    canonical(JSON.parse(JSON.stringify(access?.decisions ?? {}))),
+  );
+  const point =
+    asked !== asks
+      ? [{ what: 'decisions', was: asked, is: asks, rule: undefined }]
+      : pointWas === pointIs
+        ? []
+        : [{ what: 'decisions', was: asked, is: `${asks}, asked otherwise`, rule: undefined }];
   return [...mode, ...guards, ...point, ...grantChanges(before, after)];
 }
 
@@ -97,10 +106,14 @@ function grantChanges(before: Config, after: Config): readonly Change[] {
 }
 
 function thingsOf(sides: readonly Side[], names: readonly string[]): readonly string[] {
-  const selectors = sides.flatMap(({ config }) => (config.access?.rules ?? []).flatMap((rule) => selectorsOf(rule)));
+  const selectors = sides.flatMap(({ config }) => rulesOf(config).flatMap(({ rule }) => selectorsOf(rule)));
   const servers = new Set(sides.flatMap(({ config }) => [...enabledServers(config).keys()]));
   const things = new Set(names);
   const witnesses = new Set(['something']);
+  // Tools with hints of the operator, by which rules decide.
+  for (const { config } of sides)
+    for (const { tools } of enabledServers(config).values())
+      for (const [name, { annotations }] of Object.entries(tools)) if (annotations !== undefined) witnesses.add(name);
   for (const { text } of selectors)
     for (const name of namesLike(text.replace(/^(tool|prompt|resource):/, ''), maxNames))
       witnesses.add(name.replace(/^[^/]*\/?/, '') || 'something');
@@ -110,8 +123,19 @@ function thingsOf(sides: readonly Side[], names: readonly string[]): readonly st
   return [...things].toSorted();
 }
 
+/** The rules of a configuration with their ids: those under `access`, and those of `flow: guarded`. */
+function rulesOf(config: Config): readonly { readonly id: string; readonly rule: RuleSettings }[] {
+  return [...(config.access?.rules ?? []), ...guardedRules(config)].map((rule, index) => ({
+    id: rule.id ?? `#${index + 1}`,
+    rule,
+  }));
+}
+
 interface Outcome {
+  /** One of `order`. */
   readonly outcome: string;
+  /** The outcome for people, if it says more. */
+  readonly words?: string;
   readonly rule: string | undefined;
   /** Conditions and terms on which it depends, in words. */
   readonly terms: string;
@@ -120,11 +144,11 @@ interface Outcome {
 /** The outcome without regard to arguments, time and network: `in part` means allowed under conditions only. */
 function outcomeOf({ config, policy }: Side, person: Person, what: string): Outcome {
   const facts = factsOf(person, policy);
-  const target = targetOf(what);
+  const target = hintedTarget(config, what);
   if (!isForTenant(enabledServers(config).get(target.server)?.tenants, facts?.tenant))
     return { outcome: 'hidden', rule: undefined, terms: '' };
   const rights = policy.rightsOf(facts);
-  const { effect, isVisible, rule, redaction } = rights.decide(target, {
+  const circumstances = {
     facts,
     kind: target.kind,
     method: '',
@@ -133,14 +157,38 @@ function outcomeOf({ config, policy }: Side, person: Person, what: string): Outc
     args: undefined,
     now: 0,
     address: undefined,
-  });
+  };
+  // Without known labels, conditions on them count against the caller.
+  const { effect, isVisible, rule, redaction } = rights.decide(target, circumstances);
   if (!isVisible) return { outcome: 'hidden', rule, terms: '' };
   const terms = (isDecided: boolean): string => termsFor({ config, policy }, facts, target, isDecided);
+  const after = policy.rules.find((each) => each.id === rule)?.after;
+  if (effect !== 'allow' && after !== undefined) {
+    const unlabelled = rights.decide(target, { ...circumstances, labels: noLabels });
+    if (unlabelled.effect === 'allow')
+      return {
+        outcome: 'until labelled',
+        words: `allow, and ${effect} after ${after.join(' and ')}`,
+        rule,
+        terms: terms(false),
+      };
+  }
   if (effect === 'ask') return { outcome: effect, rule, terms: terms(false) };
   const isConditional = policy.rules.some((each) => each.id === rule && each.condition !== undefined);
   if (isConditional || redaction === undefined)
     return { outcome: isConditional ? 'in part' : effect, rule, terms: terms(!isConditional) };
   return { outcome: 'redacted', rule: redaction.rule, terms: terms(true) };
+}
+
+/** A target, with the hints that the operator wrote for a tool. */
+function hintedTarget(config: Config, what: string): Target {
+  const target = targetOf(what);
+  const settings = enabledServers(config).get(target.server);
+  const annotations =
+    target.kind === 'tool' && settings !== undefined
+      ? trustedHints({ ...settings, hints: 'ignore' }, target.name, undefined)
+      : undefined;
+  return annotations === undefined ? target : { ...target, annotations };
 }
 
 /** @param isDecided whether it is allowed whatever the conditions are; then only redaction matters. */
@@ -156,9 +204,9 @@ function termsFor({ config, policy }: Side, facts: Facts | undefined, target: Ta
       )
       .map(({ id }) => id),
   );
-  const words = (config.access?.rules ?? []).flatMap((rule, index) => {
+  const words = rulesOf(config).flatMap(({ id, rule }) => {
     const effect = effectOf(rule);
-    if (!about.has(rule.id ?? `#${index + 1}`) || (isDecided && effect !== 'redact' && effect !== 'label')) return [];
+    if (!about.has(id) || (isDecided && effect !== 'redact' && effect !== 'label')) return [];
     const conditions = conditionsOf(rule);
     const believed =
       rule.only !== undefined && enabledServers(config).get(target.server)?.hints === 'believe'
