@@ -61,6 +61,7 @@ const cases: Readonly<Record<string, Case>> = {
   'definitions approve': { args: (at) => ['use', '--yes', ...admin(at)], changes: true },
   'policy test': { args: () => ['cases.yaml'] },
   'policy explain': { args: () => ['nobody', 'use/add', '--config', 'rules.yaml'] },
+  'policy replay': { args: () => ['calls.jsonl', '--config', 'rules.yaml', '--flow', 'guarded'] },
   'policy diff': { args: () => ['rules.yaml', 'rules.yaml'] },
   'approvals list': { args: admin },
   'approvals show': { args: (at) => ['nothing', ...admin(at)], ends: 'unknown' },
@@ -183,6 +184,10 @@ beforeAll(async () => {
     mcpServers: { taken: { url: 'http://127.0.0.1:2/mcp' }, omnibus: { url: 'http://127.0.0.1:7300/mcp' } },
   });
   await write('records.jsonl', '{"time":"2026-01-01T00:00:00Z","event.name":"mcp.call"}\n');
+  await write(
+    'calls.jsonl',
+    '{"time":"2026-01-01T00:00:00Z","event.name":"mcp.call","mcp.method.name":"tools/call","omnibus.server":"use","omnibus.tool":"add","omnibus.outcome":"ok"}\n',
+  );
   await write('tokens.json', {
     gateways: { 'https://signed.example/mcp': { issuer: 'https://i.example', clientId: 'c', accessToken: 'opaque' } },
   });

@@ -197,6 +197,7 @@ export const groups: readonly Group[] = [
         examples: [
           ['policy explain group:eng github/create_issue', 'what each rule decides'],
           ['policy test cases.yaml', 'compare decisions with the expected ones'],
+          ['policy replay --flow guarded --since 7d', 'the calls of a week that it would have stopped'],
         ],
       },
       approvals: {

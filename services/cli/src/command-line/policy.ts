@@ -36,6 +36,8 @@ export function addPolicy(program: Command): void {
     .option(...shared.json)
     .action(loaded(async () => (await import('../commands/policy.ts')).explainPolicy));
 
+  addReplay(policy);
+
   policy
     .command('diff')
     .description('say which callers gain or lose access by a change of the rules')
@@ -47,4 +49,26 @@ export function addPolicy(program: Command): void {
     )
     .option(...shared.json)
     .action(loaded(async () => (await import('../commands/policy.ts')).diffPolicies));
+}
+
+function addReplay(policy: Command): void {
+  policy
+    .command('replay')
+    .description('say which recorded calls the rules would have stopped, by tool and user, such as with --flow guarded')
+    .argument('[place...]', 'files and folders of audit records (default: those of the configuration)')
+    .option('-c, --config <file>', 'configuration with the rules (default: omnibus.yaml in this folder)')
+    .option('--flow <mode>', 'guarded or rules: in place of `flow` in the configuration and its profiles')
+    .option(
+      '--hints <file>',
+      'file with the annotations of tools of believed servers: "server/tool: { readOnlyHint: true }" on each line, or the answer of /api/v1/catalogue',
+    )
+    .option('--since <when>', 'only records since then: 15m, 2h or 7d ago, or a date')
+    .option('--until <when>', 'only records before then, written like --since')
+    .option(
+      '--bus [role]',
+      'read the records in NATS instead of files; as the role of the NATS user in the configuration',
+    )
+    .option('-n, --limit <count>', 'at most so many rows, those with the most calls; up to 10000', '50')
+    .option(...shared.json)
+    .action(loaded(async () => (await import('../commands/policy-replay.ts')).replayPolicy));
 }

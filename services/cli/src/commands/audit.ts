@@ -15,12 +15,13 @@ import {
   type Finding,
   type PlacedLine,
 } from '@omnibus/audit';
-import { isObject, printable } from '@omnibus/protocol';
+import { printable } from '@omnibus/protocol';
 import { auditLedgerOf } from '@omnibus/bus';
 import { ledgerSinkOf, type GivenRole } from '@omnibus/config';
 import { openBus } from '@omnibus/setup/bus';
 import { wordOf, readTime } from '@omnibus/admin';
 import { alignColumns } from '../output/table.ts';
+import { recordIn } from '../policy/records-in-order.ts';
 import { answer, answerJson, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
 import { needSettings } from './settings.ts';
@@ -118,7 +119,8 @@ export function search(places: readonly string[], options: SearchOptions): Promi
       );
     const latest = new LatestRecords(limit);
     for await (const { text } of linesOf(places, options)) {
-      const record = recordOf(text);
+      // A search works on damaged files too; `verify` reports such lines.
+      const record = recordIn(text);
       if (record !== undefined && wanted(record)) latest.add(record);
     }
     const found = latest.all;
@@ -145,18 +147,8 @@ function rowOf(record: Readonly<Record<string, unknown>>): string[] {
   ];
 }
 
-/** Parses one line, without checking its hash: a search works on damaged files too. @returns undefined where it is no JSON object. */
-function recordOf(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const record: unknown = JSON.parse(text);
-    return isObject(record) ? record : undefined;
-  } catch {
-    return undefined; // `verify` reports such lines.
-  }
-}
-
 /** @returns ISO 8601. @throws {CommandProblem} */
-function timeOf(text: string | undefined): string | undefined {
+export function timeOf(text: string | undefined): string | undefined {
   const time = text === undefined ? undefined : readTime(text);
   if (text !== undefined && time === undefined)
     throw new CommandProblem(
@@ -220,7 +212,7 @@ async function* linesOf(given: readonly string[], { config, bus }: ReadOptions):
 }
 
 /** @throws {CommandProblem} */
-async function isFolder(place: string): Promise<boolean> {
+export async function isFolder(place: string): Promise<boolean> {
   try {
     return (await stat(place)).isDirectory();
   } catch (error) {
@@ -232,7 +224,7 @@ async function isFolder(place: string): Promise<boolean> {
 }
 
 /** All lines of the records in NATS, in the order in which they were written there. @throws {Error} where NATS is not configured or not reached. */
-async function* linesOnBus(config: string | undefined, role: GivenRole): AsyncGenerator<PlacedLine> {
+export async function* linesOnBus(config: string | undefined, role: GivenRole): AsyncGenerator<PlacedLine> {
   const settings = await needSettings(config, {});
   if (settings.config.bus === 'memory')
     throw new CommandProblem('config', `${settings.file} names no NATS: write "bus: nats://host:port"`);
@@ -251,7 +243,7 @@ async function* linesOnBus(config: string | undefined, role: GivenRole): AsyncGe
 }
 
 /** The folders that the configuration writes records to. @throws {Error} where there is none. */
-async function foldersOf(config: string | undefined): Promise<readonly string[]> {
+export async function foldersOf(config: string | undefined): Promise<readonly string[]> {
   const settings = await needSettings(config, {});
   const folders = (settings.config.audit?.sinks ?? []).flatMap(({ kind, format, folder }) =>
     kind === 'file' && format === 'omnibus' && folder !== undefined ? [resolve(settings.baseFolder, folder)] : [],
