@@ -1,18 +1,21 @@
-/** Whether a worker still holds a session, while the store of the records fails. */
+/** Whether a worker still holds a session, while the store of the records fails. Its peers are scripted. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, newRequestKey } from '@omnibus/protocol';
+import { anonymous, newRequestKey, newWorkerId, type WorkerId } from '@omnibus/protocol';
 import type { Session } from '../stateful/session.ts';
 import { Sessions, type SessionsOptions } from './sessions.ts';
 
 const key = newRequestKey();
+const other = newWorkerId('session');
 let sessions: Sessions;
 let isDoubtful: boolean;
 let questions: number;
+let peers: { isComplete: boolean; vanished: readonly WorkerId[]; others: readonly WorkerId[]; askAll: () => unknown };
 
 beforeEach(() => {
   vi.useFakeTimers();
   [isDoubtful, questions] = [true, 0];
+  peers = { isComplete: true, vanished: [], others: [other], askAll: () => Promise.resolve(other) };
   const records = {
     isDoubtful: () => isDoubtful,
     verify: () => {
@@ -21,7 +24,7 @@ beforeEach(() => {
     },
   };
   const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  sessions = new Sessions({ records, wheel, host: { isSure: () => true } } as unknown as SessionsOptions);
+  sessions = new Sessions({ records, wheel, peers, host: { isSure: () => true } } as unknown as SessionsOptions);
   sessions.held.add({ key, caller: { principal: anonymous } } as Session);
 });
 
@@ -44,4 +47,24 @@ it('a request ends at once if another worker has taken the session, and after a 
   sessions.held.remove({ key, caller: { principal: anonymous } } as Session);
   await vi.advanceTimersByTimeAsync(0);
   expect(await taken).toBe(false);
+});
+
+it('a request does not wait for the store if every other worker says that it does not hold the session', async () => {
+  peers.askAll = () => Promise.resolve(undefined);
+  expect(await sessions.confirm(key)).toBe(true);
+});
+
+it.each([
+  ['another worker does not answer', { askAll: () => Promise.resolve('silence') }],
+  ['another worker has vanished', { vanished: [other], askAll: () => Promise.resolve(undefined) }],
+  ['not all workers are known', { isComplete: false, askAll: () => Promise.resolve(undefined) }],
+] as const)('a request waits for the store if %s', async (_why, which) => {
+  Object.assign(peers, which);
+  let isConfirmed = false;
+  const confirmed = sessions.confirm(key)?.then((isHeld) => (isConfirmed = isHeld));
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(isConfirmed).toBe(false);
+  isDoubtful = false;
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await confirmed).toBe(true);
 });

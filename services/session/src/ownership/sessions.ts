@@ -216,7 +216,22 @@ export class Sessions {
   confirm(key: SessionKey): Promise<boolean> | undefined {
     const { records, host } = this.#options;
     if (this.#verifying === 0 && host.isSure() && !records.isDoubtful(key)) return undefined;
-    return this.#confirmed(key);
+    const store = this.#confirmed(key);
+    return new Promise((resolve, reject) => {
+      store.then(resolve, reject);
+      void this.#isWithoutOther(key).then((isWithout) => (isWithout ? resolve(true) : undefined), reject);
+    });
+  }
+
+  /**
+   * Whether every other worker says that it does not hold a session. One that takes it over later says so to this worker, which is connected again. So requests
+   * need not wait for a store that elects a leader.
+   */
+  async #isWithoutOther(key: SessionKey): Promise<boolean> {
+    const { peers } = this.#options;
+    if (!peers.isComplete || peers.vanished.length > 0) return false;
+    const other = await peers.askAll(peers.others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
+    return other === undefined && this.held.byKey.get(key) !== undefined;
   }
 
   /** A store that elects a leader says nothing for some seconds. Until it is known who holds the session, a request that no server has can wait. */
