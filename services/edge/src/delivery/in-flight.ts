@@ -132,6 +132,8 @@ export class InFlight extends Tracked {
   attempts = 0;
   /** Number of times in a row that it was sent to a worker that did not hold the session. */
   misses = 0;
+  /** The worker that did not listen when it was sent there last. */
+  missed: WorkerId | undefined;
   /** Sequence number of the last message that was received; undefined before the first. */
   heardUpTo: number | undefined;
   /** Whether its worker has ended the stream: its reader has not left it early. */

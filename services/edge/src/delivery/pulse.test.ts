@@ -129,14 +129,14 @@ async function sessionCall(worker: WorkerId): Promise<void> {
 }
 
 it.each(['with', 'without'])(
-  'a call %s a session goes to another worker 100 ms after its own was killed with it, though the signs of that one are not missed yet',
+  'a call %s a session goes to another worker 150 ms after its own was killed with it, though the signs of that one are not missed yet',
   async (session) => {
     const [one, two] = (await started(2)) as [Worker, Worker];
     if (session === 'with') await sessionCall(one.id);
     const first = session === 'with' ? one : ((await modernCall()) as Worker);
     const next = first === one ? two : one;
     first.kill();
-    await vi.advanceTimersByTimeAsync(100);
+    await vi.advanceTimersByTimeAsync(150);
     expect([first.got, next.got]).toEqual([[false], [true]]);
   },
 );
@@ -160,9 +160,24 @@ it('a question that comes to a worker in the moment of its death is repeated at 
   await vi.advanceTimersByTimeAsync(100);
   expect(dying.questions).toBeGreaterThan(0);
   dying.kill();
-  await vi.advanceTimersByTimeAsync(150);
+  await vi.advanceTimersByTimeAsync(200);
   expect(next.got).toEqual([true]);
 });
+
+it.each(['before', 'while'])(
+  'a worker whose NATS node dies keeps its session for a call that came %s it was cut off, if it is back in a moment',
+  async (when) => {
+    const [cut, other] = (await started(2)) as [Worker, Worker];
+    if (when === 'before') await sessionCall(cut.id);
+    await vi.advanceTimersByTimeAsync(40);
+    cut.kill();
+    if (when === 'while') await sessionCall(cut.id);
+    await vi.advanceTimersByTimeAsync(20);
+    await cut.start();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([cut.got.length, other.got]).toEqual([1, []]);
+  },
+);
 
 it('an answer stands for all calls that were sent before the question', async () => {
   const [worker] = (await started(1)) as [Worker];

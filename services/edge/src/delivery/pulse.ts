@@ -17,7 +17,7 @@ export interface PulseOptions {
   readonly connection: Pick<Connection, 'isSteady'>;
   /** The open commands that the edge has accepted since a time, on the clock of `performance.now()`. */
   readonly acceptedSince: (since: number) => readonly Pick<Tracked, 'sentTo' | 'sentAt' | 'pending'>[];
-  /** Called when nothing listens for a worker at NATS. */
+  /** Called when twice nothing has listened for a worker at NATS: if its NATS node died, it is back in a moment. */
   readonly gone: (worker: WorkerId) => void;
 }
 
@@ -35,6 +35,8 @@ export class Pulse {
   readonly #asked = new Set<WorkerId>();
   /** By worker, when the last question was sent that it has answered. */
   readonly #answeredAt = new Map<WorkerId, number>();
+  /** The workers that did not listen to the last question. */
+  readonly #missed = new Set<WorkerId>();
   /** By worker, the time limit of the next question, if it has not answered the last one in time. */
   readonly #limitMs = new Map<WorkerId, number>();
 
@@ -50,6 +52,7 @@ export class Pulse {
     if (recent.length === 0) {
       this.#answeredAt.clear();
       this.#limitMs.clear();
+      this.#missed.clear();
     }
     for (const { sentTo, sentAt, pending } of recent)
       if (
@@ -85,10 +88,13 @@ export class Pulse {
             end();
             this.#answeredAt.set(worker, now);
             this.#limitMs.delete(worker);
+            this.#missed.delete(worker);
           },
           failed: (error) => {
             end();
-            if (error.kind === 'no-responders') gone(worker);
+            if (error.kind !== 'no-responders') return;
+            if (this.#missed.delete(worker)) gone(worker);
+            else this.#missed.add(worker);
           },
         },
       );

@@ -30,6 +30,7 @@ import type { Connection } from './connection.ts';
 import { continuesCalls, InFlight, OpenCommands, type Backends } from './in-flight.ts';
 import { OwnerSearch } from './owner-search.ts';
 import { Probing } from './probing.ts';
+import { doubtMs } from './pulse.ts';
 import type { SessionAddress } from './session-addresses.ts';
 
 export interface SessionDeliveryOptions {
@@ -148,7 +149,11 @@ export class SessionDelivery {
 
   /** Nothing listens for a worker at NATS. */
   unheard(worker: WorkerId): void {
-    for (const inFlight of this.#open.toArray()) if (inFlight.sentTo === worker) this.#lost(inFlight);
+    for (const inFlight of this.#open.toArray()) {
+      if (inFlight.sentTo !== worker) continue;
+      inFlight.missed = worker;
+      this.#lost(inFlight);
+    }
   }
 
   /** Messages may be lost: of a worker that was away, or without one, of this process. @param worker at others, answers may be on their way. */
@@ -317,14 +322,17 @@ export class SessionDelivery {
     if (this.#open.remove(inFlight)) inFlight.observer.reply({ kind: 'refused', fault: fault(reason) });
   }
 
-  /** No worker received it. Right after a loss of the bus this only means that the owner is not back yet. */
+  /** No worker received it. Right after a loss of the bus, or of the NATS node of the owner, this only means that the owner is not back yet. */
   #unheard(inFlight: InFlight): void {
-    if (this.#connection.isSteady) {
+    const { sentTo, missed } = inFlight;
+    const { isSteady } = this.#connection;
+    if (isSteady && sentTo !== undefined && (missed === sentTo || !this.#isThere(sentTo))) {
       this.#again(inFlight);
       return;
     }
     inFlight.pending = undefined;
-    this.#wheel.schedule(returnRetryMs, () => this.#sendAgain(inFlight));
+    inFlight.missed = sentTo;
+    this.#wheel.schedule(isSteady ? doubtMs : returnRetryMs, () => this.#sendAgain(inFlight));
   }
 
   /** The worker that had it is gone, or has lost it. */
