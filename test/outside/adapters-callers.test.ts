@@ -37,6 +37,11 @@ async function open(url: string, capabilities: JsonObject): Promise<RawClient> {
 const contentOf = ({ last }: Answer): string => (last.result?.['content'] as { text: string }[])[0]?.text ?? '';
 const isLog = ({ method }: Message): boolean => method === 'notifications/message';
 const wordsOf = ({ params }: Message): string => params?.['data'] as string;
+/** Seconds that have passed since. */
+const secondsFromNow = (): (() => number) => {
+  const began = performance.now();
+  return () => (performance.now() - began) / 1_000;
+};
 const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
 
 describe('callers at one server', () => {
@@ -259,9 +264,11 @@ describe('callers at one server', () => {
   it('a server that constantly announces changed lists gets requests for them at intervals', async () => {
     using client = await RawClient.open(gateway.url);
     const before = Number(contentOf(await client.callTool('pipe__lists')));
+    const seconds = secondsFromNow();
     for (let storm = 0; storm < 3; storm += 1) await client.callTool('pipe__change', { times: 4_000 });
     await expect.poll(async () => Number(contentOf(await client.callTool('pipe__lists')))).toBeGreaterThan(before);
-    expect(Number(contentOf(await client.callTool('pipe__lists'))) - before).toBeLessThan(20);
+    // One each 250 ms.
+    expect(Number(contentOf(await client.callTool('pipe__lists'))) - before).toBeLessThan(20 + 4 * seconds());
   });
 
   it('updates of a constantly changing resource are sent at intervals, the last one after its last change', async () => {
@@ -270,19 +277,23 @@ describe('callers at one server', () => {
     const updates = (): number =>
       heard.values.filter(({ method }) => method === 'notifications/resources/updated').length;
     await client.request('resources/subscribe', { uri: 'blunt://one' });
+    const seconds = secondsFromNow();
     await client.callTool('pipe__update', { uri: 'blunt://one', times: 3_000 });
     await expect.poll(updates).toBeGreaterThan(1);
-    expect(updates()).toBeLessThan(100);
+    // One each 200 ms.
+    expect(updates()).toBeLessThan(100 + 5 * seconds());
   });
 
   it('tens of thousands of log messages are bounded, and those left out are counted', async () => {
     using client = await open(gateway.url, { sampling: {} });
     await client.request('logging/setLevel', { level: 'debug' });
+    const seconds = secondsFromNow();
     const { messages } = await client.callTool('pipe__shout', { words: 'x', times: 20_000 });
     expect(messages.length).toBeGreaterThan(500);
-    expect(messages.length).toBeLessThan(15_000);
+    // 1,000 at once, and 1,000 each second: a slow machine lets more pass.
+    expect(messages.length).toBeLessThanOrEqual(1_001 + 1_000 * seconds());
     const left = (await metricsOf(gateway.backend)).get('omnibus_dropped_messages_total{reason="log_storm"}') ?? 0;
-    expect(left + messages.length).toBeGreaterThan(20_000);
+    expect(left + messages.length).toBeGreaterThanOrEqual(20_000);
   });
 
   it('a question with an address that would run something is refused, and no user sees it', async () => {
