@@ -55,6 +55,10 @@ describe.each(shapesOfLane)('%s', (shape) => {
         prefix: 'never',
         ...(shape === 'embedded' ? { sessions: { store: join(folder, 'store') } } : {}),
         auth: {
+          admin: {
+            roles: { viewer: ['group:Engineers'], auditor: [`${issuer.issuer}|oid-1`] },
+            scope: false,
+          },
           issuers: [{ issuer: issuer.issuer, tokenType: 'at+jwt' }],
           server: {
             signIn: { issuer: provider.issuer, clientId: 'omnibus', clientSecret: provider.clientSecret },
@@ -166,6 +170,18 @@ describe.each(shapesOfLane)('%s', (shape) => {
     await open.untilTools((names) => names.length === 2);
     expect((await open.callTool('read')).last.result).toMatchObject(text('done: read'));
 
+    // The group counts at the admin port of each process too, beside a role of the user's own.
+    const ports = await Promise.all([gateway.edge, gateway.backend].map((part) => gateway.admin(part)));
+    const seen = (): Promise<readonly number[]> =>
+      Promise.all(
+        ports.flatMap((port) =>
+          ['status', 'api/v1/usage'].map(
+            async (path) => (await fetch(`http://${port}/${path}`, { headers: token })).status,
+          ),
+        ),
+      );
+    await expect.poll(seen, { timeout: 60_000 }).toEqual([200, 200, 200, 200]);
+
     const call = open.callTool('wait');
     await upstream.calls.untilSome(({ name }) => name === 'wait');
     const events = await fetch(`${front.url}/mcp`, {
@@ -176,6 +192,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     expect(gone).toMatchObject({ status: 200, body: { active: false, groups: [{ display: 'Engineers' }] } });
     expect((await call).last.error?.data?.['reason']).toBe('auth.blocked');
     await events.text();
+    await expect.poll(seen, { timeout: 60_000 }).toEqual([403, 403, 403, 403]);
     await untilAll(async () => (await open.callTool('read')).status, 403);
     await untilAll(async () => (await modern.request('tools/list', {}, token)).status, 403);
 

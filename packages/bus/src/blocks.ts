@@ -108,6 +108,13 @@ export class Blocks {
     return record === undefined ? undefined : callerFault(record);
   }
 
+  /** The reason why a user is refused that its directory has deactivated or deleted. The admin port asks: blocks of operators do not count there. */
+  goneProblem({ issuer, subject, tenant }: Facts): GatewayFault | undefined {
+    const record =
+      this.#find(goneName({ name: `${issuer}|${subject}`, tenant })) ?? this.#find(goneName({ name: subject, tenant }));
+    return record === undefined ? undefined : callerFault(record);
+  }
+
   /**
    * The reason why a caller may not use a server.
    * @param tool by the server's own name; undefined for a request that is about no tool.

@@ -3,6 +3,7 @@ import { basePathOf, type EndpointName, type GatewayFault } from '@omnibus/proto
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { Audit } from '@omnibus/audit';
+import type { Blocks } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { bearerChallenge, type Authenticator, type Verdict } from '@omnibus/identity';
 import type { AdminAct, AdminAnswer, Faults, Metrics } from '@omnibus/telemetry';
@@ -21,6 +22,8 @@ export interface AdminAccessOptions {
   readonly faults: Pick<Faults, 'fromOutside'>;
   /** Undefined as long as the process is starting, and where nothing is recorded. */
   readonly audit: () => Audit | undefined;
+  /** Finds users that directories have deactivated; undefined while the process is starting. */
+  readonly kept?: () => { readonly blocks: Pick<Blocks, 'goneProblem'> } | undefined;
 }
 
 /** The loopback address from which no proxy of a service mesh connects: these use other addresses of 127.0.0.0/8. */
@@ -113,6 +116,8 @@ export class AdminAccess {
       address: () => peer ?? 'unknown',
     });
     if ('fault' in verdict) return this.#stranger(verdict.fault);
+    const gone = this.#options.kept?.()?.blocks.goneProblem(verdict);
+    if (gone !== undefined) return this.#stranger(gone);
     if (rules.scope !== false && this.#tokenIssuers.has(verdict.issuer) && !verdict.scopes.includes(rules.scope)) {
       return this.#stranger({
         reason: 'auth.scope',
@@ -132,7 +137,7 @@ export class AdminAccess {
     const status =
       reason === 'auth.unavailable'
         ? 503
-        : reason === 'auth.scope' || reason === 'auth.endpoint'
+        : reason === 'auth.scope' || reason === 'auth.endpoint' || reason === 'auth.blocked'
           ? 403
           : reason === 'auth.query'
             ? 400
