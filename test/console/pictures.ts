@@ -178,6 +178,14 @@ if (every !== undefined) await takeAll(every);
 await browser.close();
 if (every === undefined) console.log(`${pictures.map(({ name }) => `docs/pictures/${name}.png`).join(', ')} are new`);
 
+/** Of a run that the page shows. */
+const script = `
+  const stocks = await Promise.allSettled([servers.shop.stock({}), servers.garden.stock({})]);
+  const graph = await servers.memory.read_graph({});
+  await servers.shop.refuse({}).catch(() => undefined);
+  await servers.memory.search_nodes({ query: 'a' });
+  return { stocks, graph };`;
+
 /** All views with much in them, at three widths in both themes, and what the page shows while the gateway hangs. */
 async function takeAll(to: string): Promise<void> {
   await mkdir(to, { recursive: true });
@@ -188,7 +196,11 @@ async function takeAll(to: string): Promise<void> {
     Array.from({ length: 40 }, (_, number) => [`broken-${number}`, { url: `http://127.0.0.1:9/${number}/mcp` }]),
   );
   const crash = { command: 'node', args: ['-e', 'console.error("Error: API_KEY is missing"); process.exit(1)'] };
-  await gateway.configure({ access, mcpServers: { ...config.mcpServers, big: { url: big.url }, crash, ...faults } });
+  await gateway.configure({
+    access,
+    profiles: { coder: { servers: ['shop', 'garden', 'memory'], listing: 'code' } },
+    mcpServers: { ...config.mcpServers, big: { url: big.url }, crash, ...faults },
+  });
   await client.untilTools((names) => names.includes('big__tool-00000'));
   const seen = await openConsole(browser, address, {});
   const shoot = async (name: string): Promise<void> => {
@@ -217,6 +229,13 @@ async function takeAll(to: string): Promise<void> {
       .catch(() => undefined);
     await shoot(hash.replaceAll(/[^a-z_]+/g, '-'));
   }
+  await seen.page.goto(`http://${address}/#/calls`);
+  await seen.page.locator('.state').filter({ hasText: 'live' }).waitFor();
+  using coder = await RawClient.open(`${gateway.url}/coder`);
+  await coder.callTool('run_code', { code: script });
+  await seen.page.getByRole('row').filter({ hasText: 'run_code' }).getByRole('link').first().click();
+  await seen.page.getByRole('region', { name: 'Calls of this run' }).getByRole('row').nth(5).waitFor();
+  await shoot('calls-run');
   await seen.page.goto(`http://${address}/#/overview`);
   gateway.edge.kill('SIGSTOP');
   await seen.page.getByText(/not updated for/).waitFor({ timeout: 60_000 });

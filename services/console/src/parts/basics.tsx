@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { problemWords } from '../api/ask.ts';
 import type { Live } from '../api/live.ts';
 import { duration } from '../words.ts';
-import { Said } from './said.tsx';
+import { Said, Sentence } from './said.tsx';
 import { State } from './state.tsx';
 
 /** The heading of a view. It takes the focus, so that keyboard and screen reader users begin there. */
@@ -55,7 +55,7 @@ export function Problem({ problem, advice }: ReturnType<typeof problemWords>) {
       <State tone="bad" shape="✗" word="problem" /> <Said text={problem} max={1_000} />
       {advice !== undefined && (
         <p class="advice">
-          → <Said text={advice} max={1_000} />
+          → <Sentence text={advice} max={1_000} />
         </p>
       )}
     </div>

@@ -60,7 +60,7 @@ function sentence(points: readonly RatePoint[], step: number): string {
   if (calls === 0) return `No call in the last ${duration(points.length * step)}.`;
   const failed = points.reduce((sum, point) => sum + point.failed, 0);
   const busiest = points.reduce((most, point) => (point.calls > most.calls ? point : most));
-  return `${count(calls, 'call')} in the last ${duration(points.length * step)}, ${numberWords(failed)} failed; at most ${((busiest.calls * 1_000) / step).toFixed(1)} a second, at ${clock(Date.parse(busiest.at))}.`;
+  return `${count(calls, 'call')} in the last ${duration(points.length * step)}, ${numberWords(failed)} failed; at most ${((busiest.calls * 1_000) / step).toFixed(1)} a second, at ${clock(Date.parse(busiest.at)).slice(0, 8)}.`;
 }
 
 function Points({ points }: { readonly points: readonly RatePoint[] }) {

@@ -8,7 +8,7 @@ const step = 20_000;
 interface SaidProps {
   readonly text: string;
   /** Bound on displayed characters before the user asks for more. */
-  readonly max?: number;
+  readonly max?: number | undefined;
   /** Shows line breaks and spaces as they are. */
   readonly isBlock?: boolean;
 }
@@ -34,6 +34,19 @@ export function Said({ text, max = 300, isBlock = false }: SaidProps) {
           onClick={() => setShown(shown + step)}
         >{`… ${numberWords(more)} characters more`}</button>
       )}
+    </>
+  );
+}
+
+/** A sentence of the gateway's own, in which names of options stand between backticks. */
+export function Sentence({ text, max }: Pick<SaidProps, 'text' | 'max'>) {
+  return (
+    <>
+      {text
+        .split(/`([^`]+)`/)
+        .map((part, at) =>
+          at % 2 === 1 ? <code key={at}>{plain(part)}</code> : part !== '' && <Said key={at} text={part} max={max} />,
+        )}
     </>
   );
 }

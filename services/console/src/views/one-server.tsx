@@ -9,7 +9,7 @@ import { useBrought } from '../parts/brought.ts';
 import { Missing } from '../parts/missing.tsx';
 import { OperatorButton } from '../parts/operator-button.tsx';
 import { Rates } from '../parts/rates.tsx';
-import { Said, Target } from '../parts/said.tsx';
+import { Said, Sentence, Target } from '../parts/said.tsx';
 import { ServerState } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
 import { hrefOf } from '../route.ts';
@@ -141,7 +141,7 @@ function Why(page: ServerPage) {
       )}
       {advice !== undefined && (
         <p class="advice">
-          → <Said text={advice} max={1_000} />
+          → <Sentence text={advice} max={1_000} />
         </p>
       )}
       <Facts {...page} />

@@ -5,7 +5,7 @@ import { Ago, Empty, Heading, Shown } from '../parts/basics.tsx';
 import { Table } from '../parts/table.tsx';
 import { Rates } from '../parts/rates.tsx';
 import { may } from '../parts/may.ts';
-import { Said } from '../parts/said.tsx';
+import { Said, Sentence } from '../parts/said.tsx';
 import { Outcome, State } from '../parts/state.tsx';
 import { hrefOf } from '../route.ts';
 import { count, duration, numberWords } from '../words.ts';
@@ -81,7 +81,7 @@ function OneFinding({ severity, text, advice, since, link }: Finding) {
       )}
       {advice !== undefined && (
         <p class="advice">
-          → <Said text={advice} max={600} />
+          → <Sentence text={advice} max={600} />
         </p>
       )}
     </>

@@ -192,5 +192,7 @@ function Measures({ total, savings, search, code, bounded, of }: CostsProps) {
 }
 
 function percent(part: number, whole: number): string {
-  return whole === 0 ? '0 %' : `${((100 * part) / whole).toFixed(1)} %`;
+  if (whole === 0 || part === 0) return '0 %';
+  const share = (100 * part) / whole;
+  return share < 0.1 ? '< 0.1 %' : `${share.toFixed(1)} %`;
 }
