@@ -11,7 +11,13 @@ import type { ScriptGround } from './script-ground.ts';
 export interface ScriptFeature {
   /** The oldest revision of clients in which it shows; default: every one. */
   readonly since?: MatrixRevision;
-  readonly run: (ground: ScriptGround, client: EraClient, user: string) => Promise<void>;
+  /** @param open opens another client of the revision. */
+  readonly run: (
+    ground: ScriptGround,
+    client: EraClient,
+    user: string,
+    open: (user: string) => Promise<EraClient>,
+  ) => Promise<void>;
 }
 
 const textOf = ({ result }: Reply): string => String((result['content'] as { text?: string }[] | undefined)?.[0]?.text);
@@ -114,6 +120,19 @@ export const scriptFeatures: Readonly<Record<string, ScriptFeature>> = {
       const calls: unknown[] = [];
       for (let count = 0; count < 3; count += 1) calls.push(await refused(client, `servers.work.few()`));
       assert.deepEqual(calls, ['answered', 'answered', 'limit.rate']);
+    },
+  },
+
+  'a limit on scripts': {
+    async run(_ground, client, user, open) {
+      using limited = await open(`limited-${user}`);
+      const reasons: unknown[] = [];
+      for (let count = 0; count < 3; count += 1) {
+        const { last } = await script(limited, `return await servers.work.plain();`);
+        reasons.push(last.error?.data?.['reason'] ?? 'answered');
+      }
+      assert.deepEqual(reasons, ['answered', 'answered', 'limit.rate']);
+      assert.equal(await valueOf(client, `return await servers.work.plain();`), 'plain is done');
     },
   },
 
@@ -229,6 +248,16 @@ export const scriptFeatures: Readonly<Record<string, ScriptFeature>> = {
   'large results, whole': {
     async run(_ground, client) {
       assert.equal(await valueOf(client, `return (await servers.work.large()).length;`), 100_000);
+    },
+  },
+
+  'the bound on results, for what the script returns': {
+    async run(_ground, client) {
+      const text = JSON.stringify((await script(client, `return await servers.work.large();`)).result);
+      assert.ok(text.length < 4_000, `${text.length} characters`);
+      const uri = /omnibus:\/\/result\/[\w.-]+/.exec(text)?.[0];
+      const { result } = await client.request('resources/read', { uri });
+      assert.equal((result['contents'] as { text: string }[])[0]?.text.length, 100_000);
     },
   },
 

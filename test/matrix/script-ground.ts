@@ -57,7 +57,7 @@ export async function startScriptGround(shape: Shape, users: readonly string[]):
   );
   const still = starting.use(await Upstream.start());
   const personal = starting.use(await PersonalServer.start());
-  const keys = starting.use(await Keys.make(...users, 'fin', 'ops'));
+  const keys = starting.use(await Keys.make(...users, ...users.map((user) => `limited-${user}`), 'fin', 'ops'));
   const front = starting.use(await Balancer.start());
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-scripts-'));
   starting.defer(() => rm(folder, { recursive: true }));
@@ -78,7 +78,10 @@ export async function startScriptGround(shape: Shape, users: readonly string[]):
       },
       access: { default: 'allow', rules, approvals: { clients: true } },
       limits: {
-        rules: [{ id: 'few', what: ['work/few'], rate: '2/h' }],
+        rules: [
+          { id: 'few', what: ['work/few'], rate: '2/h' },
+          { id: 'scripts', who: users.map((user) => `key:limited-${user}`), what: ['omnibus/run_code'], rate: '2/h' },
+        ],
       },
       audit: { sinks: [{ kind: 'file', folder: join(folder, 'audit') }] },
     }),

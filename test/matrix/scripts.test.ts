@@ -58,14 +58,16 @@ describe.each(shapesOfLane)('every feature inside scripts, %s', (shape) => {
       const cells = endings.get(feature) ?? new Map<MatrixRevision, string>();
       endings.set(feature, cells.set(revision, '✗'));
       const user = userOf(revision);
-      using client = await EraClient.open({
-        url: ground.url,
-        revision,
-        answers,
-        capabilities: capabilitiesOf(revision),
-        headers: ground.headersOf(user),
-      });
-      await run(ground, client, user);
+      const open = (as: string): Promise<EraClient> =>
+        EraClient.open({
+          url: ground.url,
+          revision,
+          answers,
+          capabilities: capabilitiesOf(revision),
+          headers: ground.headersOf(as),
+        });
+      using client = await open(user);
+      await run(ground, client, user, open);
       cells.set(revision, '●');
       expect(cells.get(revision)).toBe('●');
     });

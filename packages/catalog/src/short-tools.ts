@@ -21,14 +21,22 @@ export class ShortTools {
   readonly isShort: boolean;
   /** Names of the composite tools that it shows. */
   readonly composites: ReadonlySet<string>;
+  /** The tools that it leaves out since a composite tool hides its steps, as `server/tool`. */
+  readonly inside: ReadonlySet<string>;
   readonly #older: Pages;
   readonly #makeModern: () => Pages;
   #modern: Pages | undefined;
 
-  private constructor(older: Pages, makeModern: () => Pages, isShort: boolean, composites: readonly string[]) {
+  private constructor(
+    older: Pages,
+    makeModern: () => Pages,
+    isShort: boolean,
+    shown: { readonly composites: readonly string[]; readonly inside: ReadonlySet<string> },
+  ) {
     this.version = older.version;
     this.isShort = isShort;
-    this.composites = new Set(composites);
+    this.composites = new Set(shown.composites);
+    this.inside = shown.inside;
     this.#older = older;
     this.#makeModern = makeModern;
   }
@@ -72,7 +80,7 @@ export class ShortTools {
         version,
       );
     const older = pages(false);
-    const shown = composed.map(({ name }) => name);
+    const shown = { composites: composed.map(({ name }) => name), inside };
     return new ShortTools(older, () => pages(true, older.version), isShort, shown);
   }
 

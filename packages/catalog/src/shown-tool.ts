@@ -1,5 +1,6 @@
 /** A tool as the clients of one endpoint see it: under its public name, with the operator's words, and without characters that say nothing. */
-import type { JsonObject, ServerName } from '@omnibus/protocol';
+import { ownServer, type JsonObject, type ServerName } from '@omnibus/protocol';
+import type { CompositeTool } from './composites.ts';
 import type { EndpointDefinition } from './profile.ts';
 import { hidesOutputSchema } from './result-bounds.ts';
 import { slimTool } from './slim.ts';
@@ -47,4 +48,29 @@ export function offeredTool(
 ): OfferedTool {
   const { server, original, isUp, isHeld = false, unfit } = tool;
   return { server, original, publicName, entry: shownTool(definition, tool, publicName, true), isUp, isHeld, unfit };
+}
+
+/** Composite tools as a caller finds them. @param seen names of those that the caller sees. */
+export function offeredComposites(
+  all: readonly CompositeTool[] = [],
+  seen: ReadonlySet<string> | undefined,
+): readonly OfferedTool[] {
+  return all.flatMap(({ name, entry }) =>
+    seen?.has(name) === true
+      ? [{ server: ownServer, original: name, publicName: name, entry, isUp: true, isHeld: false, unfit: undefined }]
+      : [],
+  );
+}
+
+/** The tools that a search finds. @param inside steps that composite tools hide, as `server/tool`. */
+export function searchedWith(
+  composites: readonly OfferedTool[],
+  others: readonly OfferedTool[],
+  inside: ReadonlySet<string> | undefined,
+): readonly OfferedTool[] {
+  const found =
+    inside === undefined || inside.size === 0
+      ? others
+      : others.filter(({ server, original }) => !inside.has(`${server}/${original}`));
+  return composites.length === 0 ? found : [...composites, ...found];
 }

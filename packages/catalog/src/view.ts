@@ -43,7 +43,7 @@ import { isForPages, pageUris } from './pages.ts';
 import { isPrefixed, ownerByName, type EndpointDefinition } from './profile.ts';
 import { ShortTools } from './short-tools.ts';
 import { isInSight, type Sight } from './sight.ts';
-import { offeredTool, shownTool, type OfferedTool } from './shown-tool.ts';
+import { offeredComposites, offeredTool, searchedWith, shownTool, type OfferedTool } from './shown-tool.ts';
 import type { Named, Route } from './tools.ts';
 import { parseAlias, ResourceIndex } from './uris.ts';
 import { eachKind, mapLists, underUrisOf, ViewLists, type Contents } from './view-lists.ts';
@@ -453,6 +453,16 @@ export class View {
    */
   everyTool(how: Pick<EndpointDefinition, 'listing' | 'results'> = this.definition): readonly OfferedTool[] {
     return [...this.#tools].map(([name, tool]) => offeredTool(how, tool, name));
+  }
+
+  /** The composite tools that the caller sees. */
+  compositeTools(): readonly OfferedTool[] {
+    return offeredComposites(this.definition.composites, this.#short?.composites);
+  }
+
+  /** The tools that a search finds: composite tools, and all others but those that are steps of composite tools which hide them. */
+  searchedTools(): readonly OfferedTool[] {
+    return searchedWith(this.compositeTools(), this.everyTool(), this.#short?.inside);
   }
 
   #contents(): Contents {

@@ -138,6 +138,9 @@ export function parseServerName(name: string): ServerName {
   return name as ServerName;
 }
 
+/** Stands for the gateway where limits and bounds of results name its own tools: `omnibus/run_code`. */
+export const ownServer = 'omnibus' as ServerName;
+
 /** @throws {Error} when the name cannot stand in a path. */
 export function parseEndpointName(name: string): EndpointName {
   if (name !== '' && !isToken(name)) {

@@ -22,6 +22,7 @@ export {
   newSessionId,
   newWorkerId,
   parseEndpointName,
+  ownServer,
   parseServerName,
   pushStreamIds,
   requestOf,
@@ -118,7 +119,7 @@ export {
   shownKeyLength,
 } from './conversations.ts';
 export type { ConversationLabel, ConversationRecord, LabelReason, Labels } from './conversations.ts';
-export type { OwnedResults, StoredPart, StoredResult } from './stored-results.ts';
+export type { OwnedResults, SourceTool, StoredPart, StoredResult } from './stored-results.ts';
 export { starred } from './starred.ts';
 export type { DirectoryEntry, DirectoryGroup, DirectoryUser } from './directory-records.ts';
 export { blockKinds } from './limit-records.ts';

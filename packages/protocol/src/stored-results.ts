@@ -8,10 +8,19 @@ export interface StoredPart {
   readonly mimeType?: string | undefined;
 }
 
+/** A tool whose result is part of another result. */
+export interface SourceTool {
+  readonly server: ServerName;
+  /** The server's own name of it. */
+  readonly tool: string;
+}
+
 export interface StoredResult {
   readonly server: ServerName;
   /** The server's own name of the tool. */
   readonly tool: string;
+  /** Of a result of the gateway's own tools (`ownServer`): the tools of servers whose results it may contain. */
+  readonly from?: readonly SourceTool[] | undefined;
   /** When it expires, in milliseconds since 1970. */
   readonly until: number;
   readonly parts: readonly StoredPart[];

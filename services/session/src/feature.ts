@@ -10,6 +10,7 @@ import type { Adapters } from './call/adapters.ts';
 import { noBarrier, type Barrier } from './call/barrier.ts';
 import { Gates, type Gate } from './call/gates.ts';
 import { ownToolsOf, type OwnTools } from './call/own-tools.ts';
+import type { OwnResults } from './call/own-results.ts';
 import type { ResultGate } from './call/result-gate.ts';
 import type { CallTransformer } from './call/transforms.ts';
 import { Watchers, type CallWatcher } from './call/watchers.ts';
@@ -53,6 +54,10 @@ export interface SessionFeature {
   readonly ownTools?: OwnTools;
   /** One feature at most has it. */
   readonly resultGate?: ResultGate;
+  /** One feature at most has it. */
+  readonly runGate?: ResultGate;
+  /** One feature at most has it. */
+  readonly ownResults?: OwnResults;
   readonly guests?: readonly GuestMaker[];
   /** Calls that wait for people. */
   readonly waiting?: number;
@@ -79,6 +84,8 @@ export class Features {
   readonly listFilter: { on: ListFilter | undefined } = { on: undefined };
   readonly ownTools: OwnTools;
   readonly resultGate: ResultGate | undefined;
+  readonly runGate: ResultGate | undefined;
+  readonly ownResults: OwnResults | undefined;
   readonly guests: readonly GuestMaker[];
   /** The transforms of features that are on. */
   readonly transforms: { on: readonly CallTransformer[] } = { on: [] };
@@ -88,6 +95,8 @@ export class Features {
     this.gates = new Gates(all.flatMap(({ gates = [] }) => gates));
     this.watchers = new Watchers([]);
     this.resultGate = all.find(({ resultGate }) => resultGate !== undefined)?.resultGate;
+    this.runGate = all.find(({ runGate }) => runGate !== undefined)?.runGate;
+    this.ownResults = all.find(({ ownResults }) => ownResults !== undefined)?.ownResults;
     this.guests = all.flatMap(({ guests = [] }) => guests);
     this.barrier = all.find(({ barrier }) => barrier !== undefined)?.barrier ?? noBarrier;
     this.ownTools = ownToolsOf(all.flatMap(({ ownTools }) => ownTools ?? []));

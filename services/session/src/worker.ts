@@ -263,6 +263,8 @@ export class SessionWorker {
       ownTools: features.ownTools,
       access: features.access,
       resultGate: features.resultGate,
+      runGate: features.runGate,
+      ownResults: features.ownResults,
       sessionEnded: (key) => features.sessionEnded(key),
       adapters: this.#watch,
       owner: bus.isShared ? this.#worker : undefined,

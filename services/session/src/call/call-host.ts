@@ -4,6 +4,8 @@ import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
 import type { Barrier } from './barrier.ts';
 import type { Gates } from './gates.ts';
+import type { OwnResults } from './own-results.ts';
+import type { ResultGate } from './result-gate.ts';
 import type { CallTransformer } from './transforms.ts';
 import type { AccessSource } from './access.ts';
 import type { ExchangeHost } from './adapters.ts';
@@ -19,6 +21,10 @@ export interface CallHost extends ExchangeHost {
   /** What changes messages of calls, in this order. */
   readonly transforms: { readonly on: readonly CallTransformer[] };
   readonly barrier: Barrier;
+  /** Undefined if nothing bounds answers of own tools. */
+  readonly ownResults?: OwnResults | undefined;
+  /** Limits on calls of own tools that make calls. */
+  readonly runGate?: ResultGate | undefined;
   readonly watchers: Watchers;
   readonly sealer: Sealer;
   /** The rights of callers by the rules in force; undefined without rules. */

@@ -6,18 +6,22 @@ import {
   isJsonRpcId,
   isObject,
   ownLimitKey,
+  ownServer,
   type GatewayFault,
   type JsonObject,
   type JsonRpcId,
   type ProgressEvent,
+  type ServerName,
+  type SourceTool,
 } from '@omnibus/protocol';
 import type { View } from '@omnibus/catalog';
-import type { CallStream } from './client-port.ts';
+import type { CallFollower, CallStream } from './client-port.ts';
 import { Forwarding } from './forward.ts';
 import { InnerClient } from './inner-client.ts';
 import { InnerStream, type RunStream, type Settled } from './inner-stream.ts';
 import { OpenRequest } from './open-requests.ts';
 import type { OuterCall } from './outer-call.ts';
+import type { OwnRun } from './own-tools.ts';
 import type { Note, Requested } from './watchers.ts';
 
 const maxProgressLength = 300;
@@ -44,8 +48,13 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
   /** Members of the client's `_meta` for its calls. */
   readonly #traced: JsonObject;
   readonly #began = performance.now();
+  /** The tools that it has called, by server and name. */
+  readonly #called = new Map<string, SourceTool>();
+  /** Hears how it ends, where limits count it. */
+  #follower: CallFollower | undefined;
   #progress = 0;
   #isOver = false;
+  #isAnswered = false;
 
   /** @param name of the own tool, for records. */
   constructor(outer: OuterCall<Stream>, name: string) {
@@ -68,11 +77,31 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
     this.#traced = Object.fromEntries(traceMembers.flatMap((name) => (name in meta ? [[name, meta[name]]] : [])));
   }
 
-  /** It is open from now on. */
+  /** It is open from now on, and makes its calls once limits let it. */
   begin(): void {
-    this.outer.carrier.open.add(this);
+    const { carrier } = this.outer;
+    carrier.open.add(this);
     this.#report('run', { name: this.#name });
+    const counted = carrier.host.runGate?.begin(carrier.port.asking, ownServer, this.#name);
+    if (counted instanceof Promise) void counted.then((found) => this.#counted(found));
+    else this.#counted(counted);
   }
+
+  #counted(counted: CallFollower | GatewayFault | undefined): void {
+    if (counted !== undefined && 'reason' in counted) {
+      this.fail(counted);
+      return;
+    }
+    // Its client may have cancelled it meanwhile.
+    if (this.#isOver) counted?.cancelled();
+    else {
+      this.#follower = counted;
+      this.start();
+    }
+  }
+
+  /** Begins its work. */
+  protected abstract start(): void;
 
   override get within(): Forwarding<CallStream> {
     return this.forwarding;
@@ -81,6 +110,7 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
   /** The client cancels it, or no client waits for it any more. */
   override cancel(reason: string): void {
     if (!this.stop(reason)) return;
+    this.#follower?.cancelled();
     this.#tell({ outcome: 'cancelled' });
     this.outer.stream.leaveUnanswered();
   }
@@ -88,13 +118,14 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
   /** The gateway gives it up. */
   override fail(gatewayFault: GatewayFault): void {
     if (!this.stop(gatewayFault.message)) return;
+    this.#follower?.cancelled();
     this.#tell({ outcome: 'fault', more: { reason: gatewayFault.reason } });
     const { carrier, stream, id } = this.outer;
     carrier.messages.answerFault(stream, id, gatewayFault);
   }
 
   protected get isOver(): boolean {
-    return this.#isOver;
+    return this.#isOver || this.#isAnswered;
   }
 
   /** The view of its client now. */
@@ -111,15 +142,33 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
     return performance.now() - this.#began;
   }
 
-  /** Calls a tool by its public name. @param limitMs time limit of the client for this call. */
-  protected forward(stream: InnerStream, id: number, name: string, given: JsonObject, limitMs?: number): void {
+  /**
+   * Calls a tool by its public name.
+   * @param limitMs time limit of the client for this call.
+   * @param run set if the tool is one of the gateway's own.
+   */
+  protected forward(
+    stream: InnerStream,
+    id: number,
+    name: string,
+    given: JsonObject,
+    { limitMs, run }: { readonly limitMs?: number | undefined; readonly run?: OwnRun } = {},
+  ): void {
     const _meta = {
       ...this.#traced,
       ...(this.#token === undefined ? {} : { progressToken: id }),
       ...(limitMs === undefined ? {} : { [ownLimitKey]: limitMs }),
     };
-    const meta = Object.keys(_meta).length === 0 ? {} : { _meta };
-    this.forwarding.forward(stream, id, 'tools/call', { name, arguments: given, ...meta }, this.view);
+    const params = { name, arguments: given, ...(Object.keys(_meta).length === 0 ? {} : { _meta }) };
+    const route = this.view.toolRoute(name);
+    if (route !== undefined) this.uses(route.server, route.original);
+    if (run === undefined) this.forwarding.forward(stream, id, 'tools/call', params, this.view);
+    else run.begin({ carrier: this.forwarding.carrier, stream, id, params, view: this.view });
+  }
+
+  /** Its answer may contain the result of a tool. @param tool the server's own name of it. */
+  protected uses(server: ServerName, tool: string): void {
+    this.#called.set(`${server}/${tool}`, { server, tool });
   }
 
   /** Progress of one request must increase (basic/utilities/progress), so it counts reports of all calls. */
@@ -139,12 +188,29 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
     this.report(message ?? share);
   }
 
-  /** Answers its client. */
+  /** Answers its client, within the bound on results. */
   protected answer(result: JsonObject): void {
+    if (this.#isOver || this.#isAnswered) return;
+    this.#isAnswered = true;
+    const { host, port } = this.outer.carrier;
+    const bounded = host.ownResults?.bounded(port, this.#name, [...this.#called.values()], result);
+    if (bounded === undefined) {
+      this.#answer(result);
+      return;
+    }
+    // It stays open while the whole is stored, and does no more.
+    this.stopped();
+    this.forwarding.cancelAll('it has ended');
+    void bounded.then((made) => this.#answer(made));
+  }
+
+  #answer(result: JsonObject): void {
     if (!this.stop('it has ended')) return;
     const { carrier, stream, id } = this.outer;
     const { port, messages, open } = carrier;
-    const length = messages.write(stream, id, port.dialect.answerOf('tools/call', { kind: 'result', result }, false));
+    const answer = port.dialect.answerOf('tools/call', { kind: 'result', result }, false);
+    const length = messages.write(stream, id, stream.completed?.(answer) ?? answer);
+    this.#follower?.answered({ kind: 'result', result }, length);
     this.#tell({ outcome: result['isError'] === true ? 'tool_error' : 'ok', more: { length } });
     open.lookIdle();
   }
@@ -182,7 +248,14 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
       target: this.#name,
       args: params['arguments'],
       outcome,
-      more: { run: this.#inner.id, calls: this.calls, ...this.facts(), ms: Math.round(durationMs), ...more },
+      more: {
+        run: this.#inner.id,
+        ...(stream.run === undefined ? {} : { within: stream.run }),
+        calls: this.calls,
+        ...this.facts(),
+        ms: Math.round(durationMs),
+        ...more,
+      },
     });
     this.#report('settled', {
       outcome: tapped[outcome ?? 'ok'] ?? outcome,

@@ -16,6 +16,7 @@ interface AnsweredCall {
 
 /** Requests within a request: the calls of a script. */
 export interface RequestsWithin {
+  readonly open: Pick<OpenRequests, 'find'>;
   /** Ends those that the client may not make now. */
   endBarred(barrier: Barrier): void;
   taskProgressed(notice: Extract<ServerNotice, { kind: 'task-progress' }>): void;

@@ -49,7 +49,7 @@ export class Indexes {
   ready(view: View): Promise<void> | undefined {
     const making = this.#making.get(view);
     if (making !== undefined || this.#byView.has(view)) return making;
-    const tools = view.everyTool();
+    const tools = view.searchedTools();
     if (tools.length <= fewTools) return undefined;
     const searched = searchableIn(view, tools);
     const made = ToolIndex.inSteps(searched).then((index) => {
@@ -63,7 +63,7 @@ export class Indexes {
   of(view: View): IndexedTools {
     const known = this.#byView.get(view);
     if (known !== undefined) return this.#keep(view, known);
-    const tools = view.everyTool();
+    const tools = view.searchedTools();
     const searched = searchableIn(view, tools);
     return this.#keep(view, { tools, texts: () => searched.map(toolText), index: new ToolIndex(searched) });
   }

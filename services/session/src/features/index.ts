@@ -74,6 +74,7 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
   const labels = flow({ ...parts, labelled }, { policy, guardrails: compiled }, ruled.access);
   const [onceMore] = blocks?.gates ?? guards.gates ?? [];
   const limits = await openLimits({ ...parts, ...of, barrier, onceMore });
+  const composed = composites(config, metrics);
   const stored = results({
     ...parts,
     barrier,
@@ -97,8 +98,8 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
     resultSize(config),
     stored.bounds,
     listing(parts),
-    code(config, metrics),
-    composites(config, metrics),
+    code(config, metrics, composed.ownTools),
+    composed,
     ...(options.tracing === undefined ? [] : [traces(options.tracing)]),
     ...(options.audit === undefined ? [] : [audit(options.audit, parts)]),
     ...reports(options),

@@ -6,7 +6,7 @@ import { coderNames, type View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
-import type { Meant } from '../../call/own-tools.ts';
+import type { Meant, OwnTools } from '../../call/own-tools.ts';
 import type { SessionFeature } from '../../feature.ts';
 import { Indexes } from '../../call/tool-indexes.ts';
 import { foundFunctions, textResult } from './find-api.ts';
@@ -15,9 +15,10 @@ import { Runs } from './runs.ts';
 /** Characters of one script. */
 const maxCode = 200_000;
 
-export function code(config: Config, metrics: Metrics): SessionFeature {
+/** @param own tools of the gateway that scripts call. */
+export function code(config: Config, metrics: Metrics, own: OwnTools): SessionFeature {
   const indexes = new Indexes();
-  const runs = new Runs(config, metrics);
+  const runs = new Runs(config, metrics, own);
   return {
     name: 'code',
     ownTools: { meant: (view, params) => meant(indexes, runs, view, params) },

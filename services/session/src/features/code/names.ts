@@ -1,5 +1,6 @@
 /** The names of the functions that a script calls: `servers.SERVER.TOOL`, valid identifiers that are unique in their server. */
 import type { OfferedTool, View } from '@omnibus/catalog';
+import { ownServer } from '@omnibus/protocol';
 
 export interface ScriptFunction {
   readonly server: string;
@@ -15,8 +16,8 @@ export class ScriptFunctions {
   #json: string | undefined;
 
   private constructor(view: View) {
-    const serverNames = uniqueNames(view.definition.servers);
-    const groups = Map.groupBy(view.everyTool(), ({ server }) => server);
+    const serverNames = uniqueNames([...view.definition.servers, ownServer]);
+    const groups = Map.groupBy([...view.everyTool(), ...view.compositeTools()], ({ server }) => server);
     this.all = [...groups].flatMap(([server, tools]) => {
       const own = (tool: OfferedTool): string =>
         view.definition.rename.get(`${server}/${tool.original}`) ?? tool.original;

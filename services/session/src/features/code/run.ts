@@ -1,16 +1,17 @@
 /** One run of a script. */
 import { randomInt } from 'node:crypto';
 import { coderNames } from '@omnibus/catalog';
-import { fault, isObject, parseJson, readOwnLimit, type JsonObject } from '@omnibus/protocol';
+import { fault, isObject, parseJson, readOwnLimit, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { CallStream } from '../../call/client-port.ts';
 import { InnerRun, type RunEnd } from '../../call/inner-run.ts';
-import type { SettledCall } from '../../call/inner-stream.ts';
-import { WaitingRequest } from '../../call/open-requests.ts';
+import type { InnerStream, SettledCall } from '../../call/inner-stream.ts';
+import { WaitingRequest, type RequestsWithin } from '../../call/open-requests.ts';
 import type { OuterCall } from '../../call/outer-call.ts';
+import type { OwnTools } from '../../call/own-tools.ts';
 import { textResult } from './find-api.ts';
 import { ScriptFunctions } from './names.ts';
 import { ScriptHost } from './script-host.ts';
-import type { FromScript, ScriptEnd, ScriptLimits } from './script-messages.ts';
+import type { FromScript, Script, ScriptEnd, ScriptLimits } from './script-messages.ts';
 
 interface RunBounds extends Omit<ScriptLimits, 'argumentLength' | 'openLength'> {
   /** Milliseconds without those that users are asked. */
@@ -30,7 +31,9 @@ export class Run<Stream extends CallStream> extends InnerRun<Stream> {
   readonly #bounds: RunBounds;
   readonly #left: (end: RunEnd) => void;
   readonly #functions: ScriptFunctions;
-  readonly #host: ScriptHost;
+  readonly #script: Script;
+  #host: ScriptHost | undefined;
+  readonly #tools: OwnTools;
   readonly #seed = randomInt(2 ** 32);
   /** Calls that wait for others of the same script. */
   readonly #queue: Called[] = [];
@@ -39,12 +42,21 @@ export class Run<Stream extends CallStream> extends InnerRun<Stream> {
   #leftMs: number;
   #limit = 'code.timeout';
 
-  /** @param left called once, when it has ended. */
-  constructor(outer: OuterCall<Stream>, code: string, bounds: RunBounds, left: (end: RunEnd) => void) {
+  /**
+   * @param tools of the gateway that scripts call.
+   * @param left called once, when it has ended.
+   */
+  constructor(
+    outer: OuterCall<Stream>,
+    code: string,
+    { bounds, tools }: { readonly bounds: RunBounds; readonly tools: OwnTools },
+    left: (end: RunEnd) => void,
+  ) {
     super(outer, coderNames.run);
     const { carrier, params, view } = outer;
     const { host } = carrier;
     this.#bounds = bounds;
+    this.#tools = tools;
     this.#left = left;
     this.#functions = ScriptFunctions.of(view);
     this.#leftMs = bounds.timeoutMs;
@@ -53,16 +65,21 @@ export class Run<Stream extends CallStream> extends InnerRun<Stream> {
       this.#leftMs = own;
       this.#limit = 'the time limit of the request';
     }
-    this.#host = new ScriptHost(
-      {
-        code,
-        names: this.#functions.json,
-        now: Date.now(),
-        seed: this.#seed,
-        limits: { ...bounds, argumentLength: host.limits.maxBodyBytes / 8, openLength: host.limits.maxBodyBytes },
-      },
-      { begun: () => this.#tick(), called: (call) => this.#called(call), ended: (end) => this.#ended(end) },
-    );
+    this.#script = {
+      code,
+      names: this.#functions.json,
+      now: Date.now(),
+      seed: this.#seed,
+      limits: { ...bounds, argumentLength: host.limits.maxBodyBytes / 8, openLength: host.limits.maxBodyBytes },
+    };
+  }
+
+  protected override start(): void {
+    this.#host = new ScriptHost(this.#script, {
+      begun: () => this.#tick(),
+      called: (call) => this.#called(call),
+      ended: (end) => this.#ended(end),
+    });
   }
 
   // --- time --------------------------------------------------------------------------------------------------------------------
@@ -81,8 +98,7 @@ export class Run<Stream extends CallStream> extends InnerRun<Stream> {
 
   /** Whether a call waits for a user, or for a check before it is sent. */
   get #isHeld(): boolean {
-    const { open } = this.forwarding;
-    return this.client.isAsked || open.find((each) => each instanceof WaitingRequest) !== undefined;
+    return this.client.isAsked || holdsWaiting(this.forwarding);
   }
 
   // --- calls -------------------------------------------------------------------------------------------------------------------
@@ -102,7 +118,22 @@ export class Run<Stream extends CallStream> extends InnerRun<Stream> {
     if (offered === undefined) stream.refuse(id, fault('tool.unknown', `there is no function servers.${name}`));
     else if (given === undefined)
       stream.refuse(id, fault('params.invalid', `servers.${name} takes one object with its arguments`));
-    else this.forward(stream, id, offered.publicName, given);
+    else this.#make(stream, id, offered.publicName, given);
+  }
+
+  #make(stream: InnerStream, id: number, name: string, given: JsonObject): void {
+    const meant = this.view.hasComposite(name)
+      ? this.#tools.meant(this.view, { name, arguments: given }, true)
+      : undefined;
+    if (meant?.kind !== 'run') {
+      this.forward(stream, id, name, given);
+      return;
+    }
+    for (const { name: composite, needs } of this.view.definition.composites ?? [])
+      if (composite === name)
+        for (const key of needs)
+          this.uses(key.slice(0, key.indexOf('/')) as ServerName, key.slice(key.indexOf('/') + 1));
+    this.forward(stream, id, name, given, { run: meant });
   }
 
   #settled(name: string, settled: SettledCall, refused: string | undefined): void {
@@ -118,7 +149,7 @@ export class Run<Stream extends CallStream> extends InnerRun<Stream> {
       });
       return;
     }
-    this.#host.settle([settled]);
+    this.#host?.settle([settled]);
     this.report(`servers.${name} ${settled.isOk ? 'has answered' : 'has failed'}`);
     const next = this.#queue.shift();
     if (next !== undefined) this.#send(next);
@@ -132,7 +163,7 @@ export class Run<Stream extends CallStream> extends InnerRun<Stream> {
   }
 
   protected override stopped(): void {
-    this.#host.kill();
+    this.#host?.kill();
     this.#queue.length = 0;
   }
 
@@ -143,6 +174,14 @@ export class Run<Stream extends CallStream> extends InnerRun<Stream> {
   protected override left(end: RunEnd): void {
     this.#left(end);
   }
+}
+
+/** Whether a call waits for a check, here or inside a call of an own tool. */
+function holdsWaiting({ open }: RequestsWithin): boolean {
+  return (
+    open.find((each) => each instanceof WaitingRequest || (each.within !== undefined && holdsWaiting(each.within))) !==
+    undefined
+  );
 }
 
 /** @param json of the script. @returns undefined if it is no object. */

@@ -5,6 +5,7 @@ import type { Metrics } from '@omnibus/telemetry';
 import { shareOf } from '../../call/client-of.ts';
 import type { CallStream } from '../../call/client-port.ts';
 import type { OuterCall } from '../../call/outer-call.ts';
+import type { OwnTools } from '../../call/own-tools.ts';
 import { Run } from './run.ts';
 
 export class Runs {
@@ -13,7 +14,11 @@ export class Runs {
   readonly #byCaller = new Map<string, number>();
   #size = 0;
 
-  constructor({ code }: Config, metrics: Pick<Metrics, 'code'>) {
+  readonly #own: OwnTools;
+
+  /** @param own tools of the gateway that scripts call. */
+  constructor({ code }: Config, metrics: Pick<Metrics, 'code'>, own: OwnTools) {
+    this.#own = own;
     this.#code = code;
     this.#metrics = metrics;
   }
@@ -34,7 +39,7 @@ export class Runs {
     }
     const { timeout, cpu, memory, calls, callsAtOnce, refusals, outputLength } = this.#code;
     const bounds = { timeoutMs: timeout, cpuMs: cpu, memoryBytes: memory, calls, callsAtOnce, refusals, outputLength };
-    const run = new Run(outer, code, bounds, ({ outcome, durationMs, calls: made }) => {
+    const run = new Run(outer, code, { bounds, tools: this.#own }, ({ outcome, durationMs, calls: made }) => {
       this.#give(share);
       this.#metrics.code.ended(outcome);
       this.#metrics.code.took(durationMs, made);

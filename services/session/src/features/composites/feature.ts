@@ -8,11 +8,14 @@ import { isObject, type JsonObject } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { CallStream } from '../../call/client-port.ts';
 import type { OuterCall } from '../../call/outer-call.ts';
-import type { Meant } from '../../call/own-tools.ts';
+import type { Meant, OwnTools } from '../../call/own-tools.ts';
 import type { SessionFeature } from '../../feature.ts';
 import { CompositeRun } from './run.ts';
 
-export function composites({ composites: all }: Config, metrics: Pick<Metrics, 'composites'>): SessionFeature {
+export function composites(
+  { composites: all }: Config,
+  metrics: Pick<Metrics, 'composites'>,
+): SessionFeature & { readonly ownTools: OwnTools } {
   let known = all;
   const meant = (view: View, params: JsonObject): Meant | undefined => {
     const name = String(params['name']);
@@ -26,7 +29,6 @@ export function composites({ composites: all }: Config, metrics: Pick<Metrics, '
           metrics.composites.ended(name, outcome, calls),
         );
         run.begin();
-        run.start();
       },
     };
   };

@@ -45,7 +45,7 @@ export class CompositeRun<Stream extends CallStream> extends InnerRun<Stream> {
   }
 
   /** Makes the first call. */
-  start(): void {
+  protected override start(): void {
     const { params } = this.outer;
     const limitMs = readOwnLimit(params);
     const problem = paramsProblem('tools/call', params) ?? (typeof limitMs === 'object' ? limitMs.problem : undefined);
@@ -95,7 +95,7 @@ export class CompositeRun<Stream extends CallStream> extends InnerRun<Stream> {
       queueMicrotask(() => this.#settled(settled, result)),
     );
     const leftMs = this.#limitMs === undefined ? undefined : Math.max(1, Math.ceil(this.#limitMs - this.ageMs));
-    this.forward(stream, index, name, given, leftMs);
+    this.forward(stream, index, name, given, { limitMs: leftMs });
   }
 
   get #sources() {

@@ -66,7 +66,8 @@ export class CallGate {
   /** @returns undefined where there is nothing to note; a promise only where a part of a quota must be leased first. It never rejects. */
   begin(request: LimitedRequest): CallAccounting | undefined | GatewayFault | Promise<CallAccounting | GatewayFault> {
     const { limiter, usage } = this.#options;
-    const counted = request.facts === undefined ? undefined : usage;
+    // The calls of a run are counted each.
+    const counted = request.facts === undefined || request.isRun === true ? undefined : usage;
     const charge = limiter.begin(request);
     if (charge instanceof Promise)
       return charge.then((found) => ('reason' in found ? found : new CallAccounting(request, found, counted)));

@@ -75,6 +75,12 @@ export async function openLimits(options: LimitsOptions): Promise<SessionFeature
         return limits.begin({ caller, facts, server, kind: 'tool', name, isFetch: true });
       },
     },
+    runGate: {
+      begin: (caller, server, name) =>
+        limiter.hasRules
+          ? limits.begin({ caller, facts: Proofs.factsOf(caller, proofs), server, kind: 'tool', name, isRun: true })
+          : undefined,
+    },
     apply,
     hear: (notice) => tasks.noticed(notice),
     sessionEnded: (key) => tasks.sessionEnded(key),

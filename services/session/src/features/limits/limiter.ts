@@ -115,7 +115,8 @@ export class Limiter implements Settling {
   ): Begun | Promise<Charge | GatewayFault> {
     let charge = begun;
     for (const [index, rule] of rules.entries()) {
-      if (rule.covers?.(request) === false || (request.isFetch === true && rule.bytes === undefined)) continue;
+      if (rule.covers === undefined ? request.isRun === true : !rule.covers(request)) continue;
+      if (request.isFetch === true && rule.bytes === undefined) continue;
       charge ??= new Charge(this);
       const taken = charge.add(rule, rule.keyOf(request));
       const refusal = request.isFetch === true ? undefined : this.#takeNow(rule, taken, charge);

@@ -18,6 +18,8 @@ export interface LimitedRequest {
   readonly view?: Pick<View, 'toolOf'> | undefined;
   /** Set for fetches of a task's result; its call was counted before: only its size counts (`bytes`). */
   readonly isFetch?: true;
+  /** Set for calls of the gateway's own tools that make calls (`ownServer`): only rules that name them count them, since others count the calls that they make. */
+  readonly isRun?: true;
 }
 
 type RuleSettings = Config['limits']['rules'][number];
@@ -68,7 +70,9 @@ export function compileRules(rules: readonly RuleSettings[], servers: Config['mc
 function coveredBy({ what, only }: RuleSettings, servers: Config['mcpServers']): LimitRule['covers'] {
   const selectors = what.includes('*') ? undefined : what.map((text) => compileSelector(text));
   const isNamed = (request: LimitedRequest): boolean =>
-    selectors === undefined || coversForms(selectors, request, `${request.server}/${request.name}`, false);
+    selectors === undefined
+      ? request.isRun !== true
+      : coversForms(selectors, request, `${request.server}/${request.name}`, false);
   if (only === undefined) return selectors === undefined ? undefined : isNamed;
   const wanted = [only].flat();
   return (request) => isNamed(request) && mayBe(wanted, request, servers);

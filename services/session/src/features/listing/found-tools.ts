@@ -110,7 +110,10 @@ export function describedTools(indexes: Indexes, view: View, given: JsonObject, 
   const names: readonly unknown[] = typeof wanted === 'string' ? [wanted] : Array.isArray(wanted) ? wanted : [];
   if (names.length === 0 || names.length > maxNames || !names.every(isName))
     return mistake(`${finderNames.describe} needs "names": 1 to ${maxNames} names that ${finderNames.find} found.`);
-  const shown = new Map(view.lists.entries('tools', takesAnyOutput).map(({ publicName, text }) => [publicName, text]));
+  const shown = new Map([
+    ...view.lists.entries('tools', takesAnyOutput).map(({ publicName, text }) => [publicName, text] as const),
+    ...view.compositeTools().map(({ publicName, entry }) => [publicName, JSON.stringify(entry)] as const),
+  ]);
   const { tools } = indexes.of(view);
   let left = maxDescribed;
   const texts = names.map((name) => {

@@ -6,7 +6,14 @@ import type { Bus } from '@omnibus/bus';
 import { resultBound, resultScheme, tokensOf, type ResultBounds } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { isObject, type ExchangeOutcome, type JsonObject, type ServerName } from '@omnibus/protocol';
+import {
+  isObject,
+  ownServer,
+  type ExchangeOutcome,
+  type JsonObject,
+  type ServerName,
+  type SourceTool,
+} from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Barrier } from '../../call/barrier.ts';
 import type { ResultGate } from '../../call/result-gate.ts';
@@ -39,6 +46,8 @@ interface Bounded {
   readonly maxTokens: number;
   readonly bounds: ResultBounds;
   readonly owner: string;
+  /** See `StoredResult`. */
+  readonly from?: readonly SourceTool[];
 }
 
 export function results(parts: ResultsOptions): {
@@ -51,7 +60,7 @@ export function results(parts: ResultsOptions): {
   const { limits } = config;
   const store = new ResultStore(parts);
   let isOn = asksFor(config);
-  const transformer = boundTransformer(parts, store, sealer);
+  const cut = cutter(parts, store, sealer);
   const reads: SessionFeature = {
     name: 'stored-results',
     get isOn() {
@@ -84,7 +93,18 @@ export function results(parts: ResultsOptions): {
     get isOn() {
       return isOn;
     },
-    transforms: [transformer],
+    transforms: [boundTransformer(cut, log)],
+    ownResults: {
+      bounded: (client, name, from, result) => {
+        const bounded = boundedFor(ownServer, name, client);
+        return bounded === undefined
+          ? undefined
+          : cut({ ...bounded, from }, result).catch((error: unknown) => {
+              notCut(log, error);
+              return result;
+            });
+      },
+    },
     apply: (changed) => {
       isOn = asksFor(changed);
     },
@@ -92,16 +112,19 @@ export function results(parts: ResultsOptions): {
   return { reads, bounds };
 }
 
+type Cut = (bounded: Bounded, result: JsonObject) => Promise<JsonObject>;
+
 /** Cuts results over their bounds, and stores the whole ones. */
-function boundTransformer(
-  { config: { limits }, log, metrics }: ResultsOptions,
-  store: ResultStore,
-  sealer: Sealer,
-): CallTransformer {
+function cutter({ config: { limits }, log, metrics }: ResultsOptions, store: ResultStore, sealer: Sealer): Cut {
   const put = async (of: Bounded, cut: CutResult): Promise<Stored> => {
-    const { server, tool, owner, bounds } = of;
+    const { server, tool, owner, bounds, from } = of;
     try {
-      const id = await store.put(owner, { server, tool, parts: cut.parts }, cut.bytes, bounds);
+      const id = await store.put(
+        owner,
+        { server, tool, ...(from === undefined ? {} : { from }), parts: cut.parts },
+        cut.bytes,
+        bounds,
+      );
       metrics.results.bounded.inc({ outcome: id === undefined ? 'too_large' : 'stored' });
       if (id === undefined)
         return { problem: `it has ${cut.bytes} bytes, and results.maxBytes allows ${bounds.maxBytes}; ask for less` };
@@ -113,8 +136,22 @@ function boundTransformer(
       return { problem: 'the gateway has no room or cannot reach its store now; ask for less, or try again later' };
     }
   };
-  const failed = (error: unknown): void =>
-    log.error({ err: error }, 'a large result could not be cut; its client gets all of it');
+  return async (bounded, result) => {
+    const cut = cutTo(bounded.maxTokens, result, bounded.bounds.keepsStructured, limits);
+    if (cut === undefined) return result;
+    const answer = cut.answer(await put(bounded, cut));
+    metrics.results.savedTokens.inc(
+      Math.max(0, Math.ceil(cut.length / 4) - tokensOf(JSON.stringify(answer['content']))),
+    );
+    return answer;
+  };
+}
+
+function notCut(log: Logger, error: unknown): void {
+  log.error({ err: error }, 'a large result could not be cut; its client gets all of it');
+}
+
+function boundTransformer(cut: Cut, log: Logger): CallTransformer {
   return {
     of({ method }, { server, tool, task }, client) {
       const called = method === 'tools/call' ? tool : task?.tool;
@@ -122,15 +159,10 @@ function boundTransformer(
       const bounded = boundedFor(server, called, client);
       return bounded === undefined
         ? undefined
-        : transformBy(async (result) => {
-            const cut = cutTo(bounded.maxTokens, result, bounded.bounds.keepsStructured, limits);
-            if (cut === undefined) return result;
-            const answer = cut.answer(await put(bounded, cut));
-            metrics.results.savedTokens.inc(
-              Math.max(0, Math.ceil(cut.length / 4) - tokensOf(JSON.stringify(answer['content']))),
-            );
-            return answer;
-          }, failed);
+        : transformBy(
+            (result) => cut(bounded, result),
+            (error) => notCut(log, error),
+          );
     },
   };
 }

@@ -6,6 +6,7 @@ import {
   type GatewayFault,
   type JsonObject,
   type ServerName,
+  type SourceTool,
   type StoredResult,
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
@@ -114,8 +115,9 @@ class Read<Stream extends CallStream> {
     const stored = await this.#parts.find(owner, id);
     if (stored === undefined || !this.#mayRead(stored)) return { stored: undefined, counted: undefined };
     const { server, tool } = stored;
-    if (!(await this.#parts.labelled(this.#run.port, server, tool)))
-      throw new Error('the labels of the conversation cannot be recorded now');
+    for (const from of sourcesOf(stored))
+      if (!(await this.#parts.labelled(this.#run.port, from.server, from.tool)))
+        throw new Error('the labels of the conversation cannot be recorded now');
     return { stored, counted: await this.#parts.counts?.begin(this.#run.port.asking, server, tool) };
   }
 
@@ -163,12 +165,13 @@ class Read<Stream extends CallStream> {
   }
 
   /** Rights and blocks of now decide, as about the call that the result is from. */
-  #mayRead({ server, tool }: StoredResult): boolean {
+  #mayRead(stored: StoredResult): boolean {
     const { view } = this.#call;
-    return (
-      view.definition.servers.includes(server) &&
-      view.mayHaveTask(server, tool) &&
-      this.#parts.barrier.problemOf(this.#run.port.facts, server, tool, true) === undefined
+    return sourcesOf(stored).every(
+      ({ server, tool }) =>
+        view.definition.servers.includes(server) &&
+        view.mayHaveTask(server, tool) &&
+        this.#parts.barrier.problemOf(this.#run.port.facts, server, tool, true) === undefined,
     );
   }
 
@@ -193,6 +196,11 @@ class Read<Stream extends CallStream> {
 const unknownWords = 'there is no such stored result: it has expired, or never was; call the tool again';
 /** Of a read where only single tools have a bound. */
 const usualTokens = 1_000;
+
+/** The tools of servers whose results it may contain. */
+function sourcesOf(stored: StoredResult): readonly SourceTool[] {
+  return stored.from ?? [stored];
+}
 
 function asTool(readings: readonly Reading[]): JsonObject {
   const [reading] = readings;
