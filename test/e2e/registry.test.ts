@@ -71,6 +71,52 @@ describe.each(shapes)('%s', (shape) => {
     expect(answer.statusCode).toBe(200);
   });
 
+  it('a caller finds the same endpoints by the catalogue of server cards, and each card', async () => {
+    const found = await get('/.well-known/mcp/catalog.json', 'ann');
+    const entries = found.body['entries'] as readonly { readonly url: string }[];
+    expect(found.body).toMatchObject({
+      specVersion: 'draft',
+      entries: ['all', 'crm', 'mail', 'sales'].map((name) => ({
+        identifier: `urn:air:127.0.0.1:${name}`,
+        displayName: name,
+        type: 'application/mcp-server-card+json',
+        url: `${origin}/mcp/${name}/server-card`,
+      })),
+    });
+    const answer = await fetch(entries[1]?.url ?? '', { headers: keys.headersOf('ann') });
+    expect(answer.headers.get('content-type')).toBe('application/mcp-server-card+json');
+    expect(answer.headers.get('cache-control')).toBe('private, max-age=60');
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    const card = (await answer.json()) as JsonObject;
+    expect(card).toMatchObject({
+      $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
+      title: 'crm',
+      remotes: [
+        {
+          type: 'streamable-http',
+          url: `${origin}/mcp/crm`,
+          headers: [{ name: 'Authorization', isRequired: true }],
+          supportedProtocolVersions: expect.arrayContaining(['2024-11-05', '2026-07-28']) as string[],
+        },
+      ],
+    });
+    expect(card['name']).toMatch(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/);
+    // A server that the rules hide has no card, and no place in the catalogue.
+    const hers = await get('/.well-known/mcp/catalog.json', 'bob');
+    expect((hers.body['entries'] as readonly { displayName: string }[]).map(({ displayName }) => displayName)).toEqual([
+      'all',
+      'mail',
+    ]);
+    expect((await get('/mcp/crm/server-card', 'bob')).status).toBe(404);
+    expect((await fetch(`${origin}/mcp/crm/server-card`)).status).toBe(401);
+    expect((await get('/mcp/off/server-card', 'ann')).status).toBe(404);
+    const asked = await fetch(`${origin}/mcp/crm/server-card`, { method: 'OPTIONS' });
+    expect([asked.status, asked.headers.get('access-control-allow-headers')]).toEqual([
+      204,
+      'content-type, authorization',
+    ]);
+  });
+
   it('a request without a key is refused, and one that would change something too', async () => {
     const unknown = await fetch(`${origin}/v0/servers`);
     expect([unknown.status, unknown.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('Bearer')]);

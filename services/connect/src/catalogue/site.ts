@@ -1,13 +1,15 @@
 /**
  * The catalogue of the gateway by the API of the MCP registry (its OpenAPI document of 2025-12-01): the endpoints of servers and profiles that a caller may use.
- * Clients that know registries find them there.
+ * Clients that know registries find them there. Others find the same endpoints by server cards (`cards.ts`).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { enabledServers, hasEndpoint, serversFor, type Config } from '@omnibus/config';
+import type { Config } from '@omnibus/config';
 import type { Callers, Site } from '@omnibus/edge';
 import { TokenBuckets } from '@omnibus/lifecycle';
-import { httpStatusOf, version, type Caller, type EndpointName, type JsonObject } from '@omnibus/protocol';
+import { httpStatusOf, version, type Caller, type EndpointName } from '@omnibus/protocol';
 import { readMethods, Routes, sendJson, type Logger } from '@omnibus/telemetry';
+import { cardOf, cardType, catalogOf } from './cards.ts';
+import { entriesOf, type Found } from './entries.ts';
 
 export interface CatalogueOptions {
   readonly config: Config;
@@ -20,18 +22,19 @@ export interface CatalogueOptions {
   readonly log: Logger;
 }
 
-interface Found {
-  readonly name: string;
-  readonly server: JsonObject;
-}
-
 type Answer = (
   all: readonly Found[],
   params: Readonly<Record<string, string>>,
   query: URLSearchParams,
+  base: string,
 ) => object | undefined;
 
-const schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
+interface Route {
+  readonly answer: Answer;
+  /** The media type of discovery before a connection, which clients in browsers read too; undefined for the API of registries. */
+  readonly discovery?: string;
+}
+
 const usualLimit = 30;
 const maxLimit = 100;
 /** Rate limit of requests, for each IP address. */
@@ -67,17 +70,23 @@ const one: Answer = (all, { name, version: wanted }) => {
   return found === undefined ? undefined : responseOf(found);
 };
 
+const catalog: Answer = (all, _params, _query, base) => catalogOf(all, base);
+const card: Answer = (all, { endpoint }) => cardOf(all, endpoint);
+const discoveryMethods = `${readMethods}, OPTIONS`;
+
 export class CatalogueSite implements Site {
   readonly #options: CatalogueOptions;
   readonly #asked = new TokenBuckets(rate);
   #config: Config;
-  readonly #routes = new Routes<Answer>(
-    ['/v0', '/v0.1'].flatMap((root) => [
-      [readMethods, `${root}/servers`, list] as const,
-      [readMethods, `${root}/servers/:name/versions`, versions] as const,
-      [readMethods, `${root}/servers/:name/versions/:version`, one] as const,
+  readonly #routes = new Routes<Route>([
+    ...['/v0', '/v0.1'].flatMap((root) => [
+      [readMethods, `${root}/servers`, { answer: list }] as const,
+      [readMethods, `${root}/servers/:name/versions`, { answer: versions }] as const,
+      [readMethods, `${root}/servers/:name/versions/:version`, { answer: one }] as const,
     ]),
-  );
+    [discoveryMethods, '/.well-known/mcp/catalog.json', { answer: catalog, discovery: 'application/json' }],
+    [discoveryMethods, '/mcp/:endpoint/server-card', { answer: card, discovery: cardType }],
+  ]);
 
   constructor(options: CatalogueOptions) {
     this.#options = options;
@@ -118,6 +127,14 @@ export class CatalogueSite implements Site {
       sendJson(response, route.kind === 'method' ? 405 : 404, { error: 'the catalogue has no such operation' });
       return;
     }
+    const { answer, discovery } = route.to;
+    if (discovery !== undefined) {
+      openTo(response, this.#config);
+      if (request.method === 'OPTIONS') {
+        response.writeHead(204).end();
+        return;
+      }
+    }
     const verdict = await callers.admit(request, path, '' as EndpointName);
     if ('fault' in verdict) {
       const challenge = callers.challenge(verdict.fault, path);
@@ -126,63 +143,33 @@ export class CatalogueSite implements Site {
       return;
     }
     const all = entriesOf(this.#config, verdict.tenant, sees(verdict.caller), base());
-    const answer = route.to(all, route.params, url.searchParams);
-    if (answer === undefined) sendJson(response, 404, { error: 'Server not found' });
-    else sendJson(response, 200, answer);
+    const found = answer(all, route.params, url.searchParams, base());
+    if (found === undefined) sendJson(response, 404, { error: 'Server not found' });
+    else if (discovery === undefined) sendJson(response, 200, found);
+    else sendDiscovery(response, request.method === 'HEAD', discovery, found);
   }
 }
 
-/** The endpoints of servers and profiles that a caller may use, by name. */
-function entriesOf(
-  config: Config,
-  tenant: string | undefined,
-  sees: (server: string) => boolean,
-  base: string,
-): readonly Found[] {
-  const servers = serversFor(config, tenant).filter(sees);
-  const profiles = Object.entries(config.profiles).flatMap(([name, profile]) => {
-    const own = profile.servers ?? [...enabledServers(config).keys()];
-    return hasEndpoint(config, name, tenant) && own.some((each) => servers.includes(each)) ? [name] : [];
-  });
-  const origin = base.replace(/\/$/, '');
-  const space = new URL(base).hostname
-    .replaceAll(/[[\]:]/g, '-')
-    .split('.')
-    .toReversed()
-    .join('.');
-  const found = [
-    ...servers.map((name) => [name, 'MCP server'] as const),
-    ...profiles.map((name) => [name, 'Selection of MCP servers'] as const),
-  ].map(([endpoint, what]) => {
-    const name = `${space}/${endpoint}`;
-    return {
-      name,
-      server: {
-        $schema: schema,
-        name,
-        title: endpoint,
-        description: `${what} behind an MCP gateway`,
-        version,
-        remotes: [{ type: 'streamable-http', url: `${origin}/mcp/${endpoint}`, ...authorizationOf(config) }],
-      },
-    };
-  });
-  return found.toSorted((left, right) => (left.name < right.name ? -1 : 1));
+/**
+ * Lets pages of any origin read what a caller finds, if it needs a credential, which no page of another origin has. A gateway without `auth` is often on the
+ * machine of its user, whose servers are no business of the pages in the browser there.
+ */
+function openTo(response: ServerResponse, { auth }: Config): void {
+  const isPrivate = auth !== undefined && auth !== 'none';
+  response.setHeader('cache-control', isPrivate ? 'private, max-age=60' : 'max-age=60');
+  response.setHeader('vary', 'authorization');
+  if (!isPrivate) return;
+  response.setHeader('access-control-allow-origin', '*');
+  response.setHeader('access-control-allow-methods', 'GET');
+  response.setHeader('access-control-allow-headers', 'content-type, authorization');
 }
 
-/** The header that callers need; none where a client finds out by itself how its user signs in. */
-function authorizationOf({ auth }: Config): JsonObject {
-  const needsKey = auth !== undefined && auth !== 'none' && auth.server === undefined && auth.issuers.length === 0;
-  return needsKey
-    ? {
-        headers: [
-          {
-            name: 'Authorization',
-            value: 'Bearer {key}',
-            isRequired: true,
-            variables: { key: { description: 'API key of the gateway', isRequired: true, isSecret: true } },
-          },
-        ],
-      }
-    : {};
+function sendDiscovery(response: ServerResponse, isHead: boolean, type: string, found: object): void {
+  const text = JSON.stringify(found);
+  response.writeHead(200, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(text),
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(isHead ? undefined : text);
 }
