@@ -2,7 +2,8 @@
  * The first code in a sandbox: it makes `servers`, `console`, a clock that stands still, and random numbers by seed, and gives the host two functions. It
  * keeps the built-in functions that it uses, so that a script that replaces them changes only what it sees itself. Only text crosses its border.
  *
- * `call(server, tool, args)` returns the number of a call, or throws; `print(text)` and `finish(isOk, text)` return nothing; `names()` returns JSON.
+ * `call(server, tool, args)` returns the number of a call, or throws; `print(json)` and `finish(isOk, json)` take a text as JSON, since a text of the engine ends at its
+ * first NUL for the host; `names()` returns JSON.
  */
 export const prelude = `(function (call, print, finish, names, now, seed) {
   'use strict';
@@ -46,8 +47,9 @@ export const prelude = `(function (call, print, finish, names, now, seed) {
   class CallError extends NativeError {
     constructor(message, reason) {
       super(message);
-      defineProperty(this, 'name', { value: 'CallError' });
-      defineProperty(this, 'reason', { value: reason, enumerable: true });
+      // Without a prototype: members that a script gives Object.prototype are not in them.
+      defineProperty(this, 'name', { __proto__: null, value: 'CallError' });
+      defineProperty(this, 'reason', { __proto__: null, value: reason, enumerable: true });
     }
   }
 
@@ -55,7 +57,7 @@ export const prelude = `(function (call, print, finish, names, now, seed) {
   const waiting = create(null);
   const failure = (message, reason, stack) => {
     const error = new CallError(message, reason);
-    defineProperty(error, 'stack', { value: stack, writable: true, configurable: true });
+    defineProperty(error, 'stack', { __proto__: null, value: stack, writable: true, configurable: true });
     return error;
   };
   const caller = (server, tool) => (given) =>
@@ -86,7 +88,7 @@ export const prelude = `(function (call, print, finish, names, now, seed) {
       has: (_, key) => hasOwn(read(), key),
       ownKeys: () => ownKeys(read()),
       getOwnPropertyDescriptor: (_, key) =>
-        hasOwn(read(), key) ? { value: made(key), enumerable: true, configurable: true, writable: false } : undefined,
+        hasOwn(read(), key) ? { __proto__: null, value: made(key), enumerable: true, configurable: true, writable: false } : undefined,
       getPrototypeOf: () => null,
     });
   const functionsOf = (server) =>
@@ -115,7 +117,7 @@ export const prelude = `(function (call, print, finish, names, now, seed) {
   const say = (...given) => {
     let line = '';
     for (let at = 0; at < given.length; at += 1) line += (at === 0 ? '' : ' ') + shown(given[at]);
-    print(line);
+    print(stringify(line));
   };
   defineProperty(globalThis, 'console', {
     value: freeze({ log: say, info: say, warn: say, error: say, debug: say }),
@@ -153,12 +155,12 @@ export const prelude = `(function (call, print, finish, names, now, seed) {
           try {
             made = value === undefined ? '' : typeof value === 'string' ? value : stringify(value, null, 1);
           } catch (error) {
-            finish(false, problemOf(error));
+            finish(false, stringify(problemOf(error)));
             return;
           }
-          finish(true, made === undefined ? text(value) : made);
+          finish(true, stringify(made === undefined ? text(value) : made));
         },
-        (error) => finish(false, problemOf(error)),
+        (error) => finish(false, stringify(problemOf(error))),
       ]);
     },
   };

@@ -33,6 +33,9 @@ function placesIn(stack: string, lines: number): readonly string[] {
 /** @param error of `stripTypeScriptTypes`. Its stack begins with name and line, and has the code there with a mark below it. */
 export function syntaxProblem(error: unknown): string {
   const { message, stack = '' } = error instanceof Error ? error : { message: String(error) };
+  // The parser has run out of its stack, and says that in words about Node.
+  if (/memory access out of bounds|unreachable|call stack/i.test(message))
+    return 'SyntaxError: the code nests too deeply';
   const lines = stack.split('\n');
   const line = /^script\.ts:(\d+)$/.exec(lines[0] ?? '')?.[1];
   const mark = lines.findIndex((each) => /^ *\^+ *$/.test(each));

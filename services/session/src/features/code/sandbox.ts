@@ -102,8 +102,8 @@ export class Sandbox {
     if (host === undefined) return;
     const made = context.callFunction(host, context.undefined, [
       context.newFunction('call', (server, tool, args) => this.#call(server, tool, args)),
-      context.newFunction('print', (line) => this.#print(this.#textOf(line))),
-      context.newFunction('finish', (isOk, text) => this.#finish(context.dump(isOk) === true, this.#textOf(text))),
+      context.newFunction('print', (line) => this.#print(this.#jsonOf(line))),
+      context.newFunction('finish', (isOk, text) => this.#finish(context.dump(isOk) === true, this.#jsonOf(text))),
       context.newFunction('names', () => context.newString(this.#script.names)),
       context.newNumber(now),
       context.newNumber(seed),
@@ -143,6 +143,11 @@ export class Sandbox {
 
   #textOf(handle: QuickJSHandle | undefined): string {
     return handle === undefined ? '' : this.#context.getString(handle);
+  }
+
+  /** The text that a function of the first code has given as JSON. */
+  #jsonOf(handle: QuickJSHandle | undefined): string {
+    return JSON.parse(this.#textOf(handle)) as string;
   }
 
   /** @returns the number of the call, or why it is refused. */

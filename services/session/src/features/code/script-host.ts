@@ -10,8 +10,10 @@ export interface ScriptListener {
   ended(end: ScriptEnd): void;
 }
 
-/** Milliseconds for the start of a thread, and beyond a script's computing time, before the thread is ended from outside. */
-const graceMs = 10_000;
+/** Milliseconds for the start of a thread, beyond a script's computing time, before the thread is ended from outside. */
+const startMs = 10_000;
+/** The same once the script runs: one step of the engine, such as a search in a long text, cannot be interrupted from inside. */
+const stepMs = 2_000;
 /** Megabytes of the thread itself, without the memory of the script, which the engine bounds. */
 const resourceLimits = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16, stackSizeMb: 16 };
 /** In the package, the thread is a file beside this one's chunk, with the same name. */
@@ -41,13 +43,13 @@ export class ScriptHost {
       this.#end(failed(`the script needs too much memory (${error.message})`)),
     );
     this.#thread.on('exit', () => this.#end(failed('the thread of the script has ended')));
-    this.#watch();
+    this.#watch(startMs);
   }
 
   /** Gives the script outcomes of its calls. */
   settle(settled: readonly SettledCall[]): void {
     if (this.#isOver) return;
-    this.#watch();
+    this.#watch(stepMs);
     this.#thread.postMessage({ settled });
   }
 
@@ -61,13 +63,15 @@ export class ScriptHost {
   #hear(message: FromScript): void {
     if (this.#isOver) return;
     if (message.kind === 'call') this.#listener.called(message);
-    else if (message.kind === 'begun') this.#listener.begun();
-    else if (message.kind === 'idle') clearTimeout(this.#watchdog);
+    else if (message.kind === 'begun') {
+      this.#watch(stepMs);
+      this.#listener.begun();
+    } else if (message.kind === 'idle') clearTimeout(this.#watchdog);
     else this.#end(message);
   }
 
   /** The script computes: the engine ends it in time, and this does if the engine does not. */
-  #watch(): void {
+  #watch(graceMs: number): void {
     clearTimeout(this.#watchdog);
     const { cpuMs } = this.#script.limits;
     this.#watchdog = setTimeout(
