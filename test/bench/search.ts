@@ -11,6 +11,7 @@ import {
   questionTexts,
   ToolIndex,
   toolText,
+  toolVectors,
   ToolVectors,
   type EmbeddingModel,
   type Meaning,
@@ -50,12 +51,22 @@ function recallOf({ tools, queries }: QuestionSet, meanings: readonly Meaning[])
 async function meaningsOf({ tools, queries }: QuestionSet, model: EmbeddingModel): Promise<readonly Meaning[]> {
   const vectors = new ToolVectors(
     tools.map(({ server }) => server),
-    await embedded(model, tools.map(toolText)),
+    await ofTools(model, tools.map(toolText)),
   );
   const meanings: Meaning[] = [];
   for (const { text } of queries)
     meanings.push({ tools: vectors, question: await embedded(model, questionTexts(text.slice(0, maxQueryLength))) });
   return meanings;
+}
+
+async function ofTools(
+  model: EmbeddingModel,
+  texts: readonly string[],
+): Promise<readonly (PackedVector | undefined)[]> {
+  const vectors: (PackedVector | undefined)[] = [];
+  for (let at = 0; at < texts.length; at += model.batch)
+    vectors.push(...(await toolVectors(model, texts.slice(at, at + model.batch), AbortSignal.timeout(120_000))));
+  return vectors;
 }
 
 async function embedded(model: EmbeddingModel, texts: readonly string[]): Promise<readonly PackedVector[]> {

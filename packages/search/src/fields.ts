@@ -37,9 +37,12 @@ export function textsOf(tool: SearchableTool): readonly string[] {
   ];
 }
 
-/** The names of the parameters at the top of a schema. */
-export function parametersOf(schema: unknown): readonly string[] {
-  return Object.keys(membersOf(isRecord(schema) ? schema['properties'] : undefined));
+/** The parameters at the top of a schema with their descriptions, which are empty where there are none. */
+export function parametersOf(schema: unknown): readonly (readonly [name: string, description: string])[] {
+  return Object.entries(membersOf(isRecord(schema) ? schema['properties'] : undefined)).map(([name, parameter]) => {
+    const text = isRecord(parameter) ? parameter['description'] : undefined;
+    return [name, typeof text === 'string' ? text : ''];
+  });
 }
 
 interface Parameters {

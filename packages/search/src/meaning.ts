@@ -17,17 +17,65 @@ export const maxClauses = 12;
 const maxDescription = 600;
 const maxParameters = 20;
 const maxParameterText = 80;
+const maxSentence = 200;
 const most = 127;
 
-/** The text of a tool for a model. */
+/** Stands between the parts of the text of a tool; no part has it. */
+const partEnd = '\0';
+const maxParts = 3;
+
+/**
+ * The text of a tool for `toolVectors`, in parts: all of it, its name with the first sentence of its description, and its name with its parameters. A model of few
+ * dimensions says more of a short text than of a long one.
+ */
 export function toolText({ server, name, description = '', inputSchema }: SearchableTool): string {
-  const parameters = parametersOf(inputSchema)
-    .slice(0, maxParameters)
-    .map((each) => splitName(each.slice(0, maxParameterText)));
+  const said = description.slice(0, maxDescription).replaceAll(partEnd, ' ');
+  const own = splitName(name);
+  const parameters = parametersOf(inputSchema).slice(0, maxParameters);
+  const names = parameters.map(([parameter]) => splitName(parameter.slice(0, maxParameterText)));
+  const described = parameters.map(([parameter, text], at) =>
+    `${names[at] ?? parameter} ${text.slice(0, maxParameterText)}`.trim(),
+  );
+  const whole = `${splitName(server)} ${own}: ${said}`;
   return [
-    `${splitName(server)} ${splitName(name)}: ${description.slice(0, maxDescription)}`,
-    ...(parameters.length === 0 ? [] : [parameters.join(', ')]),
-  ].join('. ');
+    names.length === 0 ? whole : `${whole}. ${names.join(', ')}`,
+    `${own}: ${(/^.*?(?:[.!?](?=\s)|$)/m.exec(said.trim())?.[0] ?? '').slice(0, maxSentence)}`,
+    `${own}: ${described.join(', ')}`,
+  ]
+    .map((part) => part.replaceAll(partEnd, ' '))
+    .join(partEnd);
+}
+
+/**
+ * The vector of each tool: the mean of those of the parts of its text.
+ * @param model an `EmbeddingModel`. @param texts of `toolText`.
+ * @throws {Error} of the model.
+ */
+export async function toolVectors(
+  model: {
+    readonly batch: number;
+    embed(texts: readonly string[], signal: AbortSignal): Promise<readonly PackedVector[]>;
+  },
+  texts: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly (PackedVector | undefined)[]> {
+  const parts = texts.map((text) => text.split(partEnd, maxParts));
+  const all = parts.flat();
+  const vectors: PackedVector[] = [];
+  for (let at = 0; at < all.length; at += model.batch)
+    vectors.push(...(await model.embed(all.slice(at, at + model.batch), signal)));
+  let next = 0;
+  return parts.map(({ length }) => meanOf(vectors.slice(next, (next += length))));
+}
+
+/** The mean of vectors, with a length of 1. */
+function meanOf(vectors: readonly PackedVector[]): PackedVector | undefined {
+  const [first] = vectors;
+  if (first === undefined || vectors.length === 1) return first;
+  const sum = new Float64Array(first.values.length);
+  for (const { values, scale } of vectors)
+    for (let at = 0; at < sum.length; at += 1) sum[at] = (sum[at] as number) + (values[at] ?? 0) * scale;
+  return packed(sum);
 }
 
 /** The texts of a question for a model: the whole, and each of its sentences if it has several. */

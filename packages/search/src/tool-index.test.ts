@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SearchableTool } from './fields.ts';
-import { packed, questionTexts, toolText, ToolVectors, type PackedVector } from './meaning.ts';
+import { packed, questionTexts, toolText, toolVectors, ToolVectors, type PackedVector } from './meaning.ts';
 import { maxQueryLength, ToolIndex, type Meaning } from './tool-index.ts';
 import { termsOf } from './words.ts';
 
@@ -203,9 +203,26 @@ describe('a model adds the meaning of a question', () => {
     expect(packed([])).toBeUndefined();
   });
 
-  it('of which the text of a tool names server, tool, description and parameters', () => {
-    expect(toolText(tools[0] as SearchableTool)).toBe(
+  it('of which the text of a tool has three parts: all of it, its first sentence, and its parameters', () => {
+    expect(toolText(tools[0] as SearchableTool).split('\0')).toEqual([
       'github create Issue: Opens an issue in a repository.. repo, title',
-    );
+      'create Issue: Opens an issue in a repository.',
+      'create Issue: repo, title',
+    ]);
+    const hostile = { server: 's', name: 't\0u', description: 'One\0two. Three.\nFour.', inputSchema: {} };
+    expect(toolText(hostile).split('\0')).toEqual(['s t u: One two. Three.\nFour.', 't u: One two.', 't u: ']);
+  });
+
+  it('and the vector of a tool is the mean of those of its parts, which are asked for in batches', async () => {
+    const asked: (readonly string[])[] = [];
+    const embed = (texts: readonly string[]): Promise<readonly PackedVector[]> => {
+      asked.push(texts);
+      return Promise.resolve(texts.map((text) => packed(text.startsWith('x') ? [1, 0] : [0, 1]) as PackedVector));
+    };
+    const { signal } = new AbortController();
+    const [both, one] = await toolVectors({ batch: 2, embed }, ['x\0y', 'y\0y\0y\0x'], signal);
+    expect(asked).toEqual([['x', 'y'], ['y', 'y'], ['y']]);
+    expect(both).toEqual(packed([1, 1]));
+    expect(one?.values).toEqual(packed([0, 1])?.values);
   });
 });

@@ -80,7 +80,7 @@ function lineOf(view: View, tool: OfferedTool): string {
   const names = parametersOf(inputSchema);
   const parameters = names
     .slice(0, maxParameters)
-    .map((name) => `${printable(name, maxParameterName)}${required.includes(name) ? '*' : ''}`)
+    .map(([name]) => `${printable(name, maxParameterName)}${required.includes(name) ? '*' : ''}`)
     .concat(names.length > maxParameters ? ['…'] : []);
   const hints = isObject(annotations) ? annotations : {};
   const notes = [

@@ -150,12 +150,19 @@ it('the model reads the text of a tool once, and again only when it changes', as
   await worker.put('github', { ...github });
   await worker.put('post', record(tool('send', 'Sends mail.'), tool('read', 'Reads a file.')));
   await expect.poll(() => known(worker)).toBe(4);
-  expect(asked.texts.toSorted()).toEqual([
-    'github create issue: Opens an issue in a repository.',
-    'post read: Reads a file.',
-    'post send: Sends a message.',
-    'post send: Sends mail.',
-  ]);
+  const parts = (server: string, name: string, text: string): readonly string[] => [
+    `${server} ${name}: ${text}`,
+    `${name}: ${text}`,
+    `${name}: `,
+  ];
+  expect(asked.texts.toSorted()).toEqual(
+    [
+      ...parts('github', 'create issue', 'Opens an issue in a repository.'),
+      ...parts('post', 'read', 'Reads a file.'),
+      ...parts('post', 'send', 'Sends a message.'),
+      ...parts('post', 'send', 'Sends mail.'),
+    ].toSorted(),
+  );
 });
 
 it.each([

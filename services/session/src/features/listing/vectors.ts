@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { vectorsBucket, type Bus, type KeyValue } from '@omnibus/bus';
-import type { EmbeddingModel, PackedVector } from '@omnibus/search';
+import { toolVectors, type EmbeddingModel, type PackedVector } from '@omnibus/search';
 
 /** Bounds on vectors that are kept, and on texts that wait; a vector takes about 500 bytes. */
 const maxKept = 50_000;
@@ -93,7 +93,7 @@ export class Vectors {
   async #embedded(texts: readonly string[]): Promise<readonly (PackedVector | undefined)[] | undefined> {
     const { model, isWell } = this.#options;
     try {
-      return await model.embed(texts, AbortSignal.any([AbortSignal.timeout(batchMs), this.#closing.signal]));
+      return await toolVectors(model, texts, AbortSignal.any([AbortSignal.timeout(batchMs), this.#closing.signal]));
     } catch {
       if (this.#closing.signal.aborted || !(await isWell())) return undefined;
     }
