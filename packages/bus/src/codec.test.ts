@@ -4,7 +4,7 @@ import { decode, encode } from './codec.ts';
 
 const written = `{"content":[{"type":"text","text":"${'é'.repeat(5_000)}"}],"structuredContent":{"n":1.0,"a":[1.0]}}`;
 const resultOf = (text: string): JsonObject =>
-  readAnswer(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${text}}`), defaultLimits)?.['result'] as JsonObject;
+  readAnswer([Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${text}}`)], defaultLimits)?.['result'] as JsonObject;
 
 it.each([{}, { kind: 'result' }, { kind: 'result', place: { worker: 'w' } }])(
   'a message %j with a large result that no code has read has the bytes of its server',

@@ -7,7 +7,6 @@
 import {
   AwayBytes,
   isObject,
-  leastWireBytes,
   outlineOf,
   readResult,
   resultOfOutline,
@@ -26,6 +25,8 @@ import { BusError } from '../errors.ts';
 
 /** Last character of the token before the last one, in the subject for replies of a process that reads these replies. */
 export const mark = '~';
+/** Fewer bytes are not worth the messages by which they are fetched. */
+const leastAwayBytes = 64 * 1024;
 /** A longer outline is not worth it. */
 const maxOutlineBytes = 32 * 1024;
 
@@ -55,9 +56,9 @@ export function withoutBytes(payload: JsonObject & MayBeBytes, offer: Offer): Se
   const { result, ...others } = payload;
   if (!isObject(result) || (result as MayHaveBytes)[wire] === undefined) return undefined;
   const found = outlineOf(result);
-  if (found === undefined) return undefined;
+  if (found === undefined || found.bytes.length < leastAwayBytes) return undefined;
   const body = encode({ payload: others, outline: found.outline });
-  const claim = body.length > maxOutlineBytes ? undefined : offer(found.bytes);
+  const claim = body.length > maxOutlineBytes ? undefined : offer(joined(found.bytes.parts as readonly Buffer[]));
   return claim === undefined ? undefined : { body, claim };
 }
 
@@ -78,10 +79,14 @@ function frameWithoutText(payload: JsonObject, text: JsonBytes, offer: Offer): S
       large.push(part);
       pieces.push([at, (at += part.length)]);
     }
-    if (at < leastWireBytes) return undefined;
-    claim = offer(large.length === 1 ? (large[0] as Buffer) : Buffer.concat(large));
+    if (at < leastAwayBytes) return undefined;
+    claim = offer(joined(large));
   }
   return claim === undefined ? undefined : { body: encode({ payload: textless(payload), pieces }), claim };
+}
+
+function joined(parts: readonly Buffer[]): Buffer {
+  return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
 }
 
 /** Without the member that would be made of the bytes. */

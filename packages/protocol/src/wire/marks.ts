@@ -35,9 +35,9 @@ export class JsonBytes {
   }
 
   toString(): string {
-    let text = '';
-    for (const part of this.parts) text += typeof part === 'string' ? part : part.toString('utf8');
-    return text;
+    // A part may end inside a character.
+    const parts = this.parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part));
+    return (parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)).toString('utf8');
   }
 }
 

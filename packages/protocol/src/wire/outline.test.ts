@@ -22,7 +22,7 @@ const read = (text: string): Read => readResult(Buffer.from(text), defaultLimits
 /** What another process gets. */
 function sent(text: string): { readonly outline: Outline; readonly bytes: Buffer } {
   const { outline, bytes } = outlineOf(read(text)) as NonNullable<ReturnType<typeof outlineOf>>;
-  return { outline: JSON.parse(JSON.stringify(outline)) as Outline, bytes };
+  return { outline: JSON.parse(JSON.stringify(outline)) as Outline, bytes: Buffer.from(String(bytes)) };
 }
 function away(text: string): { readonly result: Read; readonly bytes: Buffer } {
   const { outline, bytes } = sent(text);

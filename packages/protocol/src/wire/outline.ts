@@ -8,6 +8,7 @@ import {
   AwayError,
   unread,
   wire,
+  type JsonBytes,
   type KeptBytes,
   type MayBeUnread,
   type MayHaveBytes,
@@ -29,21 +30,21 @@ export interface Outline {
 const maxSteps = 5;
 
 /**
- * @returns the outline and the bytes of a result that is a large one; undefined for another one, once code has read a large value of it, and where members
- *   were added.
+ * @returns the outline and the bytes of a result that is a large one; undefined for another one, once code has read a large value of it, where members were
+ *   added, and where the bytes are at another process.
  */
-export function outlineOf(result: JsonObject): { readonly outline: Outline; readonly bytes: Buffer } | undefined {
-  const bytes = (result as MayHaveBytes)[wire];
-  const { whole, members } = (bytes instanceof Wire ? (bytes as Wire<unknown>).untouched : undefined) ?? {};
-  if (!Buffer.isBuffer(whole) || members === undefined) return undefined;
+export function outlineOf(result: JsonObject): { readonly outline: Outline; readonly bytes: JsonBytes } | undefined {
+  const own = (result as MayHaveBytes)[wire];
+  const { whole, members } = (own instanceof Wire && own.away === undefined ? own.untouched : undefined) ?? {};
+  const bytes = own?.bytes;
+  if (own === undefined || whole === undefined || members === undefined || bytes === undefined) return undefined;
   const places: (string | number)[][] = [];
   const small = smallOf(result, [], places) as JsonObject;
   const spans = members.map(({ name, written }) => {
-    const start = (written as Buffer).byteOffset - whole.byteOffset;
-    return [name, start, start + (written as Buffer).length] as const;
+    const { start, end } = written as Span;
+    return [name, start - whole.start, end - whole.start] as const;
   });
-  const hasNulls = (result as MayHaveBytes)[wire]?.hasNulls === true;
-  return { outline: { result: small, unread: places, members: spans, hasNulls }, bytes: whole };
+  return { outline: { result: small, unread: places, members: spans, hasNulls: own.hasNulls }, bytes };
 }
 
 /** A copy without large values. @param places gets their places. */
@@ -72,7 +73,7 @@ export function resultOfOutline(
   kept: KeptBytes,
 ): JsonObject | undefined {
   if (!isObject(result) || !Array.isArray(places) || !Array.isArray(members)) return undefined;
-  const spans: Member<Span>[] = [];
+  const spans: Member[] = [];
   let from = 1;
   for (const member of members as readonly unknown[]) {
     if (!Array.isArray(member) || member.length !== 3) return undefined;

@@ -11,7 +11,7 @@ const answerWith = (result: string): string => `{"jsonrpc":"2.0","id":7,"result"
 const read = (
   text: string | Buffer,
   limits: Pick<Limits, 'maxJsonDepth' | 'maxJsonValues'> = defaultLimits,
-): JsonObject | undefined => readAnswer(typeof text === 'string' ? Buffer.from(text) : text, limits);
+): JsonObject | undefined => readAnswer([typeof text === 'string' ? Buffer.from(text) : text], limits);
 const resultIn = (text: string): JsonObject & MayHaveBytes => read(text)?.['result'] as JsonObject;
 const bytesOf = (result: JsonObject): string | undefined => (result as MayHaveBytes)[wire]?.bytes?.toString();
 
@@ -28,6 +28,36 @@ describe('a large answer', () => {
     expect(bytesOf(result)).toBe(plain(', "isError" : false'));
     expect(block['text']).toBe(long);
     expect(bytesOf(result)).toBeUndefined();
+  });
+
+  it('is the same in whatever pieces it comes, and keeps nothing of the memory in which it was joined', () => {
+    const written = answerWith(plain(`,"structuredContent":{"a":${JSON.stringify(['é', 1, null])}},"_meta":{"b":"é"}`));
+    const bytes = Buffer.from(written);
+    const whole = (JSON.parse(written) as JsonObject)['result'];
+    for (const cuts of [
+      [1],
+      [40],
+      [5_060, 5_100],
+      [60, 61, 62, bytes.length - 1],
+      Array.from({ length: 300 }, (_, index) => index + 1),
+    ]) {
+      const ends = [...cuts, bytes.length];
+      const pieces = ends.map((end, index) => Buffer.from(bytes.subarray(ends[index - 1] ?? 0, end)));
+      const readPieces = (): JsonObject & MayHaveBytes =>
+        readAnswer(pieces, defaultLimits)?.['result'] as JsonObject & MayHaveBytes;
+      const result = readPieces();
+      const other = readPieces();
+      const changed = other[wire]?.with(other, { resultType: 'complete' }, { _meta: 1 }) as JsonObject;
+      // Another message is joined in the same memory.
+      readAnswer([Buffer.from('{'), Buffer.alloc(bytes.length, ' ')], defaultLimits);
+      expect(answerWith(bytesOf(result) as string)).toBe(written);
+      expect(JSON.parse(bytesOf(changed) as string)).toEqual({
+        resultType: 'complete',
+        ...(whole as JsonObject),
+        _meta: 1,
+      });
+      expect(JSON.parse(JSON.stringify(result))).toEqual(whole);
+    }
   });
 
   it.each([0, 1, 2, 3])('is read wherever its strings begin and end in memory, %d bytes from a word', (offset) => {

@@ -12,11 +12,12 @@ import {
   Scanner,
   type JsonLimits,
 } from './scan.ts';
-import { JsonBytes } from './marks.ts';
-import { defineLazily, Wire, withWire, type Member, type Reading, type Source } from './wire.ts';
+import { Chunks } from './chunks.ts';
+import type { Kind, MayBeUnread, Span } from './marks.ts';
+import { defineUnread, Wire, withWire, type Member, type Reading } from './wire.ts';
 
-/** Smaller messages are not dearer as values (decision 67). */
-export const leastWireBytes = 128 * 1_024;
+/** Smaller messages are not dearer as values (decisions 67 and 83). */
+export const leastWireBytes = 32 * 1_024;
 /** Longer strings are read when code asks for them. */
 const maxEager = 256;
 /** Items of an object or array that are told apart. One with more is read as a whole. */
@@ -28,10 +29,8 @@ const levels = { object: 1, array: 3 } as const;
  * Reads a message with a result under a number, as `readJson` does.
  * @returns undefined for every other message, and where both might differ; `readJson` then reads it, or says why it cannot be read.
  */
-export function readAnswer(bytes: Buffer, limits: JsonLimits): JsonObject | undefined {
-  if (bytes[0] !== openObject) return undefined;
-  const scanner = new Scanner(bytes, limits);
-  return scanner.isUtf8 ? new Reader(scanner).message() : undefined;
+export function readAnswer(chunks: readonly Buffer[], limits: JsonLimits): JsonObject | undefined {
+  return readerOf(chunks, limits)?.message();
 }
 
 /**
@@ -39,18 +38,23 @@ export function readAnswer(bytes: Buffer, limits: JsonLimits): JsonObject | unde
  * @returns undefined where that and `readJson` might differ.
  */
 export function readResult(bytes: Buffer, limits: JsonLimits): JsonObject | undefined {
-  if (bytes[0] !== openObject) return undefined;
-  const scanner = new Scanner(bytes, limits);
-  return scanner.isUtf8 ? new Reader(scanner).result() : undefined;
+  return readerOf([bytes], limits)?.result();
 }
 
-const here: Source<Buffer> = { join: (parts) => new JsonBytes(parts) };
+function readerOf(pieces: readonly Buffer[], limits: JsonLimits): Reader | undefined {
+  if (pieces[0]?.[0] !== openObject) return undefined;
+  const chunks = new Chunks(pieces);
+  const scanner = new Scanner(chunks.joined, limits);
+  return scanner.isUtf8 ? new Reader(scanner, chunks) : undefined;
+}
 
 /** A value that is not built. */
 class Unread {
-  readonly written: Buffer;
+  readonly kind: Kind;
+  readonly written: Span;
 
-  constructor(written: Buffer) {
+  constructor(kind: Kind, written: Span) {
+    this.kind = kind;
     this.written = written;
   }
 }
@@ -60,14 +64,17 @@ type ReadMember = (at: number, name: string, nameAt: number) => number;
 
 class Reader {
   readonly #scanner: Scanner;
+  /** Valid only until the message has been read. */
   readonly #bytes: Buffer;
+  readonly #chunks: Chunks;
   readonly #reading: Reading = { isRead: false };
   /** The value that was read last. */
   #value: unknown;
 
-  constructor(scanner: Scanner) {
+  constructor(scanner: Scanner, chunks: Chunks) {
     this.#scanner = scanner;
     this.#bytes = scanner.bytes;
+    this.#chunks = chunks;
   }
 
   message(): JsonObject | undefined {
@@ -92,11 +99,11 @@ class Reader {
       const before = this.#scanner.nulls;
       const next = this.#tree(at, 3, this.#bytes[at] === openArray ? levels.array : levels.object);
       if (name !== 'structuredContent' || this.#value === null) nulls += this.#scanner.nulls - before;
-      members.push({ name, written: this.#bytes.subarray(nameAt, next) });
+      members.push({ name, written: { start: nameAt, end: next } });
       return next;
     });
     if (end === refused || !isObject(this.#value)) return refused;
-    withWire(this.#value, new Wire(this.#reading, members, this.#bytes.subarray(start, end), nulls > 0, here));
+    withWire(this.#value, new Wire(this.#reading, members, { start, end }, nulls > 0, this.#chunks));
     return end;
   }
 
@@ -113,7 +120,7 @@ class Reader {
   }
 
   #unread(at: number, end: number): number {
-    this.#value = new Unread(this.#bytes.subarray(at, end));
+    this.#value = new Unread(this.#bytes[at] === quote ? 'string' : 'object', { start: at, end });
     return end;
   }
 
@@ -171,8 +178,17 @@ class Reader {
 
   #set(holder: object, name: string | number): void {
     const value = this.#value;
-    if (value instanceof Unread) defineLazily(holder, name, value.written, this.#reading);
+    if (value instanceof Unread) this.#setUnread(holder, name, value);
     else (holder as Record<string | number, unknown>)[name] = value;
+  }
+
+  #setUnread(holder: MayBeUnread, name: string | number, { kind, written }: Unread): void {
+    const [reading, chunks] = [this.#reading, this.#chunks];
+    let value: unknown;
+    defineUnread(holder, name, kind, () => {
+      reading.isRead = true;
+      return (value ??= chunks.valueAt(written));
+    });
   }
 
   /** The name of a member that begins at a position; undefined for one that is written with escapes, or that objects treat differently. */

@@ -5,7 +5,6 @@
  *
  * A copy (`{ ...result }`) reads all members, and is an ordinary object without bytes.
  */
-import { parseJson } from '../exact-numbers.ts';
 import type { JsonObject } from '../json-rpc.ts';
 import {
   unread,
@@ -15,6 +14,7 @@ import {
   type Kind,
   type MayBeUnread,
   type ResultBytes,
+  type Span,
 } from './marks.ts';
 
 /** What is known of the whole result. */
@@ -24,35 +24,35 @@ export interface Reading {
 }
 
 /** One member as it is written. */
-export interface Member<Part = Buffer> {
+export interface Member {
   readonly name: string;
   /** The name, the colon and the value. */
-  readonly written: string | Part;
+  readonly written: string | Span;
 }
 
-/** What the bytes of a result are. */
-export interface Source<Part> {
-  readonly join: (parts: readonly (string | Part)[]) => JsonBytes;
+/** The bytes in which an object was written. */
+export interface Source {
+  join(parts: readonly (string | Span)[]): JsonBytes;
   /** As in `ResultBytes`. */
   readonly away?: KeptBytes;
 }
 
 /** The bytes of a result, or the members of an object inside it that are read from bytes. */
-export class Wire<Part = Buffer> implements ResultBytes {
+export class Wire implements ResultBytes {
   readonly #reading: Reading;
-  readonly #members: readonly Member<Part>[];
+  readonly #members: readonly Member[];
   /** The object as it came; undefined where members were added or replaced. */
-  readonly #whole: Part | undefined;
-  readonly #source: Source<Part>;
+  readonly #whole: Span | undefined;
+  readonly #source: Source;
   readonly hasNulls: boolean;
   readonly away: KeptBytes | undefined;
 
   constructor(
     reading: Reading,
-    members: readonly Member<Part>[],
-    whole: Part | undefined,
+    members: readonly Member[],
+    whole: Span | undefined,
     hasNulls: boolean,
-    source: Source<Part>,
+    source: Source,
   ) {
     this.#reading = reading;
     this.#members = members;
@@ -73,7 +73,7 @@ export class Wire<Part = Buffer> implements ResultBytes {
   }
 
   /** The object as it came, with its members; undefined once code has read a member from the bytes, and where members were added. */
-  get untouched(): { readonly whole: Part; readonly members: readonly Member<Part>[] } | undefined {
+  get untouched(): { readonly whole: Span; readonly members: readonly Member[] } | undefined {
     const [whole, members] = [this.#whole, this.#members];
     return this.#reading.isRead || whole === undefined ? undefined : { whole, members };
   }
@@ -81,7 +81,7 @@ export class Wire<Part = Buffer> implements ResultBytes {
   with(result: JsonObject, first: JsonObject, last: JsonObject): JsonObject {
     const own = new Map(this.#members.map((member) => [member.name, member]));
     const made: Record<string, unknown> = {};
-    const members: Member<Part>[] = [];
+    const members: Member[] = [];
     // In the order of `{ ...first, ...result, ...last }`.
     for (const name of new Set([...Object.keys(first), ...own.keys(), ...Object.keys(last)])) {
       const member = own.get(name);
@@ -102,19 +102,8 @@ function writtenOf(name: string, value: unknown): string {
 }
 
 /** Adds the bytes of a result. Copies and `JSON.stringify` do not see them. */
-export function withWire<Part>(result: object, bytes: Wire<Part>): JsonObject {
+export function withWire(result: object, bytes: Wire): JsonObject {
   return Object.defineProperty(result, wire, { value: bytes }) as JsonObject;
-}
-
-const quote = 0x22;
-
-/** Adds a member that is read when code asks for it. @param written a string, object or array. */
-export function defineLazily(holder: MayBeUnread, name: string | number, written: Buffer, reading: Reading): void {
-  let value: unknown;
-  defineUnread(holder, name, written[0] === quote ? 'string' : 'object', () => {
-    reading.isRead = true;
-    return (value ??= parseJson(written.toString('utf8')));
-  });
 }
 
 /** Adds a member of a known type, or replaces it. @param read called when code asks for it. */

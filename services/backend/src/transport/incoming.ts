@@ -37,7 +37,7 @@ interface Whose {
 
 export function readIncoming(input: Buffer | string, limits: MessageLimits): Incoming {
   if (input.length >= leastWireBytes && input.length <= limits.maxUpstreamMessageBytes) {
-    const answer = readAnswer(typeof input === 'string' ? Buffer.from(input) : input, limits);
+    const answer = readAnswer([typeof input === 'string' ? Buffer.from(input) : input], limits);
     if (answer !== undefined) return { value: answer };
   }
   const read = readJson(input, limits.maxUpstreamMessageBytes, limits);

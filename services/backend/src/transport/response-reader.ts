@@ -9,7 +9,7 @@ import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
 import { proxyRefused } from '@omnibus/lifecycle';
 import { insufficientScope, readChallenge, type Challenge } from '@omnibus/credentials';
-import type { JsonRpcId } from '@omnibus/protocol';
+import { leastWireBytes, readAnswer, type JsonRpcId } from '@omnibus/protocol';
 import { addressRefused } from './address-rule.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import { Reading, smallBytes, type ReadingShare } from './reading-budget.ts';
@@ -220,6 +220,17 @@ export class ResponseReader implements RedirectHandler {
     }
     if (this.#isOver) return;
     const observer = this.#observer;
+    // A large answer is not joined for good. What is no answer, or may be a wrong one, is read below.
+    const isLarge = this.#mode === 'json' && this.#chunks.length > 1 && this.#bytes >= leastWireBytes;
+    const answer = isLarge ? readAnswer(this.#chunks, this.#limits) : undefined;
+    if (answer !== undefined) {
+      this.#isOver = true;
+      const response = this.#response;
+      observer.message(answer);
+      this.#release();
+      observer.ended(response);
+      return;
+    }
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
     if (this.#mode === 'json' && body.length > 0) this.#hear(body);
     const ended =

@@ -287,7 +287,7 @@ export class StatelessDelivery {
   unheard(worker: WorkerId): void {
     const { wheel, workers } = this.#options;
     for (const inFlight of this.#open.toArray()) {
-      if (inFlight.sentTo !== worker || inFlight.pending === undefined || !this.#move(inFlight)) continue;
+      if (inFlight.sentTo !== worker || !inFlight.waits || !this.#move(inFlight)) continue;
       // The worker was only cut off from NATS. A call that the next worker has continued by then is not cancelled at its server.
       wheel.schedule(closeMs, () => {
         if (workers.state(worker) === 'alive') this.#close(inFlight, worker);
