@@ -1,9 +1,10 @@
-/** `npm run bench -- flow`: chains of calls that steal, and chains that work, with `flow: guarded` and without. */
+/** `npm run bench -- flow`: chains of calls that steal, and chains that work, with `flow: guarded` and without; with `store`, files and notes are stores of strangers' text. */
 import { shapes } from '../support/gateway.ts';
 import { runFlow } from './flow/run.ts';
 
 const shape = shapes.find((each) => process.argv.includes(each)) ?? shapes[0];
-const [guarded, open] = [await runFlow(shape, 'guarded'), await runFlow(shape, 'rules')];
+const stores = process.argv.includes('store') ? 'store' : 'closed';
+const [guarded, open] = [await runFlow(shape, 'guarded', 1, stores), await runFlow(shape, 'rules', 1, stores)];
 const rows = guarded.map(
   ({ list, chains, stopped, leaked }, index) =>
     `| ${list} | ${chains} | ${stopped.length} | ${leaked.length} | ${open[index]?.leaked.length} |`,

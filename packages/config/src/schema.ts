@@ -249,10 +249,10 @@ const server = z.strictObject({
       "Whether the server's definitions are compared with the approved ones (docs/how-to/definitions.md): names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. The definitions at the first connection count as approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: also, clients keep seeing the approved texts, and the gateway withholds a new tool, prompt or template, or one with a change beyond its texts, until an operator approves it.",
     ),
   flow: z
-    .enum(['outside', 'shared', 'closed'])
+    .enum(['outside', 'shared', 'store', 'closed'])
     .optional()
     .describe(
-      'For `flow: guarded` (docs/how-to/flow.md): the people that read and write the data of the server. outside: strangers, such as the web; its results are untrusted, and each request to it sends. shared: the user and strangers, such as mail; its results are untrusted and private, and its tools that write send. closed: the user, or an organization; its results are private, and no tool sends. Default: as the trusted hints of each tool say; without them, all results are untrusted and private, and all tools send.',
+      'For `flow: guarded` (docs/how-to/flow.md): the people that read and write the data of the server. outside: strangers, such as the web; its results are untrusted, and each request to it sends. shared: the user and strangers, such as mail; its results are untrusted and private, and its tools that write send. store: the user, or an organization, and text of strangers may wait in it, such as notes that an assistant writes; its results are untrusted and private, and no tool sends. closed: the user, or an organization; its results are private, and no tool sends. Default: as the trusted hints of each tool say; without them, all results are untrusted and private, and all tools send.',
     ),
   hints: z
     .enum(['ignore', 'believe'])

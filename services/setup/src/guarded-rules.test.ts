@@ -10,6 +10,7 @@ const mcpServers = {
   web: { url, flow: 'outside' },
   mail: { url, flow: 'shared', hints: 'believe' },
   files: { url, flow: 'closed' },
+  notes: { url, flow: 'store' },
   believed: { url, hints: 'believe' },
   stranger: { url },
 };
@@ -55,6 +56,7 @@ describe('flow: guarded', () => {
     ['shared: a read does not send', 'mail', reads, ['untrusted', 'private', 'allow']],
     ['shared: a tool that writes sends', 'mail', {}, ['untrusted', 'private', 'ask']],
     ['closed: nothing sends', 'files', {}, ['private', 'allow']],
+    ['store: nothing sends, and text of strangers may wait there', 'notes', {}, ['untrusted', 'private', 'allow']],
     ['believed, and open', 'believed', {}, ['untrusted', 'private', 'ask']],
     ['believed, and open, a read', 'believed', reads, ['untrusted', 'private', 'allow']],
     ['believed, and closed', 'believed', closed, ['private', 'allow']],

@@ -17,9 +17,15 @@ const because =
 export function guardedRules(config: Config): readonly RuleSettings[] {
   const endpoints = guardedEndpoints(config);
   if (endpoints.length === 0) return [];
-  const named = { outside: [] as string[], shared: [] as string[], closed: [] as string[], said: [] as string[] };
+  const named: Record<'outside' | 'shared' | 'store' | 'closed' | 'said', string[]> = {
+    outside: [],
+    shared: [],
+    store: [],
+    closed: [],
+    said: [],
+  };
   for (const [server, { flow = 'said' }] of enabledServers(config)) named[flow].push(server);
-  const { outside, shared, closed, said } = named;
+  const { outside, shared, store, closed, said } = named;
   const tools = said.map((server) => `${server}/*`);
   const others = said.flatMap((server) => [`resource:${server}`, `prompt:${server}`]);
   const label = (id: string, as: string, what: readonly string[], more: Partial<RuleSettings> = {}): RuleSettings => ({
@@ -37,9 +43,9 @@ export function guardedRules(config: Config): readonly RuleSettings[] {
     ...more,
   });
   return [
-    label('flow:untrusted', untrusted, [...outside, ...shared, ...others]),
+    label('flow:untrusted', untrusted, [...outside, ...shared, ...store, ...others]),
     label('flow:untrusted-by-hint', untrusted, tools, { only: 'openWorld' }),
-    label('flow:private', privateData, [...shared, ...closed, ...said]),
+    label('flow:private', privateData, [...shared, ...store, ...closed, ...said]),
     ask('flow:outside', [...outside, ...others]),
     ask(
       'flow:shared',

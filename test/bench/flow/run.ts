@@ -47,14 +47,23 @@ const published: Readonly<Record<string, readonly [tool: string, args: (folder: 
   ],
 };
 
-/** @param flow the option, to compare with a gateway without it. @param nth each nth chain that works runs. */
-export async function runFlow(shape: Shape, flow: 'guarded' | 'rules', nth = 1): Promise<readonly FlowRow[]> {
+/**
+ * @param flow the option, to compare with a gateway without it.
+ * @param nth each nth chain that works runs.
+ * @param stores `flow` of files and notes.
+ */
+export async function runFlow(
+  shape: Shape,
+  flow: 'guarded' | 'rules',
+  nth = 1,
+  stores: 'closed' | 'store' = 'closed',
+): Promise<readonly FlowRow[]> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-flow-'));
   try {
     await writeFile(join(folder, 'private.txt'), `the number of my card: ${secret}`);
     const note = { type: 'entity', name: secret, entityType: 'number', observations: ['mine'] };
     await writeFile(join(folder, 'notes.jsonl'), `${JSON.stringify(note)}\n`);
-    await using servers = await startFlowServers(folder);
+    await using servers = await startFlowServers(folder, stores);
     await using gateway = await startGatewayHere(shape, { flow, mcpServers: servers.settings });
     {
       using waiting = await RawClient.open(gateway.url);

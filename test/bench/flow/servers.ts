@@ -46,8 +46,11 @@ export interface FlowServers extends AsyncDisposable {
   received(): string;
 }
 
-/** @param folder with the files of the user. */
-export async function startFlowServers(folder: string): Promise<FlowServers> {
+/**
+ * @param folder with the files of the user.
+ * @param stores the operator's word about files and notes: whether text of strangers may wait in them.
+ */
+export async function startFlowServers(folder: string, stores: 'closed' | 'store' = 'closed'): Promise<FlowServers> {
   const received: string[] = [];
   const started: Record<StandIn, Upstream> = {} as Record<StandIn, Upstream>;
   for (const [name, tools] of Object.entries(standIns) as [StandIn, readonly JsonObject[]][])
@@ -65,11 +68,16 @@ export async function startFlowServers(folder: string): Promise<FlowServers> {
   const url = (name: StandIn): string => started[name].url;
   return {
     settings: {
-      files: { ...installed('mcp-server-filesystem', folder), hints: 'believe' },
+      files: {
+        ...installed('mcp-server-filesystem', folder),
+        hints: 'believe',
+        ...(stores === 'store' ? { flow: stores } : {}),
+      },
       notes: {
         ...installed('mcp-server-memory'),
         env: { MEMORY_FILE_PATH: join(folder, 'notes.jsonl') },
-        flow: 'closed',
+        flow: stores,
+        ...(stores === 'store' ? { hints: 'believe' } : {}),
       },
       web: { url: url('web'), flow: 'outside' },
       mail: { url: url('mail'), flow: 'shared', hints: 'believe' },
