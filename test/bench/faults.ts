@@ -151,6 +151,8 @@ interface Found {
   twice: number;
   interrupted: number;
   readonly nextMs: number[];
+  /** The answers to interrupted calls that followed. */
+  readonly reasons: Map<string, number>;
 }
 
 /** Calls are in flight when a fault strikes, and others follow at once. */
@@ -174,9 +176,12 @@ async function strike(scene: Scene, row: Row, open: (typeof eras)[string], found
   const struck = act();
   const since = performance.now();
   const isAnswered = async (call: Call): Promise<boolean> => {
-    const answer = await call('up__echo').catch(() => undefined);
-    if (answer?.last.result === undefined) found.interrupted += 1;
-    return answer?.last.result !== undefined;
+    const answer = await call('up__echo').catch((error: unknown) => String(error));
+    if (typeof answer !== 'string' && answer.last?.result !== undefined) return true;
+    found.interrupted += 1;
+    const reason = typeof answer === 'string' ? answer : `HTTP ${answer.status}: ${answer.body.slice(0, 300)}`;
+    found.reasons.set(reason, (found.reasons.get(reason) ?? 0) + 1);
+    return false;
   };
   const follow = async ({ call }: (typeof callsOf)[number]): Promise<void> => {
     while (performance.now() - since < limitMs)
@@ -205,11 +210,12 @@ console.log('| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |');
 for (const [name, row] of Object.entries(rows).filter(([each]) => each.includes(chosen))) {
   for (const [era, open] of Object.entries(eras)) {
     await using scene = await row.scene();
-    const found: Found = { inFlight: 0, answered: 0, twice: 0, interrupted: 0, nextMs: [] };
+    const found: Found = { inFlight: 0, answered: 0, twice: 0, interrupted: 0, nextMs: [], reasons: new Map() };
     for (let round = 0; round < rounds; round += 1) await strike(scene, row, open, found);
     const { inFlight, answered, twice, interrupted, nextMs } = found;
     console.log(
       `| ${name} | ${era} | ${inFlight} | ${answered} | ${twice} | ${interrupted} | ${within(nextMs, 0.5)} | ${within(nextMs, 0.99)} |`,
     );
+    for (const [reason, count] of found.reasons) console.error(`${count} x ${reason}`);
   }
 }
