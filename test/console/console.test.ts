@@ -22,7 +22,10 @@ const configured = (description: string, secret = 'very-secret'): object => ({
     evil: { command: 'node', args: [fixturePath('shop-server'), 'hostile'] },
     gone: { url: 'http://127.0.0.1:9/mcp', headers: { authorization: `Bearer ${secret}` } },
   },
-  profiles: { lamps: { servers: ['shop'], tools: ['shop/stock'] } },
+  profiles: {
+    lamps: { servers: ['shop'], tools: ['shop/stock'] },
+    coder: { servers: ['shop'], listing: 'code' },
+  },
 });
 
 beforeAll(async () => {
@@ -216,6 +219,27 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     expect(await seen.findings()).toEqual([]);
+  });
+
+  it('a script is shown with its calls at every width, and axe finds nothing', async () => {
+    await go('calls');
+    await page.locator('.state').filter({ hasText: 'live' }).waitFor();
+    using coder = await RawClient.open(`${gateway.url}/coder`);
+    const calls = ['stock({ article: "lamp" })', 'refuse({})'].map(
+      (call) => `await servers.shop.${call}.catch(() => 0);`,
+    );
+    await coder.callTool('run_code', { code: `${calls.join('\n')} return 1;` });
+    await page.getByRole('row').filter({ hasText: 'run_code' }).getByRole('link').first().click();
+    const inner = page.getByRole('region', { name: 'Calls of this run' });
+    await inner.getByText('shop/stock').waitFor();
+    await inner.getByText('tool failed').waitFor();
+    for (const width of widths) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+      expect([...((await page.evaluate(beyond)) as string[]), ...(await seen.findings())]).toEqual([]);
+    }
+    await inner.getByRole('link').first().click();
+    await page.getByText('Made by').waitFor();
   });
 
   it('a table is sorted by a column, downwards by a second click, and as the gateway has it by a third', async () => {

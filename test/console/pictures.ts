@@ -178,14 +178,6 @@ if (every !== undefined) await takeAll(every);
 await browser.close();
 if (every === undefined) console.log(`${pictures.map(({ name }) => `docs/pictures/${name}.png`).join(', ')} are new`);
 
-/** Of a run that the page shows. */
-const script = `
-  const stocks = await Promise.allSettled([servers.shop.stock({}), servers.garden.stock({})]);
-  const graph = await servers.memory.read_graph({});
-  await servers.shop.refuse({}).catch(() => undefined);
-  await servers.memory.search_nodes({ query: 'a' });
-  return { stocks, graph };`;
-
 /** All views with much in them, at three widths in both themes, and what the page shows while the gateway hangs. */
 async function takeAll(to: string): Promise<void> {
   await mkdir(to, { recursive: true });
@@ -232,7 +224,14 @@ async function takeAll(to: string): Promise<void> {
   await seen.page.goto(`http://${address}/#/calls`);
   await seen.page.locator('.state').filter({ hasText: 'live' }).waitFor();
   using coder = await RawClient.open(`${gateway.url}/coder`);
-  await coder.callTool('run_code', { code: script });
+  await coder.callTool('run_code', {
+    code: `
+  const stocks = await Promise.allSettled([servers.shop.stock({}), servers.garden.stock({})]);
+  const graph = await servers.memory.read_graph({});
+  await servers.shop.refuse({}).catch(() => undefined);
+  await servers.memory.search_nodes({ query: 'a' });
+  return { stocks, graph };`,
+  });
   await seen.page.getByRole('row').filter({ hasText: 'run_code' }).getByRole('link').first().click();
   await seen.page.getByRole('region', { name: 'Calls of this run' }).getByRole('row').nth(5).waitFor();
   await shoot('calls-run');

@@ -173,7 +173,7 @@ function Values({ rows }: { readonly rows: Answer['values'] }) {
     <Table label="Configuration" head={['Option', 'Value', 'From']} sortable={columns}>
       {sorted('Configuration', rows, columns).map(({ path, value, from, place: at, isSecret, reference }) => (
         <tr key={path}>
-          <td class="option">
+          <td class="name">
             <code>
               <Said text={path} max={160} />
             </code>

@@ -117,10 +117,10 @@ function Waterfall({ stretches, total }: { readonly stretches: readonly Stretch[
     <Table label="Where the time went" head={['Process', 'What', 'Time', 'Took', 'More']}>
       {stretches.map((each, index) => (
         <tr key={index}>
-          <td>
+          <td class="nowrap">
             <code>{each.process}</code>
           </td>
-          <td class="nowrap">
+          <td class="words">
             {each.what}
             {each === longest && <span class="dim"> ← longest</span>}
           </td>
@@ -131,7 +131,7 @@ function Waterfall({ stretches, total }: { readonly stretches: readonly Stretch[
             </svg>
           </td>
           <td class="number">{each.isOpen ? 'not over' : duration(each.to - each.from)}</td>
-          <td>
+          <td class="words">
             <Said text={each.detail} max={160} />
             {each.isShifted && (
               <span class="dim" title="its clock differs: it was moved to what caused it">

@@ -48,7 +48,7 @@ export function RunCalls({ run, calls }: { readonly run: Call; readonly calls: r
                   <td class="number">
                     <a href={hrefOf('calls', call.tag, query)}>+{duration(Math.max(0, call.at - run.at))}</a>
                   </td>
-                  <td>
+                  <td class="name">
                     <Said text={toolOf(call)} max={100} />
                   </td>
                   <td>

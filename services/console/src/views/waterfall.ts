@@ -25,7 +25,7 @@ const pairs: readonly {
 }[] = [
   { from: 'edge', begins: 'arrived', ends: ['answered', 'gone', 'refused'], what: 'request', kind: 'work' },
   { from: 'session', begins: 'routed', ends: ['settled'], what: 'exchange', kind: 'work' },
-  { from: 'session', begins: 'run', ends: ['settled'], what: 'run of a script or composite tool', kind: 'work' },
+  { from: 'session', begins: 'run', ends: ['settled'], what: 'calls of its own', kind: 'work' },
   {
     from: 'session',
     begins: 'asked',
