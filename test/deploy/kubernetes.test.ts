@@ -108,12 +108,12 @@ it('only edges and session workers get the sealing key, only edges the digests o
 /** What an object cannot say of its server: options of programs of the gateway's own machine, and what only the operator may decide. */
 const ofOperators = [
   ...['cwd', 'envFile', 'user', 'sandbox'],
-  ...['absentFacts', 'credentials', 'disabled', 'hints', 'openapi', 'proxy', 'restart', 'tls'],
+  ...['absentFacts', 'credentials', 'disabled', 'flow', 'hints', 'openapi', 'proxy', 'restart', 'tls'],
 ];
 const ofPods = ['image', 'port', 'path', 'envFrom', 'resources', 'imagePullSecrets'];
 it.each([
   ['mcpserver.yaml', 'mcpServers', ['headersFrom', ...ofPods], ofOperators],
-  ['mcpprofile.yaml', 'profiles', [], []],
+  ['mcpprofile.yaml', 'profiles', [], ['composites']],
 ] as const)(
   'the resource definition of %s is one that Kubernetes takes, and asks for what the gateway reads',
   async (file, option, besides, without) => {
