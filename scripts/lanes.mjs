@@ -53,6 +53,12 @@ export const long = [
     sources: ['services/cli/'],
   },
   {
+    files: ['test/outside/public-apis.'],
+    only: true,
+    because: 'packages with large documents are downloaded',
+    sources: ['packages/openapi/', 'services/backend/src/features/openapi/'],
+  },
+  {
     files: ['test/matrix/scripts.'],
     only: false,
     because: 'each feature runs in scripts of clients of every revision',

@@ -103,8 +103,11 @@ export class SchemaWriter {
   #types({ type, properties, additionalProperties, items }: JsonObject, made: Made): void {
     const said = (Array.isArray(type) ? type : [type]).map((each) => (each === 'file' ? 'string' : each));
     const known = said.filter((each) => types.has(each));
-    if (known.length === 0 && (isObject(properties) || isObject(additionalProperties))) known.push('object');
-    if (known.length === 0 && isObject(items)) known.push('array');
+    // Members or items without a type are about objects or lists, and allow other values: Slack describes objects by `items`.
+    if (known.length === 0 && this.#purpose === 'arguments') {
+      if (isObject(properties) || isObject(additionalProperties)) known.push('object');
+      else if (isObject(items)) known.push('array');
+    }
     if (known.length === 0) return;
     if (this.#purpose === 'answer' && !known.includes('null')) known.push('null');
     this.#left -= 18;

@@ -163,6 +163,21 @@ describe('schemas', () => {
     ).toEqual([true, true, true, true]);
     expect(validate({ result: [{ a: 5 }] })).toBe(false);
   });
+
+  it('a part of an answer with items or members and no type may be any value, as the schema says', async () => {
+    const user = { items: { anyOf: [{ type: 'object', properties: { id: { type: 'integer' } } }] } };
+    const content = {
+      'application/json': { schema: { type: 'object', properties: { user, tags: { properties: { a: {} } } } } },
+    };
+    const { tools } = await read({ paths: { '/a': get('a', { responses: { 200: { content } } }) } });
+    const validate = compile(tools[0]?.['outputSchema']);
+    expect([{ user: { id: 1 } }, { user: [{ id: 1 }] }, { tags: ['a'] }].map((value) => validate(value))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(validate({ user: [{ id: 'one' }] })).toBe(false);
+  });
 });
 
 describe('Swagger 2.0', () => {
