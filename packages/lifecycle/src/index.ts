@@ -13,4 +13,4 @@ export type { ProxyTarget } from './proxies.ts';
 export { stopOnSignal } from './shutdown.ts';
 export { surviveFaults } from './survive.ts';
 export { TokenBucket, TokenBuckets } from './token-buckets.ts';
-export { countBuffersToHeap, growYoungGenerationFaster } from './young-generation.ts';
+export { growYoungGenerationFaster } from './young-generation.ts';

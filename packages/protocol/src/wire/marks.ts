@@ -1,5 +1,7 @@
 /** The marks on objects that are read from bytes only when code asks for their members (`wire.ts`). */
 
+import { countBuffersToHeap } from './buffers.ts';
+
 export const wire = Symbol('wire');
 export const unread = Symbol('unread');
 
@@ -24,6 +26,7 @@ export class JsonBytes {
 
   constructor(parts: readonly (string | Buffer)[]) {
     this.parts = parts;
+    if (parts.length > 0) countBuffersToHeap();
     let bytes = 0;
     for (const part of parts) bytes += Buffer.byteLength(part);
     this.length = bytes;

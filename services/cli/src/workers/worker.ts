@@ -1,7 +1,7 @@
 /** A worker of `omnibus serve --workers`: a gateway with all roles, on the bus of its supervisor. */
 import { Socket } from 'node:net';
 import { openLocalBus } from '@omnibus/bus';
-import { countBuffersToHeap, growYoungGenerationFaster, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
+import { growYoungGenerationFaster, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { fail } from '../commands/settings.ts';
 import { opensPages } from '../desktop/browser.ts';
 import { showingPages } from '../desktop/page-shower.ts';
@@ -23,7 +23,6 @@ import { slotOf } from './placement.ts';
 /** Serves until the supervisor or the system ends the process. */
 export async function serveAsWorker(options: ServeOptions): Promise<void> {
   growYoungGenerationFaster();
-  countBuffersToHeap();
   const heard = new Heard();
   const told = await heard.start;
   const problem = formatProblem(told.format);

@@ -37,6 +37,16 @@ describe('a resumable stream', () => {
     expect(second.texts()).toEqual(['attached', '1:answer', 'end']);
   });
 
+  it('takes an answer without its bytes only if it is the first message, and a client reads it', () => {
+    const stream = new ResumableStream(id('s'), reader().reply, homeOf());
+    expect(stream.takesAway).toBe(true);
+    stream.send('progress', false, false);
+    expect(stream.takesAway).toBe(false);
+    const left = new ResumableStream(id('s'), reader().reply, homeOf());
+    left.detach(id('s'));
+    expect(left.takesAway).toBe(false);
+  });
+
   it('releases its reader, and the request that the reader holds, with the last message', () => {
     const first = reader();
     const stream = new ResumableStream(id('s'), first.reply, homeOf(), 0, 'edge-1' as WorkerId);

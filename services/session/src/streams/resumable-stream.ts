@@ -155,9 +155,9 @@ export class ResumableStream extends Link {
     return this.#sequence > 1 || this.#wasDetached || performance.now() - this.#openedAt >= keepAfterMs;
   }
 
-  /** Whether its last message is not kept here, but read at once. */
+  /** Whether its next message is not kept here if it is the last, but read at once. */
   get takesAway(): boolean {
-    return this.#reply !== undefined && !this.isWorthKeeping;
+    return this.#reply !== undefined && this.#sequence === 0 && !this.isWorthKeeping;
   }
 
   /** @param text as bytes at another process only if `takesAway`. @param missingScopes of the answer to a request that was refused for them. */
