@@ -400,6 +400,14 @@ export const guarantees: readonly Guarantee[] = [
     test: [survival, 'SIGTERM: workers are replaced one after the other, and no request of either era fails'],
   },
   {
+    fault: 'session worker stops in an orderly way',
+    request: 'a call that is longer than `timeouts.drain`',
+    era: both,
+    sees: 'the answer; the next worker continues the call',
+    executed: 'once',
+    test: [survival, 'SIGTERM: calls that are longer than `timeouts.drain` go on at the next worker, as after a kill'],
+  },
+  {
     fault: 'one process with `sessions.store` killed or stopped, and started again',
     request: 'the next request of an open session, by the official TypeScript and Python SDK clients',
     era: '2025-11-25',

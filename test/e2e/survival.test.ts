@@ -294,3 +294,16 @@ describe('with session workers that come and go', () => {
     for (const client of clients) client[Symbol.dispose]();
   });
 });
+
+it('SIGTERM: calls that are longer than `timeouts.drain` go on at the next worker, as after a kill', async () => {
+  await using workers = await WorkersUnderTest.start({}, { timeouts: { drain: '200ms' } });
+  const { upstream, gateway } = workers;
+  using client = await RawClient.open(gateway.url);
+  using modern = new ModernClient(gateway.url);
+  const waiting = [client.callTool('up__slow'), modern.call('up__slow')];
+  const calls = await upstream.calls.until(waiting.length);
+  await workers.replace('SIGTERM');
+  for (const call of calls) call.answer(text('at last'));
+  for (const { last } of await Promise.all(waiting)) expect(last.result).toMatchObject(text('at last'));
+  expect(upstream.calls.values.length).toBe(waiting.length);
+});

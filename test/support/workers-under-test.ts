@@ -15,8 +15,11 @@ export class WorkersUnderTest implements AsyncDisposable {
     this.upstream = upstream;
   }
 
-  /** @param servers in addition to `up`; its tool `echo` answers at once and `slow` on the test's signal. */
-  static async start(servers: object = {}): Promise<WorkersUnderTest> {
+  /**
+   * @param servers in addition to `up`; its tool `echo` answers at once and `slow` on the test's signal.
+   * @param options of the configuration.
+   */
+  static async start(servers: object = {}, options: object = {}): Promise<WorkersUnderTest> {
     let made: WorkersUnderTest | undefined;
     const upstream: Upstream = await Upstream.start({
       tools: [tool('slow'), tool('echo')],
@@ -29,6 +32,7 @@ export class WorkersUnderTest implements AsyncDisposable {
     made = new WorkersUnderTest(upstream);
     made.#gateway = await startGateway('nats', {
       prefix: 'always',
+      ...options,
       mcpServers: { up: { url: upstream.url }, ...servers },
     });
     await made.serves('echo');

@@ -353,10 +353,13 @@ export class Session {
     this.#actor.send({ type: 'idle.noted' });
   }
 
-  /** Waits for running requests up to the limit, and then moves its streams to the next worker. */
+  /** Waits for running requests up to the limit, and then moves its streams to the next worker, which continues the requests that still run. */
   async handOver(limitMs: number): Promise<void> {
     await this.#idle(limitMs);
-    this.abandon();
+    const { forwarding, guests, streams } = this.#parts;
+    for (const guest of guests) guest.close();
+    forwarding.open.giveAway();
+    streams.move();
   }
 
   /** Another worker has taken the session over, and continues its calls. */
