@@ -35,8 +35,7 @@ import type { ExchangeObserver, ExchangeRequest } from './exchange-request.ts';
 const maxMissedTargets = 3;
 
 /** Milliseconds until a worker that does not listen is asked again for a call, times the number of tries, and the most tries. */
-const attachAgainMs = 100;
-const maxAttachTries = 8;
+const attachAgain = { ms: 100, tries: 8 };
 
 const notKept = {};
 
@@ -277,9 +276,9 @@ export class Exchange extends Link implements SentExchange {
   /** Nothing listens at the worker to take the call over from. If it gives signs of life, it has lost its connection to NATS, and comes back. */
   #unattached(at: WorkerId, tries: number): void {
     if (this.isSettled) return;
-    if (tries >= maxAttachTries || !this.#isThere(at)) this.#adapterGone();
+    if (tries >= attachAgain.tries || !this.#isThere(at)) this.#adapterGone();
     else
-      this.#host.wheel.schedule(attachAgainMs * tries, () => {
+      this.#host.wheel.schedule(attachAgain.ms * tries, () => {
         if (!this.isSettled && this.#isAttached && this.sentTo === at) this.#attach(at, tries + 1);
       });
   }
