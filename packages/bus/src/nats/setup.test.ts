@@ -4,9 +4,10 @@ import { connect } from '@nats-io/transport-node';
 import { expect, it } from 'vitest';
 import { startNatsCluster } from '../testing/nats-cluster.ts';
 import { setUpNats, type SetUpOptions } from './setup.ts';
+import { reservedBytes } from './streams.ts';
 
 it('a set-up without all nodes says which streams lack replicas, and one that waits for the last node gives them these', async () => {
-  await using cluster = await startNatsCluster(1024, 2);
+  await using cluster = await startNatsCluster(Math.ceil(reservedBytes() / 2 ** 20) + 64, 2);
   const [first, second, third] = cluster.nodes;
   const servers = `127.0.0.1:${first?.port},127.0.0.1:${second?.port}`;
   const run = async (options: Partial<SetUpOptions>): Promise<ReadonlySet<string>> => {
