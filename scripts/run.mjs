@@ -242,7 +242,7 @@ function isWhole() {
 
 /** The words for npm that install what the lock file names. `ci` empties node_modules first, which is needed once; later only what differs is replaced. */
 function npmInstall() {
-  return [...(existsSync(installedRecord) ? ['install', '--no-save'] : ['ci']), ...quietly];
+  return [...(existsSync(installedRecord) ? ['install', '--no-save'] : ['ci', '--prefer-offline']), ...quietly];
 }
 
 /** Installs all dependencies where some are missing or others than those of the lock file. */
