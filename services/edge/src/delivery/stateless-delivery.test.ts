@@ -141,6 +141,20 @@ it('a call whose worker was killed goes to another one as soon as its signs stay
   ]);
 });
 
+it('a call that NATS gave to a worker before the edge knew any goes to another one if that worker dies', async () => {
+  const first = new Worker();
+  const anybodys = await test.bus.subscribe(subjects.modern(undefined), ({ key }, reply) => {
+    first.requests.set(key, reply);
+  });
+  const { key, frames } = await request('tools/call');
+  await test.started(first);
+  const second = await started();
+  anybodys.close();
+  test.kill(first);
+  await pass(3_500);
+  expect([reasons(frames), second.requests.has(key), second.begun.map(({ turn }) => turn)]).toEqual([[], true, [1]]);
+});
+
 it.each(['it', 'another'])(
   'a call has an unknown outcome if its worker dies and %s is of a version that does not continue calls',
   async (which) => {

@@ -326,12 +326,13 @@ export class StatelessDelivery {
       this.#holderGone(inFlight, sentTo);
       return true;
     }
-    // NATS may have chosen a worker that is not known here.
+    // In the first moments of an edge, NATS chooses a worker that is not known here.
+    const { workers } = this.#options;
+    const takers = sentTo === undefined ? workers.signs.map(({ worker }) => worker) : [sentTo];
     if (
       inFlight.holder === undefined &&
-      sentTo !== undefined &&
       inFlight.attempts < maxAttempts &&
-      continuesCalls(this.#options.workers, sentTo)
+      takers.every((taker) => continuesCalls(workers, taker))
     ) {
       inFlight.turn += 1;
       this.#again(inFlight);
