@@ -83,6 +83,13 @@ it.each([
   expect(await ran(code)).toMatchObject({ isOk: true, text, printed });
 });
 
+it('gets a plain error if its result leaves no room for the copy that the gateway reads', async () => {
+  expect(await ran(`return 'x'.repeat(12e6);`)).toMatchObject({
+    isOk: false,
+    text: expect.stringContaining('a text of 12000000 characters'),
+  });
+});
+
 it('gets the reason of a refused call, whatever all objects inherit', async () => {
   const end = await ran(
     `Object.prototype.get = () => 1; Object.prototype.writable = false; Object.prototype.value = 'forged';

@@ -2,8 +2,8 @@
  * The first code in a sandbox: it makes `servers`, `console`, a clock that stands still, and random numbers by seed, and gives the host two functions. It
  * keeps the built-in functions that it uses, so that a script that replaces them changes only what it sees itself. Only text crosses its border.
  *
- * `call(server, tool, args)` returns the number of a call, or throws; `print(json)` and `finish(isOk, json)` take a text as JSON, since a text of the engine ends at its
- * first NUL for the host; `names()` returns JSON.
+ * `call(server, tool, args)` returns the number of a call, or throws; `names()` returns JSON. `print(json)` and `finish(isOk, json)` take a text as JSON, since
+ * the host reads a text of the engine up to its first NUL only.
  */
 export const prelude = `(function (call, print, finish, names, now, seed) {
   'use strict';
@@ -134,6 +134,17 @@ export const prelude = `(function (call, print, finish, names, now, seed) {
       return '{"message":"a value was thrown that cannot be shown"}';
     }
   };
+  const end = (isOk, made) => {
+    let json;
+    try {
+      json = stringify(made);
+    } catch {
+      const message = 'the script ends with a text of ' + made.length + ' characters, and its memory has no room for a copy (code.memory): return less';
+      finish(false, stringify(stringify({ message })));
+      return;
+    }
+    finish(isOk, json);
+  };
   return {
     // The host ends a call. 'given' is JSON.
     settle(id, isOk, given) {
@@ -155,12 +166,12 @@ export const prelude = `(function (call, print, finish, names, now, seed) {
           try {
             made = value === undefined ? '' : typeof value === 'string' ? value : stringify(value, null, 1);
           } catch (error) {
-            finish(false, stringify(problemOf(error)));
+            end(false, problemOf(error));
             return;
           }
-          finish(true, stringify(made === undefined ? text(value) : made));
+          end(true, made === undefined ? text(value) : made);
         },
-        (error) => finish(false, stringify(problemOf(error))),
+        (error) => end(false, problemOf(error)),
       ]);
     },
   };
