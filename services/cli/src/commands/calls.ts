@@ -1,5 +1,5 @@
 /** Shows calls as they happen, the last that failed, and the way of one call through all processes. */
-import type { Missing, TapEvent } from '@omnibus/admin-api';
+import type { Call, Missing, TapEvent } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
 import { answer, answerJson, notice, runCommand } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
@@ -56,10 +56,14 @@ export function showCall(tag: string, options: ApiOptions): Promise<void> {
 /** The tag of the call with this prefix; the prefix itself, if there is none. @throws {CommandProblem} where several do. */
 export async function tagOf(beginning: string, options: ApiOptions): Promise<string> {
   const { calls } = await askApi(options, 'calls', '/calls');
+  return tagIn(calls, beginning);
+}
+
+/** See `tagOf`. */
+export function tagIn(calls: readonly Pick<Call, 'tag' | 'run'>[], beginning: string): string {
+  if (calls.some(({ tag }) => tag === beginning)) return beginning;
   // The tags of the calls of a run begin with that of the run.
-  const found = calls.filter(
-    ({ tag, run }) => tag === beginning || (tag.startsWith(beginning) && run?.startsWith(beginning) !== true),
-  );
+  const found = calls.filter(({ tag, run }) => tag.startsWith(beginning) && run?.startsWith(beginning) !== true);
   if (found.length > 1)
     throw new CommandProblem('usage', `several calls begin with ${beginning}`, { advice: 'Give more of the tag.' });
   return found[0]?.tag ?? beginning;
