@@ -3,7 +3,7 @@ import type { LabelledConversation } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
 import { answerEither, answerList, runCommand } from '../output/outcome.ts';
 import type { AskOptions } from './admin-port.ts';
-import { askApi } from './api.ts';
+import { askApi, queryOf } from './api.ts';
 
 export interface ListLabelsOptions extends AskOptions {
   readonly user?: string;
@@ -30,11 +30,8 @@ export function listLabels({
   ...who
 }: ListLabelsOptions): Promise<void> {
   return runCommand(json, async () => {
-    const wanted = Object.entries({ user, client, conversation, session, label }).filter(
-      (each): each is [string, string] => each[1] !== undefined,
-    );
-    const query = new URLSearchParams(wanted).toString();
-    const { conversations, total } = await askApi(who, 'labels', `/labels${query === '' ? '' : `?${query}`}`);
+    const query = queryOf({ user, client, conversation, session, label });
+    const { conversations, total } = await askApi(who, 'labels', `/labels${query}`);
     const rows = conversations.flatMap((each) =>
       each.labels.map(({ label: name, server, item, at }) => [
         each.id,
@@ -52,7 +49,7 @@ export function listLabels({
       {
         head: ['CONVERSATION', 'LABEL', 'SINCE THE RESULT OF', 'AT', 'WHO', 'CLIENT', 'SESSION'],
         rows: rows.map((row) => row.map((cell) => printable(cell, 200))),
-        none: wanted.length === 0 ? 'no conversation has labels' : 'no such conversation has labels',
+        none: query === '' ? 'no conversation has labels' : 'no such conversation has labels',
       },
     );
   });
