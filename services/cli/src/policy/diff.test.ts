@@ -17,7 +17,7 @@ async function sideOf(more: string): Promise<Side> {
   return policy === undefined ? openPolicy(config) : { config, policy };
 }
 
-async function changesOf(before: string, after: string, of = 'nobody in particular'): Promise<readonly string[]> {
+async function changesOf(before: string, after: string, of = 'a user that no rule names'): Promise<readonly string[]> {
   const found = differencesOf(await sideOf(before), await sideOf(after), []);
   return (found.get(of) ?? []).map(
     ({ what, was, is, rule, gains }) =>
@@ -104,7 +104,7 @@ it('sees grants and what their holders may do', async () => {
 it('sees a decision point, and that it is asked otherwise', async () => {
   const point = (more: string): string => `access: { decisions: { url: "https://pdp.example/access/v1"${more} } }`;
   expect(await changesOf('access: { rules: [] }', point(''), 'everybody')).toContainEqual(
-    expect.stringContaining('decisions: nobody -> https://pdp.example/'),
+    expect.stringContaining('decisions: none -> https://pdp.example/'),
   );
   expect(await changesOf(point(''), point(', cache: 5s'), 'everybody')).toContainEqual(
     expect.stringMatching(/^~ decisions: https:.* -> https:.*, asked otherwise/),

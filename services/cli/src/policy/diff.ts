@@ -79,7 +79,7 @@ function generalChanges(before: Config, after: Config): readonly Change[] {
     if (!old.has(id)) return [{ what, was: 'none', is: 'looks', rule: undefined, gains: false }];
     return old.get(id) === now.get(id) ? [] : [{ what, was: 'looks', is: 'looks otherwise', rule: undefined }];
   });
-  const [asked, asks] = [before, after].map(({ access }) => access?.decisions?.url ?? 'nobody') as [string, string];
+  const [asked, asks] = [before, after].map(({ access }) => access?.decisions?.url ?? 'none') as [string, string];
   const [pointWas, pointIs] = [before, after].map(({ access }) =>
     canonical(JSON.parse(JSON.stringify(access?.decisions ?? {}))),
   );

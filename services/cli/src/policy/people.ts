@@ -30,7 +30,7 @@ export function peopleOf(configs: readonly Config[]): readonly Tried[] {
   // Two at once make a difference if a rule denies, asks, redacts or exempts one of them.
   const narrowing = named(rules.flatMap(({ who, except, allow }) => [allow === undefined ? who : undefined, except]));
   const people = new Map<string, Tried>(
-    [['nobody in particular', 'user:somebody'], ['nobody', 'nobody'], ...singles].map(([label, person]) => [
+    [['a user that no rule names', 'user:somebody'], ['nobody', 'nobody'], ...singles].map(([label, person]) => [
       label as string,
       { label: label as string, person: person as Person, of: [] },
     ]),
