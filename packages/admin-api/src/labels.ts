@@ -24,7 +24,7 @@ const conversation = z.object({
   client: z.string().optional().describe('The name that the client gives itself.'),
   endpoint: z.string(),
   labels: z.array(label),
-  until: ms.describe('Milliseconds since 1970: when its labels are forgotten, unless it goes on.'),
+  until: ms.describe('Milliseconds since 1970: when its labels are forgotten. A later request or label defers it.'),
   mayClear: z.boolean().describe('Whether the caller of this operation may clear its labels.'),
   obstacle: z.string().optional().describe('Why not.'),
 });

@@ -146,8 +146,10 @@ export class Approvals {
   }
 }
 
-/** States of a record with which the next worker goes on. A used approval is not among them: a client may say that it repeats a call after its server has answered it. */
-const goesOn: ReadonlySet<ApprovalRecord['state']> = new Set(['waiting', 'approved', 'refused']);
+/**
+ * States of a record that the next worker continues. A used approval is not among them: a client may say that it repeats a call that its server has answered.
+ */
+const continued: ReadonlySet<ApprovalRecord['state']> = new Set(['waiting', 'approved', 'refused']);
 
 function newId(): ExchangeId {
   return randomBytes(idBytes).toString('hex') as ExchangeId;
@@ -268,7 +270,7 @@ export class Waiting implements Questioner {
   async #takeOver(): Promise<boolean> {
     const { board, worker } = this.#options;
     const isOurs = ({ state, until, digest }: ApprovalRecord): boolean => {
-      if (!goesOn.has(state) || digest !== this.#digestFor(until)) return false;
+      if (!continued.has(state) || digest !== this.#digestFor(until)) return false;
       this.#until = until;
       this.#digest = digest;
       return true;

@@ -4,7 +4,7 @@ import type { Proofs } from '@omnibus/identity';
 import type { Caller, ConversationLabel, SessionKey } from '@omnibus/protocol';
 import { whoOf } from './who.ts';
 
-/** @returns puts each new label of a conversation on record, with the server and the tool, prompt or resource whose message has added it. */
+/** @returns a function that records each new label of a conversation, with the server and the tool, prompt or resource whose message has added it. */
 export function labelRecords(
   audit: Audit,
   proofs: Proofs | undefined,

@@ -5,7 +5,10 @@ import type { Logger } from '@omnibus/telemetry';
 import type { SessionFeature } from '../../feature.ts';
 import { blockGate } from './gate.ts';
 
-/** @returns the feature, and `onGone` for users that directories deactivate; undefined if the blocks cannot be opened on the bus, for example since the permissions of NATS are of an older version: calls are served without. */
+/**
+ * @returns the feature, and `onGone` for users that directories deactivate. If the blocks cannot be opened on the bus, such as with permissions of NATS of an
+ * older version, undefined: calls are served without blocks.
+ */
 export async function openBlocks(
   bus: Bus,
   log: Logger,
