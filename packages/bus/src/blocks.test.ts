@@ -28,6 +28,10 @@ it('a user that its directory has deactivated is refused in its tenant alone, an
   expect(refused(caller('ann'))).toBe(true);
   expect(refused(caller(`${issuer}|ann`, { issuer: 'https://mcp.example.com' }))).toBe(true);
   expect(refused(caller('ann', { tenant: 'acme' }))).toBe(false);
+  // An agent that acts for the user is refused with the user; its own token is not the user's.
+  const assistant = { issuer: 'https://mcp.example.com', subject: 'agent:assistant' };
+  expect(refused(caller('ann', { actors: [assistant] }))).toBe(true);
+  expect(refused(caller(assistant.subject, { issuer: assistant.issuer }))).toBe(false);
   expect([refused(caller('ben')), refused(caller('ben', { tenant: 'acme' }))]).toEqual([false, true]);
   // An operator sees and removes operators' blocks only, and its own block of the same user stays.
   await blocks.add({ kind: 'user', name: `${issuer}|ann`, by: 'root', at: 2 });

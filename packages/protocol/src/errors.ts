@@ -229,7 +229,7 @@ export const errorTable = {
     -32600,
     403,
     'never',
-    'An administrator of the gateway has blocked the caller, its key or its client (`omnibus blocks`).',
+    'An administrator of the gateway has blocked the caller, its key or its client (`omnibus blocks`), or the directory of the user has deactivated the user (`auth.scim`).',
   ),
   'http.path_unknown': row(-32600, 404, 'never', 'There is no endpoint at this path.'),
   'http.method_not_allowed': row(-32600, 405, 'never', 'The endpoint takes POST, GET and DELETE.'),
