@@ -44,9 +44,9 @@ export const guarantees: readonly Guarantee[] = [
   },
   {
     fault: 'session worker killed',
-    request: 'a request for a task, also of a program that only one backend worker runs',
+    request: 'a request about a task, also if its server is a program at one backend worker',
     era: both,
-    sees: 'the answer; the task goes on at its server',
+    sees: 'the answer; the task continues at its server',
     executed: 'once',
     test: [
       'test/outside/affinity-tasks.test.ts',
@@ -54,10 +54,10 @@ export const guarantees: readonly Guarantee[] = [
     ],
   },
   {
-    fault: 'none: a session worker starts, and idle sessions move to it',
+    fault: 'no part dies: a session worker starts, and the others give it idle sessions',
     request: 'the next request of a moved session, and its GET stream',
     era: '2025-11-25',
-    sees: 'the answer; the stream goes on',
+    sees: 'the answer; the stream continues',
     executed: 'once',
     test: [
       'services/session/src/ownership/balance.test.ts',
@@ -215,7 +215,7 @@ export const guarantees: readonly Guarantee[] = [
     executed: 'once',
     test: [
       'services/session/src/call/exchange.test.ts',
-      'that another worker may continue goes on at a backend worker that was cut off from NATS, as soon as that one listens',
+      'that another worker may take over continues at a backend worker that was cut off from NATS, when that worker listens again',
     ],
   },
   {
@@ -405,7 +405,10 @@ export const guarantees: readonly Guarantee[] = [
     era: both,
     sees: 'the answer; the next worker continues the call',
     executed: 'once',
-    test: [survival, 'SIGTERM: calls that are longer than `timeouts.drain` go on at the next worker, as after a kill'],
+    test: [
+      survival,
+      'SIGTERM: calls that are longer than `timeouts.drain` continue at the next worker, as after a kill',
+    ],
   },
   {
     fault: 'one process with `sessions.store` killed or stopped, and started again',

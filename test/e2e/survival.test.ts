@@ -295,7 +295,7 @@ describe('with session workers that come and go', () => {
   });
 });
 
-it('SIGTERM: calls that are longer than `timeouts.drain` go on at the next worker, as after a kill', async () => {
+it('SIGTERM: calls that are longer than `timeouts.drain` continue at the next worker, as after a kill', async () => {
   await using workers = await WorkersUnderTest.start({}, { timeouts: { drain: '200ms' } });
   const { upstream, gateway } = workers;
   using client = await RawClient.open(gateway.url);

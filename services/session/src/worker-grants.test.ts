@@ -103,7 +103,7 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     expect(await call(client, 'pay')).toBe('tool.unknown');
   });
 
-  it('is told by a refusal which grant to ask for, if its user may ask for it', async () => {
+  it('gets a refusal that names the grant to ask for, if its user may ask for it', async () => {
     const refusal = async (client: ClientUnderTest): Promise<unknown> =>
       (await client.ask('tools/call', { name: 'bank__wire', arguments: {} })).error;
     const client = await worker.open(revision, {}, ann);

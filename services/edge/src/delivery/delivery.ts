@@ -80,7 +80,7 @@ export class Delivery {
       connection,
       acceptedSince: (since) => [...this.sessions.acceptedSince(since), ...this.stateless.acceptedSince(since)],
       gone: (worker) => {
-        log.info({ worker }, 'nothing listens for a session worker at NATS');
+        log.info({ worker }, 'a session worker does not listen at NATS any more: its commands go to the next one');
         this.sessions.unheard(worker);
         this.stateless.unheard(worker);
       },

@@ -250,7 +250,7 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     );
   }
 
-  /** Goes on when the bytes of a result have come. */
+  /** Fetches the bytes of a result, and then settles the call with it. */
   #fetched(given: Result, away: KeptBytes): void {
     const { server } = this.#to;
     void away

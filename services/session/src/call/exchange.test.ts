@@ -357,7 +357,7 @@ describe('an exchange', () => {
     expect([reasons(), calls.length]).toEqual([['gateway.interrupted'], 1]);
   });
 
-  it('that another worker may continue goes on at a backend worker that was cut off from NATS, as soon as that one listens', async () => {
+  it('that another worker may take over continues at a backend worker that was cut off from NATS, when that worker listens again', async () => {
     const { exchange } = await begin('tools/call', false, { isKept: true });
     const at = newWorkerId('backend');
     exchange.sentTo = at;
