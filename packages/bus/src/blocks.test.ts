@@ -39,7 +39,8 @@ it('a user that its directory has deactivated is refused in its tenant alone, an
   await blocks.remove('user', `${issuer}|ann`);
   await expect.poll(() => elsewhere.all).toEqual([]);
   expect(refused(caller('ann'))).toBe(true);
-  await blocks.removeGone({ name: `${issuer}|ann` });
+  const ann = { name: `${issuer}|ann` };
+  await blocks.removeGone(ann, (await blocks.goneRevision(ann)) ?? 0);
   await expect.poll(() => refused(caller('ann'))).toBe(false);
   await blocks.addGone({ name: `${issuer}|cat`, by: 'scim', at: 1, until: 2 });
   await expect.poll(() => elsewhere.size).toBe(2);

@@ -12,6 +12,7 @@ import {
   type ServerName,
 } from '@omnibus/protocol';
 import type { Bus, KeyValue, Watch } from './bus.ts';
+import { BusError } from './errors.ts';
 import { blocksBucket } from './subjects.ts';
 
 /** The issuer of API keys (`identity/api-keys.ts`). */
@@ -72,9 +73,21 @@ export class Blocks {
     await this.#bucket.put(goneKey(record), record);
   }
 
-  /** Admits a user that a directory has activated again. */
-  async removeGone(user: GoneUser): Promise<void> {
-    if ((await this.#bucket.get(goneKey(user))) !== undefined) await this.#bucket.delete(goneKey(user));
+  /** The revision of the record that refuses such a user; undefined if there is none. */
+  async goneRevision(user: GoneUser): Promise<number | undefined> {
+    return (await this.#bucket.get(goneKey(user)))?.revision;
+  }
+
+  /**
+   * Admits a user that a directory has activated again.
+   * @param revision of the record from before the activation was stored: a later record is of a later deactivation, and stays.
+   */
+  async removeGone(user: GoneUser, revision: number): Promise<void> {
+    try {
+      await this.#bucket.delete(goneKey(user), revision);
+    } catch (error) {
+      if (!(error instanceof BusError && error.kind === 'revision-conflict')) throw error;
+    }
   }
 
   /** @param kind `pause`: ends the pause of a server. @returns false when there was no such block. */

@@ -145,7 +145,7 @@ it('a grant ends with its user, whom a directory deactivates, and not with a use
       ['id-payer', 'ended', 'scim'],
       ['id-duty', 'active', undefined],
     ]);
-  await blocks.removeGone({ name: 'test|ann' });
+  await blocks.removeGone({ name: 'test|ann' }, (await blocks.goneRevision({ name: 'test|ann' })) ?? 0);
   await expect.poll(() => call(client, 'look')).toBe('answered');
   expect(await call(client, 'pay')).toBe('tool.unknown');
   blocks.close();

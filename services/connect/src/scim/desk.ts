@@ -13,7 +13,7 @@ import { invalid, ScimProblem } from './problem.ts';
 
 export interface DeskOptions {
   readonly directory: Directory;
-  readonly blocks: Pick<Blocks, 'addGone' | 'removeGone'>;
+  readonly blocks: Pick<Blocks, 'addGone' | 'goneRevision' | 'removeGone'>;
   readonly log: Logger;
   /** Revokes the consents of a user of the gateway's own authorization server. @param subject `ISSUER|SUBJECT`. */
   readonly takeBack: (issuer: string, subject: string) => Promise<void>;
@@ -37,6 +37,14 @@ interface Wanted<Entry extends DirectoryEntry> {
   readonly kind: Entry['kind'];
   /** `If-Match` of the request. */
   readonly match?: string | undefined;
+}
+
+/** A change of the members of a group; the sets have ids of users. */
+interface Membership {
+  readonly of: Of;
+  readonly id: string;
+  readonly before: ReadonlySet<string>;
+  readonly after: ReadonlySet<string>;
 }
 
 /** How an act gives the new attributes of an entry. */
@@ -66,30 +74,26 @@ export class Desk {
     const now = Date.now();
     const user = { ...wanted, kind: 'user', directory: of.key, created: now, changed: now, groups: [] } as const;
     if (!wanted.active) await this.#end(of, user);
+    const gone = wanted.active ? await this.#goneRevision(of, user) : undefined;
     const written = await this.#create<DirectoryUser>(user, 'userName');
-    if (wanted.active) await this.#admit(of, user);
+    await this.#admit(of, user, gone);
     return written;
   }
 
   async changeUser(of: Of, id: string, change: Change, match: string | undefined): Promise<Written<DirectoryUser>> {
-    const { before, ...written } = await this.#changed<DirectoryUser>(
-      { of, id, kind: 'user', match },
-      async (known) => {
-        const kept = keptOf('user', 'patch' in change ? { ...known } : change.replace);
-        const wanted = this.#checkedUser(
-          of,
-          userOf('patch' in change ? patched('user', kept, change.patch) : kept),
-          id,
-        );
-        const { directory, created, groups } = known;
-        const entry: DirectoryUser = { ...wanted, kind: 'user', directory, id, created, groups, changed: Date.now() };
-        // Before it is stored: if this process ends in between, the provider repeats its request.
-        if (!entry.active && (known.active || isOther(of, known, entry))) await this.#end(of, entry);
-        return entry;
-      },
-    );
-    if (written.entry.active && (!before.active || isOther(of, before, written.entry)))
-      await this.#admit(of, written.entry);
+    let gone: number | undefined;
+    const written = await this.#changed<DirectoryUser>({ of, id, kind: 'user', match }, async (known) => {
+      const kept = keptOf('user', 'patch' in change ? { ...known } : change.replace);
+      const wanted = this.#checkedUser(of, userOf('patch' in change ? patched('user', kept, change.patch) : kept), id);
+      const { directory, created, groups } = known;
+      const entry: DirectoryUser = { ...wanted, kind: 'user', directory, id, created, groups, changed: Date.now() };
+      // Before it is stored: if this process ends in between, the provider repeats its request.
+      if (!entry.active && (known.active || isOther(of, known, entry))) await this.#end(of, entry);
+      gone = entry.active ? await this.#goneRevision(of, entry) : undefined;
+      return entry;
+    });
+    // Also a user that was active before: an earlier request may have failed here.
+    await this.#admit(of, written.entry, gone);
     return written;
   }
 
@@ -109,7 +113,8 @@ export class Desk {
     const now = Date.now();
     const group = { ...attributes, kind: 'group', directory: of.key, created: now, changed: now } as const;
     const written = await this.#create<DirectoryGroup>(group, 'displayName');
-    await this.#setMembers(of, written.entry.id, members);
+    const { id } = written.entry;
+    await this.#setMembers({ of, id, before: new Set(directory.members(of.key, id)), after: new Set(members) });
     return written;
   }
 
@@ -117,31 +122,29 @@ export class Desk {
     const members = this.#options.directory.members(of.key, id);
     const known = new Set(members);
     let wanted: readonly string[] = members;
-    const { before: _before, ...written } = await this.#changed<DirectoryGroup>(
-      { of, id, kind: 'group', match },
-      async (before) => {
-        const kept = { ...keptOf('group', { ...before }), members: members.map((value) => ({ value })) };
-        const { members: next, ...attributes } = groupOf(
-          'patch' in change ? patched('group', kept, change.patch) : keptOf('group', change.replace),
-        );
-        if (attributes.displayName !== before.displayName) this.#checkName(of, attributes.displayName, id);
-        await this.#users(
-          of,
-          next.filter((each) => !known.has(each)),
-        );
-        wanted = next;
-        const { directory, created } = before;
-        return { ...attributes, kind: 'group', directory, id, created, changed: Date.now() };
-      },
-    );
-    await this.#setMembers(of, id, wanted);
+    const written = await this.#changed<DirectoryGroup>({ of, id, kind: 'group', match }, async (before) => {
+      const kept = { ...keptOf('group', { ...before }), members: members.map((value) => ({ value })) };
+      const { members: next, ...attributes } = groupOf(
+        'patch' in change ? patched('group', kept, change.patch) : keptOf('group', change.replace),
+      );
+      if (attributes.displayName !== before.displayName) this.#checkName(of, attributes.displayName, id);
+      await this.#users(
+        of,
+        next.filter((each) => !known.has(each)),
+      );
+      wanted = next;
+      const { directory, created } = before;
+      return { ...attributes, kind: 'group', directory, id, created, changed: Date.now() };
+    });
+    await this.#setMembers({ of, id, before: known, after: new Set(wanted) });
     return written;
   }
 
   async deleteGroup(of: Of, id: string, match: string | undefined): Promise<void> {
     const { entry, revision } = await this.#found<DirectoryGroup>({ of, id, kind: 'group', match });
-    await this.#setMembers(of, id, []);
-    await this.#options.directory.delete(entry, revision);
+    const { directory } = this.#options;
+    await this.#setMembers({ of, id, before: new Set(directory.members(of.key, id)), after: new Set() });
+    await directory.delete(entry, revision);
   }
 
   async user(of: Of, id: string): Promise<StoredUser> {
@@ -191,13 +194,13 @@ export class Desk {
   async #changed<Entry extends DirectoryEntry>(
     { of, id, kind, match }: Wanted<Entry>,
     change: (before: Entry) => Promise<Entry>,
-  ): Promise<Written<Entry> & { readonly before: Entry }> {
+  ): Promise<Written<Entry>> {
     const { directory } = this.#options;
     for (let tries = 1; ; tries += 1) {
       const { entry: before, revision } = await this.#found<Entry>({ of, id, kind, match });
       const entry = await change(before);
       try {
-        return { before, entry, revision: await directory.update(entry, revision) };
+        return { entry, revision: await directory.update(entry, revision) };
       } catch (error) {
         if (!isConflict(error) || tries >= maxTries) throw error;
       }
@@ -234,7 +237,8 @@ export class Desk {
   async #users(of: Of, ids: readonly string[]): Promise<void> {
     if (ids.length > maxMembers) throw invalid(`members: a group has at most ${maxMembers}`);
     for (const id of ids) {
-      const found = await this.#found<DirectoryUser>({ of, id, kind: 'user' }).catch(() => {
+      const found = await this.#found<DirectoryUser>({ of, id, kind: 'user' }).catch((error: unknown) => {
+        if (!(error instanceof ScimProblem)) throw error;
         throw invalid(
           `members: there is no user ${JSON.stringify(id.slice(0, 100))}; groups in groups are not supported`,
         );
@@ -244,10 +248,8 @@ export class Desk {
     }
   }
 
-  /** Gives a group these members: each user has its groups, so users that stay are not written. */
-  async #setMembers(of: Of, group: string, wanted: readonly string[]): Promise<void> {
-    const before = new Set(this.#options.directory.members(of.key, group));
-    const after = new Set(wanted);
+  /** Adds and removes members of a group, which each user has. Members that other requests change at the same time stay as these want them. */
+  async #setMembers({ of, id: group, before, after }: Membership): Promise<void> {
     for (const id of new Set([...before, ...after])) {
       if (before.has(id) === after.has(id)) continue;
       await this.#changed<DirectoryUser>({ of, id, kind: 'user' }, (user) => {
@@ -279,9 +281,15 @@ export class Desk {
     );
   }
 
-  async #admit(of: Of, user: UserAttributes): Promise<void> {
+  async #goneRevision(of: Of, user: UserAttributes): Promise<number | undefined> {
     const subject = subjectIn(of, user);
-    if (subject !== undefined) await this.#options.blocks.removeGone(goneOf(of, subject));
+    return subject === undefined ? undefined : this.#options.blocks.goneRevision(goneOf(of, subject));
+  }
+
+  /** @param gone of `#goneRevision`, from before the user was stored. */
+  async #admit(of: Of, user: UserAttributes, gone: number | undefined): Promise<void> {
+    const subject = subjectIn(of, user);
+    if (subject !== undefined && gone !== undefined) await this.#options.blocks.removeGone(goneOf(of, subject), gone);
   }
 }
 

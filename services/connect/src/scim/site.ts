@@ -4,7 +4,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Blocks, Directory } from '@omnibus/bus';
+import type { Directory } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
 import { directoryKeyOf, type DirectorySettings } from '@omnibus/identity';
 import { TokenBuckets } from '@omnibus/lifecycle';
@@ -18,7 +18,7 @@ import {
   type JsonObject,
 } from '@omnibus/protocol';
 import { readMethods, readSmallBody, Routes, type Logger, type Metrics } from '@omnibus/telemetry';
-import { Desk, isConflict, tagOf, type Of } from './desk.ts';
+import { Desk, isConflict, tagOf, type DeskOptions, type Of } from './desk.ts';
 import { documentAt, errorSchema, listSchema, maxPage, schemaOf } from './documents.ts';
 import { parseFilter, type Condition } from './filter.ts';
 import { ScimProblem } from './problem.ts';
@@ -27,7 +27,7 @@ export interface ScimSiteOptions {
   readonly directories: readonly (DirectorySettings & { readonly token: readonly string[] })[];
   readonly publicUrl: string;
   readonly directory: Directory;
-  readonly blocks: Pick<Blocks, 'addGone' | 'removeGone'>;
+  readonly blocks: DeskOptions['blocks'];
   readonly takeBack: (issuer: string, subject: string) => Promise<void>;
   readonly metrics: Metrics;
   readonly log: Logger;

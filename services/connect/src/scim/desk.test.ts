@@ -1,0 +1,88 @@
+/** Acts of providers that meet each other, or a store that does not answer. */
+import { Blocks, BusError, Directory, MemoryBus } from '@omnibus/bus';
+import type { Facts, JsonObject } from '@omnibus/protocol';
+import { createLogger } from '@omnibus/telemetry';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Desk, type Of } from './desk.ts';
+
+const issuer = 'https://login.example.com';
+const of: Of = { issuer, subject: 'externalId', key: '0123456789abcdef' };
+const ann = { userName: 'ann', externalId: 'o-1' };
+
+let directory: Directory;
+let blocks: Blocks;
+let desk: Desk;
+/** Runs, once, before a block of a user is removed. */
+let beforeAdmission: (() => Promise<void>) | undefined;
+
+beforeEach(async () => {
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  [directory, blocks] = [await Directory.open(bus), await Blocks.open(bus)];
+  desk = new Desk({
+    directory,
+    blocks: {
+      addGone: (user) => blocks.addGone(user),
+      goneRevision: (user) => blocks.goneRevision(user),
+      async removeGone(...given) {
+        const act = beforeAdmission;
+        beforeAdmission = undefined;
+        await act?.();
+        await blocks.removeGone(...given);
+      },
+    },
+    log: createLogger({ level: 'silent', format: 'json' }),
+    takeBack: () => Promise.resolve(),
+  });
+});
+afterEach(() => {
+  beforeAdmission = undefined;
+  directory.close();
+  blocks.close();
+});
+
+const isRefused = (subject = 'o-1'): boolean =>
+  blocks.callerProblem({ issuer, subject, actors: [] } as Partial<Facts> as Facts) !== undefined;
+const replace = (path: string, value: unknown, op = 'replace') => ({ patch: { Operations: [{ op, path, value }] } });
+const set = async (id: string, active: boolean): Promise<unknown> =>
+  desk.changeUser(of, id, replace('active', active), undefined);
+const created = async (body: JsonObject): Promise<string> => (await desk.createUser(of, body)).entry.id;
+
+it('two requests at once that add members to a group both count', async () => {
+  const ids = await Promise.all(['ann', 'ben'].map((name) => created({ userName: name, externalId: name })));
+  const { entry } = await desk.createGroup(of, { displayName: 'eng' });
+  await Promise.all(
+    ids.map((value) => desk.changeGroup(of, entry.id, replace('members', [{ value }], 'add'), undefined)),
+  );
+  expect(directory.members(of.key, entry.id).toSorted()).toEqual(ids.toSorted());
+});
+
+it('an activated user is admitted when the provider repeats a request that has failed', async () => {
+  const id = await created({ ...ann, active: false });
+  await expect.poll(() => isRefused()).toBe(true);
+  beforeAdmission = () => Promise.reject(new BusError('timeout', 'no answer'));
+  await expect(set(id, true)).rejects.toThrow('no answer');
+  await set(id, true);
+  await expect.poll(() => isRefused()).toBe(false);
+});
+
+it('a user that another request deactivates, while this one admits it, stays refused', async () => {
+  const id = await created({ ...ann, active: false });
+  beforeAdmission = async () => {
+    await set(id, false);
+  };
+  await set(id, true);
+  expect(directory.find(of.key, 'userName', 'ann')?.active).toBe(false);
+  await created({ userName: 'ben', externalId: 'o-2', active: false });
+  await expect.poll(() => isRefused('o-2')).toBe(true);
+  expect(isRefused()).toBe(true);
+});
+
+it('a store that does not answer is no missing user', async () => {
+  const { entry } = await desk.createGroup(of, { displayName: 'eng' });
+  const id = await created(ann);
+  const known = directory.get.bind(directory);
+  directory.get = (at, name) => (name === id ? Promise.reject(new BusError('timeout', 'no answer')) : known(at, name));
+  await expect(desk.changeGroup(of, entry.id, replace('members', [{ value: id }], 'add'), undefined)).rejects.toThrow(
+    'no answer',
+  );
+});
