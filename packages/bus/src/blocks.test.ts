@@ -45,6 +45,18 @@ it('a user that its directory has deactivated is refused in its tenant alone, an
   await blocks.addGone({ name: `${issuer}|cat`, by: 'scim', at: 1, until: 2 });
   await expect.poll(() => elsewhere.size).toBe(2);
   expect(refused(caller('cat'))).toBe(false);
+  // User names of a directory are the same in capital and small letters; its ids are not.
+  await blocks.addGone({ name: `${issuer}|Dan`, isAnyCase: true, by: 'scim', at: 1 });
+  await blocks.addGone({ name: `${issuer}|00uA`, by: 'scim', at: 1 });
+  await expect.poll(() => elsewhere.size).toBe(4);
+  expect(['dan', 'DAN', `${issuer}|dAn`, '00ua', 'other'].map((name) => refused(caller(name)))).toEqual([
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
+  expect(elsewhere.goneProblem(caller('dan'))?.reason).toBe('auth.blocked');
   blocks.close();
   elsewhere.close();
 });

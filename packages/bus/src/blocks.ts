@@ -19,11 +19,7 @@ import { blocksBucket } from './subjects.ts';
 const keyIssuer = 'omnibus:keys';
 
 /** A user as directories know it. */
-interface GoneUser {
-  /** `ISSUER|SUBJECT`. */
-  readonly name: string;
-  readonly tenant?: string | undefined;
-}
+type GoneUser = Pick<BlockRecord, 'name' | 'isAnyCase'> & { readonly tenant?: string | undefined };
 
 export class Blocks {
   readonly #bucket: KeyValue<BlockRecord>;
@@ -115,17 +111,12 @@ export class Blocks {
   /** The reason why a caller is refused altogether. */
   callerProblem(facts: Facts | undefined): GatewayFault | undefined {
     if (this.#blocked.size === 0 || facts === undefined) return undefined;
-    const record = namesOf(facts)
-      .map((name) => this.#find(name))
-      .find((found) => found !== undefined);
-    return record === undefined ? undefined : callerFault(record);
+    return this.#problemIn(namesOf(facts));
   }
 
   /** The reason why a user is refused that its directory has deactivated or deleted. The admin port asks: blocks of operators do not count there. */
-  goneProblem({ issuer, subject, tenant }: Facts): GatewayFault | undefined {
-    const record =
-      this.#find(goneName({ name: `${issuer}|${subject}`, tenant })) ?? this.#find(goneName({ name: subject, tenant }));
-    return record === undefined ? undefined : callerFault(record);
+  goneProblem(facts: Facts): GatewayFault | undefined {
+    return this.#problemIn(goneNamesOf(facts));
   }
 
   /**
@@ -154,6 +145,11 @@ export class Blocks {
         );
   }
 
+  #problemIn(names: readonly string[]): GatewayFault | undefined {
+    const record = names.map((name) => this.#find(name)).find((found) => found !== undefined);
+    return record === undefined ? undefined : callerFault(record);
+  }
+
   #find(name: string): BlockRecord | undefined {
     const record = this.#blocked.get(name);
     return record !== undefined && isOn(record) ? record : undefined;
@@ -166,7 +162,8 @@ const keyOf = (kind: BlockKind | 'pause', name: string): string => `${kind}.${ha
 const why = ({ because }: BlockRecord): string => (because === undefined ? '' : `: ${because}`);
 
 /** `ISSUER|SUBJECT` is a name in one tenant. */
-const goneName = ({ name, tenant = '' }: GoneUser): string => `gone ${tenant} ${name}`;
+const goneName = ({ name, tenant = '', isAnyCase }: GoneUser): string =>
+  isAnyCase === true ? `gone-any-case ${tenant} ${name.toLowerCase()}` : `gone ${tenant} ${name}`;
 const goneKey = (user: GoneUser): string => `gone.${hash('sha256', goneName(user), 'base64url')}`;
 const nameOf = (record: BlockRecord): string =>
   record.isGone === true ? goneName(record) : `${record.isPause === true ? 'pause' : record.kind} ${record.name}`;
@@ -187,6 +184,14 @@ function targetFault(record: BlockRecord): GatewayFault {
   );
 }
 
+/** The names by which a directory may have refused a user. One that signs in at a provider through the gateway has the name at the provider as its subject. */
+function goneNamesOf({ issuer, subject, tenant }: Pick<Facts, 'issuer' | 'subject' | 'tenant'>): readonly string[] {
+  return [`${issuer}|${subject}`, subject].flatMap((name) => [
+    goneName({ name, tenant }),
+    goneName({ name, tenant, isAnyCase: true }),
+  ]);
+}
+
 /** All names by which a caller may be blocked: an agent is blocked by its own name, and by the names of those it acts for. */
 function namesOf({
   principal,
@@ -202,9 +207,7 @@ function namesOf({
   return [
     `user ${issuer}|${subject}`,
     `user ${principal}`,
-    goneName({ name: `${issuer}|${subject}`, tenant }),
-    // A user that signs in at a provider through the gateway has the name at the provider as its subject.
-    goneName({ name: subject, tenant }),
+    ...goneNamesOf({ issuer, subject, tenant }),
     ...(ofSubject === undefined ? [] : [`user ${ofSubject}`]),
     ...(issuer === keyIssuer ? [`user key:${subject}`] : []),
     ...(agent === undefined ? [] : [`user agent:${agent}`]),

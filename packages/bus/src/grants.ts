@@ -2,7 +2,7 @@
  * Rights that approvers have given for a time. Every session worker watches the bucket with the records, so that grants and their ends take effect everywhere
  * at once. Only session workers write it. Grants survive restarts.
  */
-import type { GrantRecord } from '@omnibus/protocol';
+import type { BlockRecord, GrantRecord } from '@omnibus/protocol';
 import type { Bus, KeyValue, Watch } from './bus.ts';
 import { BusError } from './errors.ts';
 import { grantsBucket } from './subjects.ts';
@@ -92,11 +92,13 @@ export class Grants {
 
   /**
    * Ends the active grants of a user that its directory has deactivated or deleted. Every session worker does so; the first one writes. Never rejects.
-   * @param name `ISSUER|SUBJECT`; a user that signs in at this issuer through the gateway has that as its subject.
+   * @param gone with the name `ISSUER|SUBJECT`; a user that signs in at this issuer through the gateway has that as its subject.
    */
-  async endOf({ name, tenant }: { readonly name: string; readonly tenant?: string | undefined }): Promise<void> {
-    const isOf = ({ who: [user = ''], tenant: of }: GrantRecord): boolean =>
-      of === tenant && (user === name || user.endsWith(`|${name}`));
+  async endOf(gone: Pick<BlockRecord, 'name' | 'tenant' | 'isAnyCase'>): Promise<void> {
+    const same = (text: string): string => (gone.isAnyCase === true ? text.toLowerCase() : text);
+    const name = same(gone.name);
+    const isOf = ({ who: [user = ''], tenant }: GrantRecord): boolean =>
+      tenant === gone.tenant && (same(user) === name || same(user).endsWith(`|${name}`));
     for (const { id } of this.active(isOf))
       await this.change(id, (record) => {
         if (!isActive(record)) throw new Error('another worker has ended it');

@@ -60,6 +60,8 @@ export interface BlockRecord {
   readonly isPause?: boolean;
   /** Of a user: the directory of its provider (SCIM) has deactivated or deleted it. A version that does not know this blocks the user. */
   readonly isGone?: boolean;
+  /** Of a user that is gone: its name is the same in capital and small letters. */
+  readonly isAnyCase?: boolean;
   /** The tenant of a user that is gone; left out for one without a tenant. */
   readonly tenant?: string;
 }

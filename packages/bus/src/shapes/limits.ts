@@ -52,6 +52,7 @@ export const blockRecord = shape<BlockRecord>(
     because: optional(text),
     isPause: optional(flag),
     isGone: optional(flag),
+    isAnyCase: optional(flag),
     tenant: optional(text),
   }),
 );

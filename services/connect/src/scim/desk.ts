@@ -5,7 +5,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { BusError, type Blocks, type Directory, type StoredGroup, type StoredUser } from '@omnibus/bus';
 import type { DirectorySettings } from '@omnibus/identity';
-import type { DirectoryEntry, DirectoryGroup, DirectoryUser, JsonObject } from '@omnibus/protocol';
+import type { BlockRecord, DirectoryEntry, DirectoryGroup, DirectoryUser, JsonObject } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { groupOf, keptOf, maxMembers, userOf, type UserAttributes } from './attributes.ts';
 import { patched } from './patch.ts';
@@ -298,8 +298,16 @@ export const isConflict = (error: unknown): boolean => error instanceof BusError
 
 const subjectIn = ({ subject }: Of, user: UserAttributes): string | undefined => user[subject];
 
-function goneOf({ issuer, tenant }: Of, subject: string): { readonly name: string; readonly tenant?: string } {
-  return { name: `${issuer}|${subject}`, ...(tenant === undefined ? {} : { tenant }) };
+/** User names are the same in capital and small letters (RFC 7643, 4.1.1), also those in tokens. */
+function goneOf(
+  { issuer, tenant, subject: by }: Of,
+  subject: string,
+): Pick<BlockRecord, 'name' | 'tenant' | 'isAnyCase'> {
+  return {
+    name: `${issuer}|${subject}`,
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(by === 'userName' ? { isAnyCase: true } : {}),
+  };
 }
 
 const isOther = (of: Of, one: DirectoryUser, other: DirectoryUser): boolean =>

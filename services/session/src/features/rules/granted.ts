@@ -23,7 +23,7 @@ interface Made {
 }
 
 /** A user that its directory has deactivated or deleted; `name` is `ISSUER|SUBJECT`. */
-export type Gone = Pick<BlockRecord, 'name' | 'tenant'>;
+export type Gone = Pick<BlockRecord, 'name' | 'tenant' | 'isAnyCase'>;
 
 /** The wheel measures shorter times. */
 const maxWaitMs = 60 * 60_000;
