@@ -2,12 +2,7 @@
  * The blind half of the chains: another author wrote it, who had read the issue and the list of servers, and neither the rules of `flow: guarded` nor the
  * other chains. A `|` ends a session; the same client opens the next one. Chains stay as they are if a rule changes.
  */
-
-const lines = (text: string): readonly string[] =>
-  text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
+import { lines } from './chains.ts';
 
 /** The last call carries the private data to a place that strangers can read. */
 export const blindStealing = lines(`

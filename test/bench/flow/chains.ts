@@ -3,7 +3,8 @@
  * `flow: guarded` were final before both halves were written, and no rule was changed for them.
  */
 
-const lines = (text: string): readonly string[] =>
+/** The chains of a text, one on each line. */
+export const lines = (text: string): readonly string[] =>
   text
     .split('\n')
     .map((line) => line.trim())

@@ -1,5 +1,5 @@
 /** What works for a direct call works from inside a script: one test for each feature, in revisions of both eras. */
-import type { Audit, AuditEvent } from '@omnibus/audit';
+import type { AuditEvent } from '@omnibus/audit';
 import { afterEach, describe, expect, it } from 'vitest';
 import { coderNames } from '@omnibus/catalog';
 import {
@@ -7,10 +7,10 @@ import {
   latestModernRevision,
   noLists,
   type CatalogRecord,
-  type ExchangeEvent,
   type JsonObject,
   type Revision,
 } from '@omnibus/protocol';
+import { auditIn, textIn, textOf } from '../../answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../../worker-under-test.ts';
 
 let up: WorkerUnderTest | undefined;
@@ -31,14 +31,7 @@ const record: Partial<CatalogRecord> = {
   },
 };
 const events: AuditEvent[] = [];
-const audit: Audit = {
-  isStrict: false,
-  wantsResults: false,
-  wants: () => true,
-  record: (event) => void events.push(event),
-  confirm: () => Promise.resolve(true),
-};
-const textOf = (text: string): ExchangeEvent => ({ kind: 'result', result: { content: [{ type: 'text', text }] } });
+const audit = auditIn(events);
 
 async function started(settings: object = {}): Promise<WorkerUnderTest> {
   events.length = 0;
@@ -52,9 +45,6 @@ async function run(client: ClientUnderTest, code: string, more: JsonObject = {})
   const { result, error } = await client.ask('tools/call', { name: coderNames.run, arguments: { code }, ...more });
   return result ?? { error };
 }
-
-const textIn = (result: JsonObject): string =>
-  (result['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(result);
 
 const ann = (): ReturnType<typeof callerOf> => callerOf('ann');
 const keyed = { auth: { keys: { file: 'keys.yaml' } } };

@@ -1,5 +1,5 @@
 /** Composite tools, with servers that a test writes into the catalogue: lists by rights, steps with all checks, errors that name the step. */
-import type { Audit, AuditEvent } from '@omnibus/audit';
+import type { AuditEvent } from '@omnibus/audit';
 import { coderNames, finderNames, resultReader } from '@omnibus/catalog';
 import { loadConfig } from '@omnibus/config';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -13,6 +13,7 @@ import {
   type JsonObject,
   type Revision,
 } from '@omnibus/protocol';
+import { auditIn, textIn, textOf } from '../../answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../../worker-under-test.ts';
 
 let up: WorkerUnderTest | undefined;
@@ -39,18 +40,11 @@ const close_late = {
   result: { closed: '{steps.find.items.0.id}', mail: '{steps.tell}' },
 };
 const events: AuditEvent[] = [];
-const audit: Audit = {
-  isStrict: false,
-  wantsResults: false,
-  wants: () => true,
-  record: (event) => void events.push(event),
-  confirm: () => Promise.resolve(true),
-};
+const audit = auditIn(events);
 const found: ExchangeEvent = {
   kind: 'result',
   result: { content: [], structuredContent: { items: [{ id: 7, title: 'Late' }] } },
 };
-const textOf = (text: string): ExchangeEvent => ({ kind: 'result', result: { content: [{ type: 'text', text }] } });
 
 async function started(settings: object = {}): Promise<WorkerUnderTest> {
   events.length = 0;
@@ -74,8 +68,6 @@ const call = async (client: ClientUnderTest, given: unknown): Promise<JsonObject
   const { result, error } = await client.ask('tools/call', { name: 'close_late', arguments: given });
   return result ?? { error };
 };
-const textIn = (result: JsonObject): string =>
-  (result['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(result);
 const names = async (client: ClientUnderTest): Promise<readonly string[]> =>
   ((await client.ask('tools/list')).result?.['tools'] as readonly { readonly name: string }[]).map(({ name }) => name);
 const argumentsAsked = (worker: WorkerUnderTest): readonly unknown[] =>

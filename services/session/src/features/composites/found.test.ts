@@ -1,5 +1,5 @@
 /** Composite tools where lists are short and results are bounded: found, described, called by scripts, cut, and counted by limits that name them. */
-import type { Audit, AuditEvent } from '@omnibus/audit';
+import type { AuditEvent } from '@omnibus/audit';
 import { coderNames, finderNames } from '@omnibus/catalog';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
@@ -7,10 +7,10 @@ import {
   latestModernRevision,
   noLists,
   type CatalogRecord,
-  type ExchangeEvent,
   type JsonObject,
   type Revision,
 } from '@omnibus/protocol';
+import { auditIn, textOf } from '../../answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../../worker-under-test.ts';
 
 let up: WorkerUnderTest | undefined;
@@ -35,21 +35,14 @@ const close_late = {
 };
 const long = 'A line of the answer.\n'.repeat(2_000);
 const events: AuditEvent[] = [];
-const audit: Audit = {
-  isStrict: false,
-  wantsResults: false,
-  wants: () => true,
-  record: (event) => void events.push(event),
-  confirm: () => Promise.resolve(true),
-};
-const said = (text: string): ExchangeEvent => ({ kind: 'result', result: { content: [{ type: 'text', text }] } });
+const audit = auditIn(events);
 
 async function started(settings: object, composite: object = {}): Promise<WorkerUnderTest> {
   events.length = 0;
   const all = { composites: { close_late: { ...close_late, ...composite } }, ...settings };
   up = await WorkerUnderTest.start(['crm'], all, audit);
   await up.put('crm', crm);
-  up.outcome = said('done');
+  up.outcome = textOf('done');
   return up;
 }
 
@@ -99,7 +92,7 @@ describe.each(eras)('a client of %s', (revision) => {
     async (listing) => {
       const worker = await started({ listing, results: { maxTokens: 500 } });
       const client = await worker.open(revision, {}, callerOf('ann'));
-      worker.outcome = said(long);
+      worker.outcome = textOf(long);
       const text = await call(client, 'close_late', { team: 'core' });
       expect(text.length).toBeLessThan(2_000);
       const { result } = await client.ask('resources/read', { uri: uriIn(text) });
@@ -120,7 +113,7 @@ describe.each(eras)('a client of %s', (revision) => {
   it('reads a stored answer only while every tool that it is from may be used', async () => {
     const keyed = { auth: { keys: { file: 'keys.yaml' } }, results: { maxTokens: 500 } };
     const worker = await started(keyed);
-    worker.outcome = said(long);
+    worker.outcome = textOf(long);
     const client = await worker.open(revision, {}, callerOf('ann'));
     const uri = uriIn(await call(client, 'close_late', { team: 'core' }));
     expect((await client.ask('resources/read', { uri })).result).toBeDefined();

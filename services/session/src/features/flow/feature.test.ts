@@ -1,5 +1,5 @@
 /** Labels of conversations that results add, and rules that depend on them: a session worker on a bus in memory. */
-import type { Audit, AuditEvent } from '@omnibus/audit';
+import type { AuditEvent } from '@omnibus/audit';
 import { ConversationBoard } from '@omnibus/bus';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
@@ -13,6 +13,7 @@ import {
   type JsonObject,
   type Revision,
 } from '@omnibus/protocol';
+import { auditIn } from '../../answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../../worker-under-test.ts';
 
 const revisions: readonly Revision[] = [...legacyRevisions, ...modernRevisions];
@@ -31,13 +32,7 @@ const ann = callerOf('ann');
 let up: WorkerUnderTest | undefined;
 /** The audit records of the test. */
 const recorded: AuditEvent[] = [];
-const records: Audit = {
-  isStrict: false,
-  wantsResults: false,
-  wants: () => true,
-  record: (event) => void recorded.push(event),
-  confirm: () => Promise.resolve(true),
-};
+const records = auditIn(recorded);
 afterEach(async () => {
   recorded.length = 0;
   expect(up?.faults).toEqual([]);
