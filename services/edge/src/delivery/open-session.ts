@@ -11,8 +11,8 @@ export interface OpenSessionOptions {
   readonly workers: PresenceWatch<Presence>;
 }
 
-/** Time limit for a worker to open a session before the edge asks another one, in milliseconds. */
-const openMs = 3_000;
+/** Milliseconds until the edge asks another worker to open a session: longer than a worker waits for its store (`createMs` of session records). */
+const openMs = 6_000;
 const maxOpens = 4;
 
 /** Opens a session at any worker. If a late worker has opened one as well, no client knows its id, and it ends unused. */

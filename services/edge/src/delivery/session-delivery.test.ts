@@ -288,9 +288,11 @@ it('a worker is not asked for a command whose large answer is on its way', async
   owner.heard.length = 0; // It has answered.
   await pass(600);
   delivery.look();
+  delivery.unheard(owner.worker);
+  await pass(0);
   test.kill(owner);
   await pass(5_000);
-  expect([owner.probes, call.told]).toEqual([0, []]);
+  expect([owner.probes, owner.heard, call.told]).toEqual([0, [], []]);
 });
 
 it('a call whose worker is lost for good and that no other worker takes over is answered "outcome unknown"', async () => {
@@ -449,12 +451,31 @@ it('a session is opened by another worker where one leaves or does not answer, a
     request: { jsonrpc: '2.0', id: 1, method: 'initialize', params: {} },
   } as const;
   for (let count = 0; count < 20; count += 1) openSession(test.options, command, (reply) => replies.push(reply));
-  await pass(8_000);
+  await pass(14_000);
   expect(replies.map((reply) => (reply.kind === 'opened' ? reply.worker : reply.kind))).toEqual(
     Array.from({ length: 20 }, () => ready.worker),
   );
   for (const worker of [leaving, silent, ready]) worker.opens = undefined;
   openSession(test.options, command, (reply) => replies.push(reply));
-  await pass(14_000);
+  await pass(26_000);
   expect(replies.at(-1)).toMatchObject({ kind: 'refused', fault: { reason: 'gateway.unavailable' } });
+});
+
+it('a worker that waits five seconds for its store opens a session once', async () => {
+  const worker = await started();
+  let asked = 0;
+  await test.bus.subscribe(subjects.sessionOpen(worker.worker), (_command, reply) => {
+    asked += 1;
+    test.options.wheel.schedule(5_000, () =>
+      reply({ kind: 'opened', session: newSessionId(), worker: worker.worker, text: '{}' }),
+    );
+  });
+  const replies: string[] = [];
+  openSession(
+    test.options,
+    { kind: 'open', caller, request: { jsonrpc: '2.0', id: 1, method: 'initialize', params: {} } },
+    ({ kind }) => replies.push(kind),
+  );
+  await pass(10_000);
+  expect([asked, replies]).toEqual([1, ['opened']]);
 });

@@ -150,7 +150,7 @@ export class SessionDelivery {
   /** Nothing listens for a worker at NATS. */
   unheard(worker: WorkerId): void {
     for (const inFlight of this.#open.toArray()) {
-      if (inFlight.sentTo !== worker) continue;
+      if (inFlight.sentTo !== worker || !inFlight.waits) continue;
       inFlight.missed = worker;
       this.#lost(inFlight);
     }
@@ -227,7 +227,7 @@ export class SessionDelivery {
     if (before === undefined || before === owner || !this.#workers.isWatching) return;
     if (this.#workers.state(before) !== 'lost') return;
     for (const other of this.#open.toArray())
-      if (other.address.key === key && other.sentTo === before) this.#lost(other);
+      if (other.address.key === key && other.sentTo === before && other.waits) this.#lost(other);
   }
 
   /**
