@@ -22,7 +22,7 @@ export interface BalanceOptions {
     readonly held: { readonly size: number };
     /** Up to this number of sessions without an open request, the one that is idle for longest first. */
     quiet(most: number): readonly SessionKey[];
-    /** Hands a session to another worker. @returns false if it ended or was used meanwhile. */
+    /** Hands a session to another worker. @returns false if it stays here. */
     moveTo(key: SessionKey, worker: WorkerId): Promise<boolean>;
   };
 }
@@ -37,15 +37,23 @@ const leastInRound = 5;
 /** Sessions that are moved at a time. */
 const movedAtOnce = 5;
 
-/** How many sessions a worker gives to which other one in a round. */
-export function sharesOf(own: number, others: readonly Share[]): readonly Share[] {
+/**
+ * How many sessions a worker gives to which other one in a round.
+ * @param start from 0 to below 1: chooses the workers that get a session for the fractions of their shares.
+ */
+export function sharesOf(own: number, others: readonly Share[], start = Math.random()): readonly Share[] {
   const mean = others.reduce((sum, { sessions }) => sum + sessions, own) / (others.length + 1);
   const poor = others.filter(({ sessions }) => sessions < fewPart * mean);
   const lacking = poor.reduce((sum, { sessions }) => sum + mean - sessions, 0);
   const given = Math.min(Math.floor(own - mean), Math.max(leastInRound, Math.ceil(own * roundPart)));
   if (given <= 0) return [];
+  let upTo = start;
   return poor
-    .map(({ worker, sessions }) => ({ worker, sessions: Math.floor((given * (mean - sessions)) / lacking) }))
+    .map(({ worker, sessions }) => {
+      const before = Math.floor(upTo);
+      upTo += (given * (mean - sessions)) / lacking;
+      return { worker, sessions: Math.floor(upTo) - before };
+    })
     .filter(({ sessions }) => sessions > 0);
 }
 

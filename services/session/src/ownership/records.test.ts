@@ -179,6 +179,22 @@ describe('the records of sessions', () => {
     );
   });
 
+  it('is complete in the store once it is written, and not while a later one cannot be', async () => {
+    const { state, wrapped } = failing(await open());
+    const records = recordsOf(wrapped, one);
+    const created = records.create(key, recordOf(one));
+    expect(records.isWritten(key)).toBe(false);
+    await created;
+    expect(records.isWritten(key)).toBe(true);
+    state.isFailing = true;
+    records.save(key, recordOf(one, ['up']));
+    expect(records.isWritten(key)).toBe(false);
+    await setImmediate();
+    expect([state.attempts, records.isWritten(key)]).toEqual([2, false]);
+    await records.release(key);
+    expect(records.isWritten(key)).toBe(false);
+  });
+
   it('a new session waits five seconds for a store that has worked, and one second for a store that is known to fail', async () => {
     const { wrapped } = failing(await open());
     const attempts: PromiseWithResolvers<number>[] = [];

@@ -111,6 +111,12 @@ export class SessionRecords {
     return this.#held.get(key)?.isDoubtful === true;
   }
 
+  /** Whether the store has all of a session, so that another worker can continue it. */
+  isWritten(key: SessionKey): boolean {
+    const held = this.#held.get(key);
+    return held?.revision !== undefined && held.working === undefined && held.retry === undefined;
+  }
+
   /** Removes the record of a session that has ended, unless another worker holds the session by now. */
   remove(key: SessionKey): void {
     const held = this.#held.get(key);

@@ -22,6 +22,8 @@ beforeEach(() => {
       questions += 1;
       return Promise.resolve();
     },
+    isWritten: () => false,
+    release: () => Promise.resolve(),
   };
   const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
   sessions = new Sessions({ records, wheel, peers, host: { isSure: () => true } } as unknown as SessionsOptions);
@@ -47,6 +49,12 @@ it('a request ends at once if another worker has taken the session, and after a 
   sessions.held.remove({ key, caller: { principal: anonymous } } as Session);
   await vi.advanceTimersByTimeAsync(0);
   expect(await taken).toBe(false);
+});
+
+it('a session is not given to another worker while the store does not have all of it', async () => {
+  const session = { key, caller: { principal: anonymous }, quietMs: () => 60_000 };
+  sessions.held.add(session as unknown as Session);
+  expect([await sessions.moveTo(key, other), sessions.find(key)]).toEqual([false, session]);
 });
 
 it('a request does not wait for the store if every other worker says that it does not hold the session', async () => {

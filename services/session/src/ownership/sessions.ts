@@ -318,12 +318,13 @@ export class Sessions {
 
   /**
    * Hands a session to a certain worker. If that one does not take it, any worker does at the next command, as after a planned stop.
-   * @returns false if it has ended, or was used meanwhile.
+   * @returns false if it has ended, was used meanwhile, or is not in the store as it is now.
    */
   async moveTo(key: SessionKey, to: WorkerId): Promise<boolean> {
     const held = this.held.byKey.get(key);
     if (held === undefined || held.isReleased || held.session.quietMs(performance.now()) < quietMs) return false;
     const { records, peers, worker, config } = this.#options;
+    if (!records.isWritten(key)) return false;
     await records.release(key);
     held.isReleased = true;
     await peers.ask(to, subjects.sessionAdopt(to), { key, lost: worker });
