@@ -266,5 +266,5 @@ export {
   type MayHaveBytes,
   type Span,
 } from './wire/marks.ts';
-export { outlineOf, resultOfOutline, type Outline } from './wire/outline.ts';
+export { outlineOf, resultOfOutline } from './wire/outline.ts';
 export { leastWireBytes, readAnswer, readResult } from './wire/read-answer.ts';

@@ -17,7 +17,6 @@ import {
   type KeptBytes,
   type MayBeBytes,
   type MayHaveBytes,
-  type Outline,
   type Span,
 } from '@omnibus/protocol';
 import { bounds, decode, encode } from '../codec.ts';
@@ -111,7 +110,7 @@ export class AwayReply {
     if (!isObject(payload)) throw unreadable();
     this.#kept = kept;
     if (isObject(outline)) {
-      const result = resultOfOutline(outline as unknown as Record<keyof Outline, unknown>, kept);
+      const result = resultOfOutline(outline, kept);
       if (result === undefined) throw unreadable();
       this.members = { ...payload, result };
     } else {

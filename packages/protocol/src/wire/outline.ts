@@ -69,7 +69,7 @@ function smallOf(value: unknown, place: readonly (string | number)[], places: (s
  * @returns undefined if it is no outline of these bytes.
  */
 export function resultOfOutline(
-  { result, unread: places, members, hasNulls }: Record<keyof Outline, unknown>,
+  { result, unread: places, members, hasNulls }: Partial<Record<keyof Outline, unknown>>,
   kept: KeptBytes,
 ): JsonObject | undefined {
   if (!isObject(result) || !Array.isArray(places) || !Array.isArray(members)) return undefined;
