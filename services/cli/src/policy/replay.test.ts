@@ -137,6 +137,21 @@ it('decides by other rules of a configuration too, and says which depend on fact
   expect(result).toMatchObject({ unsure: 2, unsureRules: ['stays', 'interns'] });
 });
 
+it('is unsure too of a call that depends on a label of a rule about such facts, until a sure rule adds the label', async () => {
+  const access = {
+    default: 'allow',
+    rules: [
+      { id: 'interns', who: 'group:interns', label: 'files', as: 'crm' },
+      { id: 'all', who: 'everyone', label: 'web', as: 'crm' },
+      { id: 'stays', who: 'everyone', deny: 'mail', after: 'crm' },
+    ],
+  };
+  const calls = ['files/read', 'mail/send', 'web/fetch', 'mail/send'].map((what) => called(what));
+  const result = await replayed(calls, { access, auth: { keys: { file: 'keys.yaml' } } });
+  expect(short(result)).toEqual(['ann mail/send: deny by stays, 2']);
+  expect(result).toMatchObject({ denied: 2, unsure: 1, unsureRules: ['interns'] });
+});
+
 it('keeps a bounded number of conversations and rows, however many records there are', async () => {
   const replay = await openReplay({ config: configOf(guarded), hints, maxConversations: 100, maxRows: 10 });
   for (let index = 0; index < 20_000; index += 1) {

@@ -57,6 +57,8 @@ interface Carried {
   readonly source: string;
   /** When it was added, in milliseconds since 1970. */
   readonly at: number;
+  /** Whether only rules that depend on facts without a record have added it. */
+  isUnsure: boolean;
 }
 
 interface Conversation {
@@ -252,10 +254,11 @@ export class Replay {
     };
     const { effect, rule = 'default', labelled } = rights.decide(target, circumstancesOf(call, before));
     if (effect === 'allow') return;
-    const isUnsure = this.#unsure.has(rule);
+    const on = labelled?.labels ?? [];
+    const isUnsure = this.#unsure.has(rule) || on.some(({ label }) => carried(label)?.isUnsure === true);
     this.#counts[effect === 'ask' ? 'asked' : 'denied'] += 1;
     if (isUnsure) this.#counts.unsure += 1;
-    const row = this.#rowOf(effect, rule, target, userOf(record, call), labelled?.labels ?? []);
+    const row = this.#rowOf(effect, rule, target, userOf(record, call), on);
     if (row === undefined) this.#counts.others += 1;
     else {
       row.calls += 1;
@@ -283,9 +286,13 @@ export class Replay {
   #label(rights: Rights, call: Call, { labels }: Conversation): void {
     const { target, endedAt } = call;
     const before: Labels = { has: (label) => labels.has(label), sourceOf: () => undefined };
-    for (const { label } of rights.labels(target, circumstancesOf(call, before)))
-      if (!labels.has(label))
-        labels.set(label, { source: `${target.server}/${target.name.slice(0, maxText)}`, at: endedAt });
+    for (const { label, rule } of rights.labels(target, circumstancesOf(call, before))) {
+      const isUnsure = this.#unsure.has(rule);
+      const known = labels.get(label);
+      if (known === undefined)
+        labels.set(label, { source: `${target.server}/${target.name.slice(0, maxText)}`, at: endedAt, isUnsure });
+      else known.isUnsure &&= isUnsure;
+    }
   }
 }
 
