@@ -4,7 +4,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Directory } from '@omnibus/bus';
+import type { Directory, StoredGroup } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
 import { directoryKeyOf, type DirectorySettings } from '@omnibus/identity';
 import { TokenBuckets } from '@omnibus/lifecycle';
@@ -19,8 +19,8 @@ import {
 } from '@omnibus/protocol';
 import { readMethods, readSmallBody, Routes, type Logger, type Metrics } from '@omnibus/telemetry';
 import { Desk, isConflict, tagOf, type DeskOptions, type Of } from './desk.ts';
-import { documentAt, errorSchema, listSchema, maxPage, schemaOf } from './documents.ts';
-import { parseFilter, type Condition } from './filter.ts';
+import { documentAt, errorSchema, schemaOf } from './documents.ts';
+import { filterIn, isGroup, isUser, listed, pageOf, selected, shownBy, type Resource } from './lists.ts';
 import { ScimProblem } from './problem.ts';
 
 export interface ScimSiteOptions {
@@ -45,12 +45,10 @@ interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 type Step = (visit: Visit) => Promise<Answer> | Answer;
-type Resource = JsonObject & { readonly id: string };
 
 const root = '/scim/v2';
 /** A group of ten thousand members has about half of it. */
 const maxBodyBytes = 1024 * 1024;
-const usualPage = 100;
 /** Requests of one directory: providers send up to 25 a second, and obey 429. */
 const pace = { burst: 500, everyMs: 20, maxNames: 200 };
 /** Wrong secrets from one address. */
@@ -206,7 +204,7 @@ export class ScimSite implements Site {
     { entry, revision }: { readonly entry: DirectoryGroup; readonly revision: number },
     status = 200,
   ): Answer {
-    return this.#resource(this.#groupResource(of, entry, revision), query, status);
+    return this.#resource(this.#groupResource(of, entry, revision, shownBy(query)), query, status);
   }
 
   #resource(resource: Resource, query: URLSearchParams, status: number): Answer {
@@ -219,7 +217,8 @@ export class ScimSite implements Site {
     const { directory } = this.#options;
     const conditions = filterIn(query);
     const all = directory.users(of.key).filter(({ entry }) => conditions.every((each) => isUser(entry, each)));
-    return listed(all, query, ({ entry, revision }) => this.#userResource(of, entry, revision));
+    const body = listed(pageOf(all, query), query, ({ entry, revision }) => this.#userResource(of, entry, revision));
+    return { status: 200, body };
   }
 
   #listGroups(of: Of, query: URLSearchParams): Answer {
@@ -230,7 +229,12 @@ export class ScimSite implements Site {
       .filter(({ entry }) =>
         conditions.every((each) => isGroup(entry, each, () => directory.members(of.key, entry.id))),
       );
-    return listed(all, query, ({ entry, revision }) => this.#groupResource(of, entry, revision));
+    const isShown = shownBy(query);
+    const sizeOf = ({ entry }: StoredGroup): number =>
+      isShown('members') ? directory.members(of.key, entry.id).length : 0;
+    const page = pageOf(all, query, sizeOf);
+    const body = listed(page, query, ({ entry, revision }) => this.#groupResource(of, entry, revision, isShown));
+    return { status: 200, body };
   }
 
   #userResource(of: Of, user: DirectoryUser, revision: number): Resource {
@@ -248,18 +252,22 @@ export class ScimSite implements Site {
     };
   }
 
-  #groupResource(of: Of, group: DirectoryGroup, revision: number): Resource {
+  #groupResource(of: Of, group: DirectoryGroup, revision: number, isShown: (name: string) => boolean): Resource {
     const { directory: _directory, kind: _kind, created, changed, id, ...attributes } = group;
     const { directory } = this.#options;
     return {
       schemas: [schemaOf.group],
       id,
       ...attributes,
-      members: directory.members(of.key, id).map((value) => ({
-        value,
-        display: directory.userNamed(of.key, value),
-        $ref: `${this.#root}/Users/${value}`,
-      })),
+      ...(isShown('members')
+        ? {
+            members: directory.members(of.key, id).map((value) => ({
+              value,
+              display: directory.userNamed(of.key, value),
+              $ref: `${this.#root}/Users/${value}`,
+            })),
+          }
+        : {}),
       meta: this.#meta('Group', { id, created, changed, revision }),
     };
   }
@@ -303,105 +311,6 @@ async function bodyOf({ request }: Visit): Promise<JsonObject> {
   }
   if (!isObject(body)) throw new ScimProblem(400, 'expected a JSON object', 'invalidSyntax');
   return body;
-}
-
-function filterIn(query: URLSearchParams): readonly Condition[] {
-  const filter = query.get('filter');
-  return filter === null || filter.trim() === '' ? [] : parseFilter(filter);
-}
-
-function isUser(user: DirectoryUser, { attribute, value }: Condition): boolean {
-  const text = String(value);
-  switch (attribute) {
-    case 'id':
-    case 'externalid':
-      return (attribute === 'id' ? user.id : user.externalId) === text;
-    case 'username':
-      return user.userName.toLowerCase() === text.toLowerCase();
-    case 'displayname':
-      return user.displayName?.toLowerCase() === text.toLowerCase();
-    case 'active':
-      return String(user.active) === text.toLowerCase();
-    case 'emails.value':
-    case 'emails':
-      return user.emails?.some((each) => each.value.toLowerCase() === text.toLowerCase()) === true;
-    default:
-      throw new ScimProblem(
-        400,
-        'filters of users compare id, externalId, userName, displayName, active or emails.value',
-        'invalidFilter',
-      );
-  }
-}
-
-function isGroup(
-  { id, externalId, displayName }: DirectoryGroup,
-  { attribute, value }: Condition,
-  members: () => readonly string[],
-): boolean {
-  const text = String(value);
-  switch (attribute) {
-    case 'id':
-      return id === text;
-    case 'externalid':
-      return externalId === text;
-    case 'displayname':
-      return displayName.toLowerCase() === text.toLowerCase();
-    case 'members.value':
-    case 'members':
-      return members().includes(text);
-    default:
-      throw new ScimProblem(
-        400,
-        'filters of groups compare id, externalId, displayName or members.value',
-        'invalidFilter',
-      );
-  }
-}
-
-/** One page (RFC 7644, 3.4.2.4). */
-function listed<Entry>(all: readonly Entry[], query: URLSearchParams, made: (entry: Entry) => Resource): Answer {
-  const whole = (name: string, usual: number): number => {
-    const text = query.get(name);
-    return text === null || !/^-?\d{1,9}$/.test(text) ? usual : Number(text);
-  };
-  const startIndex = Math.max(1, whole('startIndex', 1));
-  const count = Math.min(maxPage, Math.max(0, whole('count', usualPage)));
-  const shown = all.slice(startIndex - 1, startIndex - 1 + count);
-  return {
-    status: 200,
-    body: {
-      schemas: [listSchema],
-      totalResults: all.length,
-      startIndex,
-      itemsPerPage: shown.length,
-      Resources: shown.map((entry) => selected(made(entry), query)),
-    },
-  };
-}
-
-/** The wanted attributes of a resource (RFC 7644, 3.9): whole ones, not parts of them. */
-function selected(resource: Resource, query: URLSearchParams): JsonObject {
-  const named = (name: string): ReadonlySet<string> | undefined => {
-    const text = query.get(name);
-    return text === null || text === ''
-      ? undefined
-      : new Set(
-          text
-            .toLowerCase()
-            .split(',')
-            .map((each) => each.trim().split('.')[0] as string),
-        );
-  };
-  const [wanted, unwanted] = [named('attributes'), named('excludedAttributes')];
-  if (wanted === undefined && unwanted === undefined) return resource;
-  return Object.fromEntries(
-    Object.entries(resource).filter(([name]) => {
-      const small = name.toLowerCase();
-      if (small === 'id' || small === 'schemas') return true;
-      return wanted === undefined ? unwanted?.has(small) !== true : wanted.has(small);
-    }),
-  );
 }
 
 function refused({ status, message, scimType, retryAfter }: ScimProblem): Answer {
