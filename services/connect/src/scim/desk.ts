@@ -72,11 +72,11 @@ export class Desk {
     const wanted = this.#checkedUser(of, userOf(keptOf('user', body)));
     if (directory.sizesOf(of.key).users >= maxUsers) throw full(`${maxUsers} users`);
     const now = Date.now();
-    const user = { ...wanted, kind: 'user', directory: of.key, created: now, changed: now, groups: [] } as const;
-    if (!wanted.active) await this.#end(of, user);
-    const gone = wanted.active ? await this.#goneRevision(of, user) : undefined;
-    const written = await this.#create<DirectoryUser>(user, 'userName');
-    await this.#admit(of, user, gone);
+    if (!wanted.active) await this.#end(of, wanted);
+    const gone = wanted.active ? await this.#goneRevision(of, wanted) : undefined;
+    const made = { ...wanted, kind: 'user', directory: of.key, created: now, changed: now, groups: [] } as const;
+    const written = await this.#create<DirectoryUser>((id) => ({ ...made, id }));
+    await this.#admit(of, wanted, gone);
     return written;
   }
 
@@ -111,8 +111,8 @@ export class Desk {
     if (directory.sizesOf(of.key).groups >= maxGroups) throw full(`${maxGroups} groups`);
     await this.#users(of, members);
     const now = Date.now();
-    const group = { ...attributes, kind: 'group', directory: of.key, created: now, changed: now } as const;
-    const written = await this.#create<DirectoryGroup>(group, 'displayName');
+    const made = { ...attributes, kind: 'group', directory: of.key, created: now, changed: now } as const;
+    const written = await this.#create<DirectoryGroup>((id) => ({ ...made, id }));
     const { id } = written.entry;
     await this.#setMembers({ of, id, before: new Set(directory.members(of.key, id)), after: new Set(members) });
     return written;
@@ -169,20 +169,16 @@ export class Desk {
    * Stores a new entry. Its id follows from its name, so of two requests for one name, at any edges, the second fails.
    * @throws {ScimProblem}
    */
-  async #create<Entry extends DirectoryEntry>(
-    entry: Omit<Entry, 'id'> & Pick<Entry, 'directory'>,
-    named: keyof Entry & string,
-  ): Promise<Written<Entry>> {
+  async #create<Entry extends DirectoryEntry>(made: (id: string) => Entry): Promise<Written<Entry>> {
     const { directory } = this.#options;
-    const name = String((entry as Partial<Entry>)[named]).toLowerCase();
-    const made = (id: string): Entry => ({ ...entry, id }) as unknown as Entry;
+    const [named, name] = nameOf(made(''));
     const first = made(hash('sha256', `${named} ${name}`, 'hex').slice(0, 2 * idBytes));
     try {
       return { entry: first, revision: await directory.create(first) };
     } catch (error) {
       if (!isConflict(error)) throw error;
-      const other = (await directory.get(entry.directory, first.id))?.entry as Partial<Entry> | undefined;
-      if (other === undefined || String(other[named]).toLowerCase() === name)
+      const other = (await directory.get(first.directory, first.id))?.entry;
+      if (other === undefined || nameOf(other)[1] === name)
         throw new ScimProblem(409, `there is an entry with this ${named} already`, 'uniqueness');
       // The entry that had the name first has another one now.
       const second = made(randomBytes(idBytes).toString('hex'));
@@ -295,6 +291,10 @@ export class Desk {
 
 export const tagOf = (revision: number): string => `W/"${revision}"`;
 export const isConflict = (error: unknown): boolean => error instanceof BusError && error.kind === 'revision-conflict';
+
+/** The attribute that names an entry, and its value in small letters. */
+const nameOf = (entry: DirectoryEntry): readonly [named: string, name: string] =>
+  entry.kind === 'user' ? ['userName', entry.userName.toLowerCase()] : ['displayName', entry.displayName.toLowerCase()];
 
 const subjectIn = ({ subject }: Of, user: UserAttributes): string | undefined => user[subject];
 
