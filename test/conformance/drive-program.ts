@@ -3,7 +3,7 @@
  * gives the driver a token in the way of the scenario, the gateway serves this token, and it is the client of the suite's server. So the suite judges a client
  * whose own caller is known in the same way.
  */
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ import { SdkUser } from '../support/sdk-user.ts';
 import { Browser } from '../support/sign-in.ts';
 import { writeUsers } from '../support/users.ts';
 import { Callback } from '../support/walker.ts';
-import { credentialsOf } from './drive-sign-in.ts';
+import { inFrontOf } from './drive-sign-in.ts';
 import type { Drive } from './driver.ts';
 
 const ann = { name: 'ann', password: 'correct horse battery' };
@@ -230,17 +230,7 @@ export function driveProgram(shape: Shape): Drive {
             workloads: [{ agent: 'pod', issuer: pods.issuer, subject: 'system:serviceaccount:ci:*' }],
           },
         },
-        vault: {
-          file: join(folder, 'vault.json'),
-          ...(shape === 'embedded' ? {} : { keys: [`a:${randomBytes(32).toString('base64')}`] }),
-        },
-        mcpServers: {
-          suite: {
-            url: started.url,
-            restart: { minDelay: '50ms', maxDelay: '200ms' },
-            credentials: await credentialsOf(started, folder),
-          },
-        },
+        ...(await inFrontOf(started, shape, folder)),
       }),
     );
     front.edges = shape === 'embedded' ? [gateway.url] : [gateway.url, await gateway.startEdge()];

@@ -31,7 +31,7 @@ async function issuerOf(url: string): Promise<string | undefined> {
 }
 
 /** The credentials of the suite's server in the configuration, from what the scenario tells clients. @param folder for files that they name. */
-export async function credentialsOf({ url, scenario, context }: Started, folder: string): Promise<object> {
+async function credentialsOf({ url, scenario, context }: Started, folder: string): Promise<object> {
   const said = JSON.parse(context) as Readonly<Record<string, string | undefined>>;
   const {
     client_id: clientId,
@@ -69,6 +69,23 @@ export async function credentialsOf({ url, scenario, context }: Started, folder:
   };
 }
 
+/** The options of a gateway in front of the suite's server. @param folder for its files. */
+export async function inFrontOf(started: Started, shape: Shape, folder: string): Promise<object> {
+  return {
+    vault: {
+      file: join(folder, 'vault.json'),
+      ...(shape === 'embedded' ? {} : { keys: [`a:${randomBytes(32).toString('base64')}`] }),
+    },
+    mcpServers: {
+      suite: {
+        url: started.url,
+        restart: { minDelay: '50ms', maxDelay: '200ms' },
+        credentials: await credentialsOf(started, folder),
+      },
+    },
+  };
+}
+
 /** @param shape of the gateway in front of the suite's server. @returns the steps of a scenario. */
 export function driveSignIn(shape: Shape): Drive {
   return async (started, print) => {
@@ -78,17 +95,7 @@ export function driveSignIn(shape: Shape): Drive {
       await using front = await Balancer.start();
       await using gateway = await startGatewayHere(shape, {
         publicUrl: front.url,
-        vault: {
-          file: join(folder, 'vault.json'),
-          ...(shape === 'embedded' ? {} : { keys: [`a:${randomBytes(32).toString('base64')}`] }),
-        },
-        mcpServers: {
-          suite: {
-            url: started.url,
-            restart: { minDelay: '50ms', maxDelay: '200ms' },
-            credentials: await credentialsOf(started, folder),
-          },
-        },
+        ...(await inFrontOf(started, shape, folder)),
       });
       front.edges = [gateway.url];
       using client = await askableClient(gateway.url);

@@ -35,7 +35,7 @@ export interface ScriptGround extends AsyncDisposable {
   readonly work: Upstream;
   readonly headersOf: (user: string) => Readonly<Record<string, string>>;
   /** A request to the admin API. */
-  readonly admin: (as: string, path: string, body?: object, method?: string) => Promise<JsonObject>;
+  readonly admin: <Answer = JsonObject>(as: string, path: string, body?: object, method?: string) => Promise<Answer>;
   /** The call that waits for an approval and has these arguments, as JSON. */
   readonly waiting: (args: string) => Promise<Approval>;
   /** All audit records so far. */
@@ -96,7 +96,12 @@ export async function startScriptGround(shape: Shape, users: readonly string[]):
   const session = shape === 'nats' ? (gateway.processes[1] ?? gateway.edge) : gateway.edge;
   const address = await gateway.admin(session);
   const stack = starting.move();
-  const admin: ScriptGround['admin'] = async (as, path, body, method = body === undefined ? 'GET' : 'POST') => {
+  const admin: ScriptGround['admin'] = async <Answer>(
+    as: string,
+    path: string,
+    body?: object,
+    method = body === undefined ? 'GET' : 'POST',
+  ) => {
     const response = await fetch(`http://${address}/api/v1${path}`, {
       method,
       headers: { ...keys.headersOf(as), 'content-type': 'application/json', 'x-omnibus-console': '1' },
@@ -104,7 +109,7 @@ export async function startScriptGround(shape: Shape, users: readonly string[]):
     });
     const said = await response.text();
     if (!response.ok) throw new Error(`${path} was answered ${response.status}: ${said}`);
-    return JSON.parse(said) as JsonObject;
+    return JSON.parse(said) as Answer;
   };
   return {
     url: gateway.url,
@@ -115,7 +120,7 @@ export async function startScriptGround(shape: Shape, users: readonly string[]):
     admin,
     async waiting(args) {
       for (;;) {
-        const { approvals } = (await admin('fin', '/approvals')) as unknown as Approvals;
+        const { approvals } = await admin<Approvals>('fin', '/approvals');
         const found = approvals.find((each) => each.state === 'waiting' && each.arguments === args);
         if (found !== undefined) return found;
       }

@@ -1,10 +1,25 @@
 /** How many unknown tokens are looked at, and how many wait. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { fault } from '@omnibus/protocol';
+import { fault, type Principal } from '@omnibus/protocol';
 import type { Outcome } from './issuers/issuer.ts';
 import { KnownTokens } from './known-tokens.ts';
 
 const refused: Outcome = { fault: fault('auth.invalid') };
+const accepted: Outcome = {
+  audiences: [],
+  facts: {
+    principal: 'p_x' as Principal,
+    issuer: 'https://login.example.com',
+    subject: 'ann',
+    actors: [],
+    tenant: undefined,
+    groups: [],
+    scopes: [],
+    client: undefined,
+    expiresAt: undefined,
+    key: undefined,
+  },
+};
 
 let tokens: KnownTokens;
 /** Ends the checks that run, oldest first. */
@@ -63,7 +78,6 @@ it('nobody waits long for an issuer that does not answer', async () => {
 });
 
 it('a check that began with a key that is none any more does not make its token a known one', async () => {
-  const accepted = { audiences: [], facts: {} } as unknown as Outcome;
   const digest = tokens.digestOf('one');
   const before = look('one');
   tokens.forgetKnown();
