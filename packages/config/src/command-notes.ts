@@ -1,4 +1,4 @@
-/** Finds what a shell, Docker or another client would take otherwise than the gateway does: in programs, their arguments, headers, addresses and names of tools. */
+/** Finds programs, arguments, headers, addresses and names of tools that a shell, Docker or another client reads in another way than the gateway. */
 import type { Path } from './problem.ts';
 import { shownWords } from './right-forms.ts';
 import type { ServerConfig } from './schema.ts';
@@ -57,11 +57,11 @@ function argumentNotes(args: readonly string[], at: Note): void {
   });
 }
 
-/** An option and its value, which may have blanks; what looks like further options is apart. */
+/** An option and its value, which may have blanks. Words that look like further options stand apart. */
 const parts = ([option = '', ...rest]: readonly string[]): readonly string[] =>
   rest.some((word) => word.startsWith('-')) || rest.length === 1 ? [option, ...rest] : [option, rest.join(' ')];
 
-/** What keeps `docker run` from speaking MCP. */
+/** Mistakes with which `docker run` cannot speak MCP. */
 function containerNotes(args: readonly string[], at: Note): void {
   if (args[0] !== 'run') return;
   const own = args.slice(1, imageOf(args));

@@ -10,7 +10,7 @@ export interface DirectorySettings {
   readonly subject: 'externalId' | 'userName';
 }
 
-/** What is stored of directories (`Directory` of packages/bus). */
+/** The stored directories (`Directory` of packages/bus). */
 export interface StoredDirectory {
   find(directory: string, by: 'userName' | 'externalId', value: string): DirectoryUser | undefined;
   groupName(directory: string, id: string): string | undefined;

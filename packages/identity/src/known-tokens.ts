@@ -110,7 +110,7 @@ export class KnownTokens {
         put(this.#refused, digest, { value: outcome.fault, until: performance.now() + refusedMs }, maxRefused);
       return outcome;
     }
-    // Otherwise it may be verified with a key that is none any more.
+    // If tokens were forgotten meanwhile, this one may have been checked with a key that its issuer has removed.
     if (forgotten === this.#forgotten)
       put(this.#known, digest, { value: outcome, until: performance.now() + (isAsked ? askedMs : knownMs) }, maxKnown);
     return outcome;

@@ -98,7 +98,7 @@ it('all parts prepare a configuration before the first applies it', async () => 
   expect(host.config).toBe(changed);
 });
 
-it('a part that needs time to apply a configuration holds up no other part', async () => {
+it('a part that needs time to apply a configuration does not delay other parts', async () => {
   const notes: string[] = [];
   const isLoaded = Promise.withResolvers<void>();
   const slow: Part = { name: 'slow', start: () => ({ offers: undefined, prepare: () => () => isLoaded.promise }) };

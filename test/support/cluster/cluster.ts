@@ -2,7 +2,7 @@
 import { parseAllDocuments } from 'yaml';
 import type { KubernetesObject } from '../api-server.ts';
 
-/** What a node asks of an API server (`ApiServer`). */
+/** The operations of an API server that a node needs (`ApiServer`). */
 export interface Cluster {
   /** Its address for pods; undefined where there is none. */
   readonly address: string | undefined;

@@ -18,7 +18,7 @@ export interface Placed {
 }
 
 const tokenFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
-/** What every program needs of the system. */
+/** Paths of this machine that every program needs. */
 const system = [
   '/usr',
   '/bin',

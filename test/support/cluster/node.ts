@@ -28,7 +28,7 @@ export class StandInNode implements AsyncDisposable {
   readonly pods: readonly Pod[];
   readonly #services: readonly Service[];
 
-  /** Makes and starts the Pods of what is in a namespace now. */
+  /** Makes and starts the Pods of the workloads that a namespace has now. */
   static async run(api: Cluster, namespace: string, images: readonly Image[]): Promise<StandInNode> {
     await using stack = new AsyncDisposableStack();
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-node-'));

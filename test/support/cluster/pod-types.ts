@@ -76,7 +76,7 @@ export interface Service {
   };
 }
 
-/** What an image contains, as programs and folders of this machine. */
+/** The contents of an image, as programs and folders of this machine. */
 export interface Image {
   /** The name of the image, before its tag. */
   readonly name: string;

@@ -31,7 +31,7 @@ export class Pod implements AsyncDisposable {
     return this.#ready.promise;
   }
 
-  /** What its last container has printed. */
+  /** The output of its last container. */
   get output(): string {
     return this.#process?.output() ?? '';
   }

@@ -3,8 +3,8 @@ import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } fro
 import { dirname } from 'node:path';
 
 /**
- * Writes a new file that only its owner can read, and waits until the disk has it. It replaces what has this name, such as the file of a killed process, and
- * never writes into it: a link would lead to another file, and the owner of an existing file could read the text.
+ * Writes a new file that only its owner can read, and waits until the disk has it. It replaces a file or link of this name, such as that of a killed
+ * process, and never writes into it: a link would lead to another file, and the owner of an existing file could read the text.
  */
 export function writeDurably(path: string, text: string): void {
   rmSync(path, { force: true });

@@ -79,7 +79,7 @@ it.each([
   expect(readdirSync(join(path, '..'))).toEqual(['vault.json']);
 });
 
-it('a file that cannot be read any more is not replaced by what a gateway remembers of it', async () => {
+it('a gateway does not replace a file that it can no longer read by its entries in memory', async () => {
   const path = file();
   const store = new FileStore(path);
   await store.create('a', '1');
@@ -106,7 +106,7 @@ it('a vault that is a symbolic link stays one', async () => {
   expect(JSON.parse(readFileSync(real, 'utf8'))).toEqual({ a: '1', b: '2' });
 });
 
-it('what another user has placed under the name of the new file is replaced, and not written into', async () => {
+it('a link that another user has placed under the name of the new file is replaced, and not followed', async () => {
   const path = file();
   const victim = join(path, '..', 'victim');
   writeFileSync(victim, 'as it was');

@@ -120,7 +120,7 @@ export class FileStore implements VaultStore {
     return isHeld;
   }
 
-  /** Reads what another process has written. @throws {Error} as long as it cannot be read: what is remembered must not replace it. */
+  /** Reads what another process has written. @throws {Error} as long as the file cannot be read: entries in memory must not replace it. */
   #refresh(): void {
     const stamp = stampOf(this.#path);
     if (stamp === this.#seen) return;

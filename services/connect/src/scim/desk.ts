@@ -1,5 +1,5 @@
 /**
- * Acts of a provider on its directory. A user that is not active any more, or is deleted, is refused by every process at once: its calls, sessions and
+ * Acts of a provider on its directory. Every process refuses a deactivated or deleted user at once: its calls, sessions and
  * streams end, and the consents that it gave at the gateway's own authorization server are revoked.
  */
 import { hash, randomBytes } from 'node:crypto';
@@ -24,7 +24,7 @@ export interface Of extends DirectorySettings {
   readonly key: string;
 }
 
-/** What is stored after an act. */
+/** An entry as an act has stored it. */
 export interface Written<Entry> {
   readonly entry: Entry;
   readonly revision: number;

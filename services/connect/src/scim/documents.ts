@@ -1,4 +1,4 @@
-/** What this side supports, for providers (RFC 7643, 5 to 7). */
+/** The documents in which the gateway names its operations and attributes to providers (RFC 7643, 5 to 7). */
 
 const core = 'urn:ietf:params:scim:schemas:core:2.0';
 const messages = 'urn:ietf:params:scim:api:messages:2.0';
