@@ -12,8 +12,14 @@ const ann = { userName: 'ann', externalId: 'o-1' };
 let directory: Directory;
 let blocks: Blocks;
 let desk: Desk;
-/** Runs, once, before a block of a user is removed. */
-let beforeAdmission: (() => Promise<void>) | undefined;
+/** Runs, once, after the record of a user that is gone was stored, or before it is removed. */
+let meanwhile: (() => Promise<void>) | undefined;
+
+function act(): Promise<void> | undefined {
+  const next = meanwhile;
+  meanwhile = undefined;
+  return next?.();
+}
 
 beforeEach(async () => {
   const bus = new MemoryBus(({ what }) => expect.fail(what));
@@ -21,12 +27,13 @@ beforeEach(async () => {
   desk = new Desk({
     directory,
     blocks: {
-      addGone: (user) => blocks.addGone(user),
+      async addGone(user) {
+        await blocks.addGone(user);
+        await act();
+      },
       goneRevision: (user) => blocks.goneRevision(user),
       async removeGone(...given) {
-        const act = beforeAdmission;
-        beforeAdmission = undefined;
-        await act?.();
+        await act();
         await blocks.removeGone(...given);
       },
     },
@@ -35,7 +42,7 @@ beforeEach(async () => {
   });
 });
 afterEach(() => {
-  beforeAdmission = undefined;
+  meanwhile = undefined;
   directory.close();
   blocks.close();
 });
@@ -59,7 +66,7 @@ it('two requests at once that add members to a group both count', async () => {
 it('an activated user is admitted when the provider repeats a request that has failed', async () => {
   const id = await created({ ...ann, active: false });
   await expect.poll(() => isRefused()).toBe(true);
-  beforeAdmission = () => Promise.reject(new BusError('timeout', 'no answer'));
+  meanwhile = () => Promise.reject(new BusError('timeout', 'no answer'));
   await expect(set(id, true)).rejects.toThrow('no answer');
   await set(id, true);
   await expect.poll(() => isRefused()).toBe(false);
@@ -67,7 +74,7 @@ it('an activated user is admitted when the provider repeats a request that has f
 
 it('a user that another request deactivates, while this one admits it, stays refused', async () => {
   const id = await created({ ...ann, active: false });
-  beforeAdmission = async () => {
+  meanwhile = async () => {
     await set(id, false);
   };
   await set(id, true);
@@ -75,6 +82,16 @@ it('a user that another request deactivates, while this one admits it, stays ref
   await created({ userName: 'ben', externalId: 'o-2', active: false });
   await expect.poll(() => isRefused('o-2')).toBe(true);
   expect(isRefused()).toBe(true);
+});
+
+it('a user is deleted, also if another request changes it meanwhile', async () => {
+  const id = await created(ann);
+  meanwhile = async () => {
+    await desk.changeUser(of, id, replace('displayName', 'Ann'), undefined);
+  };
+  await desk.deleteUser(of, id, undefined);
+  expect(directory.find(of.key, 'userName', 'ann')).toBeUndefined();
+  await expect.poll(() => isRefused()).toBe(true);
 });
 
 it('a store that does not answer is no missing user', async () => {

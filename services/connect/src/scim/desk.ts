@@ -99,9 +99,11 @@ export class Desk {
 
   async deleteUser(of: Of, id: string, match: string | undefined): Promise<void> {
     const { directory } = this.#options;
-    const { entry, revision } = await this.#found<DirectoryUser>({ of, id, kind: 'user', match });
-    await this.#end(of, entry, Date.now() + deletedMs);
-    await directory.delete(entry, revision);
+    await repeatedly(async () => {
+      const { entry, revision } = await this.#found<DirectoryUser>({ of, id, kind: 'user', match });
+      await this.#end(of, entry, Date.now() + deletedMs);
+      await directory.delete(entry, revision);
+    });
   }
 
   async createGroup(of: Of, body: JsonObject): Promise<Written<DirectoryGroup>> {
@@ -141,10 +143,12 @@ export class Desk {
   }
 
   async deleteGroup(of: Of, id: string, match: string | undefined): Promise<void> {
-    const { entry, revision } = await this.#found<DirectoryGroup>({ of, id, kind: 'group', match });
     const { directory } = this.#options;
-    await this.#setMembers({ of, id, before: new Set(directory.members(of.key, id)), after: new Set() });
-    await directory.delete(entry, revision);
+    await repeatedly(async () => {
+      const { entry, revision } = await this.#found<DirectoryGroup>({ of, id, kind: 'group', match });
+      await this.#setMembers({ of, id, before: new Set(directory.members(of.key, id)), after: new Set() });
+      await directory.delete(entry, revision);
+    });
   }
 
   async user(of: Of, id: string): Promise<StoredUser> {
@@ -192,15 +196,11 @@ export class Desk {
     change: (before: Entry) => Promise<Entry>,
   ): Promise<Written<Entry>> {
     const { directory } = this.#options;
-    for (let tries = 1; ; tries += 1) {
+    return repeatedly(async () => {
       const { entry: before, revision } = await this.#found<Entry>({ of, id, kind, match });
       const entry = await change(before);
-      try {
-        return { entry, revision: await directory.update(entry, revision) };
-      } catch (error) {
-        if (!isConflict(error) || tries >= maxTries) throw error;
-      }
-    }
+      return { entry, revision: await directory.update(entry, revision) };
+    });
   }
 
   /** @param id of the user itself; left out for a new one. */
@@ -291,6 +291,17 @@ export class Desk {
 
 export const tagOf = (revision: number): string => `W/"${revision}"`;
 export const isConflict = (error: unknown): boolean => error instanceof BusError && error.kind === 'revision-conflict';
+
+/** Repeats an act from the beginning while other requests change its entry. */
+async function repeatedly<Result>(act: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await act();
+    } catch (error) {
+      if (!isConflict(error) || tries >= maxTries) throw error;
+    }
+  }
+}
 
 /** The attribute that names an entry, and its value in small letters. */
 const nameOf = (entry: DirectoryEntry): readonly [named: string, name: string] =>
