@@ -96,6 +96,9 @@ describe.each(shapesOfLane)('%s', (shape) => {
     const clear = (as: string, subject: string): Promise<string> =>
       omnibus(as, 'clear', 'untrusted', '--conversation', idOf(subject), '--reason', 'the page is ours');
     expect(await clear('boss', 'bob')).toMatch(/^5: .*there is no conversation/);
+    // No id of a conversation, and no key of a bucket of NATS.
+    const made = ['clear', 'untrusted', '--conversation', 'no id', '--reason', 'none'];
+    expect(await omnibus('ops', ...made)).toMatch(/^5: .*there is no conversation/);
     expect(await clear('ann', 'ann')).toMatch(/^\d: .*has no role here/);
     expect(await clear('boss', 'ann')).toContain('does not have the label "untrusted" any more');
     expect(reasonOf(await ann.callTool('send', {}))).toBe('answered');

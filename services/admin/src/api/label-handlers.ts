@@ -1,5 +1,6 @@
 /** The operations of the API about labels of conversations. */
 import type { LabelledConversation } from '@omnibus/admin-api';
+import { printable } from '@omnibus/protocol';
 import { z } from 'zod';
 import type { Administrator } from '../roles.ts';
 import { ApiProblem, withoutEffect } from './api-problem.ts';
@@ -40,7 +41,13 @@ export function labelHandlers({
       const by = access.of(request);
       try {
         if (reason.trim() === '') throw new ApiProblem('invalid', 'say why: the reason is on record');
-        const { process } = await holders().first('labels', { of: sentAs(by), conversation: id }, listed);
+        const { process, answer: known } = await holders().first(
+          'labels',
+          { of: sentAs(by), conversation: id },
+          listed,
+        );
+        if (known.total === 0)
+          throw problemOf({ kind: 'unknown', problem: `there is no conversation ${printable(id, 64)} with labels` });
         const answer = await holders().decide(process, 'label-clear', { id, label, ...sentAs(by) }, outcome);
         if (!('cleared' in answer)) throw problemOf(answer);
         const { conversation, cleared } = answer;
