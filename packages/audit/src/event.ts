@@ -41,7 +41,8 @@ export interface AuditEvent {
     | `policy.${string}`
     | `definition.${string}`
     | `approval.${string}`
-    | `flow.${string}`;
+    | `flow.${string}`
+    | `scim.${string}`;
   readonly weight: Weight;
   readonly who?: Who | undefined;
   readonly endpoint?: EndpointName | undefined;

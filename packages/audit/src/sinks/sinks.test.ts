@@ -274,7 +274,7 @@ function forged(writer: string, prev: string, seq: number, name = 'mcp.call'): s
   return `${body.slice(0, -1)},"hash":"${sha256(body)}"}`;
 }
 
-it('gives systems that collect OCSF what they know: requests, sign-ins and what users allow', async () => {
+it('gives systems that collect OCSF what they know: requests, sign-ins, what users allow, and changes of directories', async () => {
   const sink = new SinkUnderTest();
   const { trail } = trailUnderTest([{ sink: asOcsf(sink), isOptional: false }]);
   trail.record(
@@ -286,8 +286,16 @@ it('gives systems that collect OCSF what they know: requests, sign-ins and what 
   trail.record({ name: 'mcp.read', weight: 'read', method: 'resources/read', outcome: 'ok' });
   trail.record({ name: 'auth.refused', weight: 'refusal', outcome: 'denied', reason: 'auth.invalid' });
   trail.record({ name: 'consent.given', weight: 'always', outcome: 'ok', more: { scopes: ['mcp'] } });
+  const user = { user: 'https://login.example.com|ann', id: '7' };
+  trail.record({ name: 'scim.user.deactivated', weight: 'always', outcome: 'ok', more: user });
+  trail.record({
+    name: 'scim.group.members',
+    weight: 'always',
+    outcome: 'ok',
+    more: { group: 'eng', id: '8', added: [] },
+  });
   await trail.close();
-  const [, call, read, refused, consent] = sink.records;
+  const [, call, read, refused, consent, deactivated, members] = sink.records;
   expect(call).toMatchObject({
     class_uid: 6_003,
     type_uid: 600_399,
@@ -301,6 +309,8 @@ it('gives systems that collect OCSF what they know: requests, sign-ins and what 
   expect(read).toMatchObject({ class_uid: 6_003, activity_id: 2, status_id: 1 });
   expect(refused).toMatchObject({ class_uid: 3_002, activity_id: 1, status_id: 2, status_code: 'auth.invalid' });
   expect(consent).toMatchObject({ class_uid: 3_005, privileges: ['mcp'], status_id: 1 });
+  expect(deactivated).toMatchObject({ class_uid: 3_001, activity_id: 5, user: { uid: '7', name: user.user } });
+  expect(members).toMatchObject({ class_uid: 3_006, activity_id: 3, group: { uid: '8', name: 'eng' } });
 });
 
 it('a webhook that answers wrongly in every way gets the batch again until it has stored it, and no other sink waits for it', async () => {

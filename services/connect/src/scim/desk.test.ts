@@ -3,10 +3,12 @@ import { Blocks, BusError, Directory, MemoryBus } from '@omnibus/bus';
 import type { Facts, JsonObject } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { Desk, type Of } from './desk.ts';
+import { Desk } from './desk.ts';
+import type { Of } from './of.ts';
+import { ScimRecords } from './records.ts';
 
 const issuer = 'https://login.example.com';
-const of: Of = { issuer, subject: 'externalId', key: '0123456789abcdef' };
+const of: Of = { issuer, subject: 'externalId', key: '0123456789abcdef', address: '192.0.2.1' };
 const ann = { userName: 'ann', externalId: 'o-1' };
 
 let directory: Directory;
@@ -38,6 +40,7 @@ beforeEach(async () => {
       },
     },
     log: createLogger({ level: 'silent', format: 'json' }),
+    records: new ScimRecords(undefined),
     takeBack: () => Promise.resolve(),
   });
 });

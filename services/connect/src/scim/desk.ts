@@ -4,24 +4,21 @@
  */
 import { hash, randomBytes } from 'node:crypto';
 import { BusError, type Blocks, type Directory, type StoredGroup, type StoredUser } from '@omnibus/bus';
-import type { DirectorySettings } from '@omnibus/identity';
 import type { BlockRecord, DirectoryEntry, DirectoryGroup, DirectoryUser, JsonObject } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { groupOf, keptOf, maxMembers, userOf, type UserAttributes } from './attributes.ts';
+import type { Of } from './of.ts';
 import { patched } from './patch.ts';
 import { invalid, ScimProblem } from './problem.ts';
+import type { ScimRecords } from './records.ts';
 
 export interface DeskOptions {
   readonly directory: Directory;
   readonly blocks: Pick<Blocks, 'addGone' | 'goneRevision' | 'removeGone'>;
   readonly log: Logger;
+  readonly records: ScimRecords;
   /** Revokes the consents of a user of the gateway's own authorization server. @param subject `ISSUER|SUBJECT`. */
   readonly takeBack: (issuer: string, subject: string) => Promise<void>;
-}
-
-/** A directory whose provider asks. */
-export interface Of extends DirectorySettings {
-  readonly key: string;
 }
 
 /** An entry as an act has stored it. */
@@ -42,7 +39,7 @@ interface Wanted<Entry extends DirectoryEntry> {
 /** A change of the members of a group; the sets have ids of users. */
 interface Membership {
   readonly of: Of;
-  readonly id: string;
+  readonly group: DirectoryGroup;
   readonly before: ReadonlySet<string>;
   readonly after: ReadonlySet<string>;
 }
@@ -76,13 +73,16 @@ export class Desk {
     const gone = wanted.active ? await this.#goneRevision(of, wanted) : undefined;
     const made = { ...wanted, kind: 'user', directory: of.key, created: now, changed: now, groups: [] } as const;
     const written = await this.#create<DirectoryUser>((id) => ({ ...made, id }));
+    this.#options.records.user(of, undefined, written.entry);
     await this.#admit(of, wanted, gone);
     return written;
   }
 
   async changeUser(of: Of, id: string, change: Change, match: string | undefined): Promise<Written<DirectoryUser>> {
     let gone: number | undefined;
+    let before: DirectoryUser | undefined;
     const written = await this.#changed<DirectoryUser>({ of, id, kind: 'user', match }, async (known) => {
+      before = known;
       const kept = keptOf('user', 'patch' in change ? { ...known } : change.replace);
       const wanted = this.#checkedUser(of, userOf('patch' in change ? patched('user', kept, change.patch) : kept), id);
       const { directory, created, groups } = known;
@@ -94,6 +94,7 @@ export class Desk {
     });
     // Also a user that was active before: an earlier request may have failed here.
     await this.#admit(of, written.entry, gone);
+    this.#options.records.user(of, before, written.entry, gone !== undefined);
     return written;
   }
 
@@ -103,6 +104,7 @@ export class Desk {
       const { entry, revision } = await this.#found<DirectoryUser>({ of, id, kind: 'user', match });
       await this.#end(of, entry, Date.now() + deletedMs);
       await directory.delete(entry, revision);
+      this.#options.records.user(of, entry, undefined);
     });
   }
 
@@ -115,8 +117,10 @@ export class Desk {
     const now = Date.now();
     const made = { ...attributes, kind: 'group', directory: of.key, created: now, changed: now } as const;
     const written = await this.#create<DirectoryGroup>((id) => ({ ...made, id }));
-    const { id } = written.entry;
-    await this.#setMembers({ of, id, before: new Set(directory.members(of.key, id)), after: new Set(members) });
+    const { entry: group } = written;
+    this.#options.records.group(of, undefined, group);
+    const before = new Set(directory.members(of.key, group.id));
+    await this.#setMembers({ of, group, before, after: new Set(members) });
     return written;
   }
 
@@ -124,7 +128,9 @@ export class Desk {
     const members = this.#options.directory.members(of.key, id);
     const known = new Set(members);
     let wanted: readonly string[] = members;
+    let former: DirectoryGroup | undefined;
     const written = await this.#changed<DirectoryGroup>({ of, id, kind: 'group', match }, async (before) => {
+      former = before;
       const kept = { ...keptOf('group', { ...before }), members: members.map((value) => ({ value })) };
       const { members: next, ...attributes } = groupOf(
         'patch' in change ? patched('group', kept, change.patch) : keptOf('group', change.replace),
@@ -138,7 +144,8 @@ export class Desk {
       const { directory, created } = before;
       return { ...attributes, kind: 'group', directory, id, created, changed: Date.now() };
     });
-    await this.#setMembers({ of, id, before: known, after: new Set(wanted) });
+    this.#options.records.group(of, former, written.entry);
+    await this.#setMembers({ of, group: written.entry, before: known, after: new Set(wanted) });
     return written;
   }
 
@@ -146,8 +153,10 @@ export class Desk {
     const { directory } = this.#options;
     await repeatedly(async () => {
       const { entry, revision } = await this.#found<DirectoryGroup>({ of, id, kind: 'group', match });
-      await this.#setMembers({ of, id, before: new Set(directory.members(of.key, id)), after: new Set() });
+      const before = new Set(directory.members(of.key, id));
+      await this.#setMembers({ of, group: entry, before, after: new Set() });
       await directory.delete(entry, revision);
+      this.#options.records.group(of, entry, undefined);
     });
   }
 
@@ -245,16 +254,38 @@ export class Desk {
   }
 
   /** Adds and removes members of a group, which each user has. Members that other requests change at the same time stay as these want them. */
-  async #setMembers({ of, id: group, before, after }: Membership): Promise<void> {
-    for (const id of new Set([...before, ...after])) {
-      if (before.has(id) === after.has(id)) continue;
-      await this.#changed<DirectoryUser>({ of, id, kind: 'user' }, (user) => {
+  async #setMembers({ of, group, before, after }: Membership): Promise<void> {
+    const changed: Record<'added' | 'removed', DirectoryUser[]> = { added: [], removed: [] };
+    try {
+      for (const id of new Set([...before, ...after])) {
+        if (before.has(id) === after.has(id)) continue;
+        const user = await this.#setMember({ of, group: group.id, id, isIn: after.has(id) });
+        if (user !== undefined) changed[after.has(id) ? 'added' : 'removed'].push(user);
+      }
+    } finally {
+      // Also those before a failure: they are written.
+      this.#options.records.members(of, group, changed);
+    }
+  }
+
+  /** @returns undefined for a member that was deleted meanwhile: it is in no group. */
+  async #setMember({
+    of,
+    group,
+    id,
+    isIn,
+  }: Pick<Wanted<DirectoryUser>, 'of' | 'id'> & { readonly group: string; readonly isIn: boolean }): Promise<
+    DirectoryUser | undefined
+  > {
+    try {
+      const { entry } = await this.#changed<DirectoryUser>({ of, id, kind: 'user' }, (user) => {
         const others = user.groups.filter((each) => each !== group);
-        return Promise.resolve({ ...user, groups: after.has(id) ? [...others, group] : others });
-      }).catch((error: unknown) => {
-        // A member that was deleted meanwhile is in no group.
-        if (!(error instanceof ScimProblem)) throw error;
+        return Promise.resolve({ ...user, groups: isIn ? [...others, group] : others });
       });
+      return entry;
+    } catch (error) {
+      if (!(error instanceof ScimProblem)) throw error;
+      return undefined;
     }
   }
 

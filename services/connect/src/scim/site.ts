@@ -4,6 +4,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Audit } from '@omnibus/audit';
 import type { Directory, StoredGroup } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
 import { directoryKeyOf, type DirectorySettings } from '@omnibus/identity';
@@ -18,10 +19,12 @@ import {
   type JsonObject,
 } from '@omnibus/protocol';
 import { readMethods, readSmallBody, Routes, type Logger, type Metrics } from '@omnibus/telemetry';
-import { Desk, isConflict, tagOf, type DeskOptions, type Of } from './desk.ts';
+import { Desk, isConflict, tagOf, type DeskOptions } from './desk.ts';
 import { documentAt, errorSchema, schemaOf } from './documents.ts';
 import { filterIn, isGroup, isUser, listed, pageOf, selected, shownBy, type Resource } from './lists.ts';
+import type { Of } from './of.ts';
 import { ScimProblem } from './problem.ts';
+import { ScimRecords } from './records.ts';
 
 export interface ScimSiteOptions {
   readonly directories: readonly (DirectorySettings & { readonly token: readonly string[] })[];
@@ -29,6 +32,8 @@ export interface ScimSiteOptions {
   readonly directory: Directory;
   readonly blocks: DeskOptions['blocks'];
   readonly takeBack: (issuer: string, subject: string) => Promise<void>;
+  /** Undefined where nothing is recorded. */
+  readonly audit: Audit | undefined;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -58,8 +63,9 @@ export class ScimSite implements Site {
   readonly #options: ScimSiteOptions;
   readonly #base: string;
   /** Digests of secrets, and the directory of each. */
-  readonly #secrets: readonly { readonly digest: Buffer; readonly of: Of }[];
+  readonly #secrets: readonly { readonly digest: Buffer; readonly of: Omit<Of, 'address'> }[];
   readonly #desk: Desk;
+  readonly #records: ScimRecords;
   readonly #pace = new TokenBuckets(pace);
   readonly #guesses = new TokenBuckets(guesses);
   readonly #routes: Routes<Step>;
@@ -67,7 +73,9 @@ export class ScimSite implements Site {
   constructor(options: ScimSiteOptions) {
     this.#options = options;
     this.#base = basePathOf(options.publicUrl);
-    this.#desk = new Desk(options);
+    const records = new ScimRecords(options.audit);
+    this.#records = records;
+    this.#desk = new Desk({ ...options, records });
     this.#secrets = options.directories.flatMap(({ token, ...settings }) =>
       token.map((each) => ({ digest: digestOf(each), of: { ...settings, key: directoryKeyOf(settings) } })),
     );
@@ -118,7 +126,7 @@ export class ScimSite implements Site {
     const { metrics } = this.#options;
     const [, , , resource = ''] = this.#below(request.url ?? '/')?.split('/') ?? [];
     this.#answer(request, address)
-      .catch((error: unknown) => this.#refusal(error))
+      .catch((error: unknown) => refused(this.#problemOf(error)))
       .then((answer) => {
         metrics.callers.scimAsked(resource, answer.status);
         send(response, request, answer);
@@ -144,29 +152,33 @@ export class ScimSite implements Site {
       };
     if (found.kind !== 'route') throw new ScimProblem(404, `${path.slice(0, 200)} is no address of this API`);
     const [, query = ''] = (request.url ?? '/').split('?', 2);
-    return found.to({ of, request, params: found.params, query: new URLSearchParams(query) });
+    try {
+      return await found.to({ of, request, params: found.params, query: new URLSearchParams(query) });
+    } catch (error) {
+      const problem = this.#problemOf(error);
+      const { method = '' } = request;
+      if (!readMethods.includes(method)) this.#records.refused(of, method, path.slice(root.length), problem);
+      return refused(problem);
+    }
   }
 
   #directoryOf({ headers: { authorization = '' } }: IncomingMessage, address: string): Of {
     const [, token] = /^bearer +(\S{1,1000})$/i.exec(authorization) ?? [];
     const digest = token === undefined ? undefined : digestOf(token);
     const found = digest === undefined ? undefined : this.#secrets.find((each) => timingSafeEqual(each.digest, digest));
-    if (found !== undefined) return found.of;
+    if (found !== undefined) return { ...found.of, address };
     const wait = this.#guesses.take(address);
     if (wait > 0) throw new ScimProblem(429, 'too many wrong secrets from this address', undefined, wait);
+    this.#records.unknown(address, token !== undefined);
     throw new ScimProblem(401, 'send the secret of the directory (auth.scim) as "Authorization: Bearer"');
   }
 
-  #refusal(error: unknown): Answer {
-    const problem =
-      error instanceof ScimProblem
-        ? error
-        : isConflict(error)
-          ? new ScimProblem(409, 'the same entry is being changed by other requests: send it again')
-          : undefined;
-    if (problem !== undefined) return refused(problem);
+  #problemOf(error: unknown): ScimProblem {
+    if (error instanceof ScimProblem) return error;
+    if (isConflict(error))
+      return new ScimProblem(409, 'the same entry is being changed by other requests: send it again');
     this.#options.log.error({ err: error }, 'a request of a directory could not be served');
-    return refused(new ScimProblem(503, 'this cannot be stored now; the log of the gateway says why', undefined, 5));
+    return new ScimProblem(503, 'this cannot be stored now; the log of the gateway says why', undefined, 5);
   }
 
   #document(url: string, id: string | undefined): Answer {

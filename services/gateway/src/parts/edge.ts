@@ -92,6 +92,7 @@ async function scimSite(host: PartHost): Promise<Site | undefined> {
     config,
     directory,
     blocks,
+    audit: host.of(auditing),
     metrics,
     log: host.log.child({ role: 'edge' }),
     async takeBack(issuer, subject) {
