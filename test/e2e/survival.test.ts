@@ -307,3 +307,18 @@ it('SIGTERM: calls that are longer than `timeouts.drain` continue at the next wo
   for (const { last } of await Promise.all(waiting)) expect(last.result).toMatchObject(text('at last'));
   expect(upstream.calls.values.length).toBe(waiting.length);
 });
+
+it('SIGTERM: a script that is longer than `timeouts.drain` ends with its calls, which are cancelled at their servers', async () => {
+  const options = { timeouts: { drain: '200ms' }, profiles: { code: { listing: 'code' } } };
+  await using workers = await WorkersUnderTest.start({}, options);
+  const { upstream, gateway } = workers;
+  using client = await RawClient.open(`${gateway.url}/code`);
+  using modern = new ModernClient(`${gateway.url}/code`);
+  const code = 'return await servers.up.slow({});';
+  const waiting = [client.callTool('run_code', { code }), modern.call('run_code', { arguments: { code } })];
+  await upstream.calls.until(waiting.length);
+  await workers.replace('SIGTERM');
+  for (const { last } of await Promise.all(waiting)) expect(last.error?.data?.['reason']).toBe('code.lost');
+  await upstream.cancelled.until(waiting.length);
+  expect(upstream.calls.values.length).toBe(waiting.length);
+});

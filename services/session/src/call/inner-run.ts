@@ -109,10 +109,19 @@ export abstract class InnerRun<Stream extends CallStream> extends OpenRequest {
 
   /** The client cancels it, or no client waits for it any more. */
   override cancel(reason: string): void {
-    if (!this.stop(reason)) return;
+    if (this.#endedBy(reason)) this.outer.stream.leaveUnanswered();
+  }
+
+  /** No other worker can continue it: its calls are cancelled, and the next worker tells the client. */
+  override leave(reason: string): void {
+    this.#endedBy(reason);
+  }
+
+  #endedBy(reason: string): boolean {
+    if (!this.stop(reason)) return false;
     this.#follower?.cancelled();
     this.#tell({ outcome: 'cancelled' });
-    this.outer.stream.leaveUnanswered();
+    return true;
   }
 
   /** The gateway gives it up. */

@@ -59,6 +59,11 @@ export abstract class OpenRequest extends Link {
   giveAway(): void {
     // Only a request that a server has can go on elsewhere.
   }
+
+  /** Its worker stops, and the next one answers it. */
+  leave(_reason: string): void {
+    // Only a request that makes requests itself has to end here.
+  }
 }
 
 /** A request that waits for something before it is sent. */
@@ -175,6 +180,11 @@ export class OpenRequests extends Ring<OpenRequest> {
   /** Another worker owns the client now. */
   giveAway(): void {
     for (const request of this.toArray()) request.giveAway();
+  }
+
+  /** The worker stops. */
+  leaveAll(reason: string): void {
+    for (const request of this.toArray()) request.leave(reason);
   }
 
   failAll(gatewayFault: GatewayFault): void {

@@ -360,6 +360,7 @@ export class Session {
     for (const guest of guests) guest.close();
     forwarding.open.giveAway();
     streams.move();
+    forwarding.open.leaveAll('its worker stops');
   }
 
   /** Another worker has taken the session over, and continues its calls. */

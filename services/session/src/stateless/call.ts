@@ -406,6 +406,11 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     this.#forwarding.cancelAll(reason);
   }
 
+  /** Its worker stops, and another one continues it, unless it is a script. */
+  leave(reason: string): void {
+    this.#forwarding.open.leaveAll(reason);
+  }
+
   get isParked(): boolean {
     return this.#phase === 'parked';
   }

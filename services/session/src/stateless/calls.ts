@@ -104,9 +104,11 @@ export class StatelessCalls implements CallTable {
     for (const call of this.#open.toArray()) call.barred(barrier);
   }
 
-  /** Ends all calls because the gateway stops; they cannot be continued. */
-  abandonAll(reason: string): void {
-    for (const call of this.#open.toArray()) call.abandon(reason);
+  /** The worker stops. @param isShared other workers continue its calls, except for scripts, which end. */
+  stop(isShared: boolean): void {
+    for (const call of this.#open.toArray())
+      if (!isShared) call.abandon('the gateway stops');
+      else if (call instanceof StatelessCall) call.leave('its worker stops');
   }
 
   /** Begins a call, or continues the one of the request's state. @param own a call of an own tool that itself makes calls. */

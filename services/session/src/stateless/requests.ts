@@ -142,7 +142,7 @@ export class StatelessRequests {
     // What came to the last has a moment to be answered, however long clients took before.
     await this.#drain.until(() => this.#places.running === 0, Math.max(graceMs, endsAt - performance.now()));
     // Where edges are other processes, they have the calls that still run continued at the next worker.
-    if (!isShared) this.#calls.abandonAll('the gateway stops');
+    this.#calls.stop(isShared);
     this.#tasks.stop('the gateway stops');
     this.#subscriptions.at(-1)?.close();
   }
