@@ -1,5 +1,6 @@
 /** The operation of the API that shows what tools cost a model, and the question of it to all processes. */
 import { tokensSaid, type Tokens } from '@omnibus/admin-api';
+import { enabledServers } from '@omnibus/config';
 import type { Metrics } from '@omnibus/telemetry';
 import type { AllProcesses } from './all-processes.ts';
 import { answerMs, surveyMs } from './assembly.ts';
@@ -25,7 +26,10 @@ export function tokenQuestions({
   };
 }
 
-export function tokenHandlers({ config }: Pick<ApiOptions, 'config'>, all: AllProcesses): Pick<Handlers, 'tokens'> {
+export function tokenHandlers(
+  { config }: Pick<ApiOptions, 'config'>,
+  all: { readonly assembly: Pick<AllProcesses['assembly'], 'ask'> },
+): Pick<Handlers, 'tokens'> {
   return {
     tokens: async ({ query: { endpoint = '', server } }): Promise<Tokens> => {
       const heard = await all.assembly.ask(
@@ -39,7 +43,7 @@ export function tokenHandlers({ config }: Pick<ApiOptions, 'config'>, all: AllPr
         .toSorted((one, other) => one.process.localeCompare(other.process))
         .flatMap(({ body }) => body.costs ?? []);
       if (costs === undefined) throw noEndpoint(config(), endpoint);
-      if (server !== undefined && costs.total.tools === 0 && config().mcpServers[server] === undefined)
+      if (server !== undefined && costs.total.tools === 0 && !enabledServers(config()).has(server))
         throw new ApiProblem('unknown', `there is no server ${JSON.stringify(server)} at this endpoint`);
       const sum = (of: 'results' | 'tokens'): number =>
         heard.said.reduce((total, { body }) => total + body.saved[of], 0);
