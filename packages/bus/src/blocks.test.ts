@@ -2,6 +2,7 @@ import type { Facts, Principal } from '@omnibus/protocol';
 import { expect, it } from 'vitest';
 import { Blocks } from './blocks.ts';
 import { MemoryBus } from './memory/bus.ts';
+import { blocksBucket } from './subjects.ts';
 
 const issuer = 'https://login.example.com';
 const caller = (subject: string, more: Partial<Facts> = {}): Facts => ({
@@ -59,4 +60,43 @@ it('a user that its directory has deactivated is refused in its tenant alone, an
   expect(elsewhere.goneProblem(caller('dan'))?.reason).toBe('auth.blocked');
   blocks.close();
   elsewhere.close();
+});
+
+it('records that have ended are removed with the next write, and those in force stay', async () => {
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  const bucket = await bus.keyValue(blocksBucket);
+  const names = async (): Promise<readonly string[]> => {
+    const found: string[] = [];
+    const watch = await bucket.watch((change) => change.kind === 'put' && found.push(change.value.name));
+    watch.close();
+    return found.toSorted();
+  };
+  const [blocks, elsewhere] = [await Blocks.open(bus), await Blocks.open(bus)];
+  const longAgo = Date.now() - 3_600_000;
+  // Nothing has ended when this process writes for the first time; it looks again a minute later.
+  await blocks.addGone({ name: `${issuer}|gone`, by: 'scim', at: 1 });
+  await blocks.add({ kind: 'tool', name: 'bank/pay', by: 'root', at: 1, until: longAgo });
+  await blocks.add({ kind: 'server', name: 'bank', isPause: true, by: 'root', at: 1, until: longAgo });
+  await blocks.addGone({ name: `${issuer}|old`, by: 'scim', at: 1, until: longAgo });
+  await blocks.add({ kind: 'tool', name: 'bank/see', by: 'root', at: 1, until: Date.now() + 3_600_000 });
+  await blocks.add({ kind: 'tool', name: 'just/now', by: 'root', at: 1, until: Date.now() - 1 });
+  await expect.poll(() => elsewhere.size).toBe(6);
+  await elsewhere.add({ kind: 'user', name: `${issuer}|eve`, by: 'root', at: 1 });
+  await expect.poll(names).toEqual(['bank/see', `${issuer}|eve`, `${issuer}|gone`, 'just/now'].toSorted());
+  await expect.poll(() => [blocks.size, elsewhere.size]).toEqual([4, 4]);
+  blocks.close();
+  elsewhere.close();
+});
+
+it('a full bucket has room for a new block once the records that have ended are removed', async () => {
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  const blocks = await Blocks.open(bus);
+  const because = 'x'.repeat(1_000_000);
+  await blocks.add({ kind: 'tool', name: 'first/one', by: 'root', at: 1 });
+  for (let each = 0; each < 16; each += 1)
+    await blocks.addGone({ name: `${issuer}|${each}`, by: 'scim', at: 1, because, until: 1 });
+  await expect.poll(() => blocks.size).toBe(17);
+  await blocks.addGone({ name: `${issuer}|last`, by: 'scim', at: 1, because });
+  await expect.poll(() => blocks.size).toBe(2);
+  blocks.close();
 });

@@ -18,6 +18,10 @@ import { blocksBucket } from './subjects.ts';
 /** The issuer of API keys (`identity/api-keys.ts`). */
 const keyIssuer = 'omnibus:keys';
 
+/** Time between two sweeps of a process that writes, and after the end of a record. */
+const sweepMs = 60_000;
+const endedMs = 10 * 60_000;
+
 /** A user as directories know it. */
 type GoneUser = Pick<BlockRecord, 'name' | 'isAnyCase'> & { readonly tenant?: string | undefined };
 
@@ -25,20 +29,21 @@ export class Blocks {
   readonly #bucket: KeyValue<BlockRecord>;
   /** Blocks by kind and name. */
   readonly #blocked = new Map<string, BlockRecord>();
-  readonly #byKey = new Map<string, string>();
+  readonly #byKey = new Map<string, { readonly name: string; readonly revision: number }>();
   readonly #listeners = new Set<(added: BlockRecord | undefined) => void>();
   #watch: Watch | undefined;
+  #sweepAt = 0;
 
   static async open(bus: Bus): Promise<Blocks> {
     const blocks = new Blocks(await bus.keyValue<BlockRecord>(blocksBucket));
     blocks.#watch = await blocks.#bucket.watch((change) => {
       const before = blocks.#byKey.get(change.key);
-      if (before !== undefined) blocks.#blocked.delete(before);
+      if (before !== undefined) blocks.#blocked.delete(before.name);
       blocks.#byKey.delete(change.key);
       if (change.kind === 'put') {
         const name = nameOf(change.value);
         blocks.#blocked.set(name, change.value);
-        blocks.#byKey.set(change.key, name);
+        blocks.#byKey.set(change.key, { name, revision: change.revision });
       }
       for (const listener of blocks.#listeners) listener(change.kind === 'put' ? change.value : undefined);
     });
@@ -60,13 +65,13 @@ export class Blocks {
   }
 
   async add(record: BlockRecord): Promise<void> {
-    await this.#bucket.put(keyOf(record.isPause === true ? 'pause' : record.kind, record.name), record);
+    await this.#write(keyOf(record.isPause === true ? 'pause' : record.kind, record.name), record);
   }
 
   /** Refuses a user that the directory of its provider has deactivated or deleted. */
   async addGone(user: Omit<BlockRecord, 'kind' | 'isGone' | 'isPause'>): Promise<void> {
     const record: BlockRecord = { ...user, kind: 'user', isGone: true };
-    await this.#bucket.put(goneKey(record), record);
+    await this.#write(goneKey(record), record);
   }
 
   /** The revision of the record that refuses such a user; undefined if there is none. */
@@ -82,7 +87,7 @@ export class Blocks {
     try {
       await this.#bucket.delete(goneKey(user), revision);
     } catch (error) {
-      if (!(error instanceof BusError && error.kind === 'revision-conflict')) throw error;
+      if (!isConflict(error)) throw error;
     }
   }
 
@@ -93,6 +98,37 @@ export class Blocks {
     if (entry === undefined) return false;
     await this.#bucket.delete(key);
     return isOn(entry.value);
+  }
+
+  async #write(key: string, record: BlockRecord): Promise<void> {
+    try {
+      await this.#bucket.put(key, record);
+    } catch (error) {
+      if (!(error instanceof BusError && error.kind === 'overloaded') || (await this.#sweep()) === 0) throw error;
+      await this.#bucket.put(key, record);
+    }
+    if (performance.now() < this.#sweepAt) return;
+    this.#sweepAt = performance.now() + sweepMs;
+    // A record that is left is removed with a later write.
+    void this.#sweep().catch(() => undefined);
+  }
+
+  /** Removes records that ended a while ago: other processes may have other clocks. @returns how many. */
+  async #sweep(): Promise<number> {
+    const since = Date.now() - endedMs;
+    let removed = 0;
+    for (const [key, { name, revision }] of [...this.#byKey]) {
+      const { until = Infinity } = this.#blocked.get(name) ?? {};
+      if (until >= since) continue;
+      try {
+        await this.#bucket.delete(key, revision);
+        removed += 1;
+      } catch (error) {
+        // It was set again, or another process has removed it.
+        if (!isConflict(error)) throw error;
+      }
+    }
+    return removed;
   }
 
   /** Calls back for each new block, with its record, and for each block that is removed. */
@@ -156,6 +192,7 @@ export class Blocks {
   }
 }
 
+const isConflict = (error: unknown): boolean => error instanceof BusError && error.kind === 'revision-conflict';
 const isOn = ({ until }: BlockRecord): boolean => until === undefined || Date.now() < until;
 /** Keys have digests, since names may have any form and length. */
 const keyOf = (kind: BlockKind | 'pause', name: string): string => `${kind}.${hash('sha256', name, 'base64url')}`;

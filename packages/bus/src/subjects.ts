@@ -277,12 +277,13 @@ export const vectorsBucket: Bucket<string> = {
   maxBytes: 64 * mebibyte,
 };
 
-/** Blocks; key: the kind, and a digest of the name. */
+/** Blocks; key: the kind, and a digest of the name. The process that writes a block removes those that have ended. */
 export const blocksBucket: Bucket<BlockRecord> = {
   name: 'omnibus-blocks',
   shape: blockRecord,
   isSmall: true,
   maxBytes: 16 * mebibyte,
+  forgetsMs: markMs,
 };
 /** Users and groups that providers keep up to date (SCIM); key: the directory, and the id there. */
 export const directoryBucket: Bucket<DirectoryEntry> = {
@@ -299,6 +300,7 @@ export const approvalsBucket: Bucket<ApprovalRecord> = {
   isSmall: true,
   maxAgeMs: dayMs + slackMs,
   maxBytes: 64 * mebibyte,
+  forgetsMs: markMs,
 };
 /** Labels of conversations (`label` in rules); only session workers write it. Labels of a session are kept as long as its record. */
 export const conversationsBucket: Bucket<ConversationRecord> = {
