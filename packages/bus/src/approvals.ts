@@ -95,7 +95,7 @@ export class ApprovalBoard {
   }
 
   /**
-   * Changes the state of a record.
+   * Changes the state of a record whose call waits no more, and cuts long arguments: waiting calls need the room.
    * @param worker the session worker that held the call when it learned the outcome.
    * @returns false when the record is not in the expected state, because another process was first, or when another worker holds the call by now.
    */
@@ -103,9 +103,14 @@ export class ApprovalBoard {
     let isChanged = false;
     await this.#change(id, (record) => {
       isChanged = record.state === from && (worker === undefined || record.worker === worker);
-      return isChanged ? { ...record, state: to } : record;
+      return isChanged ? { ...shortApproval(record), state: to } : record;
     });
     return isChanged;
+  }
+
+  /** Removes the record of a call that waits no more. */
+  async remove(id: string): Promise<void> {
+    await this.#bucket.delete(id);
   }
 
   /** Another session worker holds the call from now on. @returns the record as it is then. @throws {Error} when there is none. */

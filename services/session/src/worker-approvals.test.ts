@@ -1,6 +1,6 @@
 /** Calls that rules have approved first, in every revision that knows forms: a session worker on a bus in memory. */
 import type { Audit, AuditEvent } from '@omnibus/audit';
-import { ApprovalBoard, Blocks } from '@omnibus/bus';
+import { ApprovalBoard, approvalsBucket, Blocks } from '@omnibus/bus';
 import {
   latestLegacyRevision,
   latestModernRevision,
@@ -399,6 +399,31 @@ it('a client that cancels takes back what was asked, of its user and of approver
   await client.asked.untilSome(({ method }) => method === 'notifications/cancelled');
   await expect.poll(() => seen.at(-1)?.state ?? 'withdrawn').toBe('withdrawn');
   expect(worker.reached).toEqual([]);
+  watch.close();
+});
+
+it('a caller that withdraws call after call leaves a bounded number of short records', async () => {
+  const client = await worker.open(latestLegacyRevision, {}, ann);
+  const bucket = await worker.bus.keyValue(approvalsBucket);
+  const records = new Map<string, ApprovalRecord>();
+  const watch = await bucket.watch((change) =>
+    change.kind === 'put' ? records.set(change.key, change.value) : records.delete(change.key),
+  );
+  const calls = 103;
+  for (let each = 1; each <= calls; each += 1) {
+    void client.ask('tools/call', { name: 'bank__wire', arguments: { each, note: 'x'.repeat(50_000) } });
+    await expect.poll(() => approvalsNoted(), { interval: 1 }).toHaveLength(2 * each - 1);
+    const params = { requestId: client.lastId() };
+    client.say({ kind: 'notification', message: { jsonrpc: '2.0', method: 'notifications/cancelled', params } });
+    await expect.poll(() => approvalsNoted(), { interval: 1 }).toHaveLength(2 * each);
+  }
+  const eachOf = ({ arguments: args }: ApprovalRecord): number => Number(/"each":\s*(\d+)/.exec(args)?.[1]);
+  await expect.poll(() => records.size).toBe(100);
+  await expect.poll(() => [...records.values()].every(({ state }) => state === 'withdrawn')).toBe(true);
+  const kept = [...records.values()];
+  expect(kept.map(eachOf).toSorted((one, other) => one - other)[0]).toBe(calls - 99);
+  expect(Math.max(...kept.map((record) => JSON.stringify(record).length))).toBeLessThan(6_000);
+  expect(kept[0]?.hidden).toBeGreaterThan(40_000);
   watch.close();
 });
 

@@ -156,7 +156,7 @@ function describe(record: Approval): string {
     ['sha256', digest],
     [
       'arguments',
-      `${args}${hidden === undefined ? '' : ` (${hidden} more characters are not shown, so it can only be refused)`}`,
+      `${args}${hidden === undefined ? '' : ` (${hidden} more characters are not shown${state === 'waiting' ? ', so it can only be refused' : ''})`}`,
     ],
   ];
   return lines

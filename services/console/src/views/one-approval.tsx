@@ -97,7 +97,7 @@ function Outcome({ state, by, reason, until }: Approval) {
 const kindWords = { tool: 'Tool', prompt: 'Prompt', resource: 'Resource' } as const;
 
 function Facts(call: Approval) {
-  const { kind = 'tool', server, tool, rule, because, approvers, digest, worker, until, hidden } = call;
+  const { kind = 'tool', server, tool, rule, because, approvers, digest, worker, until, hidden, state } = call;
   return (
     <dl>
       <Fact name={kindWords[kind]}>
@@ -113,7 +113,8 @@ function Facts(call: Approval) {
       )}
       {hidden !== undefined && (
         <Fact name="Not shown">
-          <State tone="warn" shape="!" word={`${numberWords(hidden)} more characters`} />, so it can only be refused.
+          <State tone="warn" shape="!" word={`${numberWords(hidden)} more characters`} />
+          {state === 'waiting' ? ', so it can only be refused.' : ': the call waits no more.'}
         </Fact>
       )}
       <Fact name="Who">

@@ -253,14 +253,15 @@ export class Waiting implements Questioner {
 
   async #post(text: string): Promise<void> {
     const { board } = this.#options;
+    const share = shareOf(this.#asked.caller);
     try {
       if (this.#asked.mayBeAsked && (await this.#takeOver())) return;
       this.#tell('asked');
-      const isPosted = await board.post(this.#record(text), (record) => this.#decided(record));
+      const isPosted = await board.post(this.#record(text), share, (record) => this.#decided(record));
       if (isPosted) return;
       // The call waited before, for another approval.
       this.#id = newId();
-      await board.post(this.#record(text), (record) => this.#decided(record));
+      await board.post(this.#record(text), share, (record) => this.#decided(record));
     } catch {
       this.#end('impossible', 'approvers cannot be told now'); // The board has logged the reason.
     }
@@ -275,7 +276,9 @@ export class Waiting implements Questioner {
       this.#digest = digest;
       return true;
     };
-    const record = await board.takeOver(this.#id, worker, isOurs, (changed) => this.#decided(changed));
+    const record = await board.takeOver(this.#id, worker, shareOf(this.#asked.caller), isOurs, (changed) =>
+      this.#decided(changed),
+    );
     if (record === undefined) return false;
     if (this.#actor.getSnapshot().value !== 'waiting') {
       board.ended(this.#id, 'withdrawn'); // The call has ended meanwhile.

@@ -14,12 +14,22 @@ export interface BoardOptions {
 /** How a wait ended. */
 type Ended = 'approved' | 'refused' | 'expired' | 'withdrawn' | 'impossible';
 
+/** Bounds on the records of calls that wait no more: of one caller, beyond which its oldest one is removed, and on the callers that are counted. */
+const maxEnded = 100;
+const maxCallers = 1_000;
+
+interface Held {
+  readonly record: ApprovalRecord;
+  /** Names its caller: the bound on records is for each caller. */
+  readonly share: string;
+  readonly decided: (record: ApprovalRecord) => void;
+}
+
 export class Board {
   readonly #options: BoardOptions;
-  readonly #waiting = new Map<
-    string,
-    { readonly record: ApprovalRecord; readonly decided: (record: ApprovalRecord) => void }
-  >();
+  readonly #waiting = new Map<string, Held>();
+  /** Ids of records by caller, the caller that was here last at the end. */
+  readonly #ended = new Map<string, string[]>();
   #observer: (record: ApprovalRecord) => void = () => undefined;
   #opening: Promise<ApprovalBoard> | undefined;
   #watch: Watch | undefined;
@@ -30,12 +40,14 @@ export class Board {
 
   /**
    * Puts a call there.
+   * @param share names its caller.
    * @param decided called when approvers have decided.
    * @returns false when there is a record with this id.
    * @throws {Error} when it cannot be stored; the log says why.
    */
-  async post(record: ApprovalRecord, decided: (record: ApprovalRecord) => void): Promise<boolean> {
-    this.#waiting.set(record.id, { record: shortApproval(record), decided });
+  async post(record: ApprovalRecord, share: string, decided: (record: ApprovalRecord) => void): Promise<boolean> {
+    const held = { record: shortApproval(record), share, decided };
+    this.#waiting.set(record.id, held);
     try {
       const board = await this.#open();
       // The call may have been withdrawn while the board was opened.
@@ -51,12 +63,13 @@ export class Board {
       throw error;
     }
     if (this.#waiting.has(record.id)) this.#options.webhook?.tell(record);
-    else this.#close(record, 'withdrawn');
+    else this.#close(held, 'withdrawn');
     return true;
   }
 
   /**
    * Takes over the wait of a call whose session worker is gone.
+   * @param share names its caller.
    * @param isOurs whether it is the same call, with an outcome that it can wait for or use.
    * @param decided called when approvers have decided, also if they did before this.
    * @returns the record; undefined when there is none, or it is of another call.
@@ -65,13 +78,14 @@ export class Board {
   async takeOver(
     id: string,
     worker: WorkerId,
+    share: string,
     isOurs: (record: ApprovalRecord) => boolean,
     decided: (record: ApprovalRecord) => void,
   ): Promise<ApprovalRecord | undefined> {
     const board = await this.#open();
     const found = await board.get(id);
     if (found === undefined || !isOurs(found)) return undefined;
-    const held = { record: shortApproval({ ...found, worker }), decided };
+    const held = { record: shortApproval({ ...found, worker }), share, decided };
     this.#waiting.set(id, held);
     try {
       return await board.take(id, worker);
@@ -85,7 +99,7 @@ export class Board {
   ended(id: string, outcome: Ended): void {
     const held = this.#waiting.get(id);
     if (held === undefined || !this.#waiting.delete(id)) return;
-    if (outcome !== 'impossible') this.#close(held.record, outcome);
+    if (outcome !== 'impossible') this.#close(held, outcome);
   }
 
   /** Calls back with every record there, of all workers, and with every change; opens the board for that. Without a board, later once it can be opened. */
@@ -104,18 +118,31 @@ export class Board {
     return (await this.#open()).decide(...decision);
   }
 
-  #close(record: ApprovalRecord, outcome: Exclude<Ended, 'impossible'>): void {
+  #close({ record, share }: Held, outcome: Exclude<Ended, 'impossible'>): void {
     this.#options.webhook?.tell({ ...record, state: outcome });
-    if (outcome === 'refused') return;
     const [from, to] = outcome === 'approved' ? (['approved', 'used'] as const) : (['waiting', outcome] as const);
+    const oldest = this.#oldestBeside(record.id, share);
     void this.#open()
-      .then((board) => board.close(record.id, from, to, record.worker))
+      .then(async (board) => {
+        if (outcome !== 'refused') await board.close(record.id, from, to, record.worker);
+        if (oldest !== undefined) await board.remove(oldest);
+      })
       .catch((error: unknown) =>
         this.#options.log.warn(
           { err: error, approval: record.id },
-          'what became of a call that waited for approvers could not be written down',
+          'the outcome of a call that waited for approvers could not be written down',
         ),
       );
+  }
+
+  /** Counts a record among those of its caller. @returns the record that it displaces: no caller fills the bucket with calls that it withdraws. */
+  #oldestBeside(id: string, share: string): string | undefined {
+    const ids = this.#ended.get(share) ?? [];
+    this.#ended.delete(share);
+    if (this.#ended.size >= maxCallers) this.#ended.delete(this.#ended.keys().next().value as string);
+    this.#ended.set(share, ids);
+    ids.push(id);
+    return ids.length > maxEnded ? ids.shift() : undefined;
   }
 
   #open(): Promise<ApprovalBoard> {
