@@ -39,6 +39,7 @@ import { openJournal } from './journal.ts';
 import { openKeyValue } from './key-value.ts';
 import { Lanes } from './lanes.ts';
 import { openLedger } from './ledger.ts';
+import { Outbox } from './outbox.ts';
 import { nameAt, repliesAt, usualPlace, type NatsPlace } from './place.ts';
 
 export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
@@ -54,8 +55,11 @@ export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promi
   return new NatsBus(connection, options, onFault);
 }
 
+const empty = new Uint8Array(0);
+
 class NatsBus implements Bus {
   readonly #connection: NatsConnection;
+  readonly #outbox: Outbox;
   readonly #place: NatsPlace;
   readonly #onFault: OnFault;
   readonly #blobs: Blobs;
@@ -74,6 +78,7 @@ class NatsBus implements Bus {
     onFault: OnFault,
   ) {
     this.#connection = connection;
+    this.#outbox = new Outbox(connection);
     this.#place = place;
     this.#onFault = onFault;
     this.#replies = repliesAt(place, inboxPrefix);
@@ -149,7 +154,7 @@ class NatsBus implements Bus {
         } else this.#guard(to.family, () => hear(message));
       },
     });
-    await this.#connection.flush();
+    await this.#flush();
     if (refused !== undefined) throw new BusError('closed', `NATS does not let this process hear ${to.name}`, refused);
     return {
       close: () => {
@@ -176,7 +181,7 @@ class NatsBus implements Bus {
 
   async roundTrip(): Promise<number> {
     const startedAt = performance.now();
-    await this.#connection.flush();
+    await this.#flush();
     return performance.now() - startedAt;
   }
 
@@ -212,10 +217,17 @@ class NatsBus implements Bus {
   }
 
   async drain(): Promise<void> {
+    this.#outbox.flush();
     // Without a connection there is nothing to drain, and draining would fail.
     if (this.connected) await this.#connection.drain();
     else await this.#connection.close();
     this.#inbox.fail(() => new BusError('closed', 'the bus is closed'));
+  }
+
+  /** Resolves when NATS has everything that was sent. */
+  #flush(): Promise<void> {
+    this.#outbox.flush();
+    return this.#connection.flush();
   }
 
   get #isClosed(): boolean {
@@ -231,10 +243,10 @@ class NatsBus implements Bus {
     const bytes = encode(payload);
     const replyTo = reply === undefined ? {} : { reply };
     if (this.#blobs.needsClaim(bytes)) {
-      this.#connection.publish(name, '', { ...replyTo, headers: this.#blobs.keep(bytes, shared) });
+      this.#outbox.publish(name, empty, { ...replyTo, headers: this.#blobs.keep(bytes, shared) });
     } else {
       const after = this.#blobs.after;
-      this.#connection.publish(name, bytes, after === undefined ? replyTo : { ...replyTo, headers: after });
+      this.#outbox.publish(name, bytes, after === undefined ? replyTo : { ...replyTo, headers: after });
     }
   }
 
@@ -259,7 +271,7 @@ class NatsBus implements Bus {
       const sent = withoutBytes(payload, (bytes) => this.#blobs.offer(bytes));
       if (sent === undefined) return false;
       this.#assertOpen();
-      this.#connection.publish(replyTo, sent.body, { headers: awayHeaders(sent.claim) });
+      this.#outbox.publish(replyTo, sent.body, { headers: awayHeaders(sent.claim) });
       return true;
     }
     if (!(text instanceof AwayBytes)) return false;
@@ -299,7 +311,7 @@ class NatsBus implements Bus {
         incident,
       });
     if (replyTo === undefined || replyTo === '' || to.isForEveryone === true || this.#isClosed) return;
-    this.#connection.publish(replyTo, '', { headers: failureReply(kind, incident) });
+    this.#outbox.publish(replyTo, empty, { headers: failureReply(kind, incident) });
   }
 
   /** An exception inside the NATS client ends the connection, and any client can cause one, for example by malformed headers. */

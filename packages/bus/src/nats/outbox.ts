@@ -1,0 +1,38 @@
+/**
+ * The messages of one turn of the event loop leave in one write. A write to the socket takes more processor time than all else that is done for a small message, at
+ * its sender and at its receiver, and the client of NATS writes after each callback: for each connection of a client or server that has brought something.
+ */
+import type { NatsConnection, PublishOptions } from '@nats-io/transport-node';
+
+interface Waiting {
+  readonly subject: string;
+  readonly bytes: Uint8Array;
+  readonly options: PublishOptions | undefined;
+}
+
+type Connection = Pick<NatsConnection, 'publish' | 'isClosed' | 'isDraining'>;
+
+export class Outbox {
+  readonly #connection: Connection;
+  #waiting: Waiting[] = [];
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Messages are sent in the order of these calls (B2), and before any that the caller gives to the connection after `flush`. */
+  publish(subject: string, bytes: Uint8Array, options?: PublishOptions): void {
+    if (this.#waiting.length === 0) setImmediate(() => this.flush());
+    this.#waiting.push({ subject, bytes, options });
+  }
+
+  /** Gives all waiting messages to the connection, for a caller that needs to know when they have arrived, or that closes it. */
+  flush(): void {
+    if (this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    // Requests of a closed connection have failed.
+    if (this.#connection.isClosed() || this.#connection.isDraining()) return;
+    for (const { subject, bytes, options } of waiting) this.#connection.publish(subject, bytes, options);
+  }
+}
