@@ -51,9 +51,14 @@ export function sessionKey(sessionId: string): SessionKey {
   return hash('sha256', sessionId, 'base64url').slice(0, 32) as SessionKey;
 }
 
-/** A key for one request without a session, in the place of a session's key. */
+/** The beginning of the keys that this process gives to requests: 96 random bits. */
+const requestKeys = randomBytes(12).toString('base64url');
+let requestCount = 0;
+
+/** A key for one request without a session, in the place of a session's key: unique in the system, and never shown to a client. */
 export function newRequestKey(): SessionKey {
-  return randomBytes(16).toString('base64url') as SessionKey;
+  requestCount += 1;
+  return `${requestKeys}${requestCount.toString(36)}` as SessionKey;
 }
 
 export function newWorkerId(role: string): WorkerId {

@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Gauge, type Metric, type Registry } from 'prom-client';
+import { Histogram, TalliedCounter } from './series.ts';
 
 /** Seconds: from an answer out of the catalogue to a call that runs for minutes. */
 export const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -11,8 +12,8 @@ export abstract class Instruments {
     this.registry = registry;
   }
 
-  protected counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
-    return new Counter({ name, help, labelNames, registers: [this.registry] });
+  protected counter<Label extends string>(name: string, help: string, labelNames: Label[]): TalliedCounter<Label> {
+    return new TalliedCounter({ name, help, labelNames, registers: [this.registry] });
   }
 
   protected gauge<Label extends string>(name: string, help: string, labelNames: Label[]): Gauge<Label> {
@@ -21,6 +22,9 @@ export abstract class Instruments {
 
   /** A histogram of durations, in seconds. */
   protected histogram<Label extends string>(name: string, help: string, labelNames: Label[]): Histogram<Label> {
-    return new Histogram({ name, help, labelNames, buckets: durationBuckets, registers: [this.registry] });
+    const histogram = new Histogram({ name, help, labelNames, buckets: durationBuckets });
+    // The registry knows its metrics by `name` and `get` alone.
+    this.registry.registerMetric(histogram as unknown as Metric);
+    return histogram;
   }
 }

@@ -329,7 +329,7 @@ export class Metrics extends Instruments {
 
   /** @param method one of the protocol's; give "other" for anything else. */
   requestCounter(method: string): { inc(): void } {
-    return this.#requests.labels({ method });
+    return this.#requests.tally({ method });
   }
 
   connectionRefused(bound: 'all' | 'address'): void {

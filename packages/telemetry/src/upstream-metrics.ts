@@ -1,6 +1,7 @@
 /** Metrics of servers and of the calls of them. Label values are of closed sets, as in `metrics.ts`: a tool has a name there only if its server lists it. */
 import { repairs, type ListKind, type Repair, type ServerName } from '@omnibus/protocol';
 import { Instruments } from './instruments.ts';
+import type { Tally } from './series.ts';
 
 export type CallResult = 'result' | 'tool_error' | 'error' | 'fault' | 'cancelled';
 const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fault', 'cancelled'];
@@ -218,7 +219,9 @@ export class UpstreamMetrics extends Instruments {
   readonly #tools = new Map<ServerName, Map<string, ToolMeter>>();
 
   callMeter(server: ServerName): CallMeter {
-    const counters = new Map(callResults.map((result) => [result, this.#calls.labels({ server, result })]));
+    const counters = Object.fromEntries(
+      callResults.map((result) => [result, this.#calls.tally({ server, result })]),
+    ) as Record<CallResult, Tally>;
     const seconds = this.#callSeconds.labels({ server });
     const waits = this.#queueSeconds.labels({ server });
     const tools = new Map<string, ToolMeter>();
@@ -237,7 +240,7 @@ export class UpstreamMetrics extends Instruments {
     for (const result of callResults) this.#calls.inc({ server, result }, 0);
     return {
       finished(result, duration, tool) {
-        counters.get(result)?.inc();
+        counters[result].inc();
         seconds.observe(duration);
         if (tool === undefined) return;
         const meter = tools.get(tool) ?? meterOf(tool);
