@@ -58,6 +58,7 @@ export class DeliveryUnderTest<Worker extends TestedWorker> {
     return {
       bus: this.bus,
       wheel: this.wheel,
+      soon: this.wheel,
       drain: this.#drain,
       log: createLogger({ level: 'silent', format: 'json' }),
       workers: this.#watch,

@@ -1,6 +1,6 @@
 /** Delivers requests from this edge to session workers: it knows the live workers, the owner of each session, and the requests in flight. */
 import { Heartbeat, PresenceWatch, subjects, type Bus, type Subscription } from '@omnibus/bus';
-import { Drain, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
+import { DeadlineWheel, Drain, type Deadline } from '@omnibus/lifecycle';
 import {
   newWorkerId,
   type BackendPresence,
@@ -15,9 +15,15 @@ import type { EdgeWatcher } from '../requests/edge-watcher.ts';
 import { Connection } from './connection.ts';
 import { firstLookMs } from './in-flight.ts';
 import { openSession } from './open-session.ts';
-import { doubtMs, Pulse } from './pulse.ts';
+import { Pulse } from './pulse.ts';
 import { SessionDelivery } from './session-delivery.ts';
 import { StatelessDelivery } from './stateless-delivery.ts';
+
+/**
+ * Milliseconds of one tick of the clock by which the edge notices that a worker is gone, and finds the next one: a tick of the common clock is as long as the waits
+ * here, and would double each of them.
+ */
+const tickMs = 5;
 
 export interface DeliveryOptions {
   readonly bus: Bus;
@@ -35,6 +41,7 @@ export class Delivery {
   readonly #workers: PresenceWatch<Presence>;
   readonly #backends: PresenceWatch<BackendPresence>;
   readonly #pulse: Pulse;
+  readonly #soon: DeadlineWheel;
   #look: Deadline | undefined;
   #lookedAt = performance.now();
   /** Name by which session workers know this edge: when it is gone, they detach the streams that it reads. */
@@ -45,7 +52,8 @@ export class Delivery {
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
-    const { bus, wheel, log, watcher } = options;
+    const { bus, wheel, log } = options;
+    this.#soon = new DeadlineWheel({ tickMs, onFault: (error) => log.error({ err: error }, 'a look failed') });
     this.#drain = new Drain(wheel);
     const drain = this.#drain;
     this.#workers = new PresenceWatch({
@@ -71,12 +79,13 @@ export class Delivery {
       disturbed: nothing,
     });
     const connection = new Connection(bus, this.#workers);
-    const parts = { connection, bus, wheel, log, drain, watcher, workers: this.#workers, backends: this.#backends };
+    const shared = { connection, soon: this.#soon, drain, workers: this.#workers, backends: this.#backends };
+    const parts = { ...options, ...shared };
     this.sessions = new SessionDelivery({ ...parts, edge: bus.isShared ? this.self : undefined });
     this.stateless = new StatelessDelivery(parts);
     this.#pulse = new Pulse({
       bus,
-      wheel,
+      wheel: this.#soon,
       connection,
       acceptedSince: (since) => [...this.sessions.acceptedSince(since), ...this.stateless.acceptedSince(since)],
       gone: (worker) => {
@@ -118,7 +127,7 @@ export class Delivery {
 
   /** A killed worker is known to NATS at once, and by missing signs of life only after seconds: so requests that wait are asked after. */
   #lookLater(): void {
-    this.#look = this.#options.wheel.schedule(doubtMs, () => {
+    this.#look = this.#soon.schedule(this.#pulse.nextMs, () => {
       this.#pulse.look();
       if (performance.now() - this.#lookedAt >= firstLookMs) {
         this.#lookedAt = performance.now();

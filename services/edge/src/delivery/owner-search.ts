@@ -21,7 +21,8 @@ const askMs = 1_500;
 
 export interface OwnerSearchOptions {
   readonly bus: Bus;
-  readonly wheel: DeadlineWheel;
+  /** A clock with short ticks. */
+  readonly soon: DeadlineWheel;
   readonly log: Logger;
   readonly workers: PresenceWatch<Presence>;
 }
@@ -48,12 +49,14 @@ export class OwnerSearch {
     return promise;
   }
 
+  /** @param attempt each worker is asked in turn, at once if no process listens for the one before. */
   #ask(address: SessionAddress, giveUpAt: number, attempt: number, finish: (found: Ownership) => void): void {
-    const { bus, wheel, log, workers } = this.#options;
+    const { bus, soon, log, workers } = this.#options;
     const { key, owner: lost } = address;
+    const next = (): void => this.#ask(address, giveUpAt, attempt + 1, finish);
     const later = (): void => {
       if (performance.now() >= giveUpAt) finish({ outcome: 'nobody' });
-      else wheel.schedule(retryMs, () => this.#ask(address, giveUpAt, attempt + 1, finish));
+      else soon.schedule(retryMs, next);
     };
     if (!bus.connected) {
       later();
@@ -63,6 +66,7 @@ export class OwnerSearch {
       key,
       workers.alive.filter((worker) => worker !== lost),
     );
+    const isLast = candidates.length === 0 || (attempt + 1) % candidates.length === 0;
     const worker = candidates[attempt % candidates.length];
     try {
       const pending: PendingRequest = bus.request(
@@ -75,14 +79,16 @@ export class OwnerSearch {
             if (reply.outcome === 'busy') later();
             else finish(reply);
           },
-          failed: () => {
+          failed: (error) => {
             limit.cancel();
-            later();
+            // It has died, too, and its signs of life are not missed yet.
+            if (error.kind === 'no-responders' && !isLast) next();
+            else later();
           },
         },
       );
       // Only one of the asked workers can succeed.
-      const limit = wheel.schedule(askMs, () => {
+      const limit = soon.schedule(askMs, () => {
         pending.close();
         later();
       });

@@ -72,6 +72,9 @@ class Worker {
 
 beforeEach(async () => {
   vi.useFakeTimers();
+  // As on any machine, no timer fires on the millisecond.
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + 0.3);
   workers = [];
   bus = new SharedBus(({ what, error }) => expect.fail(`${what}: ${String(error)}`));
   const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
@@ -81,6 +84,7 @@ beforeEach(async () => {
 
 afterEach(() => {
   delivery.stop();
+  vi.restoreAllMocks();
   vi.useRealTimers();
 });
 
@@ -128,10 +132,16 @@ async function sessionCall(worker: WorkerId): Promise<void> {
   await vi.advanceTimersByTimeAsync(0);
 }
 
-it.each(['with', 'without'])(
-  'a call %s a session goes to another worker 150 ms after its own was killed with it, though the signs of that one are not missed yet',
-  async (session) => {
+it.each([
+  ['with', 0],
+  ['with', 40],
+  ['without', 0],
+  ['without', 30],
+])(
+  'a call %s a session goes to another worker 150 ms after its own was killed with it, though the signs of that one are not missed yet, whenever it comes: %i',
+  async (session, offsetMs) => {
     const [one, two] = (await started(2)) as [Worker, Worker];
+    await vi.advanceTimersByTimeAsync(offsetMs);
     if (session === 'with') await sessionCall(one.id);
     const first = session === 'with' ? one : ((await modernCall()) as Worker);
     const next = first === one ? two : one;
@@ -140,6 +150,15 @@ it.each(['with', 'without'])(
     expect([first.got, next.got]).toEqual([[false], [true]]);
   },
 );
+
+it('sessions of a killed worker go to one that is there in the same time, though another one was killed, too', async () => {
+  const [one, other, next] = (await started(3)) as [Worker, Worker, Worker];
+  for (let count = 0; count < 10; count += 1) await sessionCall(one.id);
+  one.kill();
+  other.kill();
+  await vi.advanceTimersByTimeAsync(150);
+  expect(next.got).toEqual(Array.from({ length: 10 }, () => true));
+});
 
 it('a worker without processor time keeps its calls, and gets ever fewer questions, however many calls it has', async () => {
   const [slow, other] = (await started(2)) as [Worker, Worker];
@@ -160,7 +179,7 @@ it('a question that comes to a worker in the moment of its death is repeated at 
   await vi.advanceTimersByTimeAsync(100);
   expect(dying.questions).toBeGreaterThan(0);
   dying.kill();
-  await vi.advanceTimersByTimeAsync(200);
+  await vi.advanceTimersByTimeAsync(120);
   expect(next.got).toEqual([true]);
 });
 

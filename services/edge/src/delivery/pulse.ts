@@ -21,8 +21,10 @@ export interface PulseOptions {
   readonly gone: (worker: WorkerId) => void;
 }
 
-/** Milliseconds after which a command without an answer is doubtful, and between two looks for such commands. */
+/** Milliseconds after which a command without an answer is doubtful, and between two questions to a worker that does not listen. */
 export const doubtMs = 50;
+/** Milliseconds between two looks, while there are young commands and while there are none. */
+const lookMs = { busy: 20, idle: doubtMs };
 /** Age of the commands that are looked at; older ones are asked after one by one (`Tracked.isDue`). */
 const recentMs = 2_000;
 /** Milliseconds after which a question without an answer is repeated: the first one, which may have come to a process in the moment of its death, and at most. */
@@ -39,6 +41,8 @@ export class Pulse {
   readonly #missed = new Set<WorkerId>();
   /** By worker, the time limit of the next question, if it has not answered the last one in time. */
   readonly #limitMs = new Map<WorkerId, number>();
+  /** Milliseconds until the next look. */
+  nextMs: number = lookMs.idle;
 
   constructor(options: PulseOptions) {
     this.#options = options;
@@ -49,6 +53,7 @@ export class Pulse {
     if (!connection.isSteady) return;
     const now = performance.now();
     const recent = acceptedSince(now - recentMs);
+    this.nextMs = recent.length === 0 ? lookMs.idle : lookMs.busy;
     if (recent.length === 0) {
       this.#answeredAt.clear();
       this.#limitMs.clear();
@@ -78,6 +83,7 @@ export class Pulse {
     const limit = wheel.schedule(limitMs, () => {
       end();
       this.#limitMs.set(worker, Math.min(2 * limitMs, longestAnswerMs));
+      this.look();
     });
     try {
       pending = bus.request(
@@ -94,12 +100,22 @@ export class Pulse {
             end();
             if (error.kind !== 'no-responders') return;
             if (this.#missed.delete(worker)) gone(worker);
-            else this.#missed.add(worker);
+            else this.#askAgain(worker);
           },
         },
       );
     } catch {
       end(); // The bus is closing.
     }
+  }
+
+  /** Nothing has listened for a worker for the first time. */
+  #askAgain(worker: WorkerId): void {
+    this.#missed.add(worker);
+    this.#asked.add(worker);
+    this.#options.wheel.schedule(doubtMs, () => {
+      this.#asked.delete(worker);
+      this.look();
+    });
   }
 }

@@ -36,6 +36,8 @@ import type { SessionAddress } from './session-addresses.ts';
 export interface SessionDeliveryOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
+  /** A clock with short ticks. */
+  readonly soon: DeadlineWheel;
   /** Is notified of every command that was answered. */
   readonly drain: Drain;
   readonly log: Logger;
@@ -54,7 +56,7 @@ const returnRetryMs = 100;
 
 export class SessionDelivery {
   readonly #bus: Bus;
-  readonly #wheel: DeadlineWheel;
+  readonly #soon: DeadlineWheel;
   readonly #workers: PresenceWatch<Presence>;
   readonly #backends: Backends;
   readonly #from: { readonly edge?: WorkerId };
@@ -64,16 +66,16 @@ export class SessionDelivery {
   readonly #watcher: EdgeWatcher | undefined;
   readonly #connection: Connection;
 
-  constructor({ bus, wheel, log, drain, workers, backends, edge, watcher, connection }: SessionDeliveryOptions) {
+  constructor({ bus, wheel, soon, log, drain, workers, backends, edge, watcher, connection }: SessionDeliveryOptions) {
     this.#backends = backends;
     this.#open = new OpenCommands(drain);
     this.#bus = bus;
     this.#connection = connection;
     this.#watcher = watcher;
-    this.#wheel = wheel;
+    this.#soon = soon;
     this.#workers = workers;
     this.#from = edge === undefined ? {} : { edge };
-    this.#owners = new OwnerSearch({ bus, wheel, log, workers });
+    this.#owners = new OwnerSearch({ bus, soon, log, workers });
     this.#probing = new Probing({
       bus,
       wheel,
@@ -332,7 +334,7 @@ export class SessionDelivery {
     }
     inFlight.pending = undefined;
     inFlight.missed = sentTo;
-    this.#wheel.schedule(isSteady ? doubtMs : returnRetryMs, () => this.#sendAgain(inFlight));
+    this.#soon.schedule(isSteady ? doubtMs : returnRetryMs, () => this.#sendAgain(inFlight));
   }
 
   /** The worker that had it is gone, or has lost it. */

@@ -69,6 +69,8 @@ class InFlightRequest extends Tracked {
 export interface StatelessDeliveryOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
+  /** A clock with short ticks. */
+  readonly soon: DeadlineWheel;
   /** Is notified of every request that was answered. */
   readonly drain: Drain;
   readonly log: Logger;
@@ -228,7 +230,7 @@ export class StatelessDelivery {
 
   /** No worker received it (W1): sends it to another one. */
   #unheard(inFlight: InFlightRequest, worker: WorkerId): void {
-    const { workers, wheel, connection } = this.#options;
+    const { workers, soon, connection } = this.#options;
     if (inFlight.holder === undefined) {
       inFlight.without.add(worker);
       if (inFlight.attempts < maxAttempts) this.#again(inFlight);
@@ -239,7 +241,7 @@ export class StatelessDelivery {
       // Right after NATS was gone, it may be there and not heard from yet.
       inFlight.pending = undefined;
       inFlight.missed = worker;
-      wheel.schedule(connection.isSteady ? doubtMs : holderRetryMs, () => this.#goTo(inFlight, worker));
+      soon.schedule(connection.isSteady ? doubtMs : holderRetryMs, () => this.#goTo(inFlight, worker));
     } else {
       this.#holderGone(inFlight, worker);
     }
