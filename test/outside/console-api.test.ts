@@ -132,6 +132,7 @@ it('every answer of three processes matches the OpenAPI document, without other 
         'keys',
         'users',
         'agents',
+        'programs',
         'signingKeys',
         'usage',
         'vault',

@@ -56,7 +56,11 @@ describe.each(shapesOfLane)('%s', (shape) => {
         ...(shape === 'embedded' ? { sessions: { store: join(folder, 'store') } } : {}),
         auth: {
           admin: {
-            roles: { viewer: ['group:Engineers'], auditor: [`${issuer.issuer}|oid-1`] },
+            roles: {
+              viewer: ['group:Engineers'],
+              auditor: [`${issuer.issuer}|oid-1`],
+              operator: [`${issuer.issuer}|oid-ops`],
+            },
             scope: false,
           },
           issuers: [{ issuer: issuer.issuer, tokenType: 'at+jwt' }],
@@ -208,6 +212,41 @@ describe.each(shapesOfLane)('%s', (shape) => {
     await untilAll(async () => (await modern.request('tools/list', {}, token)).status, 200);
   });
 
+  /** An operator sees both programs of a user, at a process without the authorization server too, and revokes the second. */
+  async function revokesOneProgram(name: string, first: { readonly access_token: string }): Promise<void> {
+    const client = await OAuthClient.register(front.url, { client_name: 'Second' });
+    const tokens = await client.signIn(new Browser(), '', '');
+    const user = `${provider.issuer}|${name}`;
+    const port = await gateway.admin(gateway.backend);
+    const at = async (sub: string, path: string, body?: object): Promise<{ status: number; body: unknown }> => {
+      const response = await fetch(`http://${port}/api/v1/${path}`, {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { ...(await tokenOf(sub)), 'x-omnibus-console': '1', 'content-type': 'application/json' },
+        body: body === undefined ? null : JSON.stringify(body),
+      });
+      return { status: response.status, body: await response.json() };
+    };
+    const seen = async () =>
+      (await at('oid-ops', `programs?user=${encodeURIComponent(user)}`)) as {
+        readonly body: { readonly programs: readonly { readonly id: string; readonly name?: string }[] };
+      };
+    const { body } = await seen();
+    expect(body).toMatchObject({ user, isKnown: true, agents: [] });
+    expect(body.programs).toHaveLength(2);
+    const second = body.programs.find((each) => each.name === 'Second');
+    expect(second).toMatchObject({ client: client.id, scopes: ['mcp'], lastUse: expect.any(String) as string });
+    expect(JSON.stringify(body)).not.toContain(tokens.refresh_token);
+    const path = `programs/${second?.id}`;
+    expect(await at('oid-1', path, { user })).toMatchObject({ status: 403 });
+    expect(await at('oid-ops', path, { user })).toEqual({ status: 200, body: { user, client: client.id } });
+    expect(await at('oid-ops', path, { user })).toMatchObject({ status: 404 });
+    expect((await at('oid-ops', 'programs?user=nobody')).status).toBe(404);
+    expect(await client.refresh(tokens.refresh_token)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+    expect((await seen()).body.programs).toHaveLength(1);
+    using other = new ModernClient(`${front.url}/mcp`);
+    expect((await other.request('tools/list', {}, { authorization: `Bearer ${first.access_token}` })).status).toBe(200);
+  }
+
   it('Okta pushes a group and deactivates a user that has signed in through the gateway: its tokens are revoked at once', async () => {
     const as = { token: okta };
     const user = {
@@ -247,6 +286,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     const headers = { authorization: `Bearer ${tokens.access_token}` };
     using open = await RawClient.open(`${front.url}/mcp`, '2025-11-25', headers);
     await open.untilTools((names) => names.length === 2);
+    await revokesOneProgram('una', tokens);
     expect((await ask('PUT', `Users/${id}`, { ...user, id, active: false }, as)).body).toMatchObject({ active: false });
     await untilAll(async () => (await open.callTool('read')).status >= 400, true);
     expect(await client.refresh(tokens.refresh_token)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });

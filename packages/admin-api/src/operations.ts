@@ -21,6 +21,7 @@ import { connectQuery, connectWays } from './connect.ts';
 import { connectionRevoked, connections } from './connections.ts';
 import { operatorOperations } from './operators.ts';
 import { agentOperations } from './agents.ts';
+import { programOperations } from './programs.ts';
 import { signingKeyOperations } from './signing-keys.ts';
 import { attemptOperations } from './attempts.ts';
 import { grantOperations } from './grants.ts';
@@ -195,6 +196,7 @@ export const operations = {
   },
   ...operatorOperations,
   ...agentOperations,
+  ...programOperations,
   ...signingKeyOperations,
   configuration: {
     method: 'get',

@@ -50,6 +50,8 @@ export const overview = z.object({
       mayAudit: z.boolean(),
       maySeeKeys: z.boolean(),
       mayKeys: z.boolean().describe('Whether API keys may be revoked.'),
+      maySeePrograms: z.boolean().describe('Whether programs that users have allowed are shown.'),
+      mayPrograms: z.boolean().describe('Whether programs of users may be revoked.'),
       maySeeAgents: z.boolean(),
       hasAgents: z.boolean().describe('Whether there is a file of agents.'),
       mayAgents: z.boolean().describe('Whether agents may get other secrets.'),

@@ -12,6 +12,8 @@ export const adminActs = [
   'users.change',
   'agents.list',
   'agents.change',
+  'programs.list',
+  'programs.revoke',
   'signing-keys.list',
   'signing-keys.rotate',
   'blocks.list',

@@ -32,6 +32,8 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'users.list': ['auditor', 'admin'],
   'agents.list': ['operator', 'auditor', 'admin'],
   'agents.change': ['admin'],
+  'programs.list': ['operator', 'auditor', 'admin'],
+  'programs.revoke': ['operator', 'admin'],
   'signing-keys.list': ['operator', 'auditor', 'admin'],
   'signing-keys.rotate': ['admin'],
   'keys.change': ['admin'],

@@ -7,6 +7,7 @@ import type Provider from 'oidc-provider';
 import { readForm, Unwanted } from './form.ts';
 import { accountPage, sendPage, wordsPage } from './pages.ts';
 import type { Person } from './people.ts';
+import { allowedNow } from './programs.ts';
 import { accountClient, connectBack } from './settings.ts';
 import type { SessionContext, SiteOptions, Step, Visit } from './site-parts.ts';
 
@@ -34,14 +35,8 @@ export class Account {
       return;
     }
     const { people, secrets, publicUrl, provider } = this.#options;
-    const { Grant } = provider();
-    const kept = await Promise.all(
-      (await people.allowed(subject)).map(async (each) =>
-        (await Grant.find(each.grantId)) === undefined ? [] : [each],
-      ),
-    );
     const token = secrets.formToken(session.uid);
-    const allowed = kept.flat().toSorted((a, b) => b.at - a.at);
+    const allowed = await allowedNow(people, provider(), subject);
     sendPage(response, 200, accountPage(basePathOf(publicUrl), person.name, token, allowed));
   }
 

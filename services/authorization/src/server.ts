@@ -16,6 +16,7 @@ import { equip, proofsAt } from './equip.ts';
 import { delegationsOf, type ActingOptions } from './exchange/open-delegations.ts';
 import { Site } from './site.ts';
 import { isSameSession, People, type Person } from './people.ts';
+import { allowedNow, programOf, shownProgram, type Program } from './programs.ts';
 import { openRevocations, Revocations } from './revocations.ts';
 import { SealedStore } from './sealed-store.ts';
 import { Secrets } from './secrets.ts';
@@ -224,6 +225,50 @@ export class AuthorizationServer {
   /** Revokes all consents of a user, and signs the user out of all browsers. */
   takeBack(subject: string): Promise<void> {
     return this.#people.takeBack(subject);
+  }
+
+  /**
+   * The programs that a user has allowed, for administrators.
+   * @param user the name in the file of users, also with the issuer of this server in front of it, or `ISSUER|SUBJECT`.
+   */
+  async programsOf(user: string): Promise<{
+    readonly user: string;
+    readonly isKnown: boolean;
+    readonly groups: readonly string[];
+    readonly programs: readonly Program[];
+  }> {
+    const subject = this.#subjectOf(user);
+    const [known, allowed] = await Promise.all([
+      this.#users?.find(subject) ?? this.#people.find(subject),
+      this.#allowed(subject),
+    ]);
+    return {
+      user: subject,
+      isKnown: known !== undefined || allowed.length > 0,
+      groups: known?.groups ?? [],
+      programs: allowed.map(shownProgram),
+    };
+  }
+
+  /**
+   * Revokes a consent of a user.
+   * @param id of the program, as `programsOf` gives it.
+   * @returns its client; undefined if there is no such consent now.
+   */
+  async revokeProgram(user: string, id: string): Promise<string | undefined> {
+    const subject = this.#subjectOf(user);
+    const found = programOf(await this.#allowed(subject), id);
+    if (found !== undefined) await this.#people.takeBack(subject, found.grantId);
+    return found?.clientId;
+  }
+
+  #subjectOf(user: string): string {
+    const own = `${this.issuer}|`;
+    return user.startsWith(own) ? user.slice(own.length) : user;
+  }
+
+  #allowed(subject: string): ReturnType<typeof allowedNow> {
+    return this.#provider === undefined ? Promise.resolve([]) : allowedNow(this.#people, this.#provider, subject);
   }
 
   /** The keys that sign and verify its tokens, for administrators. */

@@ -9,6 +9,7 @@ import { RawClient, type Message } from '../../support/raw-client.ts';
 import { blindStealing, blindWorking } from './blind.ts';
 import { stealing, working } from './chains.ts';
 import { secret, startFlowServers, type FlowServers } from './servers.ts';
+import { thirdStealing, thirdWorking } from './third.ts';
 
 /** Chains that were stopped, or hindered, of all in a list. */
 export interface FlowRow {
@@ -86,6 +87,8 @@ export async function runFlow(
       ['working, second half', working.second.filter((_chain, index) => index % nth === 0)],
       ['stealing, blind half', blindStealing],
       ['working, blind half', blindWorking.filter((_chain, index) => index % nth === 0)],
+      ['stealing, third half', thirdStealing],
+      ['working, third half', thirdWorking.filter((_chain, index) => index % nth === 0)],
     ] as const)
       rows.push({ list, chains: chains.length, ...(await runAll(chains, list, gateway.url, servers, folder)) });
     return rows;
@@ -131,11 +134,33 @@ async function isSessionHeldUp(chain: string, url: string, folder: string, stole
   const steps = chain.split(' ');
   let isStopped = false;
   for (const [index, step] of steps.entries()) {
-    const [name, args] = published[step] ?? [step.replace('.', '__'), () => ({ text: 'words of the user' })];
-    const { last } = await client.callTool(name, { ...args(folder), ...(index === steps.length - 1 ? stolen : {}) });
+    const [tool, own] = argumentsIn(step);
+    const [name, args] = published[tool] ?? [tool.replace('.', '__'), () => ({ text: 'words of the user' })];
+    const { last } = await client.callTool(name, {
+      ...args(folder),
+      ...own,
+      ...(index === steps.length - 1 ? stolen : {}),
+    });
     isStopped ||= isRefused(chain, step, last);
   }
   return isStopped;
+}
+
+/** A step `server.tool(name=value,…)` without its arguments, and these. */
+function argumentsIn(step: string): readonly [tool: string, args: JsonObject] {
+  const [, tool = step, list = ''] = /^([\w.]+)\((.*)\)$/.exec(step) ?? [];
+  return [
+    tool,
+    Object.fromEntries(
+      list
+        .split(',')
+        .filter((each) => each !== '')
+        .map((each) => {
+          const at = each.indexOf('=');
+          return [each.slice(0, at), each.slice(at + 1)];
+        }),
+    ),
+  ];
 }
 
 /** @throws {Error} if a call fails for another reason, since the chain shows nothing then. */

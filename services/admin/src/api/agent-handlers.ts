@@ -42,6 +42,13 @@ export function agentHandlers(
   };
 }
 
+/** The agents; none where no file of them is configured. */
+export async function agentsOf(options: AgentHandlersOptions): Promise<readonly AgentSeen[]> {
+  const { auth } = options.config();
+  const hasFile = auth !== undefined && auth !== 'none' && auth.server?.agents !== undefined;
+  return hasFile ? (await seen(options, () => agentsFile(options))).agents : [];
+}
+
 /** The agents as the API shows them, without digests and keys. */
 async function seen(
   { kept, keyUses }: AgentHandlersOptions,

@@ -20,7 +20,8 @@ import { connectionHandlers } from './connection-handlers.ts';
 import { DefinitionsOfAll } from './definition-board.ts';
 import { definitionQuestions } from './definition-desk.ts';
 import { entryHandlers } from './entry-handlers.ts';
-import { agentHandlers } from './agent-handlers.ts';
+import { agentHandlers, agentsOf } from './agent-handlers.ts';
+import { programHandlers, programQuestions } from './program-handlers.ts';
 import { signingKeyHandlers, signingKeyQuestions } from './signing-key-handlers.ts';
 import { keyUseQuestions, keyUsesOf } from './key-uses.ts';
 import { meteringHandlers } from './metering-handlers.ts';
@@ -59,6 +60,7 @@ export function openAdminApi(options: ApiOptions): Api {
   const calls = callFeature(options, all);
   const watched = watchFeature(options, all, topicsOf(options, all, overview.topics.overview));
   const tries = tryFeature(options);
+  const own = ownServerFeature(options, all);
   const desk = new ProcessDesk({
     ...options,
     more: {
@@ -69,7 +71,7 @@ export function openAdminApi(options: ApiOptions): Api {
       ...definitionQuestions(options.process, options.backend),
       ...rateHistory.questions,
       ...keyUseQuestions(options.authenticator),
-      ...signingKeyQuestions(options),
+      ...own.questions,
       ...new AuditDesk({ ...options, bus: () => all.bus }).questions,
       ...calls.questions,
       ...tokenQuestions(options),
@@ -88,8 +90,7 @@ export function openAdminApi(options: ApiOptions): Api {
     ...connectionHandlers(options),
     ...meteringHandlers({ ...options, hasServer: (name) => enabledServers(options.config()).has(name) }),
     ...operatorHandlers({ ...options, keyUses: () => keyUsesOf(all) }),
-    ...agentHandlers({ ...options, keyUses: () => keyUsesOf(all) }),
-    ...signingKeyHandlers(options, all),
+    ...own.handlers,
     ...entryHandlers(options),
     ...vaultHandlers({ ...options, assembly: () => all.assembly }),
     ...decisionHandlers(options, all),
@@ -200,5 +201,18 @@ function policyHandlers(options: ApiOptions, all: AllProcesses): Pick<Handlers, 
     policy: ({ query }) => board.rules(query),
     explain: ({ query }) => board.explain(query),
     sees: ({ query }) => board.sees(query),
+  };
+}
+
+/** What concerns the gateway's own authorization server: its agents, the programs of its users, and its keys. */
+function ownServerFeature(options: ApiOptions, all: AllProcesses) {
+  const agents = { ...options, keyUses: () => keyUsesOf(all) };
+  return {
+    questions: { ...programQuestions(options), ...signingKeyQuestions(options) },
+    handlers: {
+      ...agentHandlers(agents),
+      ...programHandlers(options, all, () => agentsOf(agents)),
+      ...signingKeyHandlers(options, all),
+    },
   };
 }

@@ -57,7 +57,9 @@ export interface ApiOptions {
   /** @returns undefined while the process is starting, and if callers are not authenticated. */
   readonly authenticator: () => Pick<Authenticator, 'keyUses'> | undefined;
   /** @returns undefined in a process without the gateway's own authorization server, and while it starts. */
-  readonly authorization: () => Pick<AuthorizationServer, 'signingKeys' | 'rotateKeys'> | undefined;
+  readonly authorization: () =>
+    | Pick<AuthorizationServer, 'signingKeys' | 'rotateKeys' | 'programsOf' | 'revokeProgram'>
+    | undefined;
   /** @returns the id of the user of this issuer's file, undefined if the file has no such user. */
   readonly userId: (issuer: string, subject: string) => string | undefined;
   /** @returns undefined if the process has no sessions, or is starting. */

@@ -1,5 +1,6 @@
 /** The operations of the API about the signing keys of the gateway's own authorization server. Edges have them; any process can be asked. */
 import { signingKeysSeen } from '@omnibus/admin-api';
+import type { AuthorizationServer } from '@omnibus/authorization';
 import { z } from 'zod';
 import type { AllProcesses } from './all-processes.ts';
 import { ApiProblem } from './api-problem.ts';
@@ -15,7 +16,9 @@ const rotated = z.union([signingKeysSeen, z.object({ problem: z.string() })]);
 export function signingKeyQuestions({
   process,
   authorization,
-}: Pick<ApiOptions, 'process' | 'authorization'>): Readonly<Record<string, Question>> {
+}: Pick<ApiOptions, 'process'> & {
+  readonly authorization: () => Pick<AuthorizationServer, 'signingKeys' | 'rotateKeys'> | undefined;
+}): Readonly<Record<string, Question>> {
   return {
     'signing-keys': () => authorization()?.signingKeys(),
     'signing-keys-rotate': async ({ by, atOnce }) => {

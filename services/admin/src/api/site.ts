@@ -115,6 +115,8 @@ const acts: Readonly<Record<OperationName, AdminAct>> = {
   makeAgent: 'agents.change',
   rotateAgent: 'agents.change',
   removeAgent: 'agents.change',
+  programs: 'programs.list',
+  revokeProgram: 'programs.revoke',
   signingKeys: 'signing-keys.list',
   rotateSigningKeys: 'signing-keys.rotate',
   blocks: 'blocks.list',
@@ -296,6 +298,8 @@ function refused({ status, text, headers }: AdminAnswer): Refusal {
   return new Refusal({ ...answer, status: problemStatus[reason], ...(headers === undefined ? {} : { headers }) });
 }
 
+const hasOwnServer = ({ auth }: Config): boolean => auth !== undefined && auth !== 'none' && auth.server !== undefined;
+
 const hasAgents = ({ auth }: Config): boolean =>
   auth !== undefined && auth !== 'none' && auth.server?.agents !== undefined;
 
@@ -314,6 +318,8 @@ export function rightsOf(config: Config, roles: readonly AdminRole[], who: strin
     mayAudit: mayDo('audit', roles),
     maySeeKeys: mayDo('keys.list', roles),
     mayKeys: mayDo('keys.change', roles),
+    maySeePrograms: mayDo('programs.list', roles) && hasOwnServer(config),
+    mayPrograms: mayDo('programs.revoke', roles),
     maySeeAgents: mayDo('agents.list', roles),
     hasAgents: hasAgents(config),
     mayAgents: mayDo('agents.change', roles),

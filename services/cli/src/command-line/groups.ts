@@ -192,7 +192,12 @@ export const groups: readonly Group[] = [
         summary: "list and rotate the keys of the gateway's own tokens",
         examples: [['signing-keys rotate', 'the next key signs in an hour, and no token ends']],
       },
-      users: { examples: [['users add ann --group eng', "a user of the gateway's own sign-in"]] },
+      users: {
+        examples: [
+          ['users add ann --group eng', "a user of the gateway's own sign-in"],
+          ['users show ann', 'the programs that the user has allowed, and their last use'],
+        ],
+      },
       policy: {
         examples: [
           ['policy explain group:eng github/create_issue', 'what each rule decides'],

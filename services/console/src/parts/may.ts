@@ -13,6 +13,8 @@ const nothing: Overview['console'] = {
   mayAudit: false,
   maySeeKeys: false,
   mayKeys: false,
+  maySeePrograms: false,
+  mayPrograms: false,
   maySeeAgents: false,
   hasAgents: false,
   mayAgents: false,

@@ -11,6 +11,7 @@ import { SearchField } from '../parts/search-field.tsx';
 import { State } from '../parts/state.tsx';
 import { hrefOf, place, setQuery } from '../route.ts';
 import { count, numberWords } from '../words.ts';
+import { Programs } from './programs.tsx';
 
 export function Connections() {
   const connections = useLive<Answer>('connections');
@@ -24,6 +25,7 @@ export function Connections() {
       <SearchField label="User or server" placeholder="a part of the name" isAlone />
       <p role="status">{said}</p>
       <Shown live={connections}>{(answer) => <Found {...answer} choose={setChosen} />}</Shown>
+      <Programs />
       {chosen !== undefined && (
         <Revoke
           chosen={chosen}
