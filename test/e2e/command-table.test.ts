@@ -7,6 +7,7 @@ import { jsonShapes, withoutJson } from '@omnibus/cli/json-shapes';
 import { exits } from '@omnibus/client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
+import { inHere } from '../support/command-here.ts';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { isLongLane } from '../support/lane.ts';
 import { fixturePath } from '../support/processes.ts';
@@ -266,7 +267,9 @@ it.concurrent.each(table)(
         await rm(cwd, { recursive: true, force: true });
       }
     };
-    const inPipes = run((words, cwd) => inPipe(words, { env, cwd, stdin: stdin ?? '' }), json);
+    // The gate runs them in this process, which loads the program once.
+    const without = isLongLane ? inPipe : inHere;
+    const inPipes = run((words, cwd) => without(words, { env, cwd, stdin: stdin ?? '' }), json);
     if (changes === true) await inPipes;
     const [piped, shown] = await Promise.all([
       inPipes,

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
 import { inHere } from '../support/command-here.ts';
+import { repeatedly } from '../support/paced.ts';
 import { fixturePath, omnibusProgram, root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { inPipe, onTerminal } from '../support/terminal.ts';
@@ -520,12 +521,10 @@ describe('calls and servers', () => {
     const following = terminal(
       ['calls', '--follow', '--admin', admin],
       [/watching/, ''],
-      [/use\/add[\s\S]*\n/, '\u0003'],
+      [/(use\/add[^\n]*\n[^]*?){4}/, '\u0003'],
     );
     const calling = new AbortController();
-    const again = (async () => {
-      while (!calling.signal.aborted) await client.request('tools/call', { name: 'add', arguments: { a: 1, b: 2 } });
-    })();
+    const again = repeatedly(calling.signal, () => client.callTool('add', { a: 1, b: 2 }));
     const { shown } = await following;
     calling.abort();
     await again;

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { shapesOfLane, startGateway } from '../support/gateway.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
+import { untilTrue } from '../support/paced.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -180,7 +181,7 @@ it('a gateway that is killed leaves no process behind, not even one that ignores
   expect(pids.map(isAlive)).toEqual([true, true]);
   gateway.edge.kill('SIGKILL');
   // The processes have no parent any more, so their end is noticed only by asking.
-  while (pids.some(isAlive)) await new Promise(setImmediate);
+  await untilTrue(() => !pids.some(isAlive));
   await rm(folder, { recursive: true });
 });
 
@@ -199,10 +200,6 @@ it('a gateway that is stopped lets a running call finish, and refuses new sessio
 });
 
 /** Resolves when the file has that many lines. The process that writes it has no other means of communication. */
-async function untilLines(file: string, count: number): Promise<void> {
-  for (;;) {
-    const content = await readFile(file, 'utf8').catch(() => '');
-    if (content.split('\n').length > count) return;
-    await new Promise(setImmediate);
-  }
+function untilLines(file: string, count: number): Promise<void> {
+  return untilTrue(async () => (await readFile(file, 'utf8').catch(() => '')).split('\n').length > count);
 }

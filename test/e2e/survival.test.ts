@@ -7,6 +7,7 @@ import type { GatewayUnderTest } from '../support/gateway.ts';
 import type { RunningProcess } from '../support/processes.ts';
 import { Heard } from '@omnibus/bus/testing';
 import { ModernClient, required } from '../support/modern-client.ts';
+import { repeatedly } from '../support/paced.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
 import { text, type Call, type Upstream } from '../support/upstream.ts';
 import { WorkersUnderTest } from '../support/workers-under-test.ts';
@@ -66,16 +67,15 @@ describe('with session workers that come and go', () => {
     const over = new AbortController();
     const failures: unknown[] = [];
     let made = 0;
-    const goOn = async (
+    const goOn = (
       ask: () => Promise<{ readonly last: Message }>,
       isGood: (message: Message) => boolean,
-    ): Promise<void> => {
-      while (!over.signal.aborted) {
+    ): Promise<void> =>
+      repeatedly(over.signal, async () => {
         const { last } = await ask();
         made += 1;
         if (!isGood(last)) failures.push(last);
-      }
-    };
+      });
     const isEcho = ({ result }: Message): boolean =>
       JSON.stringify(result?.['content']) === JSON.stringify(text('echoed')['content']);
     const running = [

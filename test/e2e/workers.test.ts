@@ -12,6 +12,7 @@ import { EraClient } from '../matrix/era-client.ts';
 import { writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath, omnibusProgram, startProcess } from '../support/processes.ts';
 import { ModernClient } from '../support/modern-client.ts';
+import { repeatedly, untilThere } from '../support/paced.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 import { startWorkers, workersOf } from '../support/worker-processes.ts';
@@ -22,10 +23,10 @@ const info = { name: 'test', version: '1.0.0' };
 /** The text of the admin port, until it fits. */
 async function adminUntil(gateway: GatewayUnderTest, path: string, fits: (text: string) => boolean): Promise<string> {
   const address = await gateway.admin(gateway.edge);
-  for (;;) {
+  return untilThere(async () => {
     const said = await (await fetch(`http://${address}${path}`)).text();
-    if (fits(said)) return said;
-  }
+    return fits(said) ? said : undefined;
+  });
 }
 
 const isReady = (text: string): boolean => text === 'ready\n';
@@ -127,12 +128,11 @@ describe('two workers', () => {
     const modern = Array.from({ length: 3 }, () => new ModernClient(gateway.url));
     const failures: unknown[] = [];
     const over = new AbortController();
-    const goOn = async (ask: () => Promise<{ readonly last: Message }>): Promise<void> => {
-      while (!over.signal.aborted) {
+    const goOn = (ask: () => Promise<{ readonly last: Message }>): Promise<void> =>
+      repeatedly(over.signal, async () => {
         const { last } = await ask();
         if (!JSON.stringify(last.result ?? {}).includes('content')) failures.push(last);
-      }
-    };
+      });
     const slow = clients.map((client) => client.callTool('up__slow'));
     const held = await upstream.calls.until(1);
     expect(held.length).toBeGreaterThan(0);

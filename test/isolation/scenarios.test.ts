@@ -10,6 +10,7 @@ import { EventReader } from '../support/event-reader.ts';
 import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
+import { untilThere } from '../support/paced.ts';
 import { end, fixturePath, root } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { Caller, type CallerKind } from './caller.ts';
@@ -290,12 +291,11 @@ describe.each(shapesOfLane)('clients kept apart, %s', (shape) => {
       taskId: his.taskId,
       inputResponses: { [his.key]: { roots: [{ uri: 'file:///his' }] } },
     });
-    const resultOf = async (client: ModernClient, taskId: string): Promise<string> => {
-      for (;;) {
+    const resultOf = (client: ModernClient, taskId: string): Promise<string> =>
+      untilThere(async () => {
         const { result } = (await client.request('tasks/get', { taskId })).last;
-        if (!isObject(result) || result['status'] !== 'input_required') return JSON.stringify(result);
-      }
-    };
+        return isObject(result) && result['status'] === 'input_required' ? undefined : JSON.stringify(result);
+      });
     const [herResult, hisResult] = [await resultOf(alice, hers.taskId), await resultOf(bob, his.taskId)];
     expect(herResult).toContain('file:///hers');
     expect(hisResult).toContain('file:///his');

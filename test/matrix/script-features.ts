@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import type { JsonObject } from '@omnibus/protocol';
 import type { EraClient, Reply } from './era-client.ts';
 import type { MatrixRevision } from './era-server.ts';
+import { untilThere, untilTrue } from '../support/paced.ts';
 import type { ScriptGround } from './script-ground.ts';
 
 export interface ScriptFeature {
@@ -140,19 +141,17 @@ export const scriptFeatures: Readonly<Record<string, ScriptFeature>> = {
     async run({ records }, client, user) {
       await valueOf(client, `await servers.old.echo({ say: 'for the record' });`);
       // The calls of a run are on record before it is.
-      for (;;) {
+      const call = await untilThere(async () => {
         const all = (await records()).filter((each) => each['user.id'] === user);
         const own = all.findLast(
           (each) =>
             each['gen_ai.tool.name'] === 'run_code' && each['omnibus.calls'] === 1 && each['omnibus.outcome'] === 'ok',
         );
-        const call = all.findLast(
-          (each) => each['omnibus.run'] === own?.['omnibus.run'] && each['omnibus.tool'] === 'echo',
+        return (
+          own && all.findLast((each) => each['omnibus.run'] === own['omnibus.run'] && each['omnibus.tool'] === 'echo')
         );
-        if (own === undefined || call === undefined) continue;
-        assert.equal(call['omnibus.server'], 'old');
-        return;
-      }
+      });
+      assert.equal(call['omnibus.server'], 'old');
     },
   },
 
@@ -270,18 +269,18 @@ export const scriptFeatures: Readonly<Record<string, ScriptFeature>> = {
   'a block of a tool': {
     async run({ admin }, client) {
       await admin('ops', '/blocks', { kind: 'tool', name: 'work/blocked' });
-      while ((await refused(client, `servers.work.blocked()`)) !== 'call.blocked');
+      await untilTrue(async () => (await refused(client, `servers.work.blocked()`)) === 'call.blocked');
       await admin('ops', '/blocks/tool:work%2Fblocked', undefined, 'DELETE');
-      while ((await refused(client, `servers.work.blocked()`)) !== 'answered');
+      await untilTrue(async () => (await refused(client, `servers.work.blocked()`)) === 'answered');
     },
   },
 
   'a pause of a server': {
     async run({ admin }, client) {
       await admin('ops', '/servers/still/pause', {});
-      while ((await refused(client, `servers.still.echo()`)) !== 'upstream.paused');
+      await untilTrue(async () => (await refused(client, `servers.still.echo()`)) === 'upstream.paused');
       await admin('ops', '/servers/still/resume', {});
-      while ((await refused(client, `servers.still.echo()`)) !== 'answered');
+      await untilTrue(async () => (await refused(client, `servers.still.echo()`)) === 'answered');
     },
   },
 
@@ -303,7 +302,7 @@ export const scriptFeatures: Readonly<Record<string, ScriptFeature>> = {
   'credentials of each user': {
     async run({ signIn }, client, user) {
       await signIn(user);
-      while ((await valueOf(client, `return 'whose' in servers.personal;`)) !== true);
+      await untilTrue(async () => (await valueOf(client, `return 'whose' in servers.personal;`)) === true);
       const [, text] = (await valueOf(client, `return [1, JSON.stringify(await servers.personal.whose())];`)) as [
         number,
         string,

@@ -9,6 +9,7 @@ import { signInAt } from '../support/browse.ts';
 import type { Shape } from '../support/gateway.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
+import { untilThere } from '../support/paced.ts';
 import { PersonalServer } from '../support/personal-server.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -118,13 +119,11 @@ export async function startScriptGround(shape: Shape, users: readonly string[]):
     work,
     headersOf: (user) => keys.headersOf(user),
     admin,
-    async waiting(args) {
-      for (;;) {
+    waiting: (args) =>
+      untilThere(async () => {
         const { approvals } = await admin<Approvals>('fin', '/approvals');
-        const found = approvals.find((each) => each.state === 'waiting' && each.arguments === args);
-        if (found !== undefined) return found;
-      }
-    },
+        return approvals.find((each) => each.state === 'waiting' && each.arguments === args);
+      }),
     async records() {
       const at = join(folder, 'audit');
       const files = await Promise.all((await readdir(at)).map((file) => readFile(join(at, file), 'utf8')));

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dashboards } from '@omnibus/deploy';
 import { type GatewayHere, startGatewayHere } from '../support/gateway-here.ts';
+import { repeatedly, untilThere, untilTrue } from '../support/paced.ts';
 import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
@@ -16,8 +17,8 @@ const over = new AbortController();
 let working: Promise<unknown>;
 
 /** Makes calls that succeed, fail, wait for each other and are refused. */
-async function work(client: RawClient): Promise<void> {
-  while (!over.signal.aborted) {
+function work(client: RawClient): Promise<void> {
+  return repeatedly(over.signal, async () => {
     await Promise.all([
       client.callTool('echo'),
       client.callTool('echo'),
@@ -26,7 +27,7 @@ async function work(client: RawClient): Promise<void> {
       client.toolNames(),
     ]);
     await client.post({ jsonrpc: '2.0', id: 99_999, result: {} });
-  }
+  });
 }
 
 beforeAll(async () => {
@@ -56,16 +57,16 @@ afterAll(async () => {
 });
 
 /** Resolves when the query has a result: Prometheus needs a few scrapes for rates. */
-async function untilShown(query: string): Promise<readonly number[]> {
-  for (;;) {
+function untilShown(query: string): Promise<readonly number[]> {
+  return untilThere(async () => {
     const values = await prometheus.query(
       query
         .replaceAll('$__rate_interval', rateInterval)
         .replaceAll('$server', 'up')
         .replaceAll(/\$(job|namespace)/g, '.*'),
     );
-    if (values.length > 0) return values;
-  }
+    return values.length > 0 ? values : undefined;
+  });
 }
 
 describe.each(dashboards)('dashboard "$title"', ({ panels }) => {
@@ -85,9 +86,9 @@ it('every panel is about the chosen installations, with each of its metrics', ()
 
 it('what the panels say is true', async () => {
   const [panel] = dashboards.flatMap(({ panels }) => panels.filter(({ title }) => title === 'Failed calls'));
-  for (;;) {
+  await untilTrue(async () => {
     const [failed = 0] = await untilShown(panel?.queries[0]?.[1] as string);
     // Two calls succeed for each failed one.
-    if (failed > 0.3 && failed < 0.37) return;
-  }
+    return failed > 0.3 && failed < 0.37;
+  });
 });

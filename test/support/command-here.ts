@@ -1,7 +1,7 @@
 /**
  * Commands in the test's own process. A start of the program costs a fifth of a second of processor time, most of it for loading what is loaded here once. It is the
  * same program: its main module runs again for each command, and what it sees of the process (arguments, variables, streams, exit status) is that of the
- * command, except the folder. Commands may run beside each other. For commands that are stopped, that end when their reader does, or that keep the process running,
+ * command. Commands may run beside each other; those in a folder of their own take turns, since a process has one folder. For commands that are stopped, that end when their reader does, or that keep the process running,
  * there is `inPipe`.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -60,6 +60,14 @@ function prepare(): void {
   const { homedir } = os;
   os.homedir = () => running.getStore()?.env['HOME'] ?? homedir();
   syncBuiltinESMExports();
+  // A process finds no connection of the command before it, which the server may be about to close.
+  const { fetch } = globalThis;
+  globalThis.fetch = (input, init) => {
+    if (running.getStore() === undefined) return fetch(input, init);
+    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : {}));
+    headers.set('connection', 'close');
+    return fetch(input, { ...init, headers });
+  };
   // Node does not let this member be defined again.
   globalThis.process = new Proxy(process, {
     get(all, name) {
@@ -88,8 +96,6 @@ function kept(both: Buffer[]): { readonly stream: Writable; readonly text: () =>
   return { stream, text: () => Buffer.concat(parts).toString() };
 }
 
-type Options = Omit<RunOptions, 'cwd'>;
-
 interface Said {
   readonly status: number;
   /** What it has written to stdout and stderr, in this order, without the last line break. */
@@ -102,17 +108,38 @@ let count = 0;
  * Runs a command in this process.
  * @param args the words after `omnibus`.
  */
-export async function inHere(args: readonly string[], options: Options = {}): Promise<Ran> {
+export async function inHere(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   return (await run(args, options)).ran;
 }
 
 /** As `inHere`, with the output as on a terminal. */
-export async function saidHere(args: readonly string[], options: Options = {}): Promise<Said> {
+export async function saidHere(args: readonly string[], options: RunOptions = {}): Promise<Said> {
   const { status, output } = await run(args, options);
   return { status, output };
 }
 
-async function run(args: readonly string[], { env = {}, stdin = '' }: Options): Promise<Said & { readonly ran: Ran }> {
+/** The end of the last command in a folder of its own. */
+let turn: Promise<unknown> = Promise.resolve();
+
+function run(args: readonly string[], { cwd, ...options }: RunOptions): Promise<Said & { readonly ran: Ran }> {
+  if (cwd === undefined) return runHere(args, options);
+  const running = turn.then(async () => {
+    const folder = process.cwd();
+    process.chdir(cwd);
+    try {
+      return await runHere(args, options);
+    } finally {
+      process.chdir(folder);
+    }
+  });
+  turn = running.catch(() => undefined);
+  return running;
+}
+
+async function runHere(
+  args: readonly string[],
+  { env = {}, stdin = '' }: RunOptions,
+): Promise<Said & { readonly ran: Ran }> {
   prepare();
   count += 1;
   const both: Buffer[] = [];

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { auditLedger, natsUsers, setUpNats, type BusRole, type NatsPlace } from '@omnibus/bus';
 import { startNatsServer } from '@omnibus/bus/testing';
 import { isLongLane } from './lane.ts';
+import { untilTrue } from './paced.ts';
 import { end, omnibusProgram, type Printing, root, type RunningProcess, sealing, startProcess } from './processes.ts';
 
 export const shapes = ['embedded', 'nats'] as const;
@@ -148,10 +149,10 @@ export async function startGateway(
       const before = await clientsOfBus?.();
       await Promise.all(lost.map((part) => end(part, 'SIGKILL')));
       if (clientsOfBus === undefined || before === undefined) return;
-      for (;;) {
+      await untilTrue(async () => {
         const now = await clientsOfBus();
-        if (before.filter((client) => !now.includes(client)).length >= lost.length) return;
-      }
+        return before.filter((client) => !now.includes(client)).length >= lost.length;
+      });
     },
   };
 }
