@@ -27,7 +27,10 @@ const system = { testTimeout: 120_000, hookTimeout: 180_000 };
  * Files that run one after the other in the same worker share what they import, since loading it takes more processor time than most of them. A file that leaves
  * something behind for the next one fails.
  */
-const shared = { isolate: false, setupFiles: [join(import.meta.dirname, 'scripts/leaves-nothing.mjs')] };
+const shared = {
+  isolate: false,
+  setupFiles: ['processor-time', 'leaves-nothing'].map((name) => join(import.meta.dirname, 'scripts', `${name}.mjs`)),
+};
 
 /**
  * Files that run at once, on two cores. All projects of the gate have the same number and one group: system tests begin while the last unit tests run. Two groups
@@ -74,6 +77,15 @@ const longest = [
   'discovery/kubernetes',
   'outside/limits-replicas',
   'outside/audit-full-disk',
+  'outside/bus-junk',
+  'matrix/scripts',
+  'outside/sessions-questions',
+  'e2e/failure',
+  'outside/sessions-edges',
+  'deploy/chart',
+  'e2e/restart',
+  'outside/affinity-tasks',
+  'outside/authorization',
   'e2e/metrics',
   'conformance/known',
   'observability/alerts',

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { causes } from './lanes.mjs';
-import { whereFile } from './where.mjs';
+import { processorFile, whereFile } from './where.mjs';
 
 /** File into which processes of tests write what they start (`test/support/processes.ts`); undefined unless the causes are wanted. */
 const starts = process.env.OMNIBUS_WHERE;
@@ -30,7 +30,7 @@ export default class TestProgress {
     this.#total = specifications.length;
     this.#startedAt = Date.now();
     this.#durations.clear();
-    if (starts !== undefined) rmSync(starts, { force: true });
+    if (starts !== undefined) for (const file of [starts, processorFile(starts)]) rmSync(file, { force: true });
     console.log(`omnibus: ${this.#total} files of tests`);
   }
 
@@ -72,48 +72,67 @@ export default class TestProgress {
 
   /** Tables in Markdown: the causes of the time with the slowest files, as CONTRIBUTING.md has them (`scripts/where.mjs`), and more of the slowest. */
   #where() {
-    const sums = new Map(causes.map(([cause]) => [cause, { duration: 0, count: 0 }]));
+    const processor = processorTimes();
+    const sums = new Map(causes.map(([cause]) => [cause, { duration: 0, processor: 0, count: 0 }]));
     for (const [file, duration] of this.#durations) {
       const sum = sums.get(causes.find(([, pattern]) => pattern.test(file))[0]);
       sum.duration += duration;
+      sum.processor += processor.get(file) ?? 0;
       sum.count += 1;
     }
-    const lone = [...this.#alone].reduce((sum, file) => sum + this.#durations.get(file), 0);
+    const lone = sumOf([...this.#alone].map((file) => this.#durations.get(file)));
     const started = existsSync(starts) ? readFileSync(starts, 'utf8').trim().split('\n').map(Number) : [];
-    const all = [...this.#durations.values()].reduce((sum, duration) => sum + duration, 0);
+    const all = sumOf([...this.#durations.values()]);
     const tableOfCauses = table(
-      ['cause', 'files', 'seconds'],
+      ['cause', 'files', 'seconds', 'of the processor'],
       [
         ...[...sums]
           .filter(([, { count }]) => count > 0)
           .toSorted(([, one], [, other]) => other.duration - one.duration)
-          .map(([cause, { duration, count }]) => [cause, count, seconds(duration)]),
-        ['**all**', this.#durations.size, seconds(all)],
-        ['of this: files that run alone, one after the other', this.#alone.size, seconds(lone)],
+          .map(([cause, sum]) => [cause, sum.count, seconds(sum.duration), seconds(sum.processor)]),
+        ['**all**', this.#durations.size, seconds(all), seconds(sumOf([...processor.values()]))],
+        ['of this: files that run alone, one after the other', this.#alone.size, seconds(lone), ''],
         [
           `of this: from the start of a process to the first line that its test waits for (${started.length} processes)`,
           '',
-          seconds(started.reduce((sum, each) => sum + each, 0)),
+          seconds(sumOf(started)),
+          '',
         ],
       ],
     );
-    const files = first(this.#durations).map(([file, duration]) => [file, seconds(duration)]);
+    const files = first(this.#durations).map(([file, duration]) => [
+      file,
+      seconds(duration),
+      seconds(processor.get(file) ?? 0),
+    ]);
+    const heads = ['slowest files', 'seconds', 'of the processor'];
     const tests = first(this.#tests).map(([test, duration]) => [test.replaceAll('|', '\\|'), seconds(duration)]);
-    writeFileSync(
-      whereFile(starts),
-      `${tableOfCauses}\n${table(['slowest files', 'seconds'], files.slice(0, shortList))}`,
-    );
+    writeFileSync(whereFile(starts), `${tableOfCauses}\n${table(heads, files.slice(0, shortList))}`);
     console.log(
-      `\nWhere the time goes. Files run beside each other, so their sum is more than the run takes.\n\n${tableOfCauses}\n${table(['slowest files', 'seconds'], files)}\n${table(['slowest tests', 'seconds'], tests)}`,
+      `\nWhere the time goes. Files run beside each other, so their sum is more than the run takes.\n\n${tableOfCauses}\n${table(heads, files)}\n${table(['slowest tests', 'seconds'], tests)}`,
     );
   }
 }
 
-/** A table in Markdown. @param {readonly string[]} head @param {readonly (readonly (string | number)[])[]} rows the last column has numbers */
+/** A table in Markdown. @param {readonly string[]} head @param {readonly (readonly (string | number)[])[]} rows of numbers, after the first column */
 function table(head, rows) {
   const line = (cells) => `| ${cells.join(' | ')} |\n`;
-  return [head, head.map((_, index) => (index === head.length - 1 ? '---:' : '---')), ...rows].map(line).join('');
+  return [head, head.map((_, index) => (index === 0 ? '---' : '---:')), ...rows].map(line).join('');
 }
+
+/** Milliseconds of the processor by file; empty on systems that do not count those of ended children. */
+function processorTimes() {
+  const file = processorFile(starts);
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+  return new Map(
+    lines.map((line) => {
+      const [, used, path] = /^(\S+) (.*)$/.exec(line);
+      return [relative(process.cwd(), path), Number(used) * 1_000];
+    }),
+  );
+}
+
+const sumOf = (numbers) => numbers.reduce((sum, each) => sum + each, 0);
 
 const first = (durations) => [...durations].toSorted(([, one], [, other]) => other - one).slice(0, slowest);
 

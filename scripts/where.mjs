@@ -7,6 +7,9 @@ const end = '<!-- end of what npm test -- --where has written -->\n';
 /** The file into which the reporter of the tests writes the causes of their time. @param {string} starts the file with the starts of processes */
 export const whereFile = (starts) => `${starts}.md`;
 
+/** The file with a line for each file of tests: its seconds of processor time, and its path (`processor-time.mjs`). @param {string} starts as above */
+export const processorFile = (starts) => `${starts}.processor`;
+
 /**
  * @param {string} page the text of a page with the two marks
  * @param {string} times the Markdown between them
