@@ -141,6 +141,12 @@ it.each([
   ['application/x-www-form-urlencoded', {}, { a: { b: { c: 1 } } }, 'a%5Bb%5D%5Bc%5D=1'],
   [
     'application/x-www-form-urlencoded',
+    {},
+    { constructor: [1, 2], valueOf: { a: 1 } },
+    'constructor=1&constructor=2&valueOf%5Ba%5D=1',
+  ],
+  [
+    'application/x-www-form-urlencoded',
     { schema: { properties: { a: { type: 'array' } } }, encoding: { a: { style: 'pipeDelimited', explode: false } } },
     { a: [1, 2] },
     'a=1%7C2',

@@ -115,7 +115,7 @@ function bodyOf(plan: BodyPlan, value: unknown, headers: Record<string, string>)
       return fileBytes(value, plan.argument).bytes;
     case 'form':
       return members(value, plan)
-        .map(([name, each]) => inQuery(name, each, fieldStyle(plan.fields[name], each)))
+        .map(([name, each]) => inQuery(name, each, fieldStyle(fieldOf(plan, name), each)))
         .filter((pair) => pair !== '')
         .join('&');
     case 'multipart': {
@@ -124,6 +124,11 @@ function bodyOf(plan: BodyPlan, value: unknown, headers: Record<string, string>)
       return multipart(members(value, plan), plan, boundary);
     }
   }
+}
+
+/** The plan of a field that the client has named. */
+function fieldOf({ fields }: BodyPlan, name: string): FieldPlan | undefined {
+  return Object.hasOwn(fields, name) ? fields[name] : undefined;
 }
 
 /** Objects of forms without an `encoding` go as most services read them: `name[member]=value`. */
@@ -143,7 +148,7 @@ function members(value: unknown, { argument }: BodyPlan): readonly (readonly [st
 function multipart(fields: readonly (readonly [string, unknown])[], plan: BodyPlan, boundary: string): Buffer {
   const chunks: Buffer[] = [];
   for (const [name, value] of fields) {
-    const field = plan.fields[name];
+    const field = fieldOf(plan, name);
     for (const item of Array.isArray(value) && (field === undefined || field.isFile) ? (value as unknown[]) : [value]) {
       const part = field?.isFile === true ? fileBytes(item, `${plan.argument}.${name}`) : plainPart(item);
       const type = part.mimeType ?? field?.mediaType;
