@@ -68,8 +68,9 @@ export class Store {
     this.changedSubject = nameAt(place, storedSubject(bucket));
   }
 
-  get(key: string): Promise<StoredEntry | undefined> {
-    return this.#read({ last_by_subj: this.#prefix + checked(key) });
+  /** @returns undefined for a name that can be no key, so also if it comes from outside. */
+  async get(key: string): Promise<StoredEntry | undefined> {
+    return validKey.test(key) ? this.#read({ last_by_subj: this.#prefix + key }) : undefined;
   }
 
   /**

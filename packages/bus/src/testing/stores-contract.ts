@@ -28,6 +28,12 @@ export function storesContract(bus: () => BusUnderTest, faults: () => Heard<BusF
       expect(await far.get('a')).toBeUndefined();
     });
 
+    it('has nothing under a name that can be no key', async () => {
+      const near = await bus().near.keyValue(bucket);
+      for (const name of ['', ' ', 'a b', '%00', '..', 'a:b', '>', 'ä', 'x'.repeat(5_000)])
+        expect(await near.get(name), name).toBeUndefined();
+    });
+
     it('lets only one of two writers win', async () => {
       const store = await bus().near.keyValue(bucket);
       const revision = await store.create('a', { text: 'one' });
