@@ -117,6 +117,35 @@ export class ConversationBoard {
     }
   }
 
+  /** Removes the record of a conversation that has expired. @returns when it expires; undefined if it is gone. */
+  async drop(id: string): Promise<number | undefined> {
+    const entry = await this.#bucket.get(id);
+    if (entry === undefined || entry.value.until > Date.now()) return entry?.value.until;
+    await this.#remove(id, entry.revision);
+    return undefined;
+  }
+
+  /** Removes the records of all conversations that have expired. @returns how many. */
+  async sweep(): Promise<number> {
+    const now = Date.now();
+    const expired: { readonly key: string; readonly revision: number }[] = [];
+    const watch = await this.#bucket.watch((change) => {
+      if (change.kind === 'put' && change.value.until <= now) expired.push(change);
+    });
+    watch.close();
+    for (const { key, revision } of expired) await this.#remove(key, revision);
+    return expired.length;
+  }
+
+  /** Leaves a record that was written again meanwhile. */
+  async #remove(id: string, revision: number): Promise<void> {
+    try {
+      await this.#bucket.delete(id, revision);
+    } catch (error) {
+      if (!(error instanceof BusError && error.kind === 'revision-conflict')) throw error;
+    }
+  }
+
   /** Removes the record of a conversation that has ended. */
   async forget(id: string): Promise<void> {
     if ((await this.#bucket.get(id)) !== undefined) await this.#bucket.delete(id);

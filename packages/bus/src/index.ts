@@ -26,6 +26,7 @@ export {
   auditLedger,
   authorizationBuckets,
   catalogBucket,
+  conversationsBucket,
   quotaBuckets,
   resultBuckets,
   sessionsBucket,

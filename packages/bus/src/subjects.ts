@@ -302,13 +302,14 @@ export const approvalsBucket: Bucket<ApprovalRecord> = {
   maxBytes: 64 * mebibyte,
   forgetsMs: markMs,
 };
-/** Labels of conversations (`label` in rules); only session workers write it. Labels of a session are kept as long as its record. */
+/** Labels of conversations (`label` in rules); only session workers write it. Labels of a session are kept as long as its record; of other conversations, the worker that wrote them removes them. */
 export const conversationsBucket: Bucket<ConversationRecord> = {
   name: 'omnibus-conversations',
   shape: conversationRecord,
   isSmall: true,
   maxAgeMs: 31 * dayMs + slackMs,
   maxBytes: 64 * mebibyte,
+  forgetsMs: markMs,
 };
 /** Rights that approvers have given for a time; only session workers write it. Every grant ends within 31 days. */
 export const grantsBucket: Bucket<GrantRecord> = {

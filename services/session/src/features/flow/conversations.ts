@@ -1,15 +1,26 @@
 /** The labels of conversations, as one session worker reads and adds them. */
-import { ConversationBoard, openingAdvice, type Bus, type ConversationOf } from '@omnibus/bus';
+import { BusError, ConversationBoard, openingAdvice, type Bus, type ConversationOf } from '@omnibus/bus';
 import { Proofs } from '@omnibus/identity';
-import { fault, type ConversationLabel, type GatewayFault, type Labels, type SessionKey } from '@omnibus/protocol';
+import {
+  anonymous,
+  fault,
+  type ConversationLabel,
+  type GatewayFault,
+  type Labels,
+  type SessionKey,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { conversationOf, idOfSession, labelsOf, type Speaker } from './conversation.ts';
+import { WrittenConversations } from './written.ts';
 
 const hourMs = 3_600_000;
 /** A conversation of requests without sessions ends after this time without a call. */
 const callerMs = hourMs;
 /** A session ends on its own; this bounds what a lost worker leaves behind. */
 const sessionMs = 30 * 24 * hourMs;
+
+/** Least time between two looks for records that have expired. */
+const tidyMs = 60_000;
 
 const keepMsOf = ({ kind }: Pick<ConversationOf, 'kind'>): number => (kind === 'session' ? sessionMs : callerMs);
 
@@ -29,7 +40,10 @@ export class Conversations {
   readonly #log: Logger;
   readonly #proofs: Proofs | undefined;
   readonly #labelled: LabelWatcher;
+  readonly #written = new WrittenConversations();
   #opening: Promise<ConversationBoard> | undefined;
+  #tidyAt = 0;
+  #sweepAt = 0;
 
   constructor({ bus, log, proofs, labelled }: ConversationParts) {
     this.#bus = bus;
@@ -77,7 +91,17 @@ export class Conversations {
     try {
       const board = await this.#board();
       const of = this.#of(client);
-      const { added } = await board.add(of, labels, keepMsOf(of));
+      const who = callerOf(client);
+      if (of.kind === 'caller' && this.#written.isFull(who, of.id)) {
+        this.#log.warn(
+          { principal: of.principal },
+          'a caller has begun too many conversations in an hour; a message that would label one more is withheld',
+        );
+        return false;
+      }
+      const { record, added } = await this.#withRoom(board, () => board.add(of, labels, keepMsOf(of)));
+      if (of.kind === 'caller') this.#written.wrote(of.id, { who, until: record.until });
+      void this.#tidy(board);
       if (added.length > 0) this.#labelled(client, of.id, added);
       return true;
     } catch (error) {
@@ -86,6 +110,35 @@ export class Conversations {
         'labels of a conversation could not be recorded; the message is withheld',
       );
       return false;
+    }
+  }
+
+  /** Makes room if the bucket is full: workers that are gone have left records that have expired. */
+  async #withRoom<Result>(board: ConversationBoard, act: () => Promise<Result>): Promise<Result> {
+    try {
+      return await act();
+    } catch (error) {
+      const isFull = error instanceof BusError && error.kind === 'overloaded';
+      if (!isFull || performance.now() < this.#sweepAt) throw error;
+      this.#sweepAt = performance.now() + tidyMs;
+      if ((await board.sweep()) === 0) throw error;
+      return act();
+    }
+  }
+
+  /** Removes the records that this worker has written and that have expired. Never rejects. */
+  async #tidy(board: ConversationBoard): Promise<void> {
+    const now = Date.now();
+    if (now < this.#tidyAt) return;
+    this.#tidyAt = now + tidyMs;
+    try {
+      for (const [id, { who }] of this.#written.due(now)) {
+        const until = await board.drop(id);
+        if (until === undefined) this.#written.forget(id);
+        else this.#written.wrote(id, { who, until });
+      }
+    } catch (error) {
+      this.#log.warn({ problem: String(error) }, 'labels of conversations that are over could not be removed yet');
     }
   }
 
@@ -98,4 +151,9 @@ export class Conversations {
         this.#log.warn({ problem: String(error) }, 'the labels of an ended session could not be removed'),
       );
   }
+}
+
+/** The address distinguishes anonymous callers. */
+function callerOf({ asking: { principal, origin } }: Speaker): string {
+  return principal === anonymous ? `at ${origin ?? ''}` : principal;
 }
