@@ -57,13 +57,18 @@ it('thousands of junk messages and records end no process, and no client notices
   for (const [bucket, values] of await outsider.buckets()) {
     for (const key of [...values.keys(), 'up', 'up=some-worker', 'some-key'])
       if (bucket === 'omnibus-catalog' || key === 'some-key')
-        for (const junk of ['no JSON', '{}', '{"value":{"server":"up"}}', '{"generation":"x","parts":7}'])
+        for (const junk of [
+          'no JSON',
+          '{}',
+          '{"format":1,"value":{"server":"up"}}',
+          '{"format":1,"generation":"x","parts":7}',
+        ])
           await outsider.put(bucket, key, junk);
   }
   await outsider.flush();
   expect(sent).toBeGreaterThan(1_000);
   // A session with an invalid record counts as missing.
-  await outsider.put('omnibus-sessions', 'some-key', '{"value":{"caller":null}}');
+  await outsider.put('omnibus-sessions', 'some-key', '{"format":1,"value":{"caller":null}}');
   for (let count = 0; count < 20; count += 1)
     expect((await client.callTool('echo')).last.result).toMatchObject({ content: [{ text: 'echoed' }] });
   using other = await RawClient.open(gateway.url);

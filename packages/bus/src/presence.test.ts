@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { newWorkerId, presenceMs, type WorkerId } from '@omnibus/protocol';
+import { newWorkerId, ownFormats, presenceMs, type WorkerId } from '@omnibus/protocol';
 import { MemoryBus } from './memory/bus.ts';
 import type { Watch } from './bus.ts';
 import { Heartbeat, PresenceWatch, type Sign } from './presence.ts';
@@ -57,7 +57,7 @@ afterEach(() => {
 /** Lets the interval between two signs pass a number of times; each time, these workers give a sign. */
 async function pass(times: number, ...workers: readonly WorkerId[]): Promise<void> {
   for (let count = 0; count < times; count += 1) {
-    for (const worker of workers) bus.publish(signs, { worker, isLeaving: false, reconnects: 0 });
+    for (const worker of workers) bus.publish(signs, { worker, formats: ownFormats, isLeaving: false, reconnects: 0 });
     await vi.advanceTimersByTimeAsync(presenceMs);
   }
 }
@@ -93,7 +93,7 @@ it('who hears nobody may be cut off itself: nobody is lost, and whoever is heard
 it('a worker that leaves, or was never there, is lost; right after the start, it may only not have been heard of yet', async () => {
   expect(watch.state(one)).toBe('silent');
   await pass(1, one, two);
-  bus.publish(signs, { worker: one, isLeaving: true, reconnects: 0 });
+  bus.publish(signs, { worker: one, formats: ownFormats, isLeaving: true, reconnects: 0 });
   await pass(9, two);
   expect([watch.alive, watch.state(one), watch.state(newWorkerId('session'))]).toEqual([[two], 'lost', 'lost']);
   expect(said).toContain(`left ${one}`);
@@ -136,7 +136,7 @@ it('of several workers those of its own region are near, and all of them where i
   watch.stop();
   Object.defineProperty(bus, 'region', { value: 'east' });
   const say = (worker: WorkerId, region: string, isLeaving = false): void =>
-    bus.publish(signs, { worker, region, isLeaving, reconnects: 0 });
+    bus.publish(signs, { worker, region, formats: ownFormats, isLeaving, reconnects: 0 });
   await watch.start();
   say(one, 'west');
   await pass(1);
@@ -154,7 +154,7 @@ it('whoever begins something at a near worker waits until one was heard of, for 
   await watch.heardNear();
   Object.defineProperty(bus, 'region', { value: 'east' });
   const say = (worker: WorkerId, region: string): void =>
-    bus.publish(signs, { worker, region, isLeaving: false, reconnects: 0 });
+    bus.publish(signs, { worker, region, formats: ownFormats, isLeaving: false, reconnects: 0 });
   await watch.start();
   // With workers of another region only, it waits for its maximum time and no longer.
   const inVain = watch.heardNear().then(() => said.push('waited'));

@@ -14,8 +14,8 @@ import type { Subject } from './subject.ts';
 
 export interface Sign {
   readonly worker: WorkerId;
-  /** The formats that the worker speaks; missing before 0.2.0. Set by `Heartbeat`. */
-  readonly formats?: Formats;
+  /** Set by `Heartbeat`. */
+  readonly formats: Formats;
   /** The region of the worker. Set by `Heartbeat`. */
   readonly region?: string;
   /** The process of the worker (`Bus.process`). Set by `Heartbeat`. */
@@ -107,11 +107,6 @@ export class PresenceWatch<S extends Sign> {
   /** The latest sign of each worker that is alive. */
   get signs(): readonly S[] {
     return [...this.#workers.values()].map(({ sign }) => sign);
-  }
-
-  /** The latest sign of a worker that is alive, or is silent since less than a minute; undefined for others. */
-  signOf(worker: WorkerId): S | undefined {
-    return (this.#workers.get(worker) ?? this.#missing.get(worker))?.sign;
   }
 
   /** Workers that are alive; empty where no signs are watched. */
@@ -311,8 +306,11 @@ export class PresenceWatch<S extends Sign> {
   }
 }
 
+/** A sign without the members that `Heartbeat` sets. */
+type Said<S extends Sign> = Omit<S, 'formats' | 'region' | 'process'> & Pick<Sign, 'worker'>;
+
 export interface HeartbeatOptions<S extends Sign> extends PresenceOptions<S> {
-  readonly sign: (isLeaving: boolean) => S;
+  readonly sign: (isLeaving: boolean) => Said<S>;
   /** Called when others may have counted this worker as lost, because it was cut off or did not run. */
   readonly returned?: () => void;
 }
@@ -375,11 +373,11 @@ export class Heartbeat<S extends Sign> {
   }
 }
 
-function spoken<S extends Sign>(sign: S, { region, process }: Bus): S {
+function spoken<S extends Sign>(sign: Said<S>, { region, process }: Bus): S {
   return {
     ...sign,
     formats: ownFormats,
     ...(region === undefined ? {} : { region }),
     ...(process === undefined ? {} : { process }),
-  };
+  } as unknown as S;
 }

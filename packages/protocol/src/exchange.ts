@@ -294,8 +294,7 @@ export type ServerNotice =
 /** A backend worker's sign of life, every `presenceMs`. */
 export interface BackendPresence {
   readonly worker: WorkerId;
-  /** The formats that the process speaks; left out before 0.2.0. */
-  readonly formats?: Formats;
+  readonly formats: Formats;
   /** The region of the process (`nats.region`); left out where none is configured. */
   readonly region?: string;
   /** Servers that it has adapters for. */

@@ -16,20 +16,17 @@ export interface Formats {
   readonly reads: readonly [oldest: number, newest: number];
 }
 
-/** The formats of this version. Versions before 0.2.0 sent none, which stands for 1. */
+/** The formats of this version. */
 export const ownFormats: Formats = { version, says: 1, reads: [1, 1] };
 
-/** Whether each of two processes can read the other's messages. @param other undefined for a version before 0.2.0. */
-export function canTalk(other: Formats | undefined, own: Formats = ownFormats): boolean {
-  return other === undefined || (isRead(other.says, own) && isRead(own.says, other));
+/** Whether each of two processes can read the other's messages. */
+export function canTalk(other: Formats, own: Formats = ownFormats): boolean {
+  return isRead(other.says, own) && isRead(own.says, other);
 }
 
-/** Whether a format can be read. @param format of a message or record; undefined before 0.2.0. */
-export function isRead(
-  format: number | undefined,
-  { reads: [oldest, newest] }: Pick<Formats, 'reads'> = ownFormats,
-): boolean {
-  return format === undefined || (format >= oldest && format <= newest);
+/** Whether a format can be read. @param format of a message or record. */
+export function isRead(format: number, { reads: [oldest, newest] }: Pick<Formats, 'reads'> = ownFormats): boolean {
+  return format >= oldest && format <= newest;
 }
 
 /** A message for operators that a format cannot be read, with advice. @param what subject of the message. */

@@ -273,17 +273,14 @@ export interface LateReply {
 /** A session worker's sign of life, every `presenceMs`. `bus/presence.ts` adds formats and region. */
 export interface Presence {
   readonly worker: WorkerId;
-  /** The formats that the process speaks; left out before 0.2.0. */
-  readonly formats?: Formats;
+  readonly formats: Formats;
   /** The region of the process (`nats.region`); left out where none is configured. */
   readonly region?: string;
   /** Whether this is the worker's last sign: its sessions go on at other workers. */
   readonly isLeaving: boolean;
   /** Number of times that it has lost the bus and reconnected. */
   readonly reconnects: number;
-  /** Whether it continues calls of other session workers, and they its calls; left out before 0.3.0. */
-  readonly continues?: boolean;
-  /** Number of sessions that it holds, by which workers with more give it some; left out before 0.3.0. */
+  /** Number of sessions that it holds, by which workers with more give it some; left out by edges. */
   readonly sessions?: number;
 }
 

@@ -4,6 +4,7 @@ import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   newRequestKey,
   newWorkerId,
+  ownFormats,
   presenceMs,
   type CallCommand,
   type ExchangeContext,
@@ -45,7 +46,8 @@ class SessionWorker {
   }
 
   beat(isLeaving = false): void {
-    if (!this.#isPaused) bus.publish(subjects.presence, { worker: this.worker, isLeaving, reconnects: 0 });
+    if (!this.#isPaused)
+      bus.publish(subjects.presence, { worker: this.worker, formats: ownFormats, isLeaving, reconnects: 0 });
   }
 
   pause(): void {
@@ -190,7 +192,7 @@ it('a session keeps everything while the worker that holds it says nothing, and 
   slow.pause();
   const beats = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += presenceMs) {
-      bus.publish(subjects.presence, { worker: slow.worker, isLeaving: false, reconnects: 0 });
+      bus.publish(subjects.presence, { worker: slow.worker, formats: ownFormats, isLeaving: false, reconnects: 0 });
       for (const each of [dead, other]) if (workers.includes(each)) each.beat();
       await vi.advanceTimersByTimeAsync(presenceMs);
     }

@@ -105,11 +105,12 @@ it('a foreign stream that stores our messages answers none of them, and the log 
 it.each([
   'no JSON',
   '{}',
-  '{"value":null}',
-  '{"value":{"caller":1}}',
-  '{"generation":"x","parts":3}',
-  '{"generation":"../..","parts":1}',
-  '{"generation":"x","parts":1e9}',
+  '{"format":1,"value":null}',
+  '{"format":1,"value":{"caller":1}}',
+  '{"format":1,"generation":"x","parts":3}',
+  '{"format":1,"generation":"../..","parts":1}',
+  '{"format":1,"generation":"x","parts":1e9}',
+  JSON.stringify({ value: record }),
   '[['.repeat(10_000),
 ])('a junk record is as good as none, and does not keep its key: %.30s', async (value) => {
   const records = await nats.near.keyValue(sessionsBucket);
@@ -125,7 +126,7 @@ it.each([
 it('a watcher goes on after junk, and after a value whose parts are gone', async () => {
   const values = await nats.near.keyValue<SessionRecord>({ name: 'junk-parts', shape: sessionRecord });
   await nats.outsider.put('junk-parts', 'a', 'no JSON');
-  await nats.outsider.put('junk-parts', 'b', '{"generation":"gone","parts":2}');
+  await nats.outsider.put('junk-parts', 'b', '{"format":1,"generation":"gone","parts":2}');
   await values.put('c', record);
   const heard = new Heard<KeyValueChange<SessionRecord>>();
   const watch = await values.watch(heard.add);

@@ -28,11 +28,7 @@ const largestPartBytes = 512 * 1024;
 /** Bound on the parts of one value: as many bytes as one message may have. */
 const maxParts = maxMessageBytes / (minPayloadBytes / 2);
 
-/** `format` is missing in values from before 0.2.0. */
-type Stored = { readonly format?: number } & (
-  | { readonly value: unknown }
-  | { readonly generation: string; readonly parts: number }
-);
+type Stored = { readonly value: unknown } | { readonly generation: string; readonly parts: number };
 
 /** The value was replaced while it was read. */
 const missing = Symbol('missing');
@@ -41,7 +37,8 @@ const missing = Symbol('missing');
 function readStored(stored: unknown): Stored {
   if (isObject(stored)) {
     const { format, generation, parts } = stored;
-    if (Number.isSafeInteger(format) && !isRead(format as number))
+    if (!Number.isSafeInteger(format)) throw new BusError('undecodable', 'it does not name its format');
+    if (!isRead(format as number))
       throw new BusError('newer-format', formatProblem(`it is written in format ${String(format)}`));
     if ('value' in stored) return { value: stored['value'] };
     if (
@@ -278,7 +275,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
 
   async #store(key: string, value: Value, write: (bytes: Uint8Array) => Promise<number>): Promise<number> {
     const format = ownFormats.says;
-    const inline = encode({ format, value } satisfies Stored);
+    const inline = encode({ format, value });
     try {
       if (inline.length <= this.#partBytes) return await write(inline);
       if (this.#parts === undefined)
@@ -295,7 +292,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
           bytes.subarray(index * this.#partBytes, (index + 1) * this.#partBytes),
         );
       }
-      const revision = await write(encode({ format, generation, parts } satisfies Stored));
+      const revision = await write(encode({ format, generation, parts }));
       await this.#forgetParts(key, generation);
       return revision;
     } catch (error) {

@@ -33,8 +33,8 @@ it('a value with unreadable parts is reported when they can be read, unless anot
   await manager.streams.delete(parts.name);
   const write = (key: string, stored: object): Promise<unknown> =>
     manager.jetstream().publish(`$KV.omnibus-torn.${key}`, JSON.stringify(stored));
-  for (const key of ['late', 'replaced']) await write(key, { generation: 'g', parts: 1 });
-  await write('replaced', { value: 'whole' });
+  for (const key of ['late', 'replaced']) await write(key, { format: 1, generation: 'g', parts: 1 });
+  await write('replaced', { format: 1, value: 'whole' });
   await heard.until(1);
   expect(faults.values).toContain('store');
   await manager.streams.add(parts);

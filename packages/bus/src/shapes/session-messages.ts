@@ -78,7 +78,7 @@ const formats = fields<Formats>({ version: text, says: count, reads: pair(count,
 /** Members that every sign of life has. */
 export const signs = {
   worker: token,
-  formats: optional(formats),
+  formats,
   region: optional(text),
   process: optional(text),
   isLeaving: flag,
@@ -207,9 +207,7 @@ export const findCommand = shape<FindCommand>(fields<FindCommand>({ key: token }
 export const findReply = shape<FindReply>(fields<FindReply>({ worker: token }));
 export const holdReply = shape<HoldReply>(fields<HoldReply>({ isHeld: flag }));
 export const takenNotice = shape<TakenNotice>(fields<TakenNotice>({ key: token }));
-export const presence = sign<Presence>(
-  fields<Presence>({ ...signs, continues: optional(flag), sessions: optional(count) }),
-);
+export const presence = sign<Presence>(fields<Presence>({ ...signs, sessions: optional(count) }));
 export const heldReaders = shape<HeldReaders>(fields<HeldReaders>({ readers: streams }));
 export const lateMessage = shape<LateMessage>(fields<LateMessage>({ key: token, posted }));
 export const lateReply = shape<LateReply>(fields<LateReply>({ outcome: oneOf('taken', 'closed', 'gone') }));

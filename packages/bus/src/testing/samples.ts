@@ -1,14 +1,15 @@
 /** A valid payload of every family of subjects. A new family must be added here. */
-import type {
-  Caller,
-  EndpointName,
-  ExchangeId,
-  JsonRpcRequest,
-  Principal,
-  ServerName,
-  SessionKey,
-  StreamId,
-  WorkerId,
+import {
+  ownFormats,
+  type Caller,
+  type EndpointName,
+  type ExchangeId,
+  type JsonRpcRequest,
+  type Principal,
+  type ServerName,
+  type SessionKey,
+  type StreamId,
+  type WorkerId,
 } from '@omnibus/protocol';
 import type { FamilyName, ReplyOf, RequestOf } from '../families.ts';
 
@@ -55,7 +56,7 @@ const call = {
   reply: { kind: 'fault', fault },
 } as const;
 const holds = { request: { exchanges: [exchange] }, reply: { exchanges: [] } } as const;
-const sign = { worker, isLeaving: false, reconnects: 0 };
+const sign = { worker, formats: ownFormats, isLeaving: false, reconnects: 0 };
 
 type Samples = { readonly [Name in FamilyName]: { readonly request: RequestOf<Name>; readonly reply?: ReplyOf<Name> } };
 

@@ -2,7 +2,7 @@
 import { expect, vi } from 'vitest';
 import { MemoryBus, PresenceWatch, subjects, type Bus, type Subscription } from '@omnibus/bus';
 import { DeadlineWheel, Drain } from '@omnibus/lifecycle';
-import { newWorkerId, presenceMs, type Presence, type WorkerId } from '@omnibus/protocol';
+import { newWorkerId, ownFormats, presenceMs, type Presence, type WorkerId } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { Connection } from './connection.ts';
 
@@ -11,8 +11,6 @@ export abstract class TestedWorker {
   readonly worker: WorkerId = newWorkerId('session');
   reconnects = 0;
   isPaused = false;
-  /** Whether its version continues calls of others. */
-  continues = true;
   subscriptions: readonly Subscription[] = [];
 
   /** Subscribes to its commands. */
@@ -82,8 +80,8 @@ export class DeliveryUnderTest<Worker extends TestedWorker> {
     return worker;
   }
 
-  beat({ worker, isPaused, reconnects, continues }: Worker, isLeaving = false): void {
-    if (!isPaused) this.bus.publish(subjects.presence, { worker, isLeaving, reconnects, continues });
+  beat({ worker, isPaused, reconnects }: Worker, isLeaving = false): void {
+    if (!isPaused) this.bus.publish(subjects.presence, { worker, formats: ownFormats, isLeaving, reconnects });
   }
 
   kill(worker: Worker): void {

@@ -11,7 +11,6 @@ import {
   type JsonObject,
   type JsonRpcRequest,
   type PostedMessage,
-  type Presence,
   type SessionCommand,
   type StreamFrame,
   type StreamId,
@@ -46,12 +45,6 @@ const longestLookMs = 4_000;
 
 /** The backend workers, as `PresenceWatch` knows them. */
 export type Backends = Pick<PresenceWatch<BackendPresence>, 'since' | 'expected'>;
-
-/** Whether a worker continues calls, and others its calls. A worker of an older version does not; one without signs is taken for a worker of this version. */
-export function continuesCalls(workers: Pick<PresenceWatch<Presence>, 'signOf'>, worker: WorkerId): boolean {
-  const sign = workers.signOf(worker);
-  return sign === undefined || sign.continues === true;
-}
 
 export interface OpenTracked {
   remove(member: Tracked): boolean;

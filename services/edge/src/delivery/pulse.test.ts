@@ -60,7 +60,7 @@ class Worker {
   }
 
   sign(): void {
-    const sign = { worker: this.id, formats: ownFormats, isLeaving: false, reconnects: 0, continues: true };
+    const sign = { worker: this.id, formats: ownFormats, isLeaving: false, reconnects: 0 };
     bus.publish(subjects.presence, sign);
   }
 

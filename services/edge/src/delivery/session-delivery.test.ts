@@ -146,21 +146,6 @@ it('commands whose worker was killed go to the next owner as soon as its signs s
   expect([call.told, list.told, delivery.waiting]).toEqual([['message'], ['message'], 0]);
 });
 
-it.each([
-  ['the owner', 0],
-  ['the next owner', 1],
-])('a call has an unknown outcome if %s is of a version that does not continue calls', async (_which, older) => {
-  const all = [new Worker(), new Worker()];
-  (all[older] as Worker).continues = false;
-  const [owner, next] = [await test.started(all[0] as Worker), await test.started(all[1] as Worker)];
-  const [call, list] = [await ask(of(owner), post('tools/call')), await ask(of(owner), post('tools/list'))];
-  test.kill(owner);
-  await pass(3_500);
-  expect([call.told, next.heard.length]).toEqual([['gateway.interrupted'], 1]);
-  await answer(next);
-  expect([list.told, delivery.waiting]).toEqual([['message'], 0]);
-});
-
 it('the next owner of a batch gets the requests in it that have no answer yet, and those that share an id', async () => {
   const [owner, next] = [await started(), await started()];
   const batch = (...ids: number[]): Extract<SessionCommand, { kind: 'batch' }> => ({

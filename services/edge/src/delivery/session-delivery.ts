@@ -27,7 +27,7 @@ import {
 import type { Logger } from '@omnibus/telemetry';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
 import type { Connection } from './connection.ts';
-import { continuesCalls, InFlight, OpenCommands, type Backends } from './in-flight.ts';
+import { InFlight, OpenCommands, type Backends } from './in-flight.ts';
 import { OwnerSearch } from './owner-search.ts';
 import { Probing } from './probing.ts';
 import { doubtMs } from './pulse.ts';
@@ -181,8 +181,6 @@ export class SessionDelivery {
     // A worker without signs of life is asked, too: if it is gone, NATS says so at once.
     if (owner === undefined || (this.#workers.isWatching && this.#workers.state(owner) === 'lost')) {
       this.#search(inFlight);
-    } else if (!this.#mayGoOn(inFlight, owner)) {
-      this.#giveUp(inFlight, 'gateway.unavailable');
     } else {
       inFlight.attempts += 1;
       if (inFlight.attempts > 1) inFlight.isSentAgain();
@@ -343,17 +341,11 @@ export class SessionDelivery {
     if (!inFlight.isRepeatable) inFlight.turn += 1;
     const { sentTo } = inFlight;
     // A worker that is there may own the session, and no other one may take it.
-    if (this.#mayGoOn(inFlight, sentTo)) this.#again(inFlight, sentTo !== undefined && this.#isThere(sentTo));
-    else this.#giveUp(inFlight, 'gateway.unavailable');
+    this.#again(inFlight, sentTo !== undefined && this.#isThere(sentTo));
   }
 
   #isThere(worker: WorkerId): boolean {
     return !this.#workers.isWatching || this.#workers.state(worker) === 'alive';
-  }
-
-  /** Whether a call that may have been begun can go on: a worker of an older version cannot ask for it, and cannot be asked for it. */
-  #mayGoOn({ turn }: InFlight, worker: WorkerId | undefined): boolean {
-    return turn === 0 || worker === undefined || continuesCalls(this.#workers, worker);
   }
 
   /** No worker can take it. If it may have been begun, its outcome is unknown (W2). */

@@ -155,19 +155,6 @@ it('a call that NATS gave to a worker before the edge knew any goes to another o
   expect([reasons(frames), second.requests.has(key), second.begun.map(({ turn }) => turn)]).toEqual([[], true, [1]]);
 });
 
-it.each(['it', 'another'])(
-  'a call has an unknown outcome if its worker dies and %s is of a version that does not continue calls',
-  async (which) => {
-    const all = [await started(), await started()];
-    const { frames, at } = await request('tools/call');
-    for (const worker of all) worker.continues = (worker === at) === (which === 'another');
-    await pass(1_000);
-    test.kill(at);
-    await pass(6_000);
-    expect(reasons(frames)).toEqual(['gateway.interrupted']);
-  },
-);
-
 it('an answer of a newer worker that this version does not know ends the request', async () => {
   await started();
   const { key, frames, at } = await request('tools/call');

@@ -32,7 +32,7 @@ import type { Logger } from '@omnibus/telemetry';
 import { anyWorker, workersFor } from './choose-worker.ts';
 import type { Connection } from './connection.ts';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
-import { continuesCalls, OpenCommands, Tracked, type Backends, type OpenTracked } from './in-flight.ts';
+import { OpenCommands, Tracked, type Backends, type OpenTracked } from './in-flight.ts';
 import { retryMs } from './owner-search.ts';
 import { doubtMs } from './pulse.ts';
 
@@ -163,16 +163,9 @@ export class StatelessDelivery {
     const { bus, workers } = this.#options;
     inFlight.attempts += 1;
     if (inFlight.attempts > 1) inFlight.isSentAgain();
-    if (inFlight.turn > 0)
-      for (const { worker } of workers.signs) if (!continuesCalls(workers, worker)) inFlight.without.add(worker);
     const worker = inFlight.holder ?? (workers.isWatching ? this.#choose(inFlight) : undefined);
     inFlight.sentTo = worker;
     const { command, turn } = inFlight;
-    // NATS may choose a worker of an older version.
-    if (turn > 0 && worker === undefined && !workers.alive.every((each) => continuesCalls(workers, each))) {
-      this.#giveUp(inFlight);
-      return;
-    }
     const { gone } = inFlight;
     const sent = turn > 0 ? { ...command, ...inFlight.begun, ...(gone === undefined ? {} : { gone }) } : command;
     inFlight.pending = bus.request(subjects.modern(worker), sent, {
@@ -328,19 +321,10 @@ export class StatelessDelivery {
       this.#holderGone(inFlight, sentTo);
       return true;
     }
-    // In the first moments of an edge, NATS chooses a worker that is not known here.
-    const { workers } = this.#options;
-    const takers = sentTo === undefined ? workers.signs.map(({ worker }) => worker) : [sentTo];
-    if (
-      inFlight.holder === undefined &&
-      inFlight.attempts < maxAttempts &&
-      takers.every((taker) => continuesCalls(workers, taker))
-    ) {
-      inFlight.turn += 1;
-      this.#again(inFlight);
-      return true;
-    }
-    return false;
+    if (inFlight.holder !== undefined || inFlight.attempts >= maxAttempts) return false;
+    inFlight.turn += 1;
+    this.#again(inFlight);
+    return true;
   }
 
   /** Its outcome is unknown (W2). */

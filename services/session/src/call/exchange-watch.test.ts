@@ -7,6 +7,7 @@ import {
   localUser,
   newRequestKey,
   newWorkerId,
+  ownFormats,
   parseServerName,
   presenceMs,
   type ControlCommand,
@@ -65,7 +66,13 @@ class Backend {
 
   beat(isLeaving = false): void {
     if (!this.isPaused)
-      bus.publish(subjects.backendPresence, { worker: this.worker, servers: [server], isLeaving, reconnects: 0 });
+      bus.publish(subjects.backendPresence, {
+        worker: this.worker,
+        servers: [server],
+        formats: ownFormats,
+        isLeaving,
+        reconnects: 0,
+      });
   }
 
   /** Its process ends without a word. */

@@ -6,6 +6,7 @@ import {
   anonymous,
   newSessionId,
   newWorkerId,
+  ownFormats,
   presenceMs,
   rootEndpoint,
   sessionKey,
@@ -89,7 +90,8 @@ afterEach(() => {
 /** Lets time pass in which these workers give their signs of life. */
 async function pass(ms: number, ...workers: readonly WorkerId[]): Promise<void> {
   for (let passed = 0; passed < ms; passed += presenceMs) {
-    for (const worker of workers) bus.publish(subjects.presence, { worker, isLeaving: false, reconnects: 0 });
+    for (const worker of workers)
+      bus.publish(subjects.presence, { worker, formats: ownFormats, isLeaving: false, reconnects: 0 });
     await vi.advanceTimersByTimeAsync(presenceMs);
   }
 }
@@ -143,7 +145,7 @@ it('one that another worker takes over in the same moment is at that worker', as
 });
 
 it('a worker that says that it leaves has given its sessions away, and keeps none', async () => {
-  bus.publish(subjects.presence, { worker: vanishing, isLeaving: true, reconnects: 0 });
+  bus.publish(subjects.presence, { worker: vanishing, formats: ownFormats, isLeaving: true, reconnects: 0 });
   await pass(10_000, here, there);
   expect([await outcome(), await outcome(vanishing)]).toEqual(['unknown', 'unknown']);
 });

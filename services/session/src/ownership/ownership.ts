@@ -75,7 +75,6 @@ export class Ownership<Host extends SessionHost> {
         worker,
         isLeaving,
         reconnects: bus.reconnects,
-        continues: true,
         sessions: this.sessions.held.size,
       }),
       returned: () => void this.sessions.verify(),

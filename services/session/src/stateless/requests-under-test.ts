@@ -13,6 +13,7 @@ import {
   newWorkerId,
   noAnnouncements,
   noLists,
+  ownFormats,
   parseServerName,
   rootEndpoint,
   tasksExtension,
@@ -214,7 +215,13 @@ export class RequestsUnderTest {
   loseAdapters(): void {
     const worker = newWorkerId('backend');
     for (const isLeaving of [false, true])
-      this.bus.publish(subjects.backendPresence, { worker, servers: this.#servers, isLeaving, reconnects: 0 });
+      this.bus.publish(subjects.backendPresence, {
+        worker,
+        servers: this.#servers,
+        formats: ownFormats,
+        isLeaving,
+        reconnects: 0,
+      });
   }
 
   /** Exchanges that are on their way to servers. */

@@ -4,6 +4,7 @@ import { MemoryBus, openStreamJournal, PresenceWatch, subjects, type Journal } f
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   newWorkerId,
+  ownFormats,
   presenceMs,
   requestStream,
   type HeldStreams,
@@ -63,7 +64,8 @@ afterEach(() => {
 /** Lets time pass in which workers that run give their signs, and everything be delivered. */
 async function pass(ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += presenceMs) {
-    for (const worker of running) bus.publish(subjects.presence, { worker, isLeaving: false, reconnects: 0 });
+    for (const worker of running)
+      bus.publish(subjects.presence, { worker, formats: ownFormats, isLeaving: false, reconnects: 0 });
     await vi.advanceTimersByTimeAsync(presenceMs);
   }
 }
