@@ -68,8 +68,6 @@ export class ApprovalBoard {
     return this.#change(id, (record) => {
       const { state, by, reason, forMs } = decision;
       refuseUnlessWaiting(record);
-      if (state === 'approved' && record.hidden !== undefined)
-        throw new Error('an older version has cut its arguments, so no approver has seen all of them: refuse it');
       const refusal = refusalOf(record) ?? timeProblem(record, forMs);
       if (refusal !== undefined) throw new Error(refusal);
       const { quorum = 1 } = record;

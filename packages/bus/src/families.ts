@@ -52,8 +52,6 @@ export interface Family {
   readonly tokens: readonly string[];
   /** Roles that send it. */
   readonly from: readonly BusRole[];
-  /** Only processes of an older version send it; this version still answers. */
-  readonly isOfOlderVersion?: true;
   /** Roles that receive it. */
   readonly hears: readonly BusRole[];
   /** Which processes of those roles receive it, as text. */
@@ -234,17 +232,6 @@ export const families = {
     request: modernControl,
     answers: 'nothing',
   },
-  'modern-holds': {
-    tokens: [],
-    from: ['edge'],
-    isOfOlderVersion: true,
-    hears: ['session'],
-    to: 'every session worker',
-    carries: 'HeldRequests',
-    request: heldRequests,
-    answers: 'HeldRequests, once each',
-    reply: heldRequests,
-  },
   'modern-holds-at': {
     tokens: ['worker'],
     from: ['backend', 'edge'],
@@ -293,17 +280,6 @@ export const families = {
     carries: 'BackendPresence',
     request: backendPresence,
     answers: 'nothing',
-  },
-  'backend-holds': {
-    tokens: ['server'],
-    from: ['session'],
-    isOfOlderVersion: true,
-    hears: ['backend'],
-    to: 'every adapter of the server',
-    carries: 'HeldExchanges',
-    request: heldExchanges,
-    answers: 'HeldExchanges, once each',
-    reply: heldExchanges,
   },
   'backend-holds-at': {
     tokens: ['server', 'worker'],

@@ -99,9 +99,8 @@ export const subjects = {
   modern: ofAnyWorker('modern', 'modern-at'),
   /** For every session worker. */
   modernControl: of('modern-control'),
-  /** Which of these requests does a session worker hold? Without a worker, as older edges ask, every one answers. */
-  modernHolds: (worker: WorkerId | undefined): SubjectOf<'modern-holds'> =>
-    worker === undefined ? forEveryone(of('modern-holds')) : of('modern-holds-at', worker),
+  /** Which of these requests does a session worker hold? */
+  modernHolds: ofWorker('modern-holds-at'),
   /** A POST of a client of HTTP+SSE, for the edge that holds its stream. */
   edgeInbox: (key: SessionKey): SubjectOf<'edge-inbox'> => of('edge-inbox', key),
   /** A call, for any adapter of the server (queue group `backend`). */
@@ -118,9 +117,9 @@ export const subjects = {
   },
   /** Signs of life of backend workers, for every process. */
   backendPresence: of('backend-presence'),
-  /** Which of these exchanges does a worker's adapter hold? Without a worker, as older session workers ask, every adapter answers. */
-  backendHolds: (server: ServerName, worker: WorkerId | undefined): SubjectOf<'backend-holds'> =>
-    worker === undefined ? forEveryone(of('backend-holds', server)) : of('backend-holds-at', server, worker),
+  /** Which of these exchanges does a worker's adapter hold? */
+  backendHolds: (server: ServerName, worker: WorkerId): SubjectOf<'backend-holds-at'> =>
+    of('backend-holds-at', server, worker),
   /** A call whose session worker is gone, for a backend worker that may hold it. */
   backendAttach: ofWorker('backend-attach'),
   /** Cancellations and similar commands, for every adapter of the server. */

@@ -2,14 +2,7 @@
  * The members of a list other than its entries: members of the servers' own lists, its time and scope for caches, and which
  * servers are missing from it.
  */
-import {
-  listKinds,
-  type CatalogRecord,
-  type JsonObject,
-  type ListKind,
-  type ListNotes,
-  type ServerName,
-} from '@omnibus/protocol';
+import { type CatalogRecord, type JsonObject, type ListKind, type ListNotes, type ServerName } from '@omnibus/protocol';
 
 /** Under `_meta` of the first page: the servers without entries in it, each with the reason. */
 export const missingKey = 'omnibus.dev/missing';
@@ -55,14 +48,9 @@ export function missingServers(
   return servers.flatMap((server) => {
     const record = recordOf(server);
     if (record === undefined) return [{ server, problem: 'it has not been reached yet' }];
-    const { status, problem = 'it is not connected' } = record;
-    return status === 'down' || unreadOf(record).includes(kind) ? [{ server, problem }] : [];
+    const { status, unread = [], problem = 'it is not connected' } = record;
+    return status === 'down' || unread.includes(kind) ? [{ server, problem }] : [];
   });
-}
-
-/** An adapter of an older version of the gateway does not say which lists it could not read. */
-function unreadOf({ unread, problem, lists }: CatalogRecord): readonly ListKind[] {
-  return unread ?? (problem === undefined ? [] : listKinds.filter((kind) => lists[kind].length === 0));
 }
 
 /**

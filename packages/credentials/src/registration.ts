@@ -12,12 +12,12 @@ import { placeOfSecret, type Vault } from './vault/vault.ts';
 interface Registered {
   readonly client: ClientIdentity;
   readonly redirectUri: string;
-  /** The scopes that it was registered with; left out by earlier versions, which did not note them. */
-  readonly scope?: string | undefined;
+  /** The scopes that it was registered with. */
+  readonly scope: string | undefined;
   /** When its secret expires, in milliseconds since 1970; left out if never. */
   readonly expiresAt?: number | undefined;
-  /** Time of registration, in milliseconds since 1970; left out by earlier versions. */
-  readonly at?: number;
+  /** Time of registration, in milliseconds since 1970. */
+  readonly at: number;
 }
 
 export interface WantedRegistration {
@@ -61,7 +61,7 @@ export async function forgetRegistration(vault: Vault, issuer: string, { clientI
   return (await vault.take<Registered>(place, known.revision)) !== undefined;
 }
 
-function isDoubtful({ client, at = 0 }: Registered, doubted: string | undefined): boolean {
+function isDoubtful({ client, at }: Registered, doubted: string | undefined): boolean {
   return client.clientId === doubted && Date.now() - at >= doubtfulAfterMs;
 }
 

@@ -12,7 +12,7 @@ it('an answer can be read by whoever has begun the sign-in that its state names,
   expect(await openAnswer(one.answerKey, `${sealed.slice(0, -2)}AA`)).toBeUndefined();
 });
 
-it.each(['', 'OoEKoQ2Q1EmSUszxxTF1nOoEKoQ2Q1EmSUszxxTF1n0', 'k.short', `k.${'A'.repeat(43)}`])(
+it.each(['', 'short', 'A'.repeat(43), `${'A'.repeat(42)}.`])(
   'nothing is encrypted for the state "%s", which names no key',
   async (state) => {
     expect(await sealAnswer(new URLSearchParams({ state, code: 'x' }))).toBeUndefined();

@@ -5,24 +5,22 @@
  */
 import { generateKeyPairSync, type JsonWebKey } from 'node:crypto';
 
-/** Tells such states from those of versions that sent the answer as it was. */
-const prefix = 'k.';
 const [algorithm, encryption] = ['ECDH-ES', 'A256GCM'];
 
 /** Makes the state of a sign-in: 256 random bits. @returns it, and the private key for answers with it. */
 export function newState(): { readonly state: string; readonly answerKey: JsonWebKey } {
   const answerKey = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' });
-  return { state: `${prefix}${answerKey.x as string}`, answerKey };
+  return { state: answerKey.x as string, answerKey };
 }
 
 /**
  * Encrypts an answer for the sign-in that its `state` names.
  * @param query of the address to which the issuer has sent the browser.
- * @returns undefined for a state without a key, of an older version, or invented.
+ * @returns undefined for an invented state, which names no key.
  */
 export async function sealAnswer(query: URLSearchParams): Promise<string | undefined> {
-  const x = /^k\.([\w-]{43})$/.exec(query.get('state') ?? '')?.[1];
-  if (x === undefined) return undefined;
+  const x = query.get('state') ?? '';
+  if (!/^[\w-]{43}$/.test(x)) return undefined;
   const { CompactEncrypt, importJWK } = await import('jose');
   try {
     const key = await importJWK({ kty: 'OKP', crv: 'X25519', x }, algorithm);

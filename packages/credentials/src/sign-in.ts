@@ -66,8 +66,8 @@ export interface Connection {
 export interface Begun extends Omit<Connection, 'tokens' | 'since' | 'owner'> {
   readonly verifier: string;
   readonly redirectUri: string;
-  /** Decrypts the issuer's answer (`sealed-answer.ts`); left out by versions that were sent it as it was. */
-  readonly answerKey?: JsonWebKey;
+  /** Decrypts the issuer's answer (`sealed-answer.ts`). */
+  readonly answerKey: JsonWebKey;
 }
 
 /**

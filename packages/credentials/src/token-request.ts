@@ -23,7 +23,7 @@ export interface Tokens {
   readonly expiresAt: number | undefined;
   readonly refreshToken: string | undefined;
   readonly scope: string | undefined;
-  /** Milliseconds from the answer of the issuer to `expiresAt`; left out where that is, and in what earlier versions have stored. */
+  /** Milliseconds from the answer of the issuer to `expiresAt`; left out if that is undefined. */
   readonly lifeMs?: number;
   /** Whether the access token is bound to the key of the request (RFC 9449). */
   readonly isBound?: boolean;

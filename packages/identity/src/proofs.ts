@@ -29,8 +29,6 @@ interface Opened {
 
 export class Proofs {
   readonly #signing: Buffer;
-  /** A version that does not know what limits a key would leave that out. So these facts are signed with a key of their own, and such a version accepts none of them. */
-  readonly #signingLimited: Buffer;
   readonly #checking: readonly Buffer[];
   /** Proofs of facts that are still in use. */
   readonly #signed = new WeakMap<Facts, Signed>();
@@ -39,12 +37,8 @@ export class Proofs {
 
   /** @param secrets the same in every process of one gateway; the first one signs. */
   constructor(secrets: readonly [Buffer, ...Buffer[]]) {
-    const derived = (label: string): Buffer[] =>
-      secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', label, 32)));
-    const [plain, limited] = [derived('omnibus caller'), derived('omnibus caller with a limited key')];
-    this.#signing = plain[0] as Buffer;
-    this.#signingLimited = limited[0] as Buffer;
-    this.#checking = [...plain, ...limited];
+    this.#checking = secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', 'omnibus caller', 32)));
+    this.#signing = this.#checking[0] as Buffer;
   }
 
   of(facts: Facts): string {
@@ -53,7 +47,7 @@ export class Proofs {
     if (signed !== undefined && signed.until - now > renewMs) return signed.text;
     const until = now + lifeMs;
     const body = Buffer.from(JSON.stringify({ ...facts, until })).toString('base64url');
-    const text = `${body}.${mac(facts.tools === undefined ? this.#signing : this.#signingLimited, body).toString('base64url')}`;
+    const text = `${body}.${mac(this.#signing, body).toString('base64url')}`;
     this.#signed.set(facts, { text, until });
     return text;
   }

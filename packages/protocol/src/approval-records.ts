@@ -34,7 +34,7 @@ export interface ApprovalRecord {
   readonly tool: string;
   /** The arguments as JSON, as they will be sent to the server; cut where the record is a short one. */
   readonly arguments: string;
-  /** Number of characters of tool and arguments that were cut off: an approver cannot approve such a call from this record. */
+  /** Number of characters of tool and arguments that a short record lacks. */
   readonly hidden?: number;
   /** SHA-256 over server, kind, tool, arguments, definition of the tool, caller, rule and expiry. */
   readonly digest: string;
@@ -64,9 +64,9 @@ const maxShortName = 1_000;
 
 /** A record for lists and for those that keep many: without most of long arguments, which are read one by one. */
 export function shortApproval(record: ApprovalRecord): ApprovalRecord {
-  const { tool, arguments: args, hidden = 0 } = record;
+  const { tool, arguments: args } = record;
   if (tool.length + args.length <= maxShort) return record;
   const [shortTool, shortArgs] = [tool.slice(0, maxShortName), args.slice(0, maxShort - maxShortName)];
   const cut = tool.length - shortTool.length + args.length - shortArgs.length;
-  return { ...record, tool: shortTool, arguments: shortArgs, ...(hidden + cut === 0 ? {} : { hidden: hidden + cut }) };
+  return { ...record, tool: shortTool, arguments: shortArgs, hidden: cut };
 }

@@ -25,10 +25,10 @@ export type ConnectCommand =
     }
   /**
    * The issuer has redirected the user back.
-   * @property query of the redirect; only the `state` of it where the rest is encrypted.
-   * @property sealed the query, encrypted for the sign-in that the state names.
+   * @property state of the redirect's query.
+   * @property sealed the query, encrypted for the sign-in that the state names; left out if the state is invented.
    */
-  | { readonly kind: 'finish'; readonly browser: string; readonly query: string; readonly sealed?: string }
+  | { readonly kind: 'finish'; readonly browser: string; readonly state: string; readonly sealed?: string }
   /** Lists connections, of one user or of all. */
   | { readonly kind: 'list'; readonly principal?: Principal }
   /** Revokes a connection of a user, here and at its issuer. */

@@ -25,13 +25,13 @@ export interface ConversationRecord {
   readonly id: string;
   readonly kind: 'session' | 'caller';
   readonly principal: string;
-  /** The caller, `ISSUER|SUBJECT`, followed by the parties that act for it; left out for an anonymous one, and in records of older versions. */
+  /** The caller, `ISSUER|SUBJECT`, followed by the parties that act for it; left out for an anonymous one. */
   readonly who?: readonly string[] | undefined;
   readonly tenant?: string | undefined;
   /** Name that the client gives itself, or the id that its token has. */
   readonly client?: string | undefined;
   readonly endpoint: string;
-  /** The beginning of its session's key, as lists of sessions show it; left out of a conversation without a session, and in records of older versions. */
+  /** The beginning of its session's key, as lists of sessions show it; left out of a conversation without a session. */
   readonly session?: string | undefined;
   readonly labels: readonly ConversationLabel[];
   /** When the record is not valid any more, in milliseconds since 1970. */

@@ -173,16 +173,16 @@ export interface HeldStreams {
   readonly streams: readonly StreamId[];
 }
 
-/** A message that a client of HTTP+SSE posted, for the edge that holds its stream. `bytes`: its size; missing before 0.3.0. */
+/** A message that a client of HTTP+SSE posted, for the edge that holds its stream. `bytes`: its size. */
 export type InboxPost =
   | {
       readonly kind: 'post';
       readonly caller: Caller;
       readonly message: PostedMessage;
-      readonly bytes?: number | undefined;
+      readonly bytes: number;
     }
   | {
-      readonly bytes?: number | undefined;
+      readonly bytes: number;
       readonly kind: 'batch';
       readonly caller: Caller;
       readonly messages: readonly PostedMessage[];

@@ -17,9 +17,9 @@ export interface SessionRecord {
   readonly revision: LegacyRevision;
   /** Capabilities as the client declared them. */
   readonly capabilities: JsonObject;
-  /** Names of the server capabilities that were announced to the client; undefined in records of versions that announced all of them. */
-  readonly offered?: readonly string[];
-  /** Left out by versions before 0.3.0, and for a client without `clientInfo`. */
+  /** Names of the server capabilities that were announced to the client. */
+  readonly offered: readonly string[];
+  /** Left out for a client without `clientInfo`. */
   readonly client?: ClientInfo;
   /** Whether the client has confirmed the handshake. */
   readonly isReady: boolean;

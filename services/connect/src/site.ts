@@ -311,9 +311,8 @@ async function finishOf(browser: string, answer: URLSearchParams): Promise<Conne
   return {
     kind: 'finish',
     browser,
-    ...(sealed === undefined
-      ? { query: answer.toString() }
-      : { query: new URLSearchParams({ state: answer.get('state') ?? '' }).toString(), sealed }),
+    state: answer.get('state') ?? '',
+    ...(sealed === undefined ? {} : { sealed }),
   };
 }
 

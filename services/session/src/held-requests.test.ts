@@ -114,10 +114,11 @@ it('a request without a session that waits counts as held, and is made after an 
       { reply: (frame) => void frames.set(key, frame), failed: (error) => test.faults.push(String(error)) },
     );
   await untilWaited();
+  const worker = await moved((await open()).key as SessionKey);
   const held = (keys: readonly SessionKey[]): Promise<readonly SessionKey[]> =>
     new Promise((resolve) => {
       bus.request(
-        subjects.modernHolds(undefined),
+        subjects.modernHolds(worker),
         { keys },
         { reply: (said) => resolve(said.keys), failed: (error) => test.faults.push(String(error)) },
       );

@@ -101,23 +101,6 @@ it('a result that is passed on can be fetched once, and fails when it is gone', 
   await expect(away?.fetch()).rejects.toThrow('has dropped it');
 });
 
-it('a process that does not say that it reads such replies gets the whole reply', async () => {
-  await serve();
-  for (const [to, expected] of [
-    [results.name, `{"more":1,"result":${written}}`],
-    [frames.name, JSON.stringify({ last: true, text: `{"id":1,"result":${written}}` })],
-  ] as const) {
-    // A message of this size has a claim of the older kind.
-    const { headers, text } = await nats.outsider.request(to, '{"name":"old"}', 5_000);
-    expect(text).toBe('');
-    const [, sender, id, parts] = /^Omnibus-Blob: (\S+) (\S+) (\d+) /.exec(headers.join()) ?? [];
-    let whole = '';
-    for (let part = 0; part < Number(parts); part += 1)
-      whole += (await nats.outsider.request(sender as string, `${id} ${part}`, 5_000)).text;
-    expect(whole.length - expected.length).toBe(0);
-  }
-});
-
 it('the text of a frame crosses the bus as it is, and not as a text inside a text', async () => {
   const quotes = JSON.stringify('"'.repeat(500_000));
   const big = `{"id":1,"result":${quotes}}`;

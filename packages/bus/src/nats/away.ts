@@ -1,8 +1,6 @@
 /**
  * Replies without their large bytes. The process that has the bytes keeps them (`blobs.ts`) and sends the rest of the reply with a claim. A receiver that needs them
  * fetches them before its observer hears the reply; one that passes the reply on passes the claim on, so that the bytes cross the bus once (decision 68).
- *
- * A process says by the subject for its replies that it reads such replies.
  */
 import {
   AwayBytes,
@@ -22,17 +20,10 @@ import {
 import { bounds, decode, encode } from '../codec.ts';
 import { BusError } from '../errors.ts';
 
-/** Last character of the token before the last one, in the subject for replies of a process that reads these replies. */
-export const mark = '~';
 /** Fewer bytes are not worth the messages by which they are fetched. */
 const leastAwayBytes = 64 * 1024;
 /** A longer outline is not worth it. */
 const maxOutlineBytes = 32 * 1024;
-
-/** Whether the receiver of replies reads those without their bytes. */
-export function readsAway(replyTo: string): boolean {
-  return replyTo[replyTo.lastIndexOf('.') - 1] === mark;
-}
 
 /** Bytes at another process, with the claim to them. */
 interface ClaimedBytes extends KeptBytes {
@@ -52,9 +43,9 @@ type Offer = (bytes: Uint8Array) => string | undefined;
 export function withoutBytes(payload: JsonObject & MayBeBytes, offer: Offer): Sent | undefined {
   const text = payload[wire];
   if (text !== undefined) return frameWithoutText(payload, text, offer);
+  if ((payload['result'] as MayHaveBytes | undefined)?.[wire] === undefined) return undefined;
   const { result, ...others } = payload;
-  if (!isObject(result) || (result as MayHaveBytes)[wire] === undefined) return undefined;
-  const found = outlineOf(result);
+  const found = outlineOf(result as JsonObject);
   if (found === undefined || found.bytes.length < leastAwayBytes) return undefined;
   const body = encode({ payload: others, outline: found.outline });
   const claim = body.length > maxOutlineBytes ? undefined : offer(joined(found.bytes.parts as readonly Buffer[]));
@@ -89,7 +80,7 @@ function joined(parts: readonly Buffer[]): Buffer {
 }
 
 /** Without the member that would be made of the bytes. */
-export function textless(payload: JsonObject): JsonObject {
+function textless(payload: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.keys(payload)
       .filter((name) => name !== 'text')

@@ -1,14 +1,6 @@
 /** The bus between processes: sends messages and passes incoming ones to handlers. Replies come in through `inbox.ts`, large messages through `blobs.ts` and `claims.ts`. */
 import { PermissionViolationError, type Msg, type NatsConnection } from '@nats-io/transport-node';
-import {
-  AwayBytes,
-  isObject,
-  wire,
-  withText,
-  type JsonObject,
-  type MayBeBytes,
-  type MayHaveBytes,
-} from '@omnibus/protocol';
+import { isObject, type JsonObject, type MayBeBytes } from '@omnibus/protocol';
 import { encode } from '../codec.ts';
 import { BusError, newIncident } from '../errors.ts';
 import type {
@@ -27,7 +19,7 @@ import type {
   Watch,
 } from '../bus.ts';
 import type { Subject } from '../subject.ts';
-import { readsAway, textless, withoutBytes } from './away.ts';
+import { withoutBytes } from './away.ts';
 import { awayHeaders, Blobs, minPayloadBytes, orderOf } from './blobs.ts';
 import { Fetches } from './claims.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
@@ -255,7 +247,7 @@ class NatsBus implements Bus {
     return (payload) => {
       if (replyTo === undefined || replyTo === '') return;
       try {
-        if (!isObject(payload) || !this.#sendWithoutBytes(to, replyTo, payload))
+        if (!isObject(payload) || !this.#sendWithoutBytes(replyTo, payload))
           this.#send(replyTo, payload, undefined, false);
       } catch (error) {
         this.#handlerFailed(to, replyTo, error);
@@ -264,22 +256,11 @@ class NatsBus implements Bus {
   }
 
   /** Sends a reply with large bytes, which stay here until a process fetches them. @returns false for another reply, which is still to be sent. */
-  #sendWithoutBytes(to: Subject<unknown, unknown>, replyTo: string, payload: JsonObject & MayBeBytes): boolean {
-    const text = payload[wire];
-    if (text === undefined && (payload['result'] as MayHaveBytes | undefined)?.[wire] === undefined) return false;
-    if (readsAway(replyTo)) {
-      const sent = withoutBytes(payload, (bytes) => this.#blobs.offer(bytes));
-      if (sent === undefined) return false;
-      this.#assertOpen();
-      this.#outbox.publish(replyTo, sent.body, { headers: awayHeaders(sent.claim) });
-      return true;
-    }
-    if (!(text instanceof AwayBytes)) return false;
-    // A process of an older version gets it whole. It is the last reply.
-    void text.kept
-      .fetch()
-      .then((bytes) => this.#send(replyTo, withText(textless(payload), text.here(bytes)), undefined, false))
-      .catch((error: unknown) => this.#handlerFailed(to, replyTo, error));
+  #sendWithoutBytes(replyTo: string, payload: JsonObject & MayBeBytes): boolean {
+    const sent = withoutBytes(payload, (bytes) => this.#blobs.offer(bytes));
+    if (sent === undefined) return false;
+    this.#assertOpen();
+    this.#outbox.publish(replyTo, sent.body, { headers: awayHeaders(sent.claim) });
     return true;
   }
 

@@ -10,7 +10,7 @@ import { decode } from '../codec.ts';
 import { BusError } from '../errors.ts';
 import { failObserver, tellFailure } from '../observers.ts';
 import type { Subject } from '../subject.ts';
-import { AwayReply, mark } from './away.ts';
+import { AwayReply } from './away.ts';
 import { awayIn, orderOf } from './blobs.ts';
 import type { Fetches } from './claims.ts';
 import { notFitting } from '../failure.ts';
@@ -47,8 +47,7 @@ export class Inbox {
 
   /** @param prefix of its subjects, as NATS sees it; undefined for the default of NATS clients. */
   constructor(prefix: string | undefined, fetches: Fetches, onFault: OnFault) {
-    // As long as without the mark.
-    this.#prefix = `${createInbox(prefix).slice(0, -1)}${mark}.`;
+    this.#prefix = `${createInbox(prefix)}.`;
     this.#fetches = fetches;
     this.#onFault = onFault;
   }

@@ -203,7 +203,7 @@ async function create(manager: JetStreamManager, wanted: WantedStream): Promise<
   }
 }
 
-/** Adds the subjects that an older version did not use. */
+/** Adds the subjects that the version which created the stream did not use. */
 async function withSubjects(
   manager: JetStreamManager,
   present: StreamInfo,

@@ -91,16 +91,12 @@ class NatsLedger implements Ledger {
   }
 
   async *read(writer?: string, after = 0): AsyncGenerator<LedgerEntry> {
-    // Before 0.3.0 the subject of a writer did not name its role.
-    const subjects =
-      writer === undefined ? [`${this.#family}.>`] : [`${this.#family}.${writer}`, this.#subjectOf(writer)];
-    for (const subject of subjects) {
-      for (let next = after + 1; ;) {
-        const message = await this.#stored({ seq: next, next_by_subj: subject });
-        if (message === undefined) break;
-        yield { writer: writerOf(message.subject, this.#family), text: message.string(), number: message.seq };
-        next = message.seq + 1;
-      }
+    const subject = writer === undefined ? `${this.#family}.>` : this.#subjectOf(writer);
+    for (let next = after + 1; ;) {
+      const message = await this.#stored({ seq: next, next_by_subj: subject });
+      if (message === undefined) return;
+      yield { writer: writerOf(message.subject, this.#family), text: message.string(), number: message.seq };
+      next = message.seq + 1;
     }
   }
 

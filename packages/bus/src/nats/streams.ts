@@ -125,8 +125,8 @@ export function journalStream(
 export function ledgerStream(place: NatsPlace, { name, family, maxAgeMs, maxBytes }: LedgerDefinition): WantedStream {
   return {
     name: nameAt(place, name),
-    // The role and the writer; before 0.3.0 the writer alone.
-    subjects: [allOf(family, 2), allOf(family, 1)].map((subject) => nameAt(place, subject)),
+    // The role and the writer.
+    subjects: [nameAt(place, allOf(family, 2))],
     ...common,
     discard: 'new',
     max_age: nanos(maxAgeMs),

@@ -1,6 +1,6 @@
 /**
  * Follows a bucket: reads stored values, and then new ones, in the order of the stream. Writers announce writes (`store.ts`), and from time to time the
- * follower reads the bucket in any case: announcements may be lost, and processes of an older version send none.
+ * follower reads the bucket in any case: announcements may be lost.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Watch } from '../bus.ts';

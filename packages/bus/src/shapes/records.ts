@@ -107,7 +107,7 @@ export const sessionRecord = shape<SessionRecord>(
     subscriptions: list(pair(token, text)),
     bound: optional(list(pair(token, token))),
     questions: optional(list(question)),
-    offered: optional(list(text)),
+    offered: list(text),
     client: optional(clientInfo),
     worker: token,
   }),

@@ -192,8 +192,8 @@ export const heldRequests = shape<HeldRequests>(
 );
 
 export const inboxPost = variants<InboxPost, 'kind'>('kind', {
-  post: { caller, message: posted, bytes: optional(count) },
-  batch: { caller, messages: list(posted), refusals: optional(list(text)), bytes: optional(count) },
+  post: { caller, message: posted, bytes: count },
+  batch: { caller, messages: list(posted), refusals: optional(list(text)), bytes: count },
 });
 export const inboxReply = closed(
   variants<InboxReply, 'kind'>('kind', { accepted: {}, refused: { fault: gatewayFault } }),

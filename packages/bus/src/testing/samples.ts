@@ -81,16 +81,14 @@ export const samples: Samples = {
   modern,
   'modern-at': modern,
   'modern-control': { request: { kind: 'closed', key, reason: 'gone' } },
-  'modern-holds': { request: { keys: [key] }, reply: { keys: [] } },
   'modern-holds-at': { request: { keys: [key] }, reply: { keys: [key], notBegun: [key] } },
   'edge-inbox': {
-    request: { kind: 'post', caller, message: { kind: 'request', message: request } },
+    request: { kind: 'post', caller, message: { kind: 'request', message: request }, bytes: 1 },
     reply: { kind: 'accepted' },
   },
   backend: call,
   'backend-at': call,
   'backend-presence': { request: { ...sign, servers: [server] } },
-  'backend-holds': holds,
   'backend-holds-at': holds,
   'backend-attach': {
     request: { exchange, owner: worker, ageMs: 1.5, turn: 1, takes: false, sendings: 1, saysTurn: true },

@@ -46,6 +46,7 @@ export const sampleRecord: SessionRecord = {
   caller: { principal: 'anonymous' as never, endpoint: '' as never },
   revision: latestLegacyRevision,
   capabilities: {},
+  offered: [],
   isReady: true,
   touched: [],
   subscriptions: [],

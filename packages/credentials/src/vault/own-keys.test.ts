@@ -45,7 +45,7 @@ it('a new key is in the keychain, and the file names its entry; the next gateway
   expect(await new OwnKeys(file, find).open(false)).toEqual(keys);
 });
 
-it('a key that an earlier version has put into a file is moved, and what it encrypts stays', async () => {
+it('a key that is in a file since there was no keychain is moved, and its entries stay readable', async () => {
   const before = await new OwnKeys(file, () => undefined).open(true);
   expect(keyFile()).toMatch(/^own:/);
   const own = new OwnKeys(file, find);

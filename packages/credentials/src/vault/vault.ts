@@ -52,7 +52,7 @@ export interface Following {
 
 /** Attempts at a change while others change the same entry. */
 const maxAttempts = 8;
-/** The key of the store under which the current key's name is stored. Places have dots in their keys, so older versions ignore this one. */
+/** The key of the store under which the current key's name is stored. Keys of places have dots. */
 const currentKey = 'current-key';
 
 export class Vault {

@@ -39,13 +39,12 @@ interface BoardOptions extends Pick<ApiOptions, 'process' | 'config' | 'history'
 
 const processSaid = processRow.omit({ isThis: true, failures: true });
 const serversSaid = z.object({ servers: z.array(serverPlace.omit({ process: true }).extend({ server: z.string() })) });
-const linesSaid = z.object({ lines: z.array(line.omit({ process: true })), written: z.number().optional() });
+const linesSaid = z.object({ lines: z.array(line.omit({ process: true })), written: z.number() });
 export type LinesSaid = z.output<typeof linesSaid>;
 const sessionsSaid = z.object({
   sessions: z.array(sessionRow.omit({ process: true })),
   total: z.number(),
-  // A process of an older version does not say it.
-  clients: z.array(recentClient.omit({ process: true })).default([]),
+  clients: z.array(recentClient.omit({ process: true })),
 });
 const done = z.object({ done: z.boolean() });
 const endedSaid = z.object({ ended: z.boolean() });

@@ -2,7 +2,7 @@
  * Sends lines of servers to readers. It requests lines while there is a reader, once for all readers of a server, and each process
  * answers with those only that some reader has not been told of.
  */
-import type { FollowedLogs, Missing } from '@omnibus/admin-api';
+import type { FollowedLogs } from '@omnibus/admin-api';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { ApiProblem } from './api-problem.ts';
 import type { Heard } from './assembly.ts';
@@ -94,16 +94,10 @@ class Place {
     this.reader = reader;
   }
 
-  tell(server: string, { said, missing: silent }: Heard<LinesSaid>): void {
+  tell(server: string, { said, missing }: Heard<LinesSaid>): void {
     let dropped = 0;
-    // An older process does not count its lines, so that it is unknown which of them are new.
-    const missing: Missing = [
-      ...silent,
-      ...said.filter(({ body }) => body.written === undefined).map(({ process, role }) => ({ process, role })),
-    ];
     const lines = said
       .flatMap(({ process, body: { lines: latest, written } }) => {
-        if (written === undefined) return [];
         const before = this.read.get(process);
         const fresh = Math.max(0, written - (before ?? 0));
         this.#note(process, written);

@@ -16,17 +16,14 @@ export class Inlet {
   /** The last one takes new calls. */
   #adapters: readonly CallTaker[] = [];
   #calls: readonly Subscription[] = [];
-  #questions: readonly Subscription[] = [];
+  #questions: Subscription | undefined;
 
   async open(bus: Bus, server: ServerName, worker: WorkerId): Promise<void> {
     const hear: CallTaker['calls']['begin'] = (command, reply) => this.#adapters.at(-1)?.calls.begin(command, reply);
     const sayWhatIsHeld = ({ exchanges }: HeldExchanges, reply: (held: HeldExchanges) => void): void => {
       reply({ exchanges: this.#adapters.flatMap((adapter) => adapter.held(exchanges)) });
     };
-    this.#questions = [
-      await bus.subscribe(subjects.backendHolds(server, worker), sayWhatIsHeld),
-      await bus.subscribe(subjects.backendHolds(server, undefined), sayWhatIsHeld),
-    ];
+    this.#questions = await bus.subscribe(subjects.backendHolds(server, worker), sayWhatIsHeld);
     this.#calls = [
       await bus.subscribe(subjects.backend(server), hear, { queue: 'backend' }),
       await bus.subscribe(subjects.backendAt(server, worker), hear),
@@ -41,7 +38,7 @@ export class Inlet {
   /** An adapter has finished its calls. */
   leave(adapter: CallTaker): void {
     this.#adapters = this.#adapters.filter((each) => each !== adapter);
-    if (this.#adapters.length === 0) for (const subscription of this.#questions) subscription.close();
+    if (this.#adapters.length === 0) this.#questions?.close();
   }
 
   /** Takes no new calls. Resolves when calls on their way have arrived. */

@@ -37,14 +37,6 @@ it.each([address, `${address}/`, 'HTTPS://MCP.example.com/mcp', 'https://mcp.exa
   },
 );
 
-it('tokens that an earlier version keeps under the address as it was typed are found, and replaced', async () => {
-  writeFileSync(path, JSON.stringify({ gateways: { [`${address}/`]: kept } }));
-  const tokens = new KeptTokens(path);
-  expect(tokens.find(address)).toEqual(kept);
-  await tokens.change(address, () => Promise.resolve({ ...kept, accessToken: 'b' }));
-  expect(gatewaysIn(path)).toEqual([address]);
-});
-
 it.each(['mcp.example.com/mcp', 'localhost:7300/mcp', 'ws://mcp.example.com/ws', 'nonsense'])(
   '%s is said to be no address of a gateway',
   (typed) => {

@@ -43,9 +43,6 @@ export function gatewayAddress(typed: string, where = ''): string {
   return url.href.replace(/\/$/, '');
 }
 
-const isSame = (kept: string, address: string): boolean =>
-  URL.canParse(kept) && new URL(kept).href.replace(/\/$/, '') === address;
-
 export class KeptTokens {
   readonly path: string;
 
@@ -64,7 +61,7 @@ export class KeptTokens {
 
   /** @returns the tokens for a gateway; undefined where there are none. @throws {Error} in words, when the address is none or the file cannot be read. */
   find(url: string): Kept | undefined {
-    return findIn(this.#read(), gatewayAddress(url));
+    return this.#read()[gatewayAddress(url)];
   }
 
   /**
@@ -79,7 +76,7 @@ export class KeptTokens {
     const lock = await this.#lock(target);
     const release = lock.keep();
     try {
-      const before = findIn(this.#read(), address);
+      const before = this.#read()[address];
       const after = await make(before);
       if (after === before) return after;
       // Waits for a process that took the lock while this machine slept: the new tokens must not be lost.
@@ -98,13 +95,10 @@ export class KeptTokens {
   }
 
   #write(target: string, address: string, after: Kept | undefined): void {
-    const others = Object.entries(this.#read()).filter(([kept]) => !isSame(kept, address));
+    const gateways = { ...this.#read(), [address]: after };
     const written = `${target}.new`;
     this.#inWords('written', () => {
-      writeDurably(
-        written,
-        `${JSON.stringify({ gateways: Object.fromEntries([...others, ...(after === undefined ? [] : [[address, after] as const])]) }, null, 2)}\n`,
-      );
+      writeDurably(written, `${JSON.stringify({ gateways }, null, 2)}\n`);
       renameDurably(written, target);
     });
   }
@@ -146,9 +140,6 @@ export class KeptTokens {
     }
   }
 }
-
-const findIn = (all: Readonly<Record<string, Kept>>, address: string): Kept | undefined =>
-  all[address] ?? Object.entries(all).find(([kept]) => isSame(kept, address))?.[1];
 
 function parseText(text: string): unknown {
   try {

@@ -29,10 +29,7 @@ it('a process that does not listen yet is asked no question, so nothing waits fo
   expect(await asked).toEqual([]);
 });
 
-it('a worker serves a supervisor of its own format only, and a supervisor without a number has the first one', () => {
-  expect([formatProblem(undefined, 1), formatProblem(1, 1)]).toEqual([undefined, undefined]);
-  expect([formatProblem(undefined, 2), formatProblem(3, 2)]).toEqual([
-    expect.stringContaining('format 1 of their messages, the worker has 2'),
-    expect.stringContaining('restart omnibus serve'),
-  ]);
+it('a worker serves a supervisor of its own format only', () => {
+  expect(formatProblem(1, 1)).toBeUndefined();
+  expect(formatProblem(1, 2)).toContain('format 1 of their messages, the worker has 2): restart omnibus serve');
 });

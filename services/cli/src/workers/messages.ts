@@ -11,10 +11,10 @@ export const format = 1;
 
 /**
  * A supervisor starts its workers from the files of its package, which may be of another version by then: after an upgrade in place, it runs on.
- * @param spoken by the supervisor; left out before there was a number.
+ * @param spoken by the supervisor.
  * @returns why a worker of this version cannot serve it, in words for the operator; undefined if it can.
  */
-export function formatProblem(spoken = 1, own = format): string | undefined {
+export function formatProblem(spoken: number, own = format): string | undefined {
   return spoken === own
     ? undefined
     : `the files of Omnibus were replaced while it runs, and a worker of the new version cannot serve the running supervisor (format ${spoken} of their messages, the worker has ${own}): restart omnibus serve`;
@@ -23,7 +23,7 @@ export function formatProblem(spoken = 1, own = format): string | undefined {
 export interface WorkerStart {
   readonly kind: 'start';
   /** See `format`. */
-  readonly format?: number;
+  readonly format: number;
   /** From 0; of the servers with programs, each belongs to one slot. */
   readonly slot: number;
   readonly slots: number;

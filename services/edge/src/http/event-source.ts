@@ -49,8 +49,6 @@ const keyParameter = 'sessionId';
 const accepted = 'Accepted';
 /** Milliseconds that the edge which holds the stream must confirm a message. */
 const takeMs = 5_000;
-/** Part of the largest message that is assumed as the size of a message from an edge of an older version, which does not say the size. */
-const assumedPart = 1 / 8;
 
 export class EventSourceEndpoint {
   readonly #options: EventSourceOptions;
@@ -109,7 +107,7 @@ export class EventSourceEndpoint {
       post.kind === 'post'
         ? { kind: 'single', message: post.message }
         : { kind: 'batch', messages: post.messages, refusals: post.refusals },
-      post.bytes ?? this.#options.gate.limits.maxBodyBytes * assumedPart,
+      post.bytes,
     );
   }
 

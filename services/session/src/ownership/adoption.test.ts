@@ -38,6 +38,7 @@ const record = (worker: WorkerId): SessionRecord => ({
   caller: { principal: anonymous, endpoint: rootEndpoint },
   revision: '2025-11-25',
   capabilities: {},
+  offered: [],
   isReady: true,
   worker,
   touched: [],

@@ -19,6 +19,7 @@ const recordOf = (worker: WorkerId, touched: readonly string[] = []): SessionRec
   caller: { principal: anonymous, endpoint: rootEndpoint },
   revision: '2025-11-25',
   capabilities: {},
+  offered: [],
   isReady: true,
   worker,
   touched: touched as never,

@@ -28,9 +28,8 @@ export interface TaskAddress {
   readonly id: string;
   /** The session or request that created it. */
   readonly owner: SessionKey;
-  /** Undefined in an id of an older version of the gateway. */
   readonly place: TaskPlace | undefined;
-  /** The server's own name of the tool that it runs; empty where that is unknown, undefined in an id of an older version of the gateway. */
+  /** The server's own name of the tool that it runs; undefined if that is unknown. */
   readonly tool: string | undefined;
 }
 
@@ -64,7 +63,7 @@ export class TaskIds {
   }
 
   publish(server: ServerName, id: string): string {
-    const { owner, place, tool = '' } = this.#of;
+    const { owner, place, tool } = this.#of;
     return this.#sealer.seal(
       'task',
       JSON.stringify([
@@ -75,7 +74,7 @@ export class TaskIds {
         place?.worker ?? null,
         place?.connection ?? '',
         place?.isProgram ?? false,
-        tool,
+        tool ?? null,
       ]),
     );
   }
@@ -84,23 +83,23 @@ export class TaskIds {
   open(publicId: string): TaskAddress | undefined {
     const opened = this.#sealer.open('task', publicId);
     if (opened === undefined) return undefined;
-    const [server, id, principal, owner, worker, connection = '', isProgram = false, tool] = JSON.parse(opened) as [
+    const [server, id, principal, owner, worker, connection, isProgram, tool] = JSON.parse(opened) as [
       ServerName,
       string,
       Principal,
       SessionKey,
-      (WorkerId | null)?,
-      string?,
-      boolean?,
-      string?,
+      WorkerId | null,
+      string,
+      boolean,
+      string | null,
     ];
     return principal === this.#principal
       ? {
           server,
           id,
           owner,
-          place: worker === undefined || worker === null ? undefined : { worker, connection, isProgram },
-          tool,
+          place: worker === null ? undefined : { worker, connection, isProgram },
+          tool: tool ?? undefined,
         }
       : undefined;
   }

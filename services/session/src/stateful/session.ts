@@ -38,7 +38,7 @@ import type { ActorRefFrom } from 'xstate';
 import type { Barrier } from '../call/barrier.ts';
 import { Forwarding } from '../call/forward.ts';
 import { KeptAtServers } from '../call/kept-at-servers.ts';
-import { capabilities as capabilityNames, offeredBy } from '../call/routes/needed-capability.ts';
+import { offeredBy } from '../call/routes/needed-capability.ts';
 import { initializeResult } from '../dialect/legacy/handshake.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { Reply } from '../streams/resumable-stream.ts';
@@ -240,7 +240,7 @@ export class Session {
   restore(record: SessionRecord): void {
     const { revision, capabilities, isReady, logLevel, touched, subscriptions, bound = [], offered } = record;
     const { client, kept, questions } = this.#parts;
-    client.offered = new Set(offered ?? capabilityNames); // A worker of an older version told its clients of everything.
+    client.offered = new Set(offered);
     const areAdaptersNew = haveFormerWorkersEnded(this.#parts.host.bus);
     kept.restore(touched, subscriptions, areAdaptersNew ? [] : bound);
     // Which pages the client shows is not noted: it may show some of every server that it has used.

@@ -16,8 +16,8 @@ export function fetchWithin(
   task: TaskAddress,
   then: { readonly serve: (counted: PendingReply) => void; readonly refuse: (refused: GatewayFault) => void },
 ): void {
-  const { server, tool = '' } = task;
-  if (gate === undefined || method !== 'tasks/get' || tool === '') {
+  const { server, tool } = task;
+  if (gate === undefined || method !== 'tasks/get' || tool === undefined) {
     then.serve(waiter);
     return;
   }

@@ -126,27 +126,6 @@ it('where nobody need be known, the state of such a server passes as it is', asy
   expect(test.asked[1]?.command.params).toMatchObject({ requestState: state });
 });
 
-it('the id of a task that an older version gave leads to its task, and says nothing of its tool', () => {
-  const sealer = new Sealer();
-  const ids = new TaskIds(sealer, ann, { owner: 'key' as never, place: undefined, tool: 'pay' });
-  const place = { worker: 'w' as never, connection: 'c', isProgram: true };
-  expect(ids.open(sealer.seal('task', JSON.stringify([up, 'task-1', ann, 'key'])))).toEqual({
-    server: up,
-    id: 'task-1',
-    owner: 'key',
-    place: undefined,
-    tool: undefined,
-  });
-  expect(ids.open(sealer.seal('task', JSON.stringify([up, 'task-1', ann, 'key', 'w', 'c', true])))).toEqual({
-    server: up,
-    id: 'task-1',
-    owner: 'key',
-    place,
-    tool: undefined,
-  });
-  expect(ids.open(ids.publish(up, 'task-1'))).toMatchObject({ id: 'task-1', place: undefined, tool: 'pay' });
-});
-
 it('the id of a task, and a cursor among tasks, open nothing for another', () => {
   const sealer = new Sealer();
   const idsOf = (principal: Principal): TaskIds =>

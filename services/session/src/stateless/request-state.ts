@@ -15,7 +15,7 @@ import type { Sealer } from '../public-ids/sealer.ts';
 /** The content of a sealed `requestState`. */
 type CallState =
   /**
-   * The call is open at a worker. `first`: the id of the request with which it began; left out by older versions, and where no other worker can continue it.
+   * The call is open at a worker. `first`: the id of the request with which it began; left out if no other worker can continue it.
    * `isAtServer`: whether its server has it, and not only the gateway asks its client something.
    */
   | {
@@ -37,8 +37,8 @@ export interface SealedState {
   readonly state: CallState;
   readonly principal: Principal;
   readonly digest: string;
-  /** Where the call began; undefined in a state that an older version has sealed. */
-  readonly endpoint?: EndpointName;
+  /** Where the call began. */
+  readonly endpoint: EndpointName;
   /** Milliseconds since 1970. The worker that holds a parked call decides by its own monotonic clock. */
   readonly expiresAt: number;
 }

@@ -120,7 +120,6 @@ export class StatelessRequests {
       }),
       await bus.subscribe(subjects.modern(this.#worker), (command, reply) => this.#receive({ command, reply })),
       await bus.subscribe(subjects.modernHolds(this.#worker), sayWhatIsHeld),
-      await bus.subscribe(subjects.modernHolds(undefined), sayWhatIsHeld),
       await bus.subscribe(subjects.modernControl, (control) => {
         if (control.kind !== 'closed') this.#host.metrics.dropped('bus_unknown'); // A kind that only newer edges send.
         else if (control.worker === undefined || control.worker === this.#worker) this.#closed(control);

@@ -32,7 +32,7 @@ export interface OfferRequest {
 const waitMs = 2_000;
 /** How long a request waits that names what one user's lists may have: as long as a server takes that is slow to be connected to, and to say its lists. */
 const namedWaitMs = 10_000;
-/** After this time a silent adapter gets the set again; it may have had no free connection, or be of an older version. */
+/** After this time a silent adapter gets the set again; it may have had no free connection. */
 const againMs = 60_000;
 /**
  * The longest wait of a list with a time limit of its client: longer than a program takes that is downloaded before it starts, and shorter than `againMs`,

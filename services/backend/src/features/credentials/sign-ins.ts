@@ -335,10 +335,9 @@ export class SignIns {
     if (this.#away.size > maxReused) this.#away.delete(this.#away.keys().next().value as string);
   }
 
-  async #finish({ browser, query: text, sealed }: Extract<ConnectCommand, { kind: 'finish' }>): Promise<ConnectReply> {
+  async #finish({ browser, state, sealed }: Extract<ConnectCommand, { kind: 'finish' }>): Promise<ConnectReply> {
     const { passing, users: usersOf } = this.#options;
-    const query = new URLSearchParams(text);
-    const place = placeOfSecret('sign-in', query.get('state') ?? '');
+    const place = placeOfSecret('sign-in', state);
     const known = (await passing.get<Leaving | Ended>(place))?.value;
     // The browser is not the one that was sent to the issuer: an attacker may have sent it here with an answer for another person.
     if (
@@ -354,8 +353,7 @@ export class SignIns {
     if (leaving === undefined || users === undefined || leaving.begun.url !== users.signIn.url) return gone;
     const { server, principal, who, begun, ticket } = leaving;
     this.#away.delete(callerAt(leaving));
-    const said =
-      begun.answerKey === undefined || sealed === undefined ? query : await openAnswer(begun.answerKey, sealed);
+    const said = sealed === undefined ? undefined : await openAnswer(begun.answerKey, sealed);
     if (said === undefined) return gone;
     const used = ticket === undefined ? undefined : await passing.take<Ticket>(placeOfSecret('ticket', ticket));
     if (ticket !== undefined && used === undefined) return gone; // Another tab of the same user was faster.

@@ -5,7 +5,7 @@ import { serverFeatures } from '../../dialect/servers.ts';
 import { besides, neverReached } from './unknown-entry.ts';
 
 /** Every capability that may be offered to a client. */
-export const capabilities: readonly Capability[] = [
+const capabilities: readonly Capability[] = [
   'tools',
   'prompts',
   'resources',

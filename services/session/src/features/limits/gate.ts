@@ -91,11 +91,7 @@ function limitedRequestOf(
   const server = plan.kind === 'search' ? plan.servers[0] : plan.server;
   if (server === undefined) return undefined;
   const task = 'task' in plan ? plan.task : undefined;
-  if (
-    task?.tool !== undefined &&
-    task.tool !== '' &&
-    (method === 'tasks/result' || (method === 'tasks/get' && dialect.stateHasResult))
-  )
+  if (task?.tool !== undefined && (method === 'tasks/result' || (method === 'tasks/get' && dialect.stateHasResult)))
     return { caller, facts, server, kind: 'tool', name: task.tool, view, isFetch: true };
   const { params } = plan;
   switch (method) {

@@ -53,10 +53,7 @@ export abstract class DecidingAccess implements Access {
       case 'start-task':
       case 'await-task': {
         const wanted = wantedBy(plan, request, given);
-        if (wanted === undefined)
-          return 'task' in plan && plan.task !== undefined
-            ? { ...plan, ...screeningTask(plan.task, method, this) }
-            : plan;
+        if (wanted === undefined) return plan;
         const decided = this.decide(wanted);
         const { permission } = decided;
         if (permission.effect !== 'deny' || permission.isRecorded) return { ...plan, ...decided };
@@ -72,10 +69,7 @@ export abstract class DecidingAccess implements Access {
   }
 
   ofTask(task: TaskAddress, request: AskedRequest): TaskPermission {
-    const { method } = request;
-    const wanted = wantedOfTask(task, request);
-    if (wanted === undefined) return screeningTask(task, method, this);
-    const decided = this.decide(wanted);
+    const decided = this.decide(wantedOfTask(task, request));
     const { permission } = decided;
     if (permission.effect !== 'deny' || permission.isRecorded) return decided;
     return { permission, refusal: permission.isVisible ? deniedBy(permission) : fault('task.unknown') };
@@ -114,19 +108,11 @@ function wantedBy(
 /**
  * A request about a task is decided as one for the task's tool: for a caller that may not see the tool, the task does not exist.
  * Conditions on arguments and time were checked when the call was permitted, and are not checked again.
- * @returns undefined for a task id of an older version, which names only the server.
  */
-function wantedOfTask({ server, tool }: TaskAddress, { method, view, labels }: AskedRequest): Wanted | undefined {
-  if (tool === undefined) return undefined;
-  return tool === ''
+function wantedOfTask({ server, tool }: TaskAddress, { method, view, labels }: AskedRequest): Wanted {
+  return tool === undefined
     ? { kind: 'server', server, name: method, method, isBegun: true, labels }
     : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true, labels };
-}
-
-/** The screen by any rule or guardrail for the server, for a task id without a tool. */
-function screeningTask({ server }: TaskAddress, method: string, access: Access): { readonly screen?: CallScreen } {
-  const screen = access.screen({ kind: 'server', server, name: method, method, isBegun: true });
-  return screen === undefined ? {} : { screen };
 }
 
 const isAboutTask = (plan: Plan): boolean => 'task' in plan && plan.task !== undefined;
