@@ -1,4 +1,4 @@
-import type { Bus, PresenceWatch } from '@omnibus/bus';
+import type { Bus, PresenceWatch, Watch } from '@omnibus/bus';
 import type { Presence } from '@omnibus/protocol';
 
 /** Milliseconds after a loss of the bus in which workers may come back before others take over their sessions. */
@@ -6,22 +6,25 @@ const returnMs = 1_500;
 
 /** The connection of this process to the bus. */
 export class Connection {
-  readonly #bus: Pick<Bus, 'connected' | 'reconnects'>;
+  readonly #bus: Pick<Bus, 'connected'>;
   readonly #workers: Pick<PresenceWatch<Presence>, 'isBehind'>;
-  #reconnects = 0;
+  readonly #watch: Watch;
   #reconnectedAt = -Infinity;
 
-  constructor(bus: Pick<Bus, 'connected' | 'reconnects'>, workers: Pick<PresenceWatch<Presence>, 'isBehind'>) {
+  constructor(bus: Pick<Bus, 'connected' | 'afterReconnect'>, workers: Pick<PresenceWatch<Presence>, 'isBehind'>) {
     this.#bus = bus;
     this.#workers = workers;
+    this.#watch = bus.afterReconnect(() => {
+      this.#reconnectedAt = performance.now();
+    });
+  }
+
+  close(): void {
+    this.#watch.close();
   }
 
   /** Whether it has lasted for a while. If not, a worker that does not listen may only not be back yet. */
   get isSteady(): boolean {
-    const { connected, reconnects } = this.#bus;
-    const now = performance.now();
-    if (reconnects !== this.#reconnects) this.#reconnectedAt = now;
-    this.#reconnects = reconnects;
-    return connected && !this.#workers.isBehind && now - this.#reconnectedAt > returnMs;
+    return this.#bus.connected && !this.#workers.isBehind && performance.now() - this.#reconnectedAt > returnMs;
   }
 }

@@ -15,7 +15,7 @@ import type { EdgeWatcher } from '../requests/edge-watcher.ts';
 import { Connection } from './connection.ts';
 import { firstLookMs } from './in-flight.ts';
 import { openSession } from './open-session.ts';
-import { Pulse } from './pulse.ts';
+import { doubtMs, Pulse, recentLookMs } from './pulse.ts';
 import { SessionDelivery } from './session-delivery.ts';
 import { StatelessDelivery } from './stateless-delivery.ts';
 
@@ -42,7 +42,11 @@ export class Delivery {
   readonly #backends: PresenceWatch<BackendPresence>;
   readonly #pulse: Pulse;
   readonly #soon: DeadlineWheel;
+  readonly #connection: Connection;
+  /** The next look after open commands; undefined while there are none. */
   #look: Deadline | undefined;
+  /** Whether that look is the one that a new command needs. */
+  #looksSoon = false;
   #lookedAt = performance.now();
   /** Name by which session workers know this edge: when it is gone, they detach the streams that it reads. */
   readonly self = newWorkerId('edge');
@@ -79,8 +83,9 @@ export class Delivery {
       disturbed: nothing,
     });
     const connection = new Connection(bus, this.#workers);
+    this.#connection = connection;
     const shared = { connection, soon: this.#soon, drain, workers: this.#workers, backends: this.#backends };
-    const parts = { ...options, ...shared };
+    const parts = { ...options, ...shared, accepted: bus.isShared ? () => this.#lookSoon() : undefined };
     this.sessions = new SessionDelivery({ ...parts, edge: bus.isShared ? this.self : undefined });
     this.stateless = new StatelessDelivery(parts);
     this.#pulse = new Pulse({
@@ -120,26 +125,38 @@ export class Delivery {
     });
     await this.#workers.start();
     await this.#backends.start();
-    this.#lookLater();
     await this.#heartbeat.start();
     await this.#workers.heardNear();
   }
 
   /** A killed worker is known to NATS at once, and by missing signs of life only after seconds: so requests that wait are asked after. */
-  #lookLater(): void {
-    this.#look = this.#soon.schedule(this.#pulse.nextMs, () => {
-      this.#pulse.look();
-      if (performance.now() - this.#lookedAt >= firstLookMs) {
-        this.#lookedAt = performance.now();
-        this.sessions.look();
-        this.stateless.look();
-      }
-      this.#lookLater();
-    });
+  #lookSoon(): void {
+    if (!this.#looksSoon) this.#lookAfterMs(doubtMs);
+  }
+
+  #lookAfterMs(delayMs: number): void {
+    this.#look?.cancel();
+    this.#looksSoon = delayMs !== firstLookMs;
+    this.#look = this.#soon.schedule(delayMs, () => this.#lookNow());
+  }
+
+  /** Looks after open commands, and looks again: often while one is recent, seldom while requests wait, and not at all for streams that clients only read. */
+  #lookNow(): void {
+    const isRecent = this.#pulse.look();
+    if (performance.now() - this.#lookedAt >= firstLookMs) {
+      this.#lookedAt = performance.now();
+      this.sessions.look();
+      this.stateless.look();
+    }
+    this.#look = undefined;
+    this.#looksSoon = false;
+    if (isRecent) this.#lookAfterMs(recentLookMs);
+    else if (this.sessions.asked + this.stateless.waiting > 0) this.#lookAfterMs(firstLookMs);
   }
 
   stop(): void {
     this.#look?.cancel();
+    this.#connection.close();
     this.#backends.stop();
     this.#workers.stop();
     this.#heartbeat.stop();

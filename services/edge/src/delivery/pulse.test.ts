@@ -21,7 +21,17 @@ import { addressOf } from './session-addresses.ts';
 
 class SharedBus extends MemoryBus {
   override readonly isShared = true;
-  override reconnects = 0;
+  readonly #returned = new Set<() => void>();
+
+  override afterReconnect(run: () => void): { close(): void } {
+    this.#returned.add(run);
+    return { close: () => void this.#returned.delete(run) };
+  }
+
+  /** The connection was lost and found again. */
+  reconnect(): void {
+    for (const run of this.#returned) run();
+  }
 }
 
 const caller = { principal: anonymous, endpoint: rootEndpoint };
@@ -211,8 +221,34 @@ it('an answer stands for all calls that were sent before the question', async ()
 it('a worker that does not listen is not taken for gone right after this process has lost its own connection', async () => {
   const [one, two] = (await started(2)) as [Worker, Worker];
   await sessionCall(one.id);
-  bus.reconnects = 1;
+  bus.reconnect();
   one.kill();
   await vi.advanceTimersByTimeAsync(400);
   expect(two.got).toEqual([]);
+});
+
+it('an edge that waits for no answer makes no looks, and one whose clients only read streams', async () => {
+  const [worker] = (await started(1)) as [Worker];
+  const looks = vi.spyOn(delivery.sessions, 'look');
+  const attach: SessionCommand = { kind: 'attach', caller, stream: nextStream(), after: undefined };
+  delivery.sessions.request(addressOf(newSessionId(), worker.id), attach, nothing);
+  // While the stream is young, its worker may be gone.
+  await pass(3_000);
+  looks.mockClear();
+  const young = vi.spyOn(delivery.stateless, 'acceptedSince');
+  await pass(60_000);
+  expect([looks.mock.calls.length, young.mock.calls.length]).toEqual([0, 0]);
+  await sessionCall(worker.id);
+  await pass(1_000);
+  expect(looks.mock.calls.length).toBeGreaterThan(0);
+});
+
+it('a connection that was lost long before a call is steady when the call comes', async () => {
+  const [one, two] = (await started(2)) as [Worker, Worker];
+  bus.reconnect();
+  await pass(60_000);
+  await sessionCall(one.id);
+  one.kill();
+  await vi.advanceTimersByTimeAsync(200);
+  expect(two.got).toEqual([true]);
 });

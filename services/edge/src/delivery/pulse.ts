@@ -23,8 +23,8 @@ export interface PulseOptions {
 
 /** Milliseconds after which a command without an answer is doubtful, and between two questions to a worker that does not listen. */
 export const doubtMs = 50;
-/** Milliseconds between two looks, while there are young commands and while there are none. */
-const lookMs = { busy: 20, idle: doubtMs };
+/** Milliseconds between two looks while there are recent commands. */
+export const recentLookMs = 20;
 /** Age of the commands that are looked at; older ones are asked after one by one (`Tracked.isDue`). */
 const recentMs = 2_000;
 /** Milliseconds after which a question without an answer is repeated: the first one, which may have come to a process in the moment of its death, and at most. */
@@ -41,24 +41,23 @@ export class Pulse {
   readonly #missed = new Set<WorkerId>();
   /** By worker, the time limit of the next question, if it has not answered the last one in time. */
   readonly #limitMs = new Map<WorkerId, number>();
-  /** Milliseconds until the next look. */
-  nextMs: number = lookMs.idle;
 
   constructor(options: PulseOptions) {
     this.#options = options;
   }
 
-  look(): void {
+  /** @returns whether another look is needed after `recentLookMs`: recent commands have no answer. */
+  look(): boolean {
     const { acceptedSince, connection } = this.#options;
-    if (!connection.isSteady) return;
     const now = performance.now();
     const recent = acceptedSince(now - recentMs);
-    this.nextMs = recent.length === 0 ? lookMs.idle : lookMs.busy;
     if (recent.length === 0) {
       this.#answeredAt.clear();
       this.#limitMs.clear();
       this.#missed.clear();
+      return false;
     }
+    if (!connection.isSteady) return true;
     for (const { sentTo, sentAt, pending } of recent)
       if (
         sentTo !== undefined &&
@@ -68,6 +67,7 @@ export class Pulse {
         !this.#asked.has(sentTo)
       )
         this.#ask(sentTo, now);
+    return true;
   }
 
   #ask(worker: WorkerId, now: number): void {

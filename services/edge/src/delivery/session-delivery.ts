@@ -46,6 +46,8 @@ export interface SessionDeliveryOptions {
   /** Name by which session workers know this edge; undefined in a gateway of one process, where there is one edge. */
   readonly edge: WorkerId | undefined;
   readonly connection: Connection;
+  /** Called for each command, so that the edge looks after it; undefined where no part dies alone. */
+  readonly accepted?: (() => void) | undefined;
   readonly watcher?: EdgeWatcher | undefined;
 }
 
@@ -65,12 +67,15 @@ export class SessionDelivery {
   readonly #probing: Probing;
   readonly #watcher: EdgeWatcher | undefined;
   readonly #connection: Connection;
+  readonly #accepted: (() => void) | undefined;
 
-  constructor({ bus, wheel, soon, log, drain, workers, backends, edge, watcher, connection }: SessionDeliveryOptions) {
+  constructor(options: SessionDeliveryOptions) {
+    const { bus, wheel, soon, log, drain, workers, backends, edge, watcher, connection, accepted } = options;
     this.#backends = backends;
     this.#open = new OpenCommands(drain);
     this.#bus = bus;
     this.#connection = connection;
+    this.#accepted = accepted;
     this.#watcher = watcher;
     this.#soon = soon;
     this.#workers = workers;
@@ -122,6 +127,7 @@ export class SessionDelivery {
   request(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
     const inFlight = new InFlight({ open: this.#open, backends: this.#backends }, address, command, observer);
     this.#open.add(inFlight);
+    this.#accepted?.();
     try {
       this.#send(inFlight);
     } catch (error) {

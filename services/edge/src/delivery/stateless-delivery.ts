@@ -77,6 +77,8 @@ export interface StatelessDeliveryOptions {
   readonly workers: PresenceWatch<Presence>;
   readonly backends: Backends;
   readonly connection: Connection;
+  /** Called for each command, so that the edge looks after it; undefined where no part dies alone. */
+  readonly accepted?: (() => void) | undefined;
   readonly watcher?: EdgeWatcher | undefined;
 }
 
@@ -150,6 +152,7 @@ export class StatelessDelivery {
   request(command: ModernCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
     const inFlight = new InFlightRequest(this.#open, this.#options.backends, command, observer);
     this.#open.add(inFlight);
+    this.#options.accepted?.();
     try {
       this.#send(inFlight);
     } catch (error) {
