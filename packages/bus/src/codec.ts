@@ -2,8 +2,6 @@
 import { isObject, readJson, wire, type MayHaveBytes } from '@omnibus/protocol';
 import { BusError } from './errors.ts';
 
-const encoder = new TextEncoder();
-
 /** Messages of clients and servers are bounded more tightly where they are received; these bounds are for everything else on NATS. */
 export const bounds = {
   /** Levels of nesting: few enough for recursive code, and far beyond any limit that an operator would set. */
@@ -17,7 +15,8 @@ export const maxMessageBytes = 256 * 1024 * 1024;
 /** @throws {BusError} `undecodable` for a payload that cannot be JSON: it nests too deep, or is larger than a string may be. */
 export function encode(payload: unknown): Uint8Array {
   try {
-    return withBytes(payload) ?? encoder.encode(JSON.stringify(payload));
+    // `Buffer.from` takes room for a small message from a pool; `TextEncoder` makes an `ArrayBuffer` for each, which the garbage collector has to follow.
+    return withBytes(payload) ?? Buffer.from(JSON.stringify(payload));
   } catch (error) {
     throw new BusError('undecodable', 'a message for the bus cannot be written as JSON', error);
   }
