@@ -1,10 +1,13 @@
-/** The gateway's own catalogue by the API of the MCP registry, filtered by the rules of the caller, in both shapes; `omnibus search` and `add` read it. */
+/** The gateway's own catalogue by the API of the MCP registry, filtered by the rules of the caller, in both shapes; `omnibus search` and `add` read it. Also `add` of bundles. */
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { request, type IncomingMessage } from 'node:http';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer, request, type IncomingMessage } from 'node:http';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { zipOf } from '@omnibus/cli/testing';
 import type { JsonObject } from '@omnibus/protocol';
 import { shapes } from '../support/gateway.ts';
 import { inHere } from '../support/command-here.ts';
@@ -163,4 +166,92 @@ describe.each(shapes)('%s', (shape) => {
     const statuses = (await Promise.all(flood)).map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set([401, 429]));
   });
+});
+
+/** A server that says its setting, as a bundle. */
+const bundle = zipOf([
+  {
+    name: 'manifest.json',
+    text: JSON.stringify({
+      manifest_version: '0.3',
+      name: 'greeter',
+      version: '1.0.0',
+      server: {
+        type: 'node',
+        entry_point: 'server/index.mjs',
+        mcp_config: {
+          command: 'node',
+          args: ['${__dirname}/server/index.mjs', '${user_config.word}'],
+          env: { PHRASE: '${user_config.phrase}' },
+        },
+      },
+      user_config: { word: { type: 'string', default: 'hello' }, phrase: { sensitive: true, required: true } },
+      compatibility: { runtimes: { node: '>=18' } },
+    }),
+  },
+  {
+    name: 'server/index.mjs',
+    text: `
+import { createInterface } from 'node:readline';
+const tools = [{ name: process.argv[2] + '_' + process.env.PHRASE.length, inputSchema: { type: 'object' } }];
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) continue;
+  const result = method === 'initialize'
+    ? { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'greeter', version: '1' } }
+    : method === 'tools/list' ? { tools } : undefined;
+  process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, ...(result === undefined ? { error: { code: -32601, message: 'unknown' } } : { result }) }) + '\\n');
+}`,
+  },
+]);
+
+it('omnibus add unpacks a bundle, of a file or as a registry names it, and starts its server; with another digest it does neither', async () => {
+  await using stack = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-bundle-'));
+  stack.defer(() => rm(folder, { recursive: true }));
+  const [config, file, document] = ['omnibus.json', 'greeter.mcpb', 'server.json'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string];
+  await writeFile(file, bundle);
+  const of = (from: string, name: string) =>
+    inHere(['add', name, '--from', from, '--set', 'phrase=s3cret', '--yes', '-c', config]);
+  const added = await of(file, 'one');
+  expect(added.stderr).toContain('the bundle needs node >=18');
+  expect(added.stderr).toContain('one is up: 1 tool');
+  const written = JSON.parse(await readFile(config, 'utf8')) as { mcpServers: { one: JsonObject } };
+  const [place = ''] = await readdir(join(folder, 'bundles'));
+  expect(written.mcpServers.one).toEqual({
+    command: 'node',
+    args: [join(folder, 'bundles', place, 'server/index.mjs'), 'hello'],
+    cwd: join(folder, 'bundles', place),
+    env: { PHRASE: '${file:omnibus.secrets/one-PHRASE}' },
+  });
+  const server = createServer((asked, response) =>
+    asked.url === '/release'
+      ? response.writeHead(302, { location: '/file' }).end()
+      : response.writeHead(200).end(bundle),
+  ).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  stack.defer(() => void server.close());
+  const describe = (fileSha256: string): Promise<void> =>
+    writeFile(
+      document,
+      JSON.stringify({
+        name: 'a/b',
+        packages: [
+          {
+            registryType: 'mcpb',
+            identifier: `http://127.0.0.1:${(server.address() as AddressInfo).port}/release`,
+            fileSha256,
+          },
+        ],
+      }),
+    );
+  await describe('0'.repeat(64));
+  const refused = await of(document, 'two');
+  expect(refused.stderr).toContain('the bundle is refused: its SHA-256 is');
+  expect(await readdir(join(folder, 'bundles'))).toHaveLength(1);
+  await describe(createHash('sha256').update(bundle).digest('hex'));
+  expect((await of(document, 'two')).stderr).toContain('two is up: 1 tool');
+  expect(await readdir(join(folder, 'bundles'))).toHaveLength(2);
 });

@@ -113,7 +113,7 @@ export const gateways: readonly Client[] = [
     keys: [],
     known: /^$/,
     marks: (value) => has(value, 'manifest_version', 'dxt_version') && isMap(value['server']),
-    instead: 'unpack the bundle, and write `command` and `args` of its `server.mcp_config` with whole paths',
+    instead: 'add the bundle that it describes: omnibus add NAME --from FILE.mcpb',
   },
   {
     ...nowhere,

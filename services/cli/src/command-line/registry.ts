@@ -26,7 +26,10 @@ export function addSearch(program: Command): void {
 /** Options of `add` for a server of a registry. */
 export function withRegistry(add: Command): Command {
   return add
-    .option('--from <server>', 'name of a server in a registry, with @VERSION if not the latest; or a server.json file')
+    .option(
+      '--from <server>',
+      'name of a server in a registry, with @VERSION if not the latest; or a file: a server.json, or a bundle (.mcpb)',
+    )
     .option(...registryOption)
     .addOption(
       new Option('--use <way>', 'how to reach the server of --from (default: its address, else a package)').choices([
@@ -35,6 +38,7 @@ export function withRegistry(add: Command): Command {
         'pypi',
         'oci',
         'nuget',
+        'mcpb',
       ]),
     )
     .option('--set <pair...>', 'NAME=value, a value that the server of --from needs; otherwise it is asked for')

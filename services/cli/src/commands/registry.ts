@@ -1,10 +1,11 @@
 /** Servers of registries: a search, and the entry of the configuration for one of them. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { CommandProblem } from '@omnibus/client';
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { Answers } from '../registry/answers.ts';
 import { Registry } from '../registry/api.ts';
-import { entryFor, waysOf, type Way } from '../registry/entry.ts';
+import { entryFor, waysOf, wayTo, type Way } from '../registry/entry.ts';
 import { pinned } from '../registry/image.ts';
 import { readServer, type ServerDocument } from '../registry/server-json.ts';
 import { answer, answerJson, notice, runCommand } from '../output/outcome.ts';
@@ -64,23 +65,53 @@ export function searchRegistry(words: readonly string[], options: SearchOptions)
   });
 }
 
+/** An entry of the configuration that others have described. */
+export interface GivenEntry {
+  readonly entry: JsonObject;
+  /** The names of its environment variables and headers that are secret. */
+  readonly secrets: ReadonlySet<string>;
+  /** Puts the files of the server in their place, once the user has agreed; left out for a server without files. */
+  readonly prepare?: () => Promise<void>;
+}
+
+/** Where a server will be: its name, and the folder of the configuration. */
+export interface Place {
+  readonly name: string;
+  readonly folder: string;
+}
+
 /**
  * The entry for a server of a registry, or of a file.
- * @param from the name of a server, with "@" and a version if it is not the latest; or a `server.json`.
- * @returns the entry, and the names of its environment variables and headers that are secret.
+ * @param from the name of a server, with "@" and a version if it is not the latest; a `server.json`; or a bundle (`.mcpb`).
  * @throws {CommandProblem} if there is no such server, or a value is missing.
  */
-export async function entryFrom(
-  from: string,
-  options: FromOptions,
-): Promise<{ readonly entry: JsonObject; readonly secrets: ReadonlySet<string> }> {
-  const server = await documentOf(from, options);
+export async function entryFrom(from: string, options: FromOptions, place: Place): Promise<GivenEntry> {
   const answers = new Answers(options.set ?? [], isInteractive(options));
-  const entry = await entryFor(server, options.use, answers, (image) =>
+  if (/\.(mcpb|dxt)$/i.test(from)) {
+    const { bundleOfFile } = await import('../bundles/fetch.ts');
+    return ofBundle(await bundleOfFile(from), answers, place);
+  }
+  const server = await documentOf(from, options);
+  const way = wayTo(server, options.use);
+  if (way === 'mcpb') {
+    const { identifier = '', sha256 } = server.packages.find(({ type }) => type === way) ?? {};
+    const { bundleAt } = await import('../bundles/fetch.ts');
+    return ofBundle(await bundleAt(identifier, sha256), answers, place);
+  }
+  const entry = await entryFor(server, way, answers, (image) =>
     options.pin === false ? Promise.resolve(image) : pinned(image),
   );
   answers.check();
   return { entry, secrets: answers.secrets };
+}
+
+/** The entry for a bundle, which is unpacked beside the configuration. The unpacker is loaded only here. */
+async function ofBundle(bytes: Buffer, answers: Answers, { name, folder }: Place): Promise<GivenEntry> {
+  const { bundleEntry } = await import('../bundles/bundle.ts');
+  const found = await bundleEntry(bytes, { folder: join(folder, 'bundles'), name }, answers);
+  answers.check();
+  if (found.runtimes.length > 0) notice(`the bundle needs ${found.runtimes.join(', ')}`);
+  return found;
 }
 
 async function documentOf(from: string, options: RegistryOptions): Promise<ServerDocument> {

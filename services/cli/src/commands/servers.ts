@@ -24,7 +24,7 @@ import { startsOf } from '../starts/starts.ts';
 import type { Starting } from '../gateway.ts';
 import { hideSecrets, isWritten, writeSecret, type Secret } from './secret-files.ts';
 import { findConfigFile } from './settings.ts';
-import type { FromOptions } from './registry.ts';
+import type { FromOptions, GivenEntry } from './registry.ts';
 
 export interface FileOptions extends InputOptions {
   readonly config?: string;
@@ -55,7 +55,7 @@ export function addServer(name: string, words: readonly string[], options: AddSe
       });
     const file = findConfigFile(options.config) ?? newFile;
     const secrets: Secret[] = [];
-    const { entry: given, secrets: secretNames } = await givenEntry(words, options, file);
+    const { entry: given, secrets: secretNames, prepare } = await givenEntry(name, words, options, file);
     // Printed lines are for another place, where the files of secrets are not.
     const entry = options.print === true ? given : hideSecrets(given, name, file, secrets, secretNames);
     const before = attempt(file, () => readText(file));
@@ -72,6 +72,7 @@ export function addServer(name: string, words: readonly string[], options: AddSe
     const starts = startsOf(checkText(file, after));
     for (const risk of starts.find(({ server }) => server === name)?.risks ?? []) notice(`warning: ${name}: ${risk}`);
     if (options.from !== undefined && options.try !== false) await agreeToTry(name, entry, options);
+    if (options.print !== true || options.try !== false) await prepare?.();
     if (options.try !== false) await tryServer({ name, file, text: after, secrets }, options);
     const news = options.print === true ? [] : attempt(file, () => secrets.filter((secret) => !isWritten(secret)));
     for (const secret of news)
@@ -212,10 +213,11 @@ function documentOf(openapi: string | undefined, file: string): { readonly opena
 
 /** The entry that the words describe, or the registry; and names in it that are secret. */
 async function givenEntry(
+  name: string,
   words: readonly string[],
   options: AddServerOptions,
   file: string,
-): Promise<{ readonly entry: JsonObject; readonly secrets?: ReadonlySet<string> }> {
+): Promise<Omit<GivenEntry, 'secrets'> & Partial<Pick<GivenEntry, 'secrets'>>> {
   const { from, set = [], use, openapi, url } = options;
   if (from === undefined) {
     if (set.length > 0 || use !== undefined)
@@ -228,7 +230,7 @@ async function givenEntry(
     throw new CommandProblem('usage', '--from names the server, and a program or address was given too', {
       advice: 'Leave one of them out.',
     });
-  return (await import('./registry.ts')).entryFrom(from, options);
+  return (await import('./registry.ts')).entryFrom(from, options, { name, folder: dirname(resolve(file)) });
 }
 
 function entryOf(words: readonly string[], options: AddServerOptions): Record<string, unknown> {

@@ -11,7 +11,7 @@ import type { Argument, Input, Remote, ServerDocument, ServerPackage } from './s
 export type Entry = Record<string, unknown>;
 
 /** How to reach the server: its address, or the kind of package. */
-export type Way = 'remote' | 'npm' | 'pypi' | 'oci' | 'nuget';
+export type Way = 'remote' | 'npm' | 'pypi' | 'oci' | 'nuget' | 'mcpb';
 
 interface Launcher {
   /** The programs that a publisher may choose; the first is the default. */
@@ -21,7 +21,7 @@ interface Launcher {
   readonly words: (of: ServerPackage, image: string) => readonly string[];
 }
 
-const launchers: Readonly<Record<Exclude<Way, 'remote'>, Launcher>> = {
+const launchers: Readonly<Record<Exclude<Way, 'remote' | 'mcpb'>, Launcher>> = {
   npm: {
     programs: ['npx'],
     names: /^(@[\w~-][\w.~-]*\/)?\w[\w.~-]*$/,
@@ -45,20 +45,25 @@ export function waysOf({ packages, remotes }: ServerDocument): readonly Way[] {
   const kinds = new Set(packages.map(({ type }) => type));
   return [
     ...(remotes.length > 0 ? (['remote'] as const) : []),
-    ...(['npm', 'pypi', 'oci', 'nuget'] as const).filter((kind) => kinds.has(kind)),
+    ...(['npm', 'pypi', 'oci', 'nuget', 'mcpb'] as const).filter((kind) => kinds.has(kind)),
   ];
 }
 
 /** @throws {CommandProblem} if there is no such way. */
-export async function entryFor(
-  server: ServerDocument,
-  wanted: Way | undefined,
-  answers: Answers,
-  pin: (image: string) => Promise<string>,
-): Promise<Entry> {
+export function wayTo(server: ServerDocument, wanted: Way | undefined): Way {
   const ways = waysOf(server);
   const way = wanted ?? ways[0];
   if (way === undefined || !ways.includes(way)) throw noWay(server, wanted, ways);
+  return way;
+}
+
+/** @throws {CommandProblem} */
+export async function entryFor(
+  server: ServerDocument,
+  way: Exclude<Way, 'mcpb'>,
+  answers: Answers,
+  pin: (image: string) => Promise<string>,
+): Promise<Entry> {
   if (way === 'remote') return remoteEntry(preferred(server.remotes), answers);
   const of = server.packages.find(({ type }) => type === way) as ServerPackage;
   if (!launchers[way].names.test(of.identifier))
@@ -79,11 +84,7 @@ function noWay(server: ServerDocument, wanted: Way | undefined, ways: readonly W
   const name = printable(server.name, 200);
   if (wanted !== undefined && ways.length > 0)
     return new CommandProblem('usage', `${name} has no ${wanted}`, { advice: `It has: ${ways.join(', ')}.` });
-  return server.packages.some(({ type }) => type === 'mcpb')
-    ? new CommandProblem('other', `${name} is a bundle (.mcpb), which the gateway does not unpack`, {
-        advice: 'Download it, compare its SHA-256 with `fileSha256` of server.json, unpack it, and add its command.',
-      })
-    : new CommandProblem('other', `${name} names no address and no package that the gateway can start`);
+  return new CommandProblem('other', `${name} names no address and no package that the gateway can start`);
 }
 
 /** Streamable HTTP before HTTP+SSE, which it replaces. */
@@ -102,7 +103,7 @@ async function remoteEntry({ type, url, headers, variables }: Remote, answers: A
 }
 
 async function programEntry(
-  way: Exclude<Way, 'remote'>,
+  way: Exclude<Way, 'remote' | 'mcpb'>,
   of: ServerPackage,
   answers: Answers,
   image: string,

@@ -134,7 +134,7 @@ describe('an entry', () => {
   const entry = async (document: object, options: FromOptions = {}): Promise<unknown> => {
     const file = join(folder, 'server.json');
     writeFileSync(file, JSON.stringify({ name: 'a/b', version: '1.0.0', ...document }));
-    return (await entryFrom(file, { input: false, ...options })).entry;
+    return (await entryFrom(file, { input: false, ...options }, { name: 'it', folder })).entry;
   };
   const env = [{ name: 'API_KEY', isRequired: true, isSecret: true, description: 'the key' }];
 
@@ -245,7 +245,11 @@ describe('an entry', () => {
       { packages: [{ registryType: 'npm', identifier: 'x', version: '1.0.0', runtimeHint: 'sh' }] },
       'wants "sh" to start',
     ],
-    ['a bundle', { packages: [{ registryType: 'mcpb', identifier: 'https://x/y.mcpb', version: '1' }] }, 'is a bundle'],
+    [
+      'a bundle without its digest',
+      { packages: [{ registryType: 'mcpb', identifier: 'https://x/y.mcpb', version: '1' }] },
+      'the registry has no SHA-256',
+    ],
     [
       'a program that serves HTTP',
       {
@@ -284,7 +288,7 @@ describe('an entry', () => {
     const remote = { type: 'streamable-http', url: 'https://x.example/mcp', headers: [header] };
     const file = join(folder, 'server.json');
     writeFileSync(file, JSON.stringify({ name: 'a/b', remotes: [remote] }));
-    const { secrets } = await entryFrom(file, { input: false, set: ['a=open'] });
+    const { secrets } = await entryFrom(file, { input: false, set: ['a=open'] }, { name: 'it', folder });
     expect([...secrets]).toContain('X-One');
 
     const inAddress = { remotes: [{ ...remote, url: 'https://x.example/{a}', headers: [], variables: { a: secret } }] };

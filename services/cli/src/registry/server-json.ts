@@ -26,6 +26,8 @@ export interface ServerPackage {
   readonly identifier: string;
   readonly version: string | undefined;
   readonly baseUrl: string | undefined;
+  /** Of a bundle, in hexadecimal digits. */
+  readonly sha256: string | undefined;
   readonly runtime: string | undefined;
   readonly transport: Remote | undefined;
   readonly runtimeArguments: readonly Argument[];
@@ -72,6 +74,7 @@ function packageOf(given: JsonObject): readonly ServerPackage[] {
       identifier,
       version: textOf(given['version']),
       baseUrl: textOf(member(given, 'registryBaseUrl', 'registry_base_url')),
+      sha256: textOf(member(given, 'fileSha256', 'file_sha256')),
       runtime: textOf(member(given, 'runtimeHint', 'runtime_hint')),
       transport,
       runtimeArguments: objectsIn(member(given, 'runtimeArguments', 'runtime_arguments')).map(argumentOf),

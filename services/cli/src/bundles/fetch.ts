@@ -1,0 +1,71 @@
+/** The bytes of a bundle: a file, or what a registry names by its address and digest. */
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { CommandProblem } from '@omnibus/client';
+import { isLoopback } from '@omnibus/config';
+import { printable } from '@omnibus/protocol';
+import { maxArchiveBytes, refused } from './archive.ts';
+
+const timeoutMs = 300_000;
+/** Releases of GitHub lead to another host. */
+const maxRedirects = 5;
+
+/** @throws {CommandProblem} */
+export async function bundleOfFile(file: string): Promise<Buffer> {
+  try {
+    if ((await stat(file)).size > maxArchiveBytes) throw tooLarge();
+    return await readFile(file);
+  } catch (error) {
+    if (error instanceof CommandProblem) throw error;
+    throw new CommandProblem('config', `${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** @param sha256 of the registry, in hexadecimal digits. @throws {CommandProblem} if the bytes are others. */
+export async function bundleAt(address: string, sha256: string | undefined): Promise<Buffer> {
+  if (sha256 === undefined || !/^[0-9a-f]{64}$/i.test(sha256))
+    throw refused('the registry has no SHA-256 of it (fileSha256), so it could be another one tomorrow');
+  const bytes = await download(address);
+  const found = createHash('sha256').update(bytes).digest('hex');
+  if (found !== sha256.toLowerCase())
+    throw refused(`its SHA-256 is ${found}, and the registry says ${sha256.toLowerCase()}`);
+  return bytes;
+}
+
+async function download(address: string): Promise<Buffer> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  let url = placeOf(address);
+  for (let hops = 0; hops <= maxRedirects; hops += 1) {
+    const response = await fetch(url, { redirect: 'manual', signal }).catch((error: unknown) => {
+      throw new CommandProblem('unreachable', `${url.href} cannot be read: ${String((error as Error).cause ?? error)}`);
+    });
+    const location = response.headers.get('location');
+    if (response.status < 300 || response.status >= 400 || location === null) return bodyOf(response, url);
+    await response.body?.cancel();
+    url = placeOf(new URL(location, url).href);
+  }
+  throw new CommandProblem('unreachable', `${printable(address, 300)} redirects more than ${maxRedirects} times`);
+}
+
+/** Only encrypted, or on this machine. @throws {CommandProblem} */
+function placeOf(address: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined || (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))))
+    throw refused(`${printable(JSON.stringify(address), 300)} is no https:// address`);
+  return url;
+}
+
+async function bodyOf(response: Response, url: URL): Promise<Buffer> {
+  if (!response.ok || response.body === null)
+    throw new CommandProblem('unreachable', `${printable(url.href, 300)} answers ${response.status}`);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body) {
+    length += chunk.length;
+    if (length > maxArchiveBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+const tooLarge = (): CommandProblem => refused(`it has more than ${maxArchiveBytes / 1024 / 1024} MiB`);
