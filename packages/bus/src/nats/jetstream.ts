@@ -19,6 +19,8 @@ const notClustered = 10_074;
 const tooFewNodes: readonly number[] = [10_005, 10_023, notClustered];
 /** JetStream's "resource limits exceeded for account", "no suitable peers for placement", "insufficient resources", "insufficient memory" and "insufficient storage": of a stream with one replica they mean that there is no room for it. */
 const noRoom: readonly number[] = [10_002, 10_005, 10_023, 10_028, 10_047];
+/** What JetStream adds to "no suitable peers for placement" where nodes are full, and where nodes are away (selectPeerError of nats-server). */
+const [fullNodes, awayNodes] = [/insufficient (storage|memory)/, /peer offline/];
 const retryMs = 500;
 /** Milliseconds that a stream's leader has to answer with a message. */
 const readMs = 1_000;
@@ -218,6 +220,15 @@ async function withSubjects(
   }
 }
 
+/** Why a stream has fewer replicas than it is to have: nodes are missing, or those that are there have no room for it. */
+export type Lack = 'nodes' | 'room';
+
+/** @returns undefined where there is no cluster, and so no lack. */
+function lackOf({ code, message }: JetStreamApiError): Lack | undefined {
+  if (code === notClustered) return undefined;
+  return fullNodes.test(message) && !awayNodes.test(message) ? 'room' : 'nodes';
+}
+
 /** How many replicas a stream is to have, and how long to wait for the nodes that keep them. */
 interface WantedReplicas {
   readonly count: number;
@@ -230,7 +241,7 @@ const withoutWaiting: WantedReplicas = { count: clusterReplicas, waits: () => fa
 /**
  * Creates a stream with as many replicas as are possible now; missing ones are added when they become possible.
  * @param place of JetStream: only at the server that we are connected to can be seen whether it has several nodes.
- * @param make makes the stream with so many replicas, and may be called again. `isShort` says that it lacks replicas because nodes are missing.
+ * @param make makes the stream with so many replicas, and may be called again. `lack` says why it lacks replicas.
  * @throws {BusError} `timeout` when JetStream does not answer, or is not there; `overloaded` when it has no room for the stream.
  */
 // oxlint-disable-next-line complexity -- a table: one branch for each refusal of JetStream
@@ -238,15 +249,15 @@ export async function withReplicas<Made>(
   connection: NatsConnection,
   place: NatsPlace,
   { name, max_bytes: reservedBytes }: WantedStream,
-  make: (replicas: number, isShort: boolean) => Promise<Made>,
+  make: (replicas: number, lack: Lack | undefined) => Promise<Made>,
   wanted = withoutWaiting,
 ): Promise<Made> {
   let giveUpAt = performance.now() + giveUpMs;
   let replicas = hasOneNode(connection, place) ? 1 : wanted.count;
-  let isShort = false;
+  let lack: Lack | undefined;
   for (;;) {
     try {
-      return await make(replicas, isShort);
+      return await make(replicas, lack);
     } catch (error) {
       if (error instanceof NeedsSetUp || isRefused(error)) throw error;
       if (!(error instanceof JetStreamApiError) && place.domain === undefined && connection.info?.jetstream !== true)
@@ -261,8 +272,9 @@ export async function withReplicas<Made>(
       )
         throw roomless(name, reservedBytes, error);
       if (error instanceof JetStreamApiError && tooFewNodes.includes(error.code) && replicas > 1) {
-        isShort = error.code !== notClustered;
-        if (isShort && wanted.waits()) await pause(retryMs);
+        lack = lackOf(error);
+        // Another node gives the full ones no room.
+        if (lack === 'nodes' && wanted.waits()) await pause(retryMs);
         else replicas = 1;
         // The nodes that are there have answered.
         giveUpAt = performance.now() + giveUpMs;

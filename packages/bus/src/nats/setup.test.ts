@@ -30,3 +30,15 @@ it('a set-up without all nodes says which streams lack replicas, and one that wa
   expect((await manager.streams.info('KV_omnibus-sessions')).config.num_replicas).toBe(3);
   await connection.close();
 }, 120_000);
+
+it('a set-up whose nodes have no room for all streams says so at once, and does not wait for nodes', async () => {
+  await using cluster = await startNatsCluster(100);
+  const servers = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',');
+  const steps = await setUpNats({ servers, clientName: 'setup', connectTimeoutMs: 3_600_000 }, undefined);
+  const problems = steps.flatMap(({ did, problem }) => (did === 'failed' ? [problem] : []));
+  expect(problems.length).toBeGreaterThan(0);
+  for (const problem of problems)
+    expect(problem).toMatch(
+      /^JetStream has no room for the stream .*give it more storage|^it is there and works, with 1 of 3 replicas, since nodes of NATS have no room for the others/,
+    );
+}, 120_000);

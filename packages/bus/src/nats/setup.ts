@@ -6,7 +6,7 @@ import { jetstreamManager, JetStreamApiError, type JetStreamManager, type Stream
 import type { LedgerDefinition } from '../bus.ts';
 import { BusError } from '../errors.ts';
 import { connectNats, type NatsOptions } from './connect.ts';
-import { clusterReplicas, isRefused, isStreamMissing, withReplicas } from './jetstream.ts';
+import { clusterReplicas, isRefused, isStreamMissing, withReplicas, type Lack } from './jetstream.ts';
 import { inboxOf } from './permissions.ts';
 import { managerOptions, usualPlace } from './place.ts';
 import { allStreams, type WantedStream } from './streams.ts';
@@ -35,8 +35,8 @@ export interface SetUpOptions extends Omit<NatsOptions, 'inboxPrefix'> {
 }
 
 /**
- * Waits for `connectTimeoutMs` in all for the nodes of a cluster. A stream that then lacks replicas is there and works, and counts as failed: running this
- * again, when the nodes are there, gives it the others.
+ * Waits for `connectTimeoutMs` in all for the nodes of a cluster, and not at all for room in nodes that are full. A stream that then lacks replicas is there and
+ * works, and counts as failed: running this again, when the nodes are there or have room, gives it the others.
  * @param ledger the audit, if a stream stores it.
  * @throws {BusError} as `connectNats` does.
  */
@@ -62,10 +62,11 @@ export async function setUpNats(
     const steps: SetUpStep[] = [];
     for (const wanted of allStreams(place, ledger)) {
       try {
-        const make = async (replicas: number, isShort: boolean): Promise<SetUpStep> => {
+        const make = async (replicas: number, lack: Lack | undefined): Promise<SetUpStep> => {
           const { had, ...step } = await setUp(manager, wanted, replicas);
-          return isShort && Math.max(had, replicas) < count
-            ? { ...step, did: 'failed', problem: fewReplicas(Math.max(had, replicas), count) }
+          const has = Math.max(had, replicas);
+          return lack !== undefined && has < count
+            ? { ...step, did: 'failed', problem: fewReplicas(has, count, lack) }
             : step;
         };
         steps.push(await withReplicas(connection, place, wanted, make, { count, waits }));
@@ -81,8 +82,11 @@ export async function setUpNats(
   }
 }
 
-function fewReplicas(has: number, wants: number): string {
-  return `it is there and works, with ${has} of ${wants} replicas, since nodes of NATS are missing: run this again when they are there, or with --replicas ${has} if there are no more`;
+function fewReplicas(has: number, wants: number, lack: Lack): string {
+  const there = `it is there and works, with ${has} of ${wants} replicas`;
+  return lack === 'room'
+    ? `${there}, since nodes of NATS have no room for the others: give each node more storage (max_file_store), and run this again`
+    : `${there}, since nodes of NATS are missing: run this again when they are there, or with --replicas ${has} if there are no more`;
 }
 
 /** @returns the action, and the earlier number of replicas. */
