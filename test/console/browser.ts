@@ -1,6 +1,7 @@
 /** A browser that shows the console, with its errors, its requests to other hosts, and the findings of axe. */
 import axe from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { pageMs } from '../support/chromium.ts';
 
 export interface ConsolePage {
   readonly page: Page;
@@ -32,7 +33,7 @@ export async function openConsole(
     ...options,
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(pageMs);
   const complaints: string[] = [];
   const strangers: string[] = [];
   page.on('pageerror', (error) => complaints.push(String(error)));

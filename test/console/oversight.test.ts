@@ -182,7 +182,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
           ).json()) as { readonly points: readonly { readonly calls: number }[] };
           return points.reduce((sum, { calls }) => sum + calls, 0);
         },
-        { timeout: 45_000 },
+        { timeout: 120_000 },
       )
       .toBeGreaterThan(0);
     await open('ops', 'overview');

@@ -57,7 +57,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     const [, session] = gateway.processes;
     admin = await gateway.admin(session as typeof gateway.edge);
     browser = await launch();
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser.close();
     for (const each of [gateway, front]) await each[Symbol.asyncDispose]();

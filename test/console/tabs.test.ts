@@ -161,7 +161,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     running.kill('SIGSTOP');
     try {
       const aged = page.getByRole('banner').getByText(/not updated for \d+ s/);
-      await aged.waitFor({ timeout: 20_000 });
+      await aged.waitFor();
     } finally {
       running.kill('SIGCONT');
     }
@@ -192,7 +192,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await open('catalogue');
     using client = await RawClient.open(`http://${listen}/mcp`, undefined, keys.headersOf('ops'));
     await client.untilTools((names) => names.length > 0);
-    await page.getByText(/More \(100 of 10,0\d\d\)/).waitFor({ timeout: 60_000 });
+    await page.getByText(/More \(100 of 10,0\d\d\)/).waitFor();
     expect(await page.evaluate('document.querySelectorAll("*").length')).toBeLessThan(3_000);
     await page.getByLabel('Search').fill('tool-09876');
     await page.getByRole('link', { name: 'big__tool-09876', exact: true }).waitFor();

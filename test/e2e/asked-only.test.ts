@@ -60,7 +60,7 @@ describe('the console', () => {
     };
     // The first look makes the gateway read what the server offers to such clients.
     await expect
-      .poll(shown, { timeout: 60_000 })
+      .poll(shown, { timeout: 120_000 })
       .toEqual(Object.fromEntries(names.map((name) => [name, name !== 'plain'])));
   });
 

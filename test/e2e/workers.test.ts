@@ -152,7 +152,7 @@ describe('two workers', () => {
     expect((await Promise.all(slow)).map(({ last }) => last.error)).toEqual(slow.map(() => undefined));
     for (const pid of before) expect(() => process.kill(pid, 0)).toThrow();
     for (const client of clients) client[Symbol.dispose]();
-  }, 120_000);
+  });
 
   it('outlive each other: sessions of a killed worker go on at the other one, and it is started again', async () => {
     const clients = await Promise.all(Array.from({ length: 6 }, () => RawClient.open(gateway.url)));
@@ -180,7 +180,7 @@ describe('two workers', () => {
       expect((await client.callTool('pipe__pid')).last.error).toBeUndefined();
       client[Symbol.dispose]();
     }
-  }, 60_000);
+  });
 
   it('end running calls before they stop', async () => {
     using client = await RawClient.open(gateway.url);
@@ -205,7 +205,7 @@ it('workers show the servers that have not settled at the start, and a reload re
   await gateway.edge.line(/the approved definitions of pipe would be lost with the supervisor.*is not applied/);
   await gateway.configure({ mcpServers: { pipe }, sessions: { store: './sessions' } });
   await gateway.edge.line(/sessions of several workers end with the supervisor.*is not applied/);
-}, 60_000);
+});
 
 it('all workers stop in order when the gateway stops while one of them is replaced', async () => {
   await using gateway = await startWorkers({ mcpServers: { pipe } });
@@ -217,7 +217,7 @@ it('all workers stop in order when the gateway stops while one of them is replac
   expect(await ended).toEqual([0, null]);
   for (const worker of ['0-1', '1-2', '0-3'])
     await gateway.edge.line(new RegExp(`"worker":"${worker}".*"msg":"stopped"`));
-}, 60_000);
+});
 
 it('a worker that loses its connection to the supervisor ends, and is started again', async () => {
   // On this signal, a worker closes its pipe to the hub.
@@ -232,7 +232,7 @@ it('a worker that loses its connection to the supervisor ends, and is started ag
   await adminUntil(gateway, '/readyz', isReady);
   using client = await RawClient.open(gateway.url);
   expect((await client.callTool('pipe__pid')).last.error).toBeUndefined();
-}, 60_000);
+});
 
 it.each([
   [['--bus', 'nats://127.0.0.1:4222'], /--workers is for one machine without NATS/],

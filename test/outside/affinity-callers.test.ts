@@ -52,7 +52,7 @@ describe('clients without a session at programs of two backend workers', () => {
           const { role, adapters } = (await (await fetch(`http://${admin}/status`)).json()) as ProcessStatus;
           if (role === 'session') expect(adapters).toEqual(everyServerTwice);
         },
-        { timeout: 45_000 },
+        { timeout: 120_000 },
       );
     }
   });

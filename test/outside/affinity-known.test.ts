@@ -36,7 +36,7 @@ async function partsOf(role: string): Promise<RunningProcess[]> {
 async function untilKnown(count: number): Promise<void> {
   for (const process of await partsOf('session'))
     await vi.waitFor(async () => expect((await statusOf(process)).adapters).toEqual({ counter: count, newer: count }), {
-      timeout: 45_000,
+      timeout: 120_000,
       interval: 100,
     });
 }

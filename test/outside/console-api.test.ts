@@ -388,7 +388,7 @@ it('the lines of a server reach each of its readers once, and those that were th
         const lines = await whole();
         expect(textsIn(reader.text()).slice(0, lines.length)).toEqual(lines);
       },
-      { timeout: 45_000, interval: 100 },
+      { timeout: 120_000, interval: 100 },
     );
   expect(linesIn(second.text())[0]?.lines.length).toBeGreaterThan(1);
   expect(first.text()).not.toContain('hunter24');

@@ -306,7 +306,6 @@ describe('users of providers', () => {
 
   it.each(Object.entries(cases))(
     '%s: a user signs in there with that identity, and changes there are seen with the next refresh',
-    { timeout: 120_000 },
     async (name, { path, secret, provider, claims, changed, stranger }) => {
       said = {};
       organizations = ['acme', 'tools'];

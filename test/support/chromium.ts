@@ -15,6 +15,9 @@ export const chromiumPath = programs
   .map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim())
   .find((path) => path !== '');
 
+/** Milliseconds that a page has for what a test waits for: far more than it takes, also on a machine with ten times the load. */
+export const pageMs = 90_000;
+
 /** Starts a browser. @throws {Error} if Chromium is not installed or does not start */
 export function launch(): Promise<Browser> {
   return chromium.launch({

@@ -15,15 +15,6 @@ export async function metricsOf(process: Printing): Promise<ReadonlyMap<string, 
   );
 }
 
-/** Bytes of memory that processes hold. */
-export function memoryOf(processes: readonly RunningProcess[]): Promise<number[]> {
-  return Promise.all(
-    [...new Set(processes)].map(
-      async (process) => (await metricsOf(process)).get('process_resident_memory_bytes') as number,
-    ),
-  );
-}
-
 /** Variables of processes with measured memory. */
 export const measured = { NODE_OPTIONS: `--import ${pathToFileURL(fixturePath('collected-memory')).href}` };
 

@@ -11,6 +11,7 @@ import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } fr
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { Heard } from '@omnibus/bus/testing';
+import { pageMs } from './chromium.ts';
 import { SdkUser } from './sdk-user.ts';
 import { Callback, signInAtGateway, type User } from './walker.ts';
 
@@ -59,7 +60,7 @@ export class Person implements AsyncDisposable {
   static async open(browser: Browser, url: string, user: User): Promise<Person> {
     await using answers = await Callback.start();
     const context = await browser.newContext();
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(pageMs);
     const complaints: string[] = [];
     context.on('console', (message) => {
       // Chromium reports each page with an HTTP error as a resource that was not loaded.

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
-import { chromiumPath, launch } from './chromium.ts';
+import { chromiumPath, launch, pageMs } from './chromium.ts';
 import { Browser } from './sign-in.ts';
 
 export interface User {
@@ -87,6 +87,7 @@ async function chromiumWalker(): Promise<Walker> {
     complaints,
     async visit(address, user) {
       const context = await browser.newContext();
+      context.setDefaultTimeout(pageMs);
       const page = await context.newPage();
       page.on('console', (message) => {
         if (message.type() === 'error' && !message.text().includes('favicon')) complaints.push(message.text());
