@@ -230,6 +230,28 @@ export const guarantees: readonly Guarantee[] = [
     ],
   },
   {
+    fault: 'a NATS node of three dies, and the store of sessions elects a leader',
+    request: 'a call in a session whose worker has lost its connection',
+    era: '2025-11-25',
+    sees: 'the answer, as soon as the other session workers say that they do not hold the session',
+    executed: 'once',
+    test: [
+      'services/session/src/ownership/sessions.test.ts',
+      'a request waits until the other workers have found NATS again, and not for the store',
+    ],
+  },
+  {
+    fault: 'a NATS node of three dies, and the store of sessions elects a leader',
+    request: 'a call in a session that comes to an edge which does not know its worker, or lost it',
+    era: '2025-11-25',
+    sees: 'the answer of the worker that holds the session',
+    executed: 'once',
+    test: [
+      'services/session/src/ownership/adoption.test.ts',
+      'one whose worker is there is found there while the store elects a leader, though the edge that asks says that %s has lost it',
+    ],
+  },
+  {
     fault: 'edge killed; the client resumes at another edge with `Last-Event-ID`',
     request: 'a call',
     era: '2025-11-25',

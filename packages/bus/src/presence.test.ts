@@ -190,6 +190,20 @@ it('workers of the last seconds are not all known, if one is gone after late sig
   expect([watch.hasLostSince(0), watch.since(0)]).toEqual([false, [one]]);
 });
 
+it.each([
+  [1, false],
+  [4, true],
+])(
+  'a process that had watched for %i signs before it was cut off knows all workers of that time: %s',
+  async (count, isKnown) => {
+    await pass(count, one);
+    expect(watch.knewAll).toBe(false);
+    bus.reconnect();
+    await pass(1, one);
+    expect([watch.knewAll, watch.isSettled]).toEqual([isKnown, false]);
+  },
+);
+
 it('a process that was cut off says so at once, and learns at once that messages may be lost', async () => {
   await pass(1, one);
   const heard: number[] = [];

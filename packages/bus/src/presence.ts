@@ -82,6 +82,10 @@ export class PresenceWatch<S extends Sign> {
   #reconnect: Watch | undefined;
   #sweep: { cancel(): void } | undefined;
   #reconnects = 0;
+  /** When the last sign came since this process noticed that it was cut off from the bus. */
+  #heardThenAt = -Infinity;
+  /** Milliseconds for which it had watched before it was cut off from the bus last. */
+  #watchedMs = 0;
   /** Callers that wait until the workers they need are heard of. */
   readonly #waiting = new Set<{ readonly isEnough: () => boolean; readonly resolve: () => void }>();
 
@@ -192,8 +196,7 @@ export class PresenceWatch<S extends Sign> {
    */
   since(ageMs: number): readonly WorkerId[] | undefined {
     const now = performance.now();
-    if (this.#startedAt === undefined || !this.#options.bus.connected || this.isBehind || this.#isDeaf(now))
-      return undefined;
+    if (this.#startedAt === undefined || !this.#hears(now)) return undefined;
     return this.#startedAt > now - ageMs - 2 * presenceMs || this.hasLostSince(ageMs) ? undefined : this.expected;
   }
 
@@ -216,13 +219,16 @@ export class PresenceWatch<S extends Sign> {
   /** Whether every existing worker is known: there are none but those in `expected`. */
   get isSettled(): boolean {
     const now = performance.now();
-    return (
-      this.#startedAt !== undefined &&
-      now - this.#startedAt > lostMs &&
-      this.#options.bus.connected &&
-      !this.isBehind &&
-      !this.#isDeaf(now)
-    );
+    return this.#startedAt !== undefined && now - this.#startedAt > lostMs && this.#hears(now);
+  }
+
+  /** Whether every worker is known that ran when this process was cut off from the bus last; false before. */
+  get knewAll(): boolean {
+    return this.#watchedMs > 2 * presenceMs && this.#hears(performance.now());
+  }
+
+  #hears(now: number): boolean {
+    return this.#options.bus.connected && !this.isBehind && !this.#isDeaf(now);
   }
 
   /** Where no signs are watched, every worker counts as alive. */
@@ -251,6 +257,7 @@ export class PresenceWatch<S extends Sign> {
     if (this.#isDeaf(now))
       for (const heard of [...this.#workers.values(), ...this.#missing.values()]) heard.heardAt = now;
     this.#lastHeardAt = now;
+    if (!this.isBehind) this.#heardThenAt = now;
     if (!canTalk(sign.formats)) {
       if (sign.isLeaving) this.#foreign.delete(sign.worker);
       else this.#foreign.set(sign.worker, now);
@@ -278,6 +285,7 @@ export class PresenceWatch<S extends Sign> {
   #catchUp(): void {
     if (!this.isBehind) return;
     this.#reconnects = this.#options.bus.reconnects;
+    this.#watchedMs = this.#heardThenAt - (this.#startedAt ?? Infinity);
     this.#options.disturbed();
   }
 
@@ -352,8 +360,8 @@ export class Heartbeat<S extends Sign> {
       if (wasAway) returned?.();
     });
     // The others learn at once that messages may be lost.
-    this.#reconnect = bus.afterReconnect(() => this.#beat());
-    this.#beat();
+    this.#reconnect = bus.afterReconnect(() => this.beat());
+    this.beat();
   }
 
   /** Gives the last sign. */
@@ -365,11 +373,12 @@ export class Heartbeat<S extends Sign> {
     if (bus.isShared && bus.connected) bus.publish(subject, spoken(sign(true), bus));
   }
 
-  #beat(): void {
+  /** Gives a sign now; the next one follows after the usual time. */
+  beat(): void {
     const { bus, clock, subject, sign } = this.#options;
     if (bus.connected) bus.publish(subject, spoken(sign(false), bus));
     this.#next?.cancel();
-    this.#next = clock.schedule(presenceMs, () => this.#beat());
+    this.#next = clock.schedule(presenceMs, () => this.beat());
   }
 }
 

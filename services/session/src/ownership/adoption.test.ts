@@ -31,6 +31,8 @@ let bus: SharedBus;
 let store: KeyValue<SessionRecord>;
 let peers: Peers;
 let adoption: Adoption;
+/** The other worker that holds it; undefined if none does. */
+let holder: WorkerId | undefined;
 /** Number of sessions that were taken over. */
 let restored: number;
 
@@ -61,8 +63,9 @@ beforeEach(async () => {
   });
   peers = new Peers({ bus, wheel, worker: here });
   await peers.start();
+  holder = undefined;
   for (const worker of [there, vanishing])
-    await bus.subscribe(subjects.sessionFindAt(worker), (_session, reply) => reply({ isHeld: false }));
+    await bus.subscribe(subjects.sessionFindAt(worker), (_session, reply) => reply({ isHeld: worker === holder }));
   restored = 0;
   const sessions = {
     find: () => undefined,
@@ -122,6 +125,29 @@ it('one that has ended is unknown at once, whoever has vanished', async () => {
   await store.delete(key);
   await pass(10_000, here, there);
   expect([await outcome(), await outcome(vanishing)]).toEqual(['unknown', 'unknown']);
+});
+
+it.each([undefined, there])(
+  'one whose worker is there is found there while the store elects a leader, though the edge that asks says that %s has lost it',
+  async (lost) => {
+    vi.spyOn(store, 'get').mockReturnValue(new Promise(() => undefined));
+    holder = there;
+    const answers: unknown[] = [];
+    void adoption.adopt({ key, lost }).then((answer) => answers.push(answer));
+    await vi.advanceTimersByTimeAsync(500);
+    expect(answers).toEqual([{ outcome: 'held', worker: there }]);
+  },
+);
+
+it('one is taken over when the store answers late, if no other worker holds it', async () => {
+  await store.create(key, record(vanishing));
+  const read = await store.get(key);
+  const late = Promise.withResolvers<typeof read>();
+  vi.spyOn(store, 'get').mockReturnValueOnce(late.promise);
+  const asked = adoption.adopt({ key, lost: vanishing });
+  await vi.advanceTimersByTimeAsync(500);
+  late.resolve(read);
+  expect(await asked).toEqual({ outcome: 'held', worker: here });
 });
 
 it('one that several edges ask for at the same time is taken over once, and none of them has to ask again', async () => {

@@ -4,7 +4,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { AdoptCommand, AdoptReply, SessionKey, WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Peers } from './peers.ts';
-import type { SessionRecords } from './records.ts';
+import type { Recorded, SessionRecords } from './records.ts';
 import type { Sessions } from './sessions.ts';
 
 export interface AdoptionOptions {
@@ -22,6 +22,8 @@ export interface AdoptionOptions {
 
 /** Milliseconds that workers without a sign of life so far, right after the start, have to answer that they hold a session. */
 const unheardMs = 300;
+/** Milliseconds after which other workers are asked, too, who holds a session: the store elects a leader. */
+const readMs = 100;
 
 export class Adoption {
   readonly #options: AdoptionOptions;
@@ -47,8 +49,9 @@ export class Adoption {
     const here = { outcome: 'held', worker } as const;
     if (sessions.find(key) !== undefined) return here;
     try {
-      const recorded = await records.read(key);
+      const recorded = await this.#recordOf(key);
       if (recorded === undefined) return await this.#find(key, lost);
+      if ('outcome' in recorded) return recorded;
       const { worker: holder, caller } = recorded.value;
       if (holder !== lost && holder !== worker) return { outcome: 'held', worker: holder };
       if (!hasRoom()) return { outcome: 'busy' };
@@ -67,6 +70,18 @@ export class Adoption {
       log.error({ err: error, session: key }, 'a session could not be taken over');
       return { outcome: 'busy' };
     }
+  }
+
+  /** The record, or the worker that says that it holds the session: a store that elects a leader does not answer for some seconds. */
+  async #recordOf(key: SessionKey): Promise<Recorded | AdoptReply | undefined> {
+    const { bus, wheel, peers, records } = this.#options;
+    const reading = records.read(key);
+    if (!bus.isShared || (await wheel.isDoneWithin(readMs, reading))) return reading;
+    const holding = async (): Promise<Recorded | AdoptReply | undefined> => {
+      const worker = await peers.askAll(peers.others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
+      return worker === undefined || worker === 'silence' ? reading : { outcome: 'held', worker };
+    };
+    return Promise.race([reading, holding()]);
   }
 
   /**

@@ -64,6 +64,11 @@ export class Peers {
     return this.#watch.isSettled;
   }
 
+  /** Whether `others` has every worker that ran when this process was cut off from NATS last. */
+  get knewAll(): boolean {
+    return this.#watch.knewAll;
+  }
+
   /** Asks one worker, as `askWorker` does. @returns undefined when it is gone, `silence` when it is there and does not answer. */
   ask<Request, Reply extends object>(
     worker: WorkerId,

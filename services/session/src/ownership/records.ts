@@ -32,7 +32,7 @@ interface Held {
 }
 
 /** A record, as the worker that held the session wrote it. */
-interface Recorded {
+export interface Recorded {
   readonly value: SessionRecord;
   readonly revision: number;
 }

@@ -10,12 +10,18 @@ const other = newWorkerId('session');
 let sessions: Sessions;
 let isDoubtful: boolean;
 let questions: number;
-let peers: { isComplete: boolean; vanished: readonly WorkerId[]; others: readonly WorkerId[]; askAll: () => unknown };
+let peers: {
+  isComplete: boolean;
+  knewAll: boolean;
+  vanished: readonly WorkerId[];
+  others: readonly WorkerId[];
+  askAll: () => unknown;
+};
 
 beforeEach(() => {
   vi.useFakeTimers();
   [isDoubtful, questions] = [true, 0];
-  peers = { isComplete: true, vanished: [], others: [other], askAll: () => Promise.resolve(other) };
+  peers = { isComplete: true, knewAll: false, vanished: [], others: [other], askAll: () => Promise.resolve(other) };
   const records = {
     isDoubtful: () => isDoubtful,
     verify: () => {
@@ -60,6 +66,23 @@ it('a session is not given to another worker while the store does not have all o
 it('a request does not wait for the store if every other worker says that it does not hold the session', async () => {
   peers.askAll = () => Promise.resolve(undefined);
   expect(await sessions.confirm(key)).toBe(true);
+});
+
+it('a request does not wait for the store at a young worker that knew the others before it was cut off', async () => {
+  Object.assign(peers, { isComplete: false, knewAll: true, askAll: () => Promise.resolve(undefined) });
+  expect(await sessions.confirm(key)).toBe(true);
+});
+
+it('a request waits until the other workers have found NATS again, and not for the store', async () => {
+  peers.isComplete = false;
+  peers.askAll = () => Promise.resolve(undefined);
+  let isConfirmed = false;
+  void sessions.confirm(key)?.then((isHeld) => (isConfirmed = isHeld));
+  await vi.advanceTimersByTimeAsync(500);
+  expect(isConfirmed).toBe(false);
+  peers.isComplete = true;
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(isConfirmed).toBe(true);
 });
 
 it.each([

@@ -50,6 +50,8 @@ const sweepsPerIdleTime = 10;
 /** Milliseconds for which a request waits until it is known who holds its session, and between two questions. */
 const confirmMs = 15_000;
 const confirmAgainMs = 500;
+/** Milliseconds between two questions to the other workers. */
+const askAgainMs = 100;
 
 /** Milliseconds after its last request in which a session is not given to another worker. */
 const quietMs = 5_000;
@@ -218,9 +220,22 @@ export class Sessions {
     if (this.#verifying === 0 && host.isSure() && !records.isDoubtful(key)) return undefined;
     const store = this.#confirmed(key);
     return new Promise((resolve, reject) => {
-      store.then(resolve, reject);
-      void this.#isWithoutOther(key).then((isWithout) => (isWithout ? resolve(true) : undefined), reject);
+      let isOver = false;
+      store.finally(() => (isOver = true)).then(resolve, reject);
+      void this.#untilWithoutOther(key, () => isOver).then(
+        (isWithout) => (isWithout ? resolve(true) : undefined),
+        reject,
+      );
     });
+  }
+
+  /** Asks the other workers until each says that it does not hold a session: one of them may have to find NATS again first. */
+  async #untilWithoutOther(key: SessionKey, isOver: () => boolean): Promise<boolean> {
+    while (!isOver()) {
+      if (await this.#isWithoutOther(key)) return true;
+      await new Promise<void>((resolve) => void this.#options.wheel.schedule(askAgainMs, resolve));
+    }
+    return false;
   }
 
   /**
@@ -229,7 +244,7 @@ export class Sessions {
    */
   async #isWithoutOther(key: SessionKey): Promise<boolean> {
     const { peers } = this.#options;
-    if (!peers.isComplete || peers.vanished.length > 0) return false;
+    if (!(peers.isComplete || peers.knewAll) || peers.vanished.length > 0) return false;
     const other = await peers.askAll(peers.others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
     return other === undefined && this.held.byKey.get(key) !== undefined;
   }
