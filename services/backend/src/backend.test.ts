@@ -2,10 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { approvedBucket, MemoryBus, type Bucket, type Bus, type KeyValue } from '@omnibus/bus';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { approvedBucket, MemoryBus, subjects, type Bucket, type Bus, type KeyValue } from '@omnibus/bus';
 import { loadConfig, type Config } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
+import { newWorkerId, ownFormats } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { createBackend, type Backend } from './create.ts';
 import type { UserOptions } from './features/credentials/accounts.ts';
@@ -59,6 +60,27 @@ it('a vault that cannot be opened takes nobody down but the servers that need it
   expect(problem('plain')).toMatch(/ECONNREFUSED|cannot be reached/);
   expect(problem('wanting')).toContain('what it takes to call the server could not be opened: the vault is broken');
   await expect.poll(() => problem('wanting')).toMatch(/attempt [2-9]/);
+  await backend.stop();
+});
+
+class SharedBus extends MemoryBus {
+  override readonly isShared: boolean = true;
+}
+
+it('each session worker that starts gets a sign of life at once', async () => {
+  const bus = new SharedBus(({ what }) => expect.fail(what));
+  let signs = 0;
+  await bus.subscribe(subjects.backendPresence, () => void (signs += 1));
+  const { backend } = await backendOf(configOf({}), {}, bus);
+  // Without that, so many signs take longer than the test.
+  for (let count = 0; count < 500; count += 1)
+    bus.publish(subjects.presence, {
+      worker: newWorkerId('session'),
+      formats: ownFormats,
+      isLeaving: false,
+      reconnects: 0,
+    });
+  await vi.waitUntil(() => signs > 500, { timeout: 20_000 });
   await backend.stop();
 });
 

@@ -105,6 +105,8 @@ export class Backend {
       forget: (session) => {
         for (const { adapter } of this.#served.values()) adapter.forgetSession(session);
       },
+      // It waits for that: a worker that it has never heard of is none that it could miss.
+      joined: () => this.#heart.beat(),
     });
     options.metrics.beforeScrape(() => {
       for (const { adapter } of this.#served.values())

@@ -86,11 +86,14 @@ const pass = async (ms: number): Promise<void> => {
     await vi.advanceTimersByTimeAsync(presenceMs);
   }
 };
+/** How many session workers the backend has heard of for the first time. */
+let joined: number;
 const manyLooks = 10 * lookMs;
 
 beforeEach(async () => {
   vi.useFakeTimers();
   kept.clear();
+  joined = 0;
   forgotten.length = 0;
   workers = [];
   bus = new MemoryBus(({ what }) => expect.fail(what));
@@ -105,6 +108,7 @@ beforeEach(async () => {
       forgotten.push(session);
       kept.delete(session);
     },
+    joined: () => void (joined += 1),
   });
   await leases.start();
 });
@@ -112,6 +116,13 @@ beforeEach(async () => {
 afterEach(() => {
   leases.stop();
   vi.useRealTimers();
+});
+
+it('each session worker is reported at its first sign', async () => {
+  await new SessionWorker().start();
+  await new SessionWorker().start();
+  await pass(3 * presenceMs);
+  expect(joined).toBe(2);
 });
 
 it('a worker that is gone while a look goes on is looked at once more', async () => {

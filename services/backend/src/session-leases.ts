@@ -43,6 +43,8 @@ export interface SessionLeasesOptions {
   /** Sessions with state. */
   readonly kept: () => ReadonlySet<SessionKey>;
   readonly forget: (session: SessionKey) => void;
+  /** Called when a session worker gives its first sign of life. */
+  readonly joined: () => void;
 }
 
 /** Time between two checks of sessions of dead workers. */
@@ -71,7 +73,7 @@ export class SessionLeases {
       bus: options.bus,
       clock: options.wheel,
       subject: subjects.presence,
-      joined: () => undefined,
+      joined: options.joined,
       gone: () => void this.#look(),
       disturbed: () => void this.#look(),
     });

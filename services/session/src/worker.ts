@@ -353,7 +353,7 @@ export class SessionWorker {
     });
     await this.#stateless.start();
     if (bus.isShared) await this.#watch.start();
-    await this.#ownership.open();
+    await this.#ownership.open(() => this.#watch.heardOf(this.#views.backends));
   }
 
   /** Sends the state of sessions, such as subscriptions and log levels, to adapters again. */

@@ -170,6 +170,20 @@ async function call(
 const cancelsAt = (worker: WorkerId): string[] =>
   controls.flatMap((command) => (command.kind === 'cancel' && command.worker === worker ? [command.exchange] : []));
 
+it('a session worker that starts waits for a sign of each backend worker with a record, for the time of one sign at most', async () => {
+  const backend = new Backend();
+  const said: string[] = [];
+  void watch.heardOf(new Set([backend.worker])).then(() => said.push('heard'));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(said).toEqual([]);
+  backend.beat();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(said).toEqual(['heard']);
+  void watch.heardOf(new Set([backend.worker, newWorkerId('backend')])).then(() => said.push('one is gone'));
+  await vi.advanceTimersByTimeAsync(2 * presenceMs);
+  expect(said).toEqual(['heard', 'one is gone']);
+});
+
 describe('a call', () => {
   it('of a session that servers keep state for waits at the start until a backend is heard of, and others of it go to the same one', async () => {
     const [chosen, session] = [new Map<ServerName, WorkerId>(), newRequestKey()];

@@ -9,7 +9,13 @@ import { hash } from 'node:crypto';
 import { Inquiry, PresenceWatch, subjects, type Bus } from '@omnibus/bus';
 import { Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { BackendPresence, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
+import {
+  presenceMs,
+  type BackendPresence,
+  type HeldExchanges,
+  type ServerName,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Abandoned, Adapters, CallTarget, SentExchange } from './adapters.ts';
 import { sessionOf } from '../dialect/dialect.ts';
@@ -117,6 +123,12 @@ export class ExchangeWatch implements Adapters {
   start(): Promise<void> {
     this.#isBeginning = true;
     return this.#workers.start();
+  }
+
+  /** Resolves when each of these workers has given a sign, or after the time of one: only a worker that has been heard of can be missed. */
+  async heardOf(backends: ReadonlySet<WorkerId>): Promise<void> {
+    const areThere = (): boolean => [...backends].every((worker) => this.#workers.alive.includes(worker));
+    if (!areThere()) await this.#workers.heard(areThere, presenceMs);
   }
 
   stop(): void {

@@ -112,9 +112,13 @@ export class Ownership<Host extends SessionHost> {
     await this.peers.start();
   }
 
-  /** Signs of life start first, so that a process that learns that this worker holds a session already knows the worker. */
-  async open(): Promise<void> {
+  /**
+   * Signs of life start first, so that a process that learns that this worker holds a session already knows the worker.
+   * @param heard resolves when this worker knows the backend workers, which answer its first sign.
+   */
+  async open(heard: () => Promise<void>): Promise<void> {
     await this.#heart.start();
+    if (this.#options.bus.isShared) await heard();
     this.#inlets = await this.#openInlets();
     this.sessions.sweepLater();
     if (this.#options.bus.isShared) this.#balance.start();

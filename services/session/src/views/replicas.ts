@@ -90,10 +90,17 @@ export class Replicas {
    * @param there the workers with an adapter of the server that gave one.
    */
   mustHear(there: readonly WorkerId[]): boolean {
-    const present = [...this.#records].filter(([worker, record]) => this.#weight(worker, record) === 2);
-    const reaching = present.filter(([, { status }]) => status === 'up').map(([worker]) => worker);
+    const { present } = this;
+    const reaching = present.filter((worker) => this.#records.get(worker)?.status === 'up');
     if (reaching.length === 0 || reaching.some((worker) => there.includes(worker))) return false;
     return there.length > 0 || reaching.length < present.length;
+  }
+
+  /** Workers that have a record and may be there. */
+  get present(): readonly WorkerId[] {
+    return [...this.#records]
+      .filter(([worker, record]) => this.#weight(worker, record) === 2)
+      .map(([worker]) => worker);
   }
 
   /** Workers that have a record and are not there. */

@@ -298,6 +298,11 @@ export class Views {
     return reaching.length === 0 ? workers : reaching;
   }
 
+  /** The backend workers that have not left, by their records. */
+  get backends(): ReadonlySet<WorkerId> {
+    return new Set([...this.#replicas.values()].flatMap((replicas) => replicas.present));
+  }
+
   /** See `Replicas.mustHear`. */
   mustHear(server: ServerName, there: readonly WorkerId[]): boolean {
     return this.#replicas.get(server)?.mustHear(there) ?? false;
