@@ -231,7 +231,7 @@ export const guarantees: readonly Guarantee[] = [
   },
   {
     fault: 'a NATS node of three dies, and the store of sessions elects a leader',
-    request: 'a call in a session whose worker has lost its connection',
+    request: 'a call in a session, at a worker that has lost its connection',
     era: '2025-11-25',
     sees: 'the answer, as soon as the other session workers say that they do not hold the session',
     executed: 'once',
@@ -248,7 +248,7 @@ export const guarantees: readonly Guarantee[] = [
     executed: 'once',
     test: [
       'services/session/src/ownership/adoption.test.ts',
-      'one whose worker is there is found there while the store elects a leader, though the edge that asks says that %s has lost it',
+      'one that another worker holds is found there while the store elects a leader, though the edge that asks says that %s has lost it',
     ],
   },
   {

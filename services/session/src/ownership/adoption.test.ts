@@ -128,7 +128,7 @@ it('one that has ended is unknown at once, whoever has vanished', async () => {
 });
 
 it.each([undefined, there])(
-  'one whose worker is there is found there while the store elects a leader, though the edge that asks says that %s has lost it',
+  'one that another worker holds is found there while the store elects a leader, though the edge that asks says that %s has lost it',
   async (lost) => {
     vi.spyOn(store, 'get').mockReturnValue(new Promise(() => undefined));
     holder = there;
