@@ -56,11 +56,11 @@ const on = (folder: string): object => ({
 });
 
 describe.each([
-  { what: 'a plain call', config: () => off, bounds: { '2025-11-25': [80, 250], '2026-07-28': [80, 250] } },
+  { what: 'a plain call', config: () => off, bounds: { '2025-11-25': [84, 262], '2026-07-28': [84, 272] } },
   {
     what: 'a call with rules, audit, limits and a guardrail',
     config: on,
-    bounds: { '2025-11-25': [110, 330], '2026-07-28': [110, 330] },
+    bounds: { '2025-11-25': [115, 336], '2026-07-28': [115, 346] },
   },
 ] as const)('$what', ({ config, bounds }) => {
   let upstream: Measured;

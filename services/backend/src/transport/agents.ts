@@ -7,6 +7,7 @@ import { callbackify, isDeepStrictEqual } from 'node:util';
 import { openTunnel, proxyTo, type ProxyTarget } from '@omnibus/lifecycle';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
+import { PostAgent } from './post/post-agent.ts';
 import { hostAndPort, type ServerTls, type TlsMaterial } from './server-tls.ts';
 
 const connectTimeoutMs = 10_000;
@@ -28,9 +29,9 @@ interface OwnPool {
 }
 
 export class Agents {
-  readonly #free = new Agent({ ...shared, connect: connectorTo(undefined) });
+  readonly #free = new PostAgent({ ...shared, connect: connectorTo(undefined) });
   /** Pools by their address rule and proxy, written as JSON. */
-  readonly #guarded = new Map<string, Agent>();
+  readonly #guarded = new Map<string, PostAgent>();
   /** Pools of servers with `tls`, by server, address rule and proxy; as many as there were names of such servers. */
   readonly #own = new Map<string, OwnPool>();
 
@@ -45,7 +46,7 @@ export class Agents {
     const key = JSON.stringify([rule, proxy]);
     const known = this.#guarded.get(key);
     if (known !== undefined) return known;
-    const agent = new Agent({ ...shared, connect: connectorTo(rule, undefined, proxy) });
+    const agent = new PostAgent({ ...shared, connect: connectorTo(rule, undefined, proxy) });
     this.#guarded.set(key, agent);
     return agent;
   }
@@ -63,7 +64,10 @@ export class Agents {
 
   async destroy(): Promise<void> {
     const own = [...this.#own.values()].flatMap(({ agent, before }) => [agent, before ?? []].flat());
-    await Promise.all([this.#free, ...this.#guarded.values(), ...own].map((agent) => agent.destroy()));
+    await Promise.all([
+      ...[this.#free, ...this.#guarded.values()].map((agent) => agent.end()),
+      ...own.map((agent) => agent.destroy()),
+    ]);
   }
 }
 

@@ -1,0 +1,87 @@
+/**
+ * An agent of undici that sends plain POSTs itself: those of a text over `http:`, which are nearly all calls. For such a request undici checks, copies and parses more
+ * than it needs (decision 90). Everything else goes through undici: `https:` with HTTP/2, streams, and unusual headers.
+ */
+import { Agent, errors, type buildConnector, type Dispatcher } from 'undici';
+import { Post } from './post-connection.ts';
+import { PostOrigin } from './post-origin.ts';
+
+export type PostAgentOptions = Omit<Agent.Options, 'connect'> & { readonly connect: buildConnector.connector };
+
+/** Headers that decide about the message itself or its connection: undici knows their rules. */
+const special = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const plainValue = /^[\t\x20-\x7e]*$/;
+const plainPath = /^\/[\x21-\x7e]*$/;
+
+export class PostAgent extends Agent {
+  readonly #connect: buildConnector.connector;
+  readonly #origins = new Map<string, PostOrigin>();
+  /** The lines of headers that were sent before; null for headers that undici sends. */
+  readonly #lines = new WeakMap<object, string | null>();
+
+  constructor(options: PostAgentOptions) {
+    super(options);
+    this.#connect = options.connect;
+  }
+
+  override dispatch(options: Agent.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const text = this.#textOf(options);
+    if (text === undefined) return super.dispatch(options, handler);
+    if (this.destroyed || this.closed) {
+      handler.onResponseError?.(new Post(handler, ''), new errors.ClientDestroyedError());
+      return true;
+    }
+    this.#originOf(options.origin as string).send(new Post(handler, text));
+    return true;
+  }
+
+  /** @returns the request as it is written; undefined for one that undici sends. */
+  #textOf({ origin, method, path, headers, body }: Agent.DispatchOptions): string | undefined {
+    if (method !== 'POST' || typeof body !== 'string' || typeof headers !== 'object' || headers === null)
+      return undefined;
+    if (typeof origin !== 'string' || !origin.startsWith('http:') || !plainPath.test(path)) return undefined;
+    const known = this.#lines.get(headers);
+    const lines = known === undefined ? linesOf(headers) : known;
+    if (known === undefined) this.#lines.set(headers, lines);
+    if (lines === null) return undefined;
+    const { host } = this.#originOf(origin);
+    return `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n${lines}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  }
+
+  #originOf(origin: string): PostOrigin {
+    const known = this.#origins.get(origin);
+    if (known !== undefined) return known;
+    const made = new PostOrigin(new URL(origin), this.#connect);
+    this.#origins.set(origin, made);
+    return made;
+  }
+
+  /** Closes all connections, and fails the requests on them. */
+  async end(): Promise<void> {
+    for (const origin of this.#origins.values()) origin.destroy(new errors.ClientDestroyedError());
+    await this.destroy();
+  }
+}
+
+/** @returns null if undici has to look at the headers. */
+function linesOf(headers: object): string | null {
+  if (Symbol.iterator in headers) return null;
+  let lines = '';
+  for (const [name, value] of Object.entries(headers) as [string, unknown][]) {
+    const isPlain = typeof value === 'string' && plainValue.test(value) && token.test(name);
+    if (!isPlain || special.has(name.toLowerCase())) return null;
+    lines += `${name}: ${value}\r\n`;
+  }
+  return lines;
+}
