@@ -21,6 +21,7 @@ const factsOf = (subject: string): Facts => ({
 
 let bus: MemoryBus;
 let policy: Policy | undefined;
+let questions: ReturnType<typeof grantQuestions>;
 
 beforeEach(async () => {
   bus = new MemoryBus(({ what }) => expect.fail(what));
@@ -30,18 +31,18 @@ beforeEach(async () => {
     grants: [{ id: 'night', who: 'group:eng', lasts: 3_600_000 }],
   });
   policy = 'policy' in compiled ? compiled.policy : undefined;
+  questions = grantQuestions({
+    bus: () => bus,
+    process: 'here',
+    signedWith: () => undefined,
+    policy: () => Promise.resolve(policy),
+  });
 });
 
 afterEach(() => bus.drain());
 
 /** An act of a person, as one process answers it. */
 async function acted(subject: string, roles: readonly string[], act: object): Promise<unknown> {
-  const questions = grantQuestions({
-    bus: () => bus,
-    process: 'here',
-    signedWith: () => undefined,
-    policy: () => Promise.resolve(policy),
-  });
   const said = JSON.stringify({ ...act, by: subject, roles, facts: factsOf(subject) });
   return questions['grant-act']?.({ to: 'here', said });
 }
@@ -71,4 +72,9 @@ it('a caller that asks and withdraws without end has a bound, so that its record
   expect(requests).toBe(100);
   expect(answer).toMatchObject({ kind: 'over', problem: expect.stringContaining('100 requests in a day') as string });
   expect(await acted('bob', [], request)).toMatchObject({ grant: { state: 'requested' } });
+});
+
+it('of requests of one caller at the same time, one is stored', async () => {
+  const answers = await Promise.all(Array.from({ length: 20 }, () => acted('cat', [], request)));
+  expect(answers.filter((answer) => 'grant' in (answer as object))).toHaveLength(1);
 });

@@ -76,6 +76,13 @@ export type SentGrant = z.output<typeof sentGrant>;
 
 export function grantQuestions(options: GrantDeskOptions): Readonly<Record<string, Question>> {
   const { bus, process, signedWith, policy } = options;
+  /** Acts in a row: each counts the records of those before it. */
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
   return {
     grants: async ({ of }) => {
       const open = bus();
@@ -97,7 +104,8 @@ export function grantQuestions(options: GrantDeskOptions): Readonly<Record<strin
       if (keys !== undefined && !isSigned(keys, String(said), typeof signature === 'string' ? signature : ''))
         return { kind: 'unsigned', problem: 'the signature of this decision does not fit' };
       try {
-        return { grant: await perform(open, act.parse(JSON.parse(String(said))), await policy()) };
+        const asked = act.parse(JSON.parse(String(said)));
+        return { grant: await inTurn(async () => perform(open, asked, await policy())) };
       } catch (error) {
         const kind = error instanceof Forbidden ? 'forbidden' : error instanceof Unknown ? 'unknown' : 'over';
         return { kind, problem: printable((error as Error).message, 500) };
