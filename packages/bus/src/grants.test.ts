@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import type { GrantRecord, Principal } from '@omnibus/protocol';
 import { Grants } from './grants.ts';
 import { MemoryBus } from './memory/bus.ts';
+import { grantsBucket } from './subjects.ts';
 
 const record = (id: string): GrantRecord => ({
   id,
@@ -19,5 +20,48 @@ it('a grant that is there stays as it is when its approval is used again after t
   await grants.change('one', (present) => ({ ...present, state: 'ended' }));
   await grants.add(record('one'));
   expect(grants.all.map(({ state }) => state)).toEqual(['ended']);
+  grants.close();
+});
+
+const hourMs = 3_600_000;
+const grant = (id: string, until: number, more: Partial<GrantRecord> = {}): GrantRecord => ({
+  ...record(id),
+  until,
+  ...more,
+});
+
+async function ids(of: MemoryBus): Promise<readonly string[]> {
+  const found: string[] = [];
+  const watch = await (await of.keyValue(grantsBucket)).watch(({ key }) => found.push(key));
+  watch.close();
+  return found.toSorted();
+}
+
+it('grants that ended more than a day ago leave the bucket when the next one is added', async () => {
+  const shared = new MemoryBus(({ what }) => expect.fail(what));
+  const [one, other] = [await Grants.open(shared), await Grants.open(shared)];
+  const now = Date.now();
+  await one.add(grant('first', now + hourMs));
+  await one.add(grant('old', now - 25 * hourMs));
+  await one.add(grant('refused', now - 48 * hourMs, { state: 'refused' }));
+  await one.add(grant('yesterday', now - 23 * hourMs));
+  await expect.poll(() => ids(shared)).toHaveLength(4);
+  await other.add(grant('new', now + hourMs));
+  await expect.poll(() => ids(shared)).toEqual(['first', 'new', 'yesterday']);
+  await expect.poll(() => one.all.map(({ id }) => id).toSorted()).toEqual(['first', 'new', 'yesterday']);
+  expect(one.active(() => true)).toHaveLength(2);
+  one.close();
+  other.close();
+});
+
+it('a full bucket has room for a new grant once those that are over are removed', async () => {
+  const shared = new MemoryBus(({ what }) => expect.fail(what));
+  const grants = await Grants.open(shared);
+  const because = 'x'.repeat(1_000_000);
+  await grants.add(grant('first', Date.now() + hourMs));
+  for (let each = 0; each < 16; each += 1) await grants.add(grant(`old${each}`, 1, { because }));
+  await expect.poll(() => ids(shared)).toHaveLength(17);
+  await grants.add(grant('new', Date.now() + hourMs, { because }));
+  await expect.poll(() => ids(shared)).toEqual(['first', 'new']);
   grants.close();
 });

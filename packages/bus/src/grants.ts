@@ -11,20 +11,26 @@ import { grantsBucket } from './subjects.ts';
 const maxTries = 5;
 /** Records that are over stay visible for a day. */
 const shownMs = 86_400_000;
-/** Records in memory beyond which those that are over are removed for the first time; then at twice the number that was left. */
-const firstTidyAt = 1_000;
+/** Least time between two looks for records to remove. */
+const sweepMs = 60_000;
+
+interface Kept {
+  readonly record: GrantRecord;
+  /** Undefined until the watch has passed it on. */
+  readonly revision: number | undefined;
+}
 
 export class Grants {
   readonly #bucket: KeyValue<GrantRecord>;
-  readonly #records = new Map<string, GrantRecord>();
+  readonly #records = new Map<string, Kept>();
   readonly #listeners = new Set<() => void>();
   #watch: Watch | undefined;
-  #tidyAt = firstTidyAt;
+  #sweepAt = 0;
 
   static async open(bus: Bus): Promise<Grants> {
     const grants = new Grants(await bus.keyValue<GrantRecord>(grantsBucket));
     grants.#watch = await grants.#bucket.watch((change) => {
-      if (change.kind === 'put') grants.#put(change.value);
+      if (change.kind === 'put') grants.#records.set(change.key, { record: change.value, revision: change.revision });
       else grants.#records.delete(change.key);
       grants.#changed();
     });
@@ -38,18 +44,18 @@ export class Grants {
   /** The records that are active, and those of the last day that are over. */
   get all(): readonly GrantRecord[] {
     const since = Date.now() - shownMs;
-    return [...this.#records.values()].filter(({ until }) => until >= since);
+    return [...this.#records.values()].flatMap(({ record }) => (record.until >= since ? [record] : []));
   }
 
   /** The first active record that fits. */
   find(fits: (record: GrantRecord) => boolean): GrantRecord | undefined {
-    for (const record of this.#records.values()) if (isActive(record) && fits(record)) return record;
+    for (const { record } of this.#records.values()) if (isActive(record) && fits(record)) return record;
     return undefined;
   }
 
   /** All active records that fit. */
   active(fits: (record: GrantRecord) => boolean): readonly GrantRecord[] {
-    return [...this.#records.values()].filter((record) => isActive(record) && fits(record));
+    return [...this.#records.values()].flatMap(({ record }) => (isActive(record) && fits(record) ? [record] : []));
   }
 
   /** Calls back after every change. */
@@ -63,11 +69,42 @@ export class Grants {
     // At once, so that the next call meets it.
     this.#put(record);
     try {
-      await this.#bucket.create(record.id, record);
+      await this.#create(record);
     } catch (error) {
       this.#records.delete(record.id);
       throw error;
     }
+    if (performance.now() < this.#sweepAt) return;
+    this.#sweepAt = performance.now() + sweepMs;
+    // A record that is left is removed after a later one was added.
+    void this.#sweep().catch(() => undefined);
+  }
+
+  async #create(record: GrantRecord): Promise<void> {
+    try {
+      await this.#bucket.create(record.id, record);
+    } catch (error) {
+      if (!(error instanceof BusError && error.kind === 'overloaded') || (await this.#sweep()) === 0) throw error;
+      await this.#bucket.create(record.id, record);
+    }
+  }
+
+  /** Removes records that are not shown any more. @returns how many. */
+  async #sweep(): Promise<number> {
+    const since = Date.now() - shownMs;
+    let removed = 0;
+    for (const [id, { record, revision }] of [...this.#records]) {
+      if (record.until >= since || revision === undefined) continue;
+      try {
+        await this.#bucket.delete(id, revision);
+        this.#records.delete(id);
+        removed += 1;
+      } catch (error) {
+        // Another worker has changed or removed it, which the watch says.
+        if (!(error instanceof BusError && error.kind === 'revision-conflict')) throw error;
+      }
+    }
+    return removed;
   }
 
   /**
@@ -115,11 +152,7 @@ export class Grants {
   }
 
   #put(record: GrantRecord): void {
-    this.#records.set(record.id, record);
-    if (this.#records.size < this.#tidyAt) return;
-    const since = Date.now() - shownMs;
-    for (const [id, { until }] of this.#records) if (until < since) this.#records.delete(id);
-    this.#tidyAt = Math.max(firstTidyAt, 2 * this.#records.size);
+    this.#records.set(record.id, { record, revision: undefined });
   }
 }
 

@@ -310,13 +310,14 @@ export const conversationsBucket: Bucket<ConversationRecord> = {
   maxBytes: 64 * mebibyte,
   forgetsMs: markMs,
 };
-/** Rights that approvers have given for a time; only session workers write it. Every grant ends within 31 days. */
+/** Rights that approvers have given for a time; only session workers write it. Every grant ends within 31 days; the worker that adds one removes those that ended days ago. */
 export const grantsBucket: Bucket<GrantRecord> = {
   name: 'omnibus-grants',
   shape: grantRecord,
   isSmall: true,
   maxAgeMs: 32 * dayMs,
   maxBytes: 16 * mebibyte,
+  forgetsMs: markMs,
 };
 /** Large results of tools; only session workers use them. An option sets how long a result can be read, which is at most a day. */
 export const resultBuckets = {
