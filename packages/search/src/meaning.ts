@@ -81,7 +81,22 @@ function meanOf(vectors: readonly PackedVector[]): PackedVector | undefined {
 /** The texts of a question for a model: the whole, and each of its sentences if it has several. */
 export function questionTexts(query: string): readonly string[] {
   const clauses = clausesOf(query).slice(0, maxClauses);
-  return clauses.length > 1 ? [query, ...clauses] : [query];
+  return (clauses.length > 1 ? [query, ...clauses] : [query]).map(withoutPaths);
+}
+
+/** A path of Unix or Windows that is no part of an address. A full stop behind it ends the sentence. */
+const path = /(?<![\w:/\\.}%])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]\.?[\w@+-]+(?:\.[\w@+-]+)*)+[/\\]?/g;
+
+/**
+ * A question with the kinds of files in place of their paths: `save it in /root/reports/june.md` is `save it in a file .md`. A path is an argument, and a model
+ * takes its folders and its name for the subject of the question. One word behind a slash may be a command, and stays.
+ */
+function withoutPaths(text: string): string {
+  return text.replaceAll(path, (found) => {
+    const kind = /\.[A-Za-z][A-Za-z\d]{0,4}$/.exec(found)?.[0];
+    if (kind !== undefined) return `a file ${kind}`;
+    return /^[/\\][^/\\]*$/.test(found) ? found : 'a folder';
+  });
 }
 
 /** Packs a vector of any length. @returns undefined if it has no direction: zeros, or a number that is not finite. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { SearchableTool } from './fields.ts';
 import { packed, questionTexts, toolText, toolVectors, ToolVectors, type PackedVector } from './meaning.ts';
 import { maxQueryLength, ToolIndex, type Meaning } from './tool-index.ts';
-import { termsOf } from './words.ts';
+import { clausesOf, termsOf } from './words.ts';
 
 const schema = (...names: string[]): object => ({
   type: 'object',
@@ -175,6 +175,25 @@ describe('a model adds the meaning of a question', () => {
         .slice(0, 3)
         .toSorted(),
     ).toEqual(['charts', 'kb', 'mail']);
+  });
+
+  it.each([
+    ['save it in /root/reports/june.md. Then send it', 'save it in a file .md. Then send it'],
+    [String.raw`read C:\Users\me\a.b.xlsx`, 'read a file .xlsx'],
+    ['list ~/music and ../x/.config/', 'list a folder and a folder'],
+    [
+      'run ./a.sh, ask https://x.example/a/b.html and and/or 1/2',
+      'run a file .sh, ask https://x.example/a/b.html and and/or 1/2',
+    ],
+    ['what does /help do in shadcn/ui', 'what does /help do in shadcn/ui'],
+  ])('which reads the kind of a file in place of its path: %s', (query, text) => {
+    expect(questionTexts(query)[0]).toBe(text);
+  });
+
+  it('and has a text for each sentence that words are ranked by, whatever paths are in it', () => {
+    for (const query of ['Save it to /root/a.md. Send it.', 'Read /a/b.c;d.e\nGo.', 'One. /x/y! Two? ~/z.'])
+      expect(questionTexts(query)).toHaveLength(1 + clausesOf(query).length);
+    expect(questionTexts('/a'.repeat(1_000_000))).toEqual(['a folder']);
   });
 
   it.each([
