@@ -167,7 +167,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     ['try', 'shop__stock'],
     ['try/shop__order', 'customer'],
     ['try/shop__praise?kind=prompt', 'What is praised'],
-    ['calls', 'Nothing was called since'],
+    ['calls', 'No call has come since'],
     ['calls?outcome=failed', 'has failed'],
     ['sessions', 'No client is connected'],
     ['tokens', 'listing: search'],
@@ -217,7 +217,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByRole('link', { name: 'Servers', exact: true }).click();
     await page.getByRole('heading', { name: 'Servers' }).waitFor();
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.getByRole('dialog', { name: 'Shortcuts' }).waitFor();
     expect(await seen.findings()).toEqual([]);
   });
 

@@ -102,7 +102,7 @@ function Views({ current }: { readonly current: string }) {
           isHelpShown.value = true;
         }}
       >
-        Keys <kbd>?</kbd>
+        Shortcuts <kbd>?</kbd>
       </button>
     </nav>
   );
@@ -163,7 +163,7 @@ function Help() {
     isHelpShown.value = false;
   };
   return (
-    <Dialog title="Keys" close={close}>
+    <Dialog title="Shortcuts" close={close}>
       <table class="keys">
         <tbody>
           {views.map(({ name, title, key, asks }) => (

@@ -80,7 +80,7 @@ export function termsOf({
   as,
 }: RuleSettings): string | undefined {
   if (ask !== undefined)
-    return `${(by ?? (approvers === undefined ? 'caller' : 'approvers')) === 'caller' ? 'the caller approves' : `${approvers === undefined ? 'whoever has the role' : textsOf(approvers).join(' or ')} approves`}${quorum === 1 ? '' : `, ${quorum} of them`}${expires === undefined ? '' : `, within ${Math.round(expires / 1_000)} s`}${lasts === undefined ? '' : `, and further calls for at most ${Math.round(lasts / 60_000)} min`}`;
+    return `${(by ?? (approvers === undefined ? 'caller' : 'approvers')) === 'caller' ? 'the caller approves' : `${approvers === undefined ? 'an operator with the role' : textsOf(approvers).join(' or ')} approves`}${quorum === 1 ? '' : `, ${quorum} of them`}${expires === undefined ? '' : `, within ${Math.round(expires / 1_000)} s`}${lasts === undefined ? '' : `, and further calls for at most ${Math.round(lasts / 60_000)} min`}`;
   if (label !== undefined) return textsOf(as).join(', ');
   if (redact === undefined) return undefined;
   return (

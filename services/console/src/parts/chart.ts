@@ -15,6 +15,9 @@ export interface DrawnChart {
   end(): void;
 }
 
+/** Pixels between times on the axis: a time with seconds is about 50 wide. */
+const labelSpace = 72;
+
 /** Times of day, with seconds where minutes would be the same. */
 function timesOf(seconds: readonly number[]): string[] {
   const [first = 0, second = Infinity] = seconds;
@@ -36,7 +39,7 @@ export function chart(host: HTMLElement, lines: readonly ChartLine[], height: nu
         legend: { show: false },
         cursor: { show: false },
         axes: [
-          { ...axis, values: (_plot, splits) => timesOf(splits) },
+          { ...axis, space: labelSpace, values: (_plot, splits) => timesOf(splits) },
           { ...axis, size: 60 },
         ],
         scales: {

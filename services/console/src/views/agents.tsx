@@ -26,7 +26,7 @@ export function Agents() {
         <None />
       ) : (
         <Empty why="Agents are for the roles operator, auditor and admin.">
-          You are {who} here. <code>auth.admin.roles</code> says who has which role.
+          You are known here as “{who}”. <code>auth.admin.roles</code> says who has which role.
         </Empty>
       )}
     </>
@@ -71,8 +71,8 @@ function All() {
 function None() {
   return (
     <Empty why="This gateway has no file of agents.">
-      <code>{'auth: { server: { agents: { file: agents.yaml } } }'}</code> in the configuration takes one.{' '}
-      <Command text="omnibus docs agents" />
+      <code>{'auth: { server: { agents: { file: agents.yaml } } }'}</code> in the configuration names one.{' '}
+      <Command text="omnibus docs agents" /> explains what stands in it.
     </Empty>
   );
 }

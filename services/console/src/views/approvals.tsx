@@ -73,9 +73,9 @@ function Waiting({ approvals, at, chosen }: Answer & { readonly chosen: string |
   if (waiting.length === 0) {
     return (
       <Empty why="No call waits to be approved.">
-        Calls wait here for which a rule under <code>access</code> says <code>ask</code> with <code>approvers</code>;
-        those that their callers approve themselves are asked about in their clients.{' '}
-        <Command text="omnibus policy explain" /> says which rule a call meets.
+        A call waits here when a rule under <code>access</code> says <code>ask</code> with <code>approvers</code>. A
+        call that its caller may approve is asked about in the client. <Command text="omnibus policy explain" /> says
+        which rule a call meets.
       </Empty>
     );
   }

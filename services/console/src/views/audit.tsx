@@ -48,8 +48,8 @@ export function Audit() {
       <>
         <Heading>Audit</Heading>
         <Empty why="Audit records are for the roles auditor and admin.">
-          You are {who} here. <code>auth.admin.roles</code> says who has which role; where the files are,{' '}
-          <code>omnibus audit search</code> reads them.
+          You are known here as “{who}”. <code>auth.admin.roles</code> says who has which role. On the machine with the
+          files, <code>omnibus audit search</code> reads them.
         </Empty>
       </>
     );

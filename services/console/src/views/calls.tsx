@@ -109,7 +109,7 @@ function Live({ query, chosen }: { readonly query: URLSearchParams; readonly cho
         {now.isOpen ? (
           <State tone="good" shape="▶" word={isPaused ? 'paused here' : 'live'} />
         ) : (
-          <State tone="off" shape="○" word="not watching" />
+          <State tone="off" shape="○" word={now.problem === undefined ? 'connecting' : 'not watching'} />
         )}
         <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
           {isPaused ? `Go on${unseen > 0 ? ` (${numberWords(unseen)} new)` : ''}` : 'Pause'}
@@ -119,9 +119,11 @@ function Live({ query, chosen }: { readonly query: URLSearchParams; readonly cho
         )}
       </div>
       {now.problem !== undefined && <Problem {...now.problem} />}
-      {held.current.length === 0 ? (
-        <Empty why="Nothing was called since this page watches.">
-          {query.size > 1 ? 'A filter is set. ' : ''}Calls are seen from the moment somebody looks.{' '}
+      {!now.isOpen && held.current.length === 0 ? (
+        now.problem === undefined && <p class="waiting">asking…</p>
+      ) : held.current.length === 0 ? (
+        <Empty why="No call has come since this page began to watch.">
+          {query.size > 1 ? 'A filter is set. ' : ''}Calls are seen from the moment the page is open.{' '}
           <a href={hrefOf('try')}>Try a tool</a> in another tab, or ask something of a client.
         </Empty>
       ) : (

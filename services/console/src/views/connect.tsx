@@ -31,6 +31,7 @@ export function Connect() {
                 Put the name or address of the machine of the gateway in the place of <code>HOST</code>.
               </p>
             )}
+            {item === undefined && <p class="dim">Choose your client:</p>}
             <ul class="choices" aria-label="Clients">
               {clients.map(({ id, name }) => (
                 <li key={id}>
@@ -45,7 +46,6 @@ export function Connect() {
               ))}
             </ul>
             {clients.map((client) => client.id === item && <One key={client.id} client={client} />)}
-            {item === undefined && <p class="dim">Choose your client.</p>}
           </>
         )}
       </Shown>

@@ -47,7 +47,7 @@ function Found({ connections, total, choose }: Answer & { readonly choose: (row:
   if (connections.length === 0)
     return (
       <Empty why="Nobody has signed in at a server.">
-        Users are asked to by servers with <code>{'credentials: { kind: oauth }'}</code>, when they first use them.
+        A server with <code>{'credentials: { kind: oauth }'}</code> asks its users to, when they first use it.
       </Empty>
     );
   if (shown.length === 0)

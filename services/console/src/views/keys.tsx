@@ -23,8 +23,8 @@ export function Keys() {
         <UnknownRights />
       ) : (
         <Empty why="Keys are for the roles auditor and admin.">
-          You are {who} here. <code>auth.admin.roles</code> says who has which role; where the file is,{' '}
-          <code>omnibus keys list</code> reads it.
+          You are known here as “{who}”. <code>auth.admin.roles</code> says who has which role. On the machine with the
+          file of keys, <code>omnibus keys list</code> shows them.
         </Empty>
       )}
     </>

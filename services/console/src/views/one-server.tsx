@@ -154,7 +154,7 @@ function Facts({ server, address, command, endpoints }: ServerPage) {
   return (
     <dl>
       <Fact name="Speaks">
-        {server.revision ?? 'not known yet'}
+        {server.revision ?? 'a revision that is not known yet,'}
         {server.era !== undefined && ` (${server.era})`} over {server.transport}
       </Fact>
       {address !== undefined && (
@@ -260,6 +260,7 @@ function Lines({ server }: { readonly server: string }) {
           were written than are kept.
         </p>
       )}
+      {lines === undefined && problem === undefined && <p class="waiting">asking…</p>}
       {lines?.length === 0 && <Empty why="It has written nothing, or is no program of ours." />}
       {lines !== undefined && lines.length > 0 && (
         <ol class="lines" tabIndex={0} aria-label="Last words">

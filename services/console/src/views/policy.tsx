@@ -37,7 +37,7 @@ export function Policy() {
       <>
         <Heading>Policy</Heading>
         <Empty why="The rules are for the roles operator, auditor and admin.">
-          You are {who} here. <code>auth.admin.roles</code> says who has which role.
+          You are known here as “{who}”. <code>auth.admin.roles</code> says who has which role.
         </Empty>
       </>
     );
@@ -301,8 +301,8 @@ function Rules({ first }: { readonly first: PolicyPage }) {
       )}
       {more('More')}
       <p class="dim">
-        A rule that denies overrides every rule that asks, that overrides every rule that allows; their order means
-        nothing.
+        A rule that denies overrides every rule that asks, and one that asks overrides every rule that allows; their
+        order means nothing.
       </p>
     </section>
   );
@@ -311,7 +311,7 @@ function Rules({ first }: { readonly first: PolicyPage }) {
 function Row({ id, effect, who, except, what, conditions, terms, because, place: from }: PolicyRule) {
   return (
     <tr>
-      <td>
+      <td class="words">
         <code>{id}</code>
       </td>
       <td>{effect}</td>

@@ -85,7 +85,7 @@ function Entries({ entries, total, kind }: CatalogueAnswer & { readonly kind: Ki
       <Table label={label} head={['Name', 'Server', 'What it does']} sortable={columns}>
         {sorted(label, entries, columns).map((entry) => (
           <tr key={entry.name}>
-            <td>
+            <td class="name">
               <a href={hrefOf('try', entry.name, { kind: kind === 'tool' ? undefined : kind })}>
                 <Said text={entry.name} max={120} />
               </a>
