@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { loadConfig } from '@omnibus/config';
 import { mistakes } from '@omnibus/config/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { inHere } from '../support/command-here.ts';
 import { isLongLane } from '../support/lane.ts';
 import { omnibusProgram, startProcess } from '../support/processes.ts';
 import { inPipe } from '../support/terminal.ts';
@@ -65,33 +66,52 @@ it.each([
 /** A pattern that fits a text alone. */
 const literally = (words: string): RegExp => new RegExp(words.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'));
 
-describe.runIf(isLongLane)('each mistake of the table', () => {
-  it.each(mistakes.filter(([, , lines]) => lines.length > 0))(
+const isUnusable = (text: string): boolean =>
+  'problems' in loadConfig({ file: 'f.yaml', text, env: process.env, readFile: () => '' });
+const told = mistakes.filter(([, , lines]) => lines.length > 0);
+
+async function written(text: string): Promise<{ readonly folder: string; readonly file: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-mistake-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'f.yaml');
+  await writeFile(file, text);
+  return { folder, file };
+}
+
+async function saidHere(...words: readonly string[]): Promise<string> {
+  const { stdout, stderr } = await inHere(words);
+  return `${stdout}${stderr}`;
+}
+
+describe('each mistake of the table that makes a file unusable', () => {
+  it.each(told.filter(([, text]) => isUnusable(text)))(
     '%s: check, doctor, import and serve say what, where and the right form',
     async (_what, text, lines) => {
-      const folder = await mkdtemp(join(tmpdir(), 'omnibus-mistake-'));
-      onTestFinished(() => rm(folder, { recursive: true, force: true }));
-      const file = join(folder, 'f.yaml');
-      await writeFile(file, text);
-      const isUnusable = 'problems' in loadConfig({ file, text, env: process.env, readFile: () => '' });
-      const said = async (...words: readonly string[]): Promise<string> => {
-        const { stdout, stderr } = await inPipe(words, { cwd: folder });
-        return `${stdout}${stderr}`;
-      };
+      const { folder, file } = await written(text);
       const answers = {
-        check: await said('check', file),
-        doctor: await said('doctor', '--config', file),
-        ...(isUnusable
-          ? {
-              import: await said('import', file, '--config', join(folder, 'new.yaml')),
-              serve: await said('serve', '--config', file),
-            }
-          : {}),
+        check: await saidHere('check', file),
+        doctor: await saidHere('doctor', '--config', file),
+        import: await saidHere('import', file, '--config', join(folder, 'new.yaml')),
+        serve: await saidHere('serve', '--config', file),
       };
       for (const [command, answer] of Object.entries(answers))
         for (const line of lines) expect(answer, command).toContain(line);
-      if (isUnusable) return;
-      // A file that can be used is served, and the log has each remark.
+    },
+  );
+});
+
+describe.runIf(isLongLane)('each mistake of the table with which a file can be used', () => {
+  it.each(told.filter(([, text]) => !isUnusable(text)))(
+    '%s: check, doctor and serve say what, where and the right form, and import that there is no need of it',
+    async (_what, text, lines) => {
+      const { folder, file } = await written(text);
+      const answers = { check: await saidHere('check', file), doctor: await saidHere('doctor', '--config', file) };
+      for (const [command, answer] of Object.entries(answers))
+        for (const line of lines) expect(answer, command).toContain(line);
+      expect(await saidHere('import', file, '--config', join(folder, 'new.yaml'))).toContain(
+        `needs no import: omnibus serve --config ${file}`,
+      );
+      // The log has each remark.
       await using serve = startProcess('node', [
         omnibusProgram,
         ...['serve', '--config', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'],

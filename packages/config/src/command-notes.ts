@@ -19,6 +19,11 @@ export function commandNotes(
   if (command !== undefined) {
     if (!shells.test(command)) argumentNotes(args, at);
     if (containers.test(command)) containerNotes(args, at);
+    if (/^(.*\/)?(sudo|doas)$/.test(command))
+      at(
+        ['command'],
+        `asks for a password, which nobody can type here: write command: ${args[0] ?? 'PROGRAM'}, and start the gateway as the user that the server needs`,
+      );
   }
   for (const variable of Object.keys(env))
     if (!/^[\w.-]+$/.test(variable))
@@ -50,6 +55,11 @@ function argumentNotes(args: readonly string[], at: Note): void {
       at(
         path,
         `${JSON.stringify(text)} is handed to the program, since no shell reads this: leave it out, or write command: sh and args: ["-c", "…"] with the whole line`,
+      );
+    if (/^'[^']*'$/.test(text))
+      at(
+        path,
+        `keeps its quotes, which no shell removes here: write ${JSON.stringify(shownWords([text.slice(1, -1)])[0])}`,
       );
     const words = text.trim().split(/\s+/);
     if (/^--?[A-Za-z][\w-]*\s/.test(text) && !args[index - 1]?.startsWith('-') && !text.includes('\n'))

@@ -105,6 +105,13 @@ function foreignText(text: string): (Place & { readonly message: string }) | und
       message: 'this is a web page and no configuration: download the file itself, for example with "Raw" at GitHub',
     };
   const lines = text.split('\n');
+  const slashes = looksLikeJson(text) ? -1 : lines.findIndex((line) => /^\s*\/\/(?!\S*:\s)/.test(line));
+  if (slashes !== -1 && !/[|>][-+\d]*\s*$/m.test(text))
+    return {
+      line: slashes + 1,
+      column: (lines[slashes]?.search(/\S/) ?? 0) + 1,
+      message: 'a comment of YAML begins with "#": write # in place of //',
+    };
   for (const [index, line] of lines.entries()) {
     const [, name] = /^(\s*["']?[\w.-]+["']?)[：﹕∶]/.exec(line) ?? [];
     if (name !== undefined)
@@ -192,10 +199,19 @@ function faultsOf(
     faults.push({
       line: Math.max(1, line),
       column: Math.max(1, col),
-      message: words ?? `not ${isJson ? 'JSON' : 'YAML or JSON'}: ${structureWords(error)}`,
+      message:
+        words ??
+        `not ${isJson ? 'JSON' : 'YAML or JSON'}: ${structureWords(error)}${isJson ? '' : cutWords(error, text)}`,
     });
   }
   return faults;
+}
+
+/** A value in braces that begins with "#" is a comment, together with the end of the braces. */
+function cutWords({ message }: YAMLError | YAMLWarning, text: string): string {
+  if (!/end with an? [}\]]/.test(message)) return '';
+  const value = /[{[,:]\s+(#[\w-]+)[^\n]*[}\]]/.exec(text)?.[1];
+  return value === undefined ? '' : `; "${value}" and the rest of its line are a comment: put the value in quotes`;
 }
 
 /** @returns undefined for a structural mistake, which makes everything behind it unreadable. */

@@ -233,7 +233,12 @@ function withoutServerKeys(
     if (!isMap(server)) return [name, server] as const;
     const ours = { ...server };
     for (const key of ignoredServerKeys.filter((each) => Object.hasOwn(server, each))) {
-      note(['mcpServers', name, key], 'an option of clients for their own use, which has no effect here');
+      note(
+        ['mcpServers', name, key],
+        key === 'oauth'
+          ? 'an option of clients, which has no effect here: where users sign in at the server, write credentials: { kind: oauth }'
+          : 'an option of clients for their own use, which has no effect here',
+      );
       delete ours[key];
     }
     if (withoutServerSecrets) for (const key of secretServerKeys) delete ours[key];

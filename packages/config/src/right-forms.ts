@@ -84,13 +84,30 @@ const folderOf = (got: string): string => (/\.\w+$/.test(got) ? got.replace(/[/\
 
 /** A rate in words of its own, such as `10 per minute` or `100rpm`. */
 function rate(got: unknown): string | undefined {
+  const found = rateOf(got);
+  return found === undefined ? undefined : `write "${found}"`;
+}
+
+function rateOf(got: unknown): string | undefined {
   const [, count, per] =
     /^(\d+)\s*(?:calls?|requests?|req)?\s*(?:\/|per|an?|each|every|r?p)?\s*(s|m|h)?(?:ec|in|our|r)?\w*$/i.exec(
       String(got).trim(),
     ) ?? [];
   if (count === undefined) return undefined;
   const unit = { s: 's', m: 'min', h: 'h' }[(per ?? 'm').toLowerCase()];
-  return `write "${count}/${unit ?? 'min'}"`;
+  return `${count}/${unit ?? 'min'}`;
+}
+
+/** A host without its port. */
+function hostPort(got: string, port: number): string | undefined {
+  return /^[A-Za-z][\w.-]*$|^\d+(\.\d+){3}$/.test(got) ? `write "${got}:${port}"` : undefined;
+}
+
+/** The only entry of a list, written without the list. */
+function oneOfList(got: unknown): string | undefined {
+  return isMap(got)
+    ? `write its "- " in front of the first option of each entry: - ${Object.keys(got)[0] ?? 'NAME'}: …`
+    : undefined;
 }
 
 /** A list whose entries say their names themselves. */
@@ -129,7 +146,25 @@ const forms: readonly (readonly [place: string, form: Form])[] = [
     'mcpServers.*.restart',
     (got) => (isMap(got) ? undefined : 'write { maxDelay: 30s }; a server that is lost is always connected to again'),
   ],
+  [
+    'mcpServers.*.credentials.kind',
+    (got) =>
+      got === undefined
+        ? 'write kind: oauth where each user signs in; a token that all callers share stands under `headers`'
+        : undefined,
+  ],
+  [
+    'mcpServers.*.openapi',
+    flag('write the file or address of the document: openapi: "https://HOST/openapi.json", and leave `url` out'),
+  ],
   ['access', list(() => 'write { rules: [...] }')],
+  ['limits', text((got) => (rate(got) === undefined ? undefined : `write { rules: [{ rate: ${rateOf(got)} }] }`))],
+  ['listen', text((got) => hostPort(got, 7300))],
+  ['admin', text((got) => hostPort(got, 7301))],
+  ['limits.rules', oneOfList],
+  ['access.rules', oneOfList],
+  ['auth.issuers', oneOfList],
+  ['bus', text((got) => (/^(redis|amqp|kafka|mqtt)s?:/.test(got) ? 'write "nats://127.0.0.1:4222"' : undefined))],
   ['limits', list(() => 'write { rules: [...] }')],
   ['results', (got) => (typeof got === 'number' ? `write { maxTokens: ${got} }` : undefined)],
   ['profiles', list(named)],
@@ -160,7 +195,7 @@ const forms: readonly (readonly [place: string, form: Form])[] = [
   ['audit', text((got) => `write { sinks: [{ kind: file, folder: ${JSON.stringify(folderOf(got))} }] }`)],
   ['tracing', flag('write { endpoint: "http://127.0.0.1:4318" }, or leave it out')],
   ['audit', flag('write where records go (docs/how-to/audit.md), or leave it out')],
-  ['audit.sinks', (got) => (isMap(got) ? 'write its "- " in front of the first option of each sink' : undefined)],
+  ['audit.sinks', oneOfList],
   ['tls', flag('write { certFile: cert.pem, keyFile: key.pem }, or leave it out')],
   ['log', text((got) => `write { level: ${/^\w+$/.test(got) ? got : 'info'} }`)],
   ['bus', bus],

@@ -46,7 +46,10 @@ it.each<readonly [string, string]>([
   ['rules: []', 'rules: unknown option; write access: { rules: [...] }'],
   ['access: { rules: [{ allow: ["a/*"] }] }', 'access.rules[0].who: expected a text, and it is missing'],
   ['tls: true', 'tls: expected a map: write { certFile: cert.pem, keyFile: key.pem }'],
-  ['audit: { sinks: { kind: file, folder: a } }', 'write its "- " in front of the first option of each sink'],
+  [
+    'audit: { sinks: { kind: file, folder: a } }',
+    'write its "- " in front of the first option of each entry: - kind: …',
+  ],
   ['audit: { file: audit.log }', 'audit.file: unknown option; write sinks: [{ kind: file, folder: audit }]'],
   [
     'mcpServers: { a: { url: "https://h/mcp", credentials: oauth } }',

@@ -1,6 +1,7 @@
 /** Turns findings in a configuration into messages with fixes. */
 import type { z } from 'zod';
 import { nearDuration } from './duration.ts';
+import { foreign } from './foreign-options.ts';
 import { nearestOf } from './nearest.ts';
 import { otherPlace } from './nesting.ts';
 import type { Path } from './problem.ts';
@@ -84,135 +85,6 @@ function meantForm({ errors, message }: z.core.$ZodIssueInvalidUnion, got: unkno
   if (!message.startsWith('Invalid input')) return [];
   // A word or number: the form that takes such a value, and the first form if none does.
   return errors.find((each) => each.length > 0 && each.every(({ code }) => code !== 'invalid_type')) ?? errors[0] ?? [];
-}
-
-/** Options of other programs under a server, and what to write there instead. */
-const underServer: Readonly<Record<string, string>> = {
-  protocolVersion:
-    'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
-  revision:
-    'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
-  headersHelper:
-    'a program that makes headers is not supported: write them under `headers`, with "${NAME}" or "${file:path}" for what is secret',
-  disabledTools: 'write excludeTools',
-  disabled_tools: 'write excludeTools',
-  disallowed_tools: 'write excludeTools',
-  enabledTools: 'write includeTools',
-  enabled_tools: 'write includeTools',
-  allowed_tools: 'write includeTools',
-  allowedTools:
-    'write includeTools for tools that may be called; which calls a user is asked about is for the client to say',
-  bearer_token_env_var: 'write headers: { Authorization: "Bearer ${NAME}" }',
-  http_headers: 'write headers',
-  requestOptions: 'write headers',
-  envs: 'write env',
-  env_keys: 'write env: { NAME: "${NAME}" }',
-  cmd: 'write command and args',
-  image: 'write command: docker and args: [run, --rm, -i, IMAGE]',
-  volumes: 'write command: docker and args: [run, --rm, -i, -v, "FOLDER:FOLDER", IMAGE]',
-  rateLimit: 'write limits: { rules: [{ what: [SERVER], rate: 10/s }] } at the top of the file',
-  retries: 'leave it out: the gateway repeats a call only if its server has surely not begun it',
-  ...Object.fromEntries(
-    ['uri', 'endpoint', 'baseUrl', 'base_url', 'address', 'link'].map((name) => [name, 'write url']),
-  ),
-  tool_timeout_sec: 'write timeout: 60s',
-  startup_timeout_sec: 'write connectTimeout: 10s',
-  requestTimeout: 'write timeout',
-  initTimeout: 'write connectTimeout',
-  oauth: 'write credentials: { kind: oauth }',
-  port: 'write url: http://127.0.0.1:PORT/mcp',
-  host: 'write url: http://HOST/mcp',
-  ...Object.fromEntries(
-    ['token', 'bearerToken', 'bearer', 'apiKey', 'api_key', 'accessToken', 'auth', 'authorization'].map((name) => [
-      name,
-      'write headers: { Authorization: "Bearer ${NAME}" }, and set the variable',
-    ]),
-  ),
-};
-
-/** Options of other programs at the top of a file, and what to write there instead. */
-const atTop: Readonly<Record<string, string>> = {
-  inputs:
-    'values that VS Code asks its user for are taken from environment variables here: leave it out, and write "${NAME}" where the value belongs',
-  port: 'write listen: 127.0.0.1:7300',
-  host: 'write listen: 127.0.0.1:7300',
-  mcp: 'write the servers below it under mcpServers',
-  mcp_servers: 'write mcpServers',
-  rules: 'write access: { rules: [...] }',
-  sandbox: 'write it under each server that is to have one',
-  logLevel: 'write log: { level: info }',
-  logging: 'write log: { level: info }',
-  disabledTools: 'write excludeTools under each server',
-  excludeTools: 'write it under each server',
-  includeTools: 'write it under each server',
-  allowedTools: 'write includeTools under each server',
-  tools: 'write includeTools or excludeTools under each server, or `tools` of a profile',
-  ...Object.fromEntries(
-    ['cors', 'allowedOrigins', 'allowed_origins', 'origins', 'corsOrigins'].map((name) => [
-      name,
-      'write security: { allowedOrigins: ["https://app.example.com"] }',
-    ]),
-  ),
-  ...Object.fromEntries(
-    ['include', 'includes', 'import', 'imports', 'extends'].map((name) => [
-      name,
-      'a configuration is one file; `omnibus import FILE` takes the servers of another one over',
-    ]),
-  ),
-  metrics: 'leave it out: metrics are at /metrics of the address under `admin`',
-  ...Object.fromEntries(
-    ['rateLimit', 'rateLimits', 'rate_limit', 'rateLimiting'].map((name) => [
-      name,
-      'write limits: { rules: [{ rate: 100/min }] }',
-    ]),
-  ),
-  mcpProxy: 'write listen, and auth: { keys: { file: keys.yaml } } for who may call',
-};
-
-/** Options of the identity of callers that are looked for elsewhere than they are, by the place where they were written. */
-const elsewhere: Readonly<Record<string, string>> = {
-  tenants:
-    'write `tenants` under a server or profile; the tenant of a caller comes from its issuer, key or proxy (docs/how-to/identity.md, Tenants)',
-  issuers: 'write auth: { issuers: [...] }',
-  apiKeys: 'write auth: { keys: { file: keys.yaml } }',
-  authorization: 'write `auth`',
-  authentication: 'write `auth`',
-  oauth: "write auth: { issuers: [...] }, or auth: { server: ... } for a server of the gateway's own",
-  'limits.maxResultBytes': 'write it under a server, or under one of its `tools`',
-  'audit.file': 'write sinks: [{ kind: file, folder: audit }]',
-  'audit.folder': 'write sinks: [{ kind: file, folder: audit }]',
-  'listing.search': 'write listing: search',
-  'listing.code': 'write listing: code',
-  'auth.token': 'write keys: { file: keys.yaml }, and make a key with "omnibus keys create"',
-  'auth.apiKey': 'write keys: { file: keys.yaml }, and make a key with "omnibus keys create"',
-  'access.rules.user': 'write who: NAME',
-  'access.rules.users': 'write who: [NAME, ...]',
-  'access.rules.group': 'write who: "group:NAME"',
-  'access.rules.role': 'write who: "group:NAME"',
-  'access.rules.action': 'write the targets under allow, deny or ask',
-  'access.rules.effect': 'write the targets under allow, deny or ask',
-  'access.rules.tools': 'write the targets under allow, deny or ask, as "server/tool"',
-  'auth.apiKeys': 'write keys: { file: keys.yaml }',
-  'auth.jwt': 'write issuers: [{ issuer: https://... }]',
-  'auth.oidc': 'write issuers: [{ issuer: https://... }]',
-  'auth.oauth': 'write issuers: [{ issuer: https://... }]',
-  'auth.issuer': 'write issuers: [{ issuer: https://... }]',
-  'auth.mtls': 'write clientCertificates: { caFile: ca.pem }',
-  'auth.roles': 'write admin: { roles: ... }',
-  'auth.tenants':
-    'write admin: { tenants: ... } for those who look after a tenant, and `tenants` under a server for those who may use it',
-  'auth.none': 'write auth: none',
-  'auth.anonymous': 'write auth: none',
-  'auth.issuers.audience': 'write auth: { audience: [...] }, beside `issuers`',
-  'auth.issuers.scopes': 'write auth: { scopes: [...] }, beside `issuers`',
-};
-
-function foreign(key: string, path: Path): string | undefined {
-  const place = [...path.filter((part) => typeof part === 'string'), key].join('.');
-  if (Object.hasOwn(elsewhere, place)) return `; ${elsewhere[place] as string}`;
-  if (path.length === 1 && path[0] === 'tls' && (key === 'cert' || key === 'key')) return `; write ${key}File`;
-  const rows = path.length === 0 ? atTop : path.length === 2 && path[0] === 'mcpServers' ? underServer : {};
-  return Object.hasOwn(rows, key) ? `; ${rows[key] as string}` : undefined;
 }
 
 const typeNames: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
 import { misplaced, type Mistake } from './misplaced.ts';
+import { guesses } from './guesses.ts';
 import { newcomers } from './newcomers.ts';
 
 /**
@@ -262,5 +263,6 @@ export const mistakes: readonly Mistake[] = [
   ],
   ...misplaced,
   ...newcomers,
+  ...guesses,
   ['a mark in front', '\uFEFFmcpServers: { a: { command: x } }\n', []],
 ];
