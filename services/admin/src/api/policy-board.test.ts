@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Catalogue } from '@omnibus/admin-api';
 import { loadConfig } from '@omnibus/config';
-import { compile } from '@omnibus/policy';
+import { compile, type RuleSettings } from '@omnibus/policy';
 import type { RuleCompiler } from '../policy/decisions.ts';
 import { ConfigHistory } from './config-history.ts';
 import { PolicyBoard } from './policy-board.ts';
@@ -19,7 +19,11 @@ const compileAccess: RuleCompiler['compileAccess'] = async ({ access }) => {
   return compiled !== undefined && 'policy' in compiled ? compiled.policy : undefined;
 };
 
-function open(access: object | undefined, env: Readonly<Record<string, string>> = {}) {
+function open(
+  access: object | undefined,
+  env: Readonly<Record<string, string>> = {},
+  guarded: readonly RuleSettings[] = [],
+) {
   const text = JSON.stringify(
     {
       mcpServers: {
@@ -51,7 +55,7 @@ function open(access: object | undefined, env: Readonly<Record<string, string>> 
       process: 'session-1',
       config: () => loaded.config,
       history,
-      rules: { compileAccess, compileGuards: () => Promise.resolve(undefined) },
+      rules: { compileAccess, compileGuards: () => Promise.resolve(undefined), guardedRules: () => guarded },
       catalogue: ({ cursor }) => Promise.resolve(pages[cursor === undefined ? 0 : 1] as Catalogue),
     }),
   };
@@ -156,6 +160,31 @@ it('without rules it is said that there are none', async () => {
   const { board } = open(undefined);
   expect(await board.rules({})).toMatchObject({ hasRules: false, default: 'allow', rules: [], total: 0 });
   await expect(board.explain({ who: 'nobody', what: 'stripe/find' })).rejects.toMatchObject({ reason: 'conflict' });
+});
+
+it('the rules of `flow: guarded` follow those of the configuration, and stand in no line of it', async () => {
+  const asks = {
+    id: 'flow:shared',
+    who: 'everyone',
+    ask: ['stripe/*'],
+    after: ['untrusted', 'private'],
+    only: 'writes',
+  } as const;
+  const { board } = open({ rules }, {}, [asks]);
+  const shown = (await board.rules({})).rules.at(-1);
+  expect(shown).toEqual({
+    id: 'flow:shared',
+    effect: 'ask',
+    who: 'everyone',
+    what: ['stripe/*'],
+    conditions: ['the tool says writes', 'after untrusted and private'],
+    terms: expect.any(String) as string,
+  });
+  expect(await open(undefined, {}, [asks]).board.rules({})).toMatchObject({
+    hasRules: true,
+    default: 'allow',
+    total: 1,
+  });
 });
 
 it('a decision reads numbers as a running gateway does', async () => {

@@ -44,34 +44,38 @@ export class PolicyBoard {
   }
 
   async rules({ cursor }: { readonly cursor?: string | undefined }): Promise<PolicyPage> {
-    const { config, history, process } = this.#options;
+    const { config, history, process, rules: compiler } = this.#options;
     const { access, guardrails } = config();
     const from = cursor === undefined ? 0 : Number(cursor);
     if (!Number.isSafeInteger(from) || from < 0)
       throw new ApiProblem('invalid', 'the cursor is none of ours', 'take `next` of the page before');
     // Values of references are hidden here as in the configuration: a name in a rule may be secret.
-    const shown =
+    const own =
       (shownValues({ config: { access } as unknown as Config, ...history.source }).find(
         ({ path }) => path === 'access.rules',
       )?.value as readonly RuleSettings[] | undefined) ?? [];
+    // Those of `flow: guarded` stand in no line of the configuration.
+    const shown = [...own, ...compiler.guardedRules(config())];
     const { loaded } = history.source;
     const rules = shown.slice(from, from + pageLength).map((rule, index): PolicyRule => {
-      const place = loaded?.problemAt(['access', 'rules', from + index], '');
+      const at = from + index;
+      const place = at < own.length ? loaded?.problemAt(['access', 'rules', at], '') : undefined;
       return {
-        ...ruleOf(rule, from + index),
+        ...ruleOf(rule, at),
         ...(place === undefined ? {} : { place: `${place.file}:${place.line}` }),
       };
     });
     const version = (await this.#load())?.policy.version;
+    const hasRules = access !== undefined || shown.length > 0;
     return {
-      hasRules: access !== undefined,
+      hasRules,
       default: access?.default ?? 'allow',
       isRecorded: access?.mode === 'record',
       file: history.file,
       process,
       rules,
       total: shown.length,
-      ...(access === undefined || version === undefined ? {} : { version }),
+      ...(hasRules && version !== undefined ? { version } : {}),
       ...(shown.length > from + pageLength ? { next: String(from + pageLength) } : {}),
       guardrails: guardrails.map(({ id, mode }) => ({ id, isRecorded: mode === 'record' })),
     };

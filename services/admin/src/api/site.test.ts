@@ -193,6 +193,8 @@ it('what somebody may is said, so that no button is shown that would be refused'
     mayAudit: false,
     maySeeKeys: false,
     mayKeys: false,
+    maySeePrograms: false,
+    mayPrograms: false,
     maySeeAgents: false,
     hasAgents: false,
     mayAgents: false,

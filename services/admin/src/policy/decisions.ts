@@ -7,6 +7,7 @@ import {
   type Guardrail,
   type Guardrails,
   type Policy,
+  type RuleSettings,
   type Target,
 } from '@omnibus/policy';
 import { noLabels, type Facts, type JsonObject, type Labels } from '@omnibus/protocol';
@@ -24,6 +25,8 @@ export interface RuleCompiler {
   compileAccess(config: Config): Promise<Policy | undefined>;
   /** @throws {Error} in words for the operator. */
   compileGuards(config: Config): Promise<Guardrails | undefined>;
+  /** The rules that `flow: guarded` adds after those of the configuration. */
+  guardedRules(config: Config): readonly RuleSettings[];
 }
 
 /** The circumstances of a call that is decided. */
@@ -52,7 +55,10 @@ export interface Decided {
 }
 
 /** Compiles rules and guardrails. Without rules all callers may do everything, and guardrails still apply. @returns undefined where there are neither. @throws {Error} in words for the operator. */
-export async function loadPolicy(config: Config, rules: RuleCompiler): Promise<LoadedPolicy | undefined> {
+export async function loadPolicy(
+  config: Config,
+  rules: Omit<RuleCompiler, 'guardedRules'>,
+): Promise<LoadedPolicy | undefined> {
   const [policy, guardrails] = await Promise.all([rules.compileAccess(config), rules.compileGuards(config)]);
   if (policy !== undefined) return { config, policy, guardrails };
   return guardrails === undefined ? undefined : { ...(await openPolicy(config)), guardrails };

@@ -1,6 +1,6 @@
 /** The admin port. It opens first, so that its readiness names the reason of a waiting start, and shows the other parts as they start. */
 import type { OpenedAdmin } from '@omnibus/admin';
-import { compileAccess, compileGuards } from '@omnibus/setup/rules';
+import { compileAccess, compileGuards, guardedRules } from '@omnibus/setup/rules';
 import { measureConfig } from '../measure.ts';
 import type { Part } from '../part.ts';
 import { auditing } from './audit.ts';
@@ -49,7 +49,7 @@ export const admin: Part<OpenedAdmin> = {
       process: self,
       wheel,
       history,
-      rules: { compileAccess, compileGuards },
+      rules: { compileAccess, compileGuards, guardedRules },
       failures: host.of(failures),
       tapDesk: host.of(tapping).desk,
       sessions: () => host.find(sessions)?.desk,
