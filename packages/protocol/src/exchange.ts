@@ -104,8 +104,6 @@ export interface AttachCommand {
   readonly takes: boolean;
   /** How often the same owner has sent the call before. After `never`, the backend worker refuses these messages, which may still arrive. */
   readonly sendings?: number;
-  /** Whether the owner's call will name its turn, which workers of older versions leave out. */
-  readonly saysTurn?: boolean;
 }
 
 /**

@@ -118,7 +118,6 @@ export const attachCommand = shape<AttachCommand>(
     turn: count,
     takes: flag,
     sendings: optional(count),
-    saysTurn: optional(flag),
   }),
 );
 export const attachReply = variants<AttachReply, 'kind'>('kind', {

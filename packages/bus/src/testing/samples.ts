@@ -91,7 +91,7 @@ export const samples: Samples = {
   'backend-presence': { request: { ...sign, servers: [server] } },
   'backend-holds-at': holds,
   'backend-attach': {
-    request: { exchange, owner: worker, ageMs: 1.5, turn: 1, takes: false, sendings: 1, saysTurn: true },
+    request: { exchange, owner: worker, ageMs: 1.5, turn: 1, takes: false, sendings: 1 },
     reply: { kind: 'seen', state: 'never' },
   },
   limits: { request: { kind: 'taken', worker, taken: [['rule x', 1]], running: [] } },

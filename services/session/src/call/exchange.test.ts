@@ -332,9 +332,7 @@ describe('an exchange', () => {
     exchange.sentTo = at;
     exchange.adapterLost();
     await pass(0);
-    expect(asked).toEqual([
-      { exchange: exchange.id, owner, ageMs: 0, turn: 2, takes: true, sendings: 2, saysTurn: true },
-    ]);
+    expect(asked).toEqual([{ exchange: exchange.id, owner, ageMs: 0, turn: 2, takes: true, sendings: 2 }]);
     expect(calls.map(({ command: { sending, turn } }) => [sending, turn])).toEqual(
       ends.length === 0
         ? [

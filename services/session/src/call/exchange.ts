@@ -184,7 +184,7 @@ export class Exchange extends Link implements SentExchange {
     this.#pending?.close();
     this.#pending = bus.request(
       subjects.backendAttach(at),
-      { exchange, owner, ageMs: 0, turn, takes: true, sendings: this.attempts, saysTurn: true },
+      { exchange, owner, ageMs: 0, turn, takes: true, sendings: this.attempts },
       {
         reply: (event) => {
           if (event.kind !== 'seen') this.#hear(event);

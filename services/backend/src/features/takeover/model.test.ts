@@ -387,7 +387,7 @@ class World {
     const by = owner as string as WorkerId;
     switch (kind) {
       case 'call': {
-        const named = this.#mutant === 'turn of a call' ? this.#turn : turn;
+        const named = this.#mutant === 'turn of a call' ? this.#turn : this.#mutant === 'turn' ? 9 : turn;
         if (this.#mutant !== 'fence' && backend.seen.isFenced({ exchange, owner: by, turn: named })) {
           back({ kind: 'fault', fault: { reason: 'gateway.interrupted', message: '' } });
           return;
@@ -409,7 +409,6 @@ class World {
             owner: by,
             ageMs: this.#mutant === 'marks' ? 0 : this.#now + 1,
             turn: this.#mutant === 'turn' ? 9 : turn,
-            saysTurn: this.#mutant !== 'turn',
             takes: kind === 'attach',
           },
           (event) =>

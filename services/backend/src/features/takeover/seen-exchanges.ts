@@ -66,9 +66,8 @@ interface Ended {
 
 interface Fence {
   readonly owner: WorkerId;
-  readonly turn: number;
   /** The lowest turn of a call that may begin. */
-  readonly least: number;
+  readonly turn: number;
   /** Messages of the owner that may still arrive: it sends the call again. */
   readonly sendings: number;
   readonly until: number;
@@ -135,7 +134,7 @@ export class SeenExchanges {
   }: Pick<CallCommand, 'exchange' | 'owner' | 'sending' | 'turn'>): boolean {
     const fence = this.#fences.size === 0 ? undefined : this.#fences.get(exchange);
     if (fence === undefined || this.#clock.now() >= fence.until) return false;
-    return fence.owner !== owner || turn < fence.least || sending <= fence.sendings;
+    return fence.owner !== owner || turn < fence.turn || sending <= fence.sendings;
   }
 
   /** A call begins. @param askAgain sends its open questions again. @returns a handle for its end. */
@@ -176,7 +175,7 @@ export class SeenExchanges {
 
   /** Answers another session worker. @param reply gets the state, or with `takes` everything that follows of the call. */
   attach(
-    { exchange, owner, ageMs, turn, takes, sendings = 0, saysTurn = false }: AttachCommand,
+    { exchange, owner, ageMs, turn, takes, sendings = 0 }: AttachCommand,
     reply: (event: AttachReply) => void,
   ): void {
     const running = this.#running.get(exchange);
@@ -188,8 +187,7 @@ export class SeenExchanges {
     const ended = running === undefined ? this.#find(exchange) : undefined;
     const state = running === undefined ? this.#stateOf(ended, ageMs) : 'running';
     if (state === 'never') {
-      const until = this.#clock.now() + fenceMs;
-      this.#fence(exchange, { owner, turn, least: saysTurn ? turn : 0, sendings, until });
+      this.#fence(exchange, { owner, turn, sendings, until: this.#clock.now() + fenceMs });
     }
     if (!takes || (running === undefined && ended?.outcome === undefined)) {
       reply({ kind: 'seen', state });

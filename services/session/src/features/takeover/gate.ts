@@ -89,11 +89,7 @@ function goOn<Stream extends CallStream>(
     (gatewayFault) => messages.answerFault(call.stream, call.id, gatewayFault),
   );
   open.add(waiting);
-  const asking = ask(
-    options,
-    { exchange, owner, ageMs: begun.ageMs, turn: begun.turn, takes: false, saysTurn: true },
-    begun,
-  );
+  const asking = ask(options, { exchange, owner, ageMs: begun.ageMs, turn: begun.turn, takes: false }, begun);
   open.after(waiting, asking, (found) =>
     open.resume(waiting, () => {
       const planned = withTurn(run.again(call), begun.turn);
