@@ -14,7 +14,7 @@ RUN if [ -s /build/ca.crt ]; then export PIP_CERT=/build/ca.crt; fi \
  && python3 -m venv /opt/uv && /opt/uv/bin/pip install --no-cache-dir uv && ln -s /opt/uv/bin/uv /opt/uv/bin/uvx /usr/local/bin/ \
  && rm -rf /var/lib/apt/lists/* /build && install -d -o 1000 -g 1000 /var/lib/omnibus
 COPY --from=omnibus /app /app
-ARG VERSION=0.2.0
+ARG VERSION=0.3.0
 LABEL org.opencontainers.image.title="omnibus" org.opencontainers.image.licenses="MIT" org.opencontainers.image.version="${VERSION}" dev.omnibus.sbom="/app/sbom.cdx.json"
 # Downloaded servers are kept where the user may write; mount a volume there.
 ENV NODE_ENV=production OMNIBUS_KEYS_FILE=/var/lib/omnibus/keys.yaml HOME=/tmp npm_config_cache=/tmp/npm UV_CACHE_DIR=/tmp/uv

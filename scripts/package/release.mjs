@@ -1,5 +1,5 @@
 /**
- * Makes a release: `npm run release -- 0.2.0` sets the version in all files, adds the date to the changelog, makes a commit and a tag, and makes the
+ * Makes a release: `npm run release -- 0.3.0` sets the version in all files, adds the date to the changelog, makes a commit and a tag, and makes the
  * package, the chart and, where a Docker engine runs, the image with that version, in `dist/`. Nothing is published.
  */
 import { createHash } from 'node:crypto';
@@ -69,7 +69,7 @@ console.log(
 for (const each of left) console.log(`Not made: ${each}`);
 
 function problemWith(wanted) {
-  if (!/^\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?$/.test(wanted)) return 'say which version: npm run release -- 0.2.0';
+  if (!/^\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?$/.test(wanted)) return 'say which version: npm run release -- 0.3.0';
   if (git('status', '--porcelain') !== '')
     return 'the tree is dirty; commit or put away what is changed first (git status)';
   const current = versionOf(root);

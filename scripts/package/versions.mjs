@@ -16,6 +16,8 @@ const places = {
   'deploy/docker/launchers.Dockerfile': pattern('^ARG VERSION='),
   // Rendered from the chart.
   'deploy/kubernetes/omnibus.yaml': pattern('app.kubernetes.io/version: "|image: "omnibus:', '"'),
+  'docs/reference/openapi.json': pattern('^    "version": "', '"'),
+  'docs/how-to/gitops.md': pattern('targetRevision: v'),
   'README.md': pattern('/omnibus:|omnibus-gateway-|/omnibus-'),
   'docs/how-to/kubernetes.md': pattern('/omnibus:'),
   'docs/how-to/install.md': pattern('/omnibus:|omnibus-gateway-|/omnibus-'),
