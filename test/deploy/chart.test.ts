@@ -11,6 +11,7 @@ import { version } from '@omnibus/protocol';
 import { omnibusProgram, root, sealing, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
+import { before, fixtures } from '../upgrade/released.ts';
 import { findHelm, openShift, plainSettings, render } from './helm.ts';
 
 interface Container {
@@ -226,7 +227,7 @@ if (helm !== undefined)
           '--kube-version',
           '1.31.0',
           '--values',
-          join(root, 'test/upgrade/fixtures/values-0.2.0.yaml'),
+          join(fixtures, `values-${before}.yaml`),
           ...plainSettings.flatMap((setting) => ['--set', setting]),
         ],
         { encoding: 'utf8' },

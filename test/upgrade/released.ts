@@ -10,6 +10,9 @@ const run = promisify(execFile);
 
 export const fixtures = join(root, 'test/upgrade/fixtures');
 
+/** The version from which an upgrade leads to this one: the last release, one minor version apart at most. */
+export const before = '0.3.0';
+
 export interface Released {
   readonly folder: string;
   /** The path of its program for Node. */
@@ -17,9 +20,9 @@ export interface Released {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export async function unpackReleased(version: string): Promise<Released> {
+export async function unpackReleased(): Promise<Released> {
   const place = await mkdtemp(join(tmpdir(), 'omnibus-released-'));
-  await run('tar', ['-xzf', join(fixtures, `omnibus-gateway-${version}.tgz`), '-C', place]);
+  await run('tar', ['-xzf', join(fixtures, `omnibus-gateway-${before}.tgz`), '-C', place]);
   const folder = join(place, 'package');
   return {
     folder,

@@ -8,15 +8,13 @@ import { asked, counter, sdkClient, streamer, worker, type Run } from '../chaos/
 import { Fleet, roles } from '../chaos/fleet.ts';
 import { omnibusProgram } from '../support/processes.ts';
 import { consenting, listener } from '../chaos/session-clients.ts';
-import { Tally, type Interruption } from '../chaos/tally.ts';
+import { Tally } from '../chaos/tally.ts';
 import { EraServer } from '../matrix/era-server.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
-import { unpackReleased } from './released.ts';
+import { before, unpackReleased } from './released.ts';
 
-/** The version before the upgrade: the previous minor version. */
-const before = '0.2.0';
 const stepMs = 100;
 const longSteps = 8;
 
@@ -24,7 +22,7 @@ it(
   `nothing is lost, wrong or interrupted while each role goes from ${before} to this version and back`,
   { timeout: 240_000 },
   async () => {
-    await using released = await unpackReleased(before);
+    await using released = await unpackReleased();
     await using upstream = await Upstream.start({
       tools: [{ ...tool('look'), annotations: { readOnlyHint: true } }, tool('act'), tool('long')],
       resources: [7, 8].map((index) => ({ uri: `up://listener${index}`, name: `of listener ${index}` })),
@@ -63,22 +61,12 @@ it(
       (work, index) => work(run, `${work.name}${index}`),
     );
     const steps: string[] = [];
-    /**
-     * Connections that an edge of the released version has closed at the moment when their client began another request on them (RFC 9112 section 9.5). That
-     * version does not change any more.
-     */
-    const ofReleased: Interruption[] = [];
     for (const program of [omnibusProgram, released.program]) {
       fleet.program = program;
       for (const role of roles.toReversed()) {
         for (const _ of [0, 1]) {
-          const {
-            answered,
-            interruptions: { length },
-          } = tally;
+          const { answered } = tally;
           await fleet.replace(role, 'SIGTERM');
-          if (role === 'edge' && program === omnibusProgram)
-            ofReleased.push(...tally.interruptions.slice(length).filter(({ reason }) => reason === 'connection'));
           const isNew = fleet.processes.map(({ child }) => child.spawnargs.includes(omnibusProgram));
           steps.push(
             `${role} ${isNew.map((each) => (each ? 'new' : 'old')).join(' ')}: ${tally.answered - answered} calls, ${tally.interruptions.length} interrupted so far`,
@@ -95,7 +83,7 @@ it(
       lost: tally.lost,
       wrong: tally.wrong,
       unanswered: tally.unanswered,
-      interrupted: tally.interruptions.filter((each) => !ofReleased.includes(each)),
+      interrupted: tally.interruptions,
     }).toEqual({ lost: [], wrong: [], unanswered: [], interrupted: [] });
     // Versions were mixed, with calls in every mixture.
     expect(steps.filter((step) => step.includes('new') && step.includes('old')).length).toBe(10);

@@ -8,5 +8,6 @@ export type { NatsCluster, NatsNode } from './nats-cluster.ts';
 export { firstReply } from './first-reply.ts';
 export { Backups } from './backup.ts';
 export { Outsider } from './outsider.ts';
+export { families } from '../families.ts';
 export { samples } from './samples.ts';
 export { FakeVault } from './fake-vault.ts';
