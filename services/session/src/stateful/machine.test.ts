@@ -1,7 +1,8 @@
 import { getShortestPaths } from 'xstate/graph';
 import { describe, expect, it } from 'vitest';
 import { initialTransition, transition } from 'xstate';
-import { sessionMachine, type SessionEvent } from './machine.ts';
+import { startActor } from '@omnibus/lifecycle';
+import { sessionMachine, type SessionEffects, type SessionEvent } from './machine.ts';
 
 const initialize: SessionEvent = { type: 'client.initialize', revision: '2025-06-18', capabilities: { roots: {} } };
 const initialized: SessionEvent = { type: 'client.initialized' };
@@ -9,8 +10,17 @@ const deleted: SessionEvent = { type: 'client.deleted' };
 const idle: SessionEvent = { type: 'idle.noted' };
 const drain: SessionEvent = { type: 'drain.requested' };
 
+/** Notes the effects that were asked for. */
+class Effects implements SessionEffects {
+  readonly done: string[] = [];
+  announcePending = (): void => void this.done.push('announcePending');
+  endStreams = (): void => void this.done.push('endStreams');
+  release = (): void => void this.done.push('release');
+  countExpired = (): void => void this.done.push('countExpired');
+}
+
 function walk(...events: SessionEvent[]) {
-  let [snapshot, actions] = initialTransition(sessionMachine);
+  let [snapshot, actions] = initialTransition(sessionMachine, new Effects());
   for (const event of events) [snapshot, actions] = transition(sessionMachine, snapshot, event);
   return {
     value: snapshot.value,
@@ -47,8 +57,18 @@ describe('the session machine', () => {
     expect(walk(initialized).context.unexpected).toBe(1);
   });
 
+  it('has the effects of the session that an actor is of', () => {
+    const [one, other] = [new Effects(), new Effects()];
+    const actors = [one, other].map((input) =>
+      startActor(sessionMachine, { input, onFailure: (error) => expect.fail(String(error)) }),
+    );
+    for (const event of [initialize, initialized, deleted]) actors[0]?.send(event);
+    expect([one.done, other.done]).toEqual([['announcePending', 'release'], []]);
+  });
+
   it('reaches every state', () => {
     const paths = getShortestPaths(sessionMachine, {
+      input: new Effects(),
       events: [initialize, initialized, deleted, idle, drain, { type: 'drained' }],
       serializeState: (state) => JSON.stringify(state.value),
     });

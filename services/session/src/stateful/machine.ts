@@ -22,7 +22,16 @@ export type SessionEvent =
   | { readonly type: 'drain.requested' }
   | { readonly type: 'drained' };
 
+/** What a session does when its state changes. */
+export interface SessionEffects {
+  announcePending(): void;
+  endStreams(): void;
+  release(): void;
+  countExpired(): void;
+}
+
 export interface SessionContext {
+  readonly effects: SessionEffects;
   readonly revision: Revision | undefined;
   /** Capabilities that the client declared. */
   readonly capabilities: JsonObject;
@@ -30,24 +39,21 @@ export interface SessionContext {
   readonly unexpected: number;
 }
 
-const unprovided = (name: string) => (): void => {
-  throw new Error(`session machine: action '${name}' has no implementation`);
-};
-
+/** All sessions share it. `provide` would make a copy of all its states for each session, which is half of the memory of an idle one. */
 export const sessionMachine = setup({
-  types: { context: {} as SessionContext, events: {} as SessionEvent },
+  types: { context: {} as SessionContext, events: {} as SessionEvent, input: {} as SessionEffects },
   actions: {
-    announcePending: unprovided('announcePending'),
-    endStreams: unprovided('endStreams'),
-    release: unprovided('release'),
-    countExpired: unprovided('countExpired'),
+    announcePending: ({ context: { effects } }) => effects.announcePending(),
+    endStreams: ({ context: { effects } }) => effects.endStreams(),
+    release: ({ context: { effects } }) => effects.release(),
+    countExpired: ({ context: { effects } }) => effects.countExpired(),
     keepIntroduction: assign(({ event, context }) =>
       event.type === 'client.initialize' ? { revision: event.revision, capabilities: event.capabilities } : context,
     ),
     countUnexpected: assign({ unexpected: ({ context }) => context.unexpected + 1 }),
   },
 }).createMachine({
-  context: { revision: undefined, capabilities: {}, unexpected: 0 },
+  context: ({ input: effects }) => ({ effects, revision: undefined, capabilities: {}, unexpected: 0 }),
   initial: 'opening',
   on: { '*': { actions: 'countUnexpected' } },
   states: {

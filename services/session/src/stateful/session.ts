@@ -89,26 +89,22 @@ export class Session {
     this.#parts = this.#partsOf(host, guests);
     this.#serving = new Serving(this.#parts);
     this.#posted = new Posted(this.#parts, this.#serving, () => this.#actor.send({ type: 'client.initialized' }));
-    this.#actor = startActor(
-      sessionMachine.provide({
-        actions: {
-          announcePending: () => {
-            this.#parts.streams.clientReady();
-            // The machine's new state can be read only after this.
-            queueMicrotask(() => hooks.changed(this));
-          },
-          endStreams: () => this.#parts.streams.endStanding(),
-          release: () => this.#release(),
-          countExpired: () => host.metrics.sessionsExpired.inc(),
+    this.#actor = startActor(sessionMachine, {
+      input: {
+        announcePending: () => {
+          this.#parts.streams.clientReady();
+          // The machine's new state can be read only after this.
+          queueMicrotask(() => hooks.changed(this));
         },
-      }),
-      {
-        onFailure: (error) => {
-          host.log.error({ err: error, session: key }, 'the session actor failed');
-          this.#release();
-        },
+        endStreams: () => this.#parts.streams.endStanding(),
+        release: () => this.#release(),
+        countExpired: () => host.metrics.sessionsExpired.inc(),
       },
-    );
+      onFailure: (error) => {
+        host.log.error({ err: error, session: key }, 'the session actor failed');
+        this.#release();
+      },
+    });
   }
 
   #partsOf(host: SessionHost, guests: readonly GuestMaker[]): SessionParts {
