@@ -327,7 +327,7 @@ class NatsBus implements Bus {
         this.#reconnects += 1;
         this.#onFault({ kind: 'connection', what: 'reconnected to NATS' });
         this.#streams.check();
-        for (const run of this.#afterReconnect) this.#guard('reconnect', run);
+        for (const run of [...this.#afterReconnect]) this.#guard('reconnect', run);
       } else if (status.type === 'slowConsumer') {
         this.#onFault({ kind: 'connection', what: 'this process takes its messages slower than NATS brings them' });
       } else if (status.type === 'error') {

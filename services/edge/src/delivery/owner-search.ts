@@ -16,6 +16,8 @@ export type Ownership = Exclude<AdoptReply, { outcome: 'busy' }> | { readonly ou
 const searchMs = 10_000;
 /** Milliseconds between two attempts while no worker can take the session. */
 export const retryMs = 200;
+/** Milliseconds after a loss of the connection until workers are asked again: they may have to find NATS again, too. */
+const returnMs = 50;
 /** Milliseconds that a worker has to answer. */
 const askMs = 1_500;
 
@@ -68,32 +70,42 @@ export class OwnerSearch {
     );
     const isLast = candidates.length === 0 || (attempt + 1) % candidates.length === 0;
     const worker = candidates[attempt % candidates.length];
+    // The question may be lost with the connection, and may be asked twice: only one of the asked workers can succeed.
+    const reconnect = bus.afterReconnect(() => {
+      end();
+      soon.schedule(returnMs, () => this.#ask(address, giveUpAt, attempt, finish));
+    });
+    let pending: PendingRequest | undefined;
+    const limit = soon.schedule(askMs, () => {
+      end();
+      later();
+    });
+    const end = (): void => {
+      limit.cancel();
+      reconnect.close();
+      pending?.close();
+    };
     try {
-      const pending: PendingRequest = bus.request(
+      pending = bus.request(
         subjects.sessionAdopt(worker),
         { key, lost },
         {
           reply: (reply) => {
-            limit.cancel();
-            pending.close();
+            end();
             if (reply.outcome === 'busy') later();
             else finish(reply);
           },
           failed: (error) => {
-            limit.cancel();
+            end();
             // It has died, too, and its signs of life are not missed yet.
             if (error.kind === 'no-responders' && !isLast) next();
             else later();
           },
         },
       );
-      // Only one of the asked workers can succeed.
-      const limit = soon.schedule(askMs, () => {
-        pending.close();
-        later();
-      });
     } catch (error) {
       // The bus is closing.
+      end();
       log.debug({ err: error, session: key }, 'nobody could be asked to take a session over');
       finish({ outcome: 'nobody' });
     }

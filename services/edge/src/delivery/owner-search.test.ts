@@ -1,0 +1,42 @@
+/** The search for the owner of a session while NATS loses messages: scripted workers, and a clock of the test. */
+import { afterEach, expect, it, vi } from 'vitest';
+import { MemoryBus, subjects, type PresenceWatch, type Watch } from '@omnibus/bus';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { newSessionId, newWorkerId, sessionKey, type AdoptReply, type Presence } from '@omnibus/protocol';
+import { createLogger } from '@omnibus/telemetry';
+import { OwnerSearch } from './owner-search.ts';
+
+class BreakingBus extends MemoryBus {
+  readonly after = new Set<() => void>();
+
+  override afterReconnect(run: () => void): Watch {
+    this.after.add(run);
+    return { close: () => void this.after.delete(run) };
+  }
+}
+
+afterEach(() => void vi.useRealTimers());
+
+it('a worker gets a question again that was lost with the connection, as soon as there is a connection', async () => {
+  vi.useFakeTimers();
+  const bus = new BreakingBus(({ what }) => expect.fail(what));
+  const worker = newWorkerId('session');
+  const answers: ((reply: AdoptReply) => void)[] = [];
+  await bus.subscribe(subjects.sessionAdopt(worker), (_session, reply) => void answers.push(reply));
+  const search = new OwnerSearch({
+    bus,
+    soon: new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) }),
+    log: createLogger({ level: 'silent', format: 'json' }),
+    workers: { alive: [worker] } as unknown as PresenceWatch<Presence>,
+  });
+  const found: string[] = [];
+  void search.find({ key: sessionKey(newSessionId()), owner: undefined }).then(({ outcome }) => found.push(outcome));
+  await vi.advanceTimersByTimeAsync(20);
+  expect(answers.length).toBe(1);
+  for (const run of bus.after) run();
+  await vi.advanceTimersByTimeAsync(100);
+  expect(answers.length).toBe(2);
+  answers[1]?.({ outcome: 'held', worker });
+  await vi.advanceTimersByTimeAsync(0);
+  expect([found, bus.after.size]).toEqual([['held'], 0]);
+});
