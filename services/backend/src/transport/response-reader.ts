@@ -64,6 +64,16 @@ export const silentObserver: ResponseObserver = {
   failed: () => undefined,
 };
 
+/** @returns the media type in lower case and without parameters; empty if there is none. */
+function mediaTypeOf(type: string | string[] | undefined): string {
+  return (
+    String(type ?? '')
+      .split(';')[0]
+      ?.trim()
+      .toLowerCase() ?? ''
+  );
+}
+
 const longestWaitMs = 24 * 60 * 60_000;
 
 /** Until when a server wants no more requests (RFC 9110, 10.2.3), in milliseconds from now: with 429 (RFC 6585, 4) and 503, which both say that it did not serve this one. */
@@ -158,11 +168,8 @@ export class ResponseReader implements RedirectHandler {
         this.#refuse(`it sent more than ${maxInterimResponses} responses that are none (HTTP ${status})`);
       return;
     }
-    const mediaType =
-      String(headers['content-type'] ?? '')
-        .split(';')[0]
-        ?.trim()
-        .toLowerCase() ?? '';
+    const { 'content-type': type } = headers;
+    const mediaType = type === 'application/json' ? type : mediaTypeOf(type);
     this.#response = status < 300 ? { status, mediaType, errorBody: '' } : refusalOf(status, mediaType, headers);
     const coding =
       headers['content-encoding'] === undefined ? 'identity' : String(headers['content-encoding']).trim().toLowerCase();

@@ -41,6 +41,11 @@ export class SessionAddresses {
     const id = headers['mcp-session-id'];
     // A client that always sends the header has an empty one before its session.
     if (id === undefined || id === '') return undefined;
+    const known = this.#known.get(id as SessionId);
+    if (known !== undefined) {
+      known.isUsed = true;
+      return known;
+    }
     return typeof id === 'string' && isSessionId(id) ? this.of(id) : { fault: fault('session.unknown') };
   }
 

@@ -38,6 +38,8 @@ export class Router {
   readonly #eventSource: EventSourceEndpoint;
   /** The same answer for an endpoint of another tenant as for one that does not exist. */
   readonly #noSuchPath: GatewayFault;
+  /** The Host that was allowed last: nearly all requests name the same one. */
+  #allowedHost: string | undefined;
   #isDraining = false;
 
   constructor(options: RouterOptions) {
@@ -87,10 +89,12 @@ export class Router {
 
   #problemOf({ host }: Target, request: IncomingMessage): GatewayFault | undefined {
     const { allowedHosts, origins } = this.#options;
-    return (
-      checkHost(host, allowedHosts) ??
-      (request.headers.origin === undefined ? undefined : checkOrigin(request.headers.origin, origins))
-    );
+    if (host === undefined || host !== this.#allowedHost) {
+      const forbidden = checkHost(host, allowedHosts);
+      if (forbidden !== undefined) return forbidden;
+      this.#allowedHost = host;
+    }
+    return request.headers.origin === undefined ? undefined : checkOrigin(request.headers.origin, origins);
   }
 
   /** Handles a request. @param waitsForContinue whether the client waits for `100 Continue` (RFC 9110, 10.1.1). */

@@ -31,8 +31,8 @@ const longestKeptMs = 600_000;
 
 const statusLine = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/;
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-// oxlint-disable-next-line no-control-regex -- the characters that no value may have (RFC 9110, 5.5)
-const forbidden = /[\0-\x08\x0a-\x1f\x7f]/;
+// oxlint-disable-next-line no-control-regex -- the characters that no head may have, except for the ends of its lines (RFC 9110, 5.5)
+const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
 const sizeLine = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 const endOfHead = Buffer.from('\r\n\r\n');
 const endOfLine = Buffer.from('\r\n');
@@ -116,6 +116,7 @@ export class ResponseParser {
     const [first = '', ...lines] = text.split('\r\n');
     const [, minor, code, message = ''] = statusLine.exec(first) ?? [];
     if (code === undefined) throw new ResponseProblem('its response is not HTTP/1.1');
+    if (forbidden.test(text)) throw new ResponseProblem('the head of its response has a control character');
     const status = Number(code);
     const headers = headersOf(lines);
     if (status === 100 || status === 101)
@@ -176,13 +177,26 @@ export class ResponseParser {
   }
 }
 
+/** Names in lower case, by how servers write them. */
+const names = new Map<string, string>();
+/** Bound on them, since servers choose the names. */
+const maxNames = 1_000;
+
+function nameOf(written: string): string {
+  const known = names.get(written);
+  if (known !== undefined) return known;
+  if (!token.test(written)) throw new ResponseProblem('its response has a header that is none');
+  const name = written.toLowerCase();
+  if (names.size < maxNames) names.set(written, name);
+  return name;
+}
+
 /** @throws {ResponseProblem} at a line that is no header: one that goes on with a space could be read in two ways (RFC 9112, 5.2). */
 function headersOf(lines: readonly string[]): ResponseHeaders {
   const headers = { __proto__: null } as unknown as ResponseHeaders;
   for (const line of lines) {
     const colon = line.indexOf(':');
-    const name = line.slice(0, Math.max(0, colon)).toLowerCase();
-    if (!token.test(name) || forbidden.test(line)) throw new ResponseProblem('its response has a header that is none');
+    const name = nameOf(line.slice(0, Math.max(0, colon)));
     const value = line.slice(colon + 1).trim();
     const before = headers[name];
     headers[name] = before === undefined ? value : [before, value].flat();
