@@ -29,8 +29,8 @@ const gauges = [
   'omnibus_session_bytes',
   'omnibus_upstream_reading_bytes',
 ];
-/** Each look collects the garbage of every process. */
-const pauses = { interval: 500 };
+/** Each look collects the garbage of every process, and what a connection holds goes after seconds. */
+const pauses = { interval: 1_500 };
 /** Copies of an open request: one in each process that it passes, except at an edge that its client has left, and the text that was sent to the server. */
 const copies = { embedded: 2, nats: 3 };
 const tasks = { 'io.modelcontextprotocol/tasks': {} };

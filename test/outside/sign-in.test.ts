@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Authority, freePorts } from '@omnibus/bus/testing';
+import { saidHere } from '../support/command-here.ts';
 import { Balancer } from '../support/balancer.ts';
 import { ForeignProvider } from '../support/foreign-provider.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
@@ -247,13 +248,7 @@ it('the tokens of a user signed out at the other provider are not refreshed, and
 it('omnibus stdio signs its user in by itself; the file of tokens is readable by that user only, and tokens are refreshed when they expire', async () => {
   const tokens = join(folder, 'kept', 'tokens.json');
   const url = `${own.front.url}/mcp`;
-  const run = async (...args: string[]): Promise<{ readonly status: number; readonly output: string }> => {
-    const running = startProcess('node', [main, ...args, url, '--tokens', tokens]);
-    const status = await new Promise<number>((resolve) => {
-      running.child.once('close', (code) => resolve(code ?? -1));
-    });
-    return { status, output: running.output() };
-  };
+  const run = (...args: string[]): ReturnType<typeof saidHere> => saidHere([...args, url, '--tokens', tokens]);
   expect(await run('token')).toMatchObject({ status: 4, output: expect.stringContaining('omnibus login') as string });
   {
     await using joined = startProcess('node', [main, 'stdio', '--connect', url, '--tokens', tokens], {}, 'pipe');
