@@ -178,6 +178,18 @@ if (every !== undefined) await takeAll(every);
 await browser.close();
 if (every === undefined) console.log(`${pictures.map(({ name }) => `docs/pictures/${name}.png`).join(', ')} are new`);
 
+/** One view at three widths in both themes. @param path of the files, to which width and theme are added. */
+async function takeEach(page: Page, path: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [1280, 800, 360]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 800 });
+      // The selection comes into view when the page is opened, and this one changes its width afterwards.
+      await page.evaluate('document.querySelector("section.detail")?.scrollIntoView()');
+      await page.screenshot({ path: `${path}-${width}-${colorScheme}.png`, animations: 'disabled' });
+    }
+}
+
 /** All views with much in them, at three widths in both themes, and what the page shows while the gateway hangs. */
 async function takeAll(to: string): Promise<void> {
   await mkdir(to, { recursive: true });
@@ -195,16 +207,7 @@ async function takeAll(to: string): Promise<void> {
   });
   await client.untilTools((names) => names.includes('big__tool-00000'));
   const seen = await openConsole(browser, address, {});
-  const shoot = async (name: string): Promise<void> => {
-    for (const colorScheme of ['light', 'dark'] as const)
-      for (const width of [1280, 800, 360]) {
-        await seen.page.emulateMedia({ colorScheme });
-        await seen.page.setViewportSize({ width, height: 800 });
-        // The selection comes into view when the page is opened, and this one changes its width afterwards.
-        await seen.page.evaluate('document.querySelector("section.detail")?.scrollIntoView()');
-        await seen.page.screenshot({ path: join(to, `${name}-${width}-${colorScheme}.png`), animations: 'disabled' });
-      }
-  };
+  const shoot = (name: string): Promise<void> => takeEach(seen.page, join(to, name));
   const hashes = [
     ...['overview', 'servers', 'servers/crash', 'servers/shop', 'calls', 'sessions', 'topology', 'catalogue'],
     ...['catalogue/shop__order', 'try', 'try/shop__order', 'try/shop__praise?kind=prompt', 'connect', 'connect/cursor'],

@@ -101,17 +101,13 @@ function ofServer(
   return [...found, ...(endpoint === 'all' && identity === 'uri' ? [] : own.filter((entry) => !found.includes(entry)))];
 }
 
-/**
- * Sends all test requests.
- * @param direct the direct answers of the server; left out when this is the direct connection.
- * @returns the requests with the server's own names, and their answers.
- */
-export async function askAll(
+/** Reads all lists. @returns their answers with the entries of this server alone, and the public names and URIs of entries by method and own name. */
+async function askLists(
   speaker: Speaker,
   server: PublishedServer,
   endpoint: Endpoint,
-  direct?: Answers,
-): Promise<Answers> {
+  direct: Answers | undefined,
+): Promise<{ readonly answers: Map<string, Heard>; readonly shown: ReadonlyMap<string, string> }> {
   const answers = new Map<string, Heard>([['opening', { answer: speaker.opening, before: [] }]]);
   const shown = new Map<string, string>();
   for (const method of listMethods) {
@@ -134,6 +130,21 @@ export async function askAll(
       if (typeof public_ === 'string') shown.set(`${method} ${entry[identity] as string}`, public_);
     }
   }
+  return { answers, shown };
+}
+
+/**
+ * Sends all test requests.
+ * @param direct the direct answers of the server; left out when this is the direct connection.
+ * @returns the requests with the server's own names, and their answers.
+ */
+export async function askAll(
+  speaker: Speaker,
+  server: PublishedServer,
+  endpoint: Endpoint,
+  direct?: Answers,
+): Promise<Answers> {
+  const { answers, shown } = await askLists(speaker, server, endpoint, direct);
   const named = (method: ListMethod, original: string): string =>
     shown.get(`${method} ${original}`) ??
     (direct !== undefined && endpoint === 'all' && method !== 'resources/list'
@@ -147,11 +158,9 @@ export async function askAll(
   };
   const call = (question: string, name: string, args: JsonObject | undefined): Promise<void> =>
     ask(`tools/call ${question}`, 'tools/call', {
-      name: named('tools/list', name),
+      ...{ name: named('tools/list', name), _meta: { progressToken: 'of this call' } },
       ...(args === undefined ? {} : { arguments: args }),
-      _meta: { progressToken: 'of this call' },
     });
-
   const has = (method: ListMethod, name: string): boolean =>
     entriesOf(((direct ?? answers).get(method) as Heard).answer, method).some(
       (entry) => entry['name'] === name || entry['uri'] === name,
@@ -159,19 +168,11 @@ export async function askAll(
   for (const [index, [tool, args]] of server.calls.entries())
     if (has('tools/list', tool)) await call(`${tool} (${index})`, tool, args);
   await call('unknown tool', 'nobody_has_this', {});
-  const first = (direct ?? answers).get('tools/list')?.answer;
-  const strict =
-    first === undefined
-      ? undefined
-      : entriesOf(first, 'tools/list').find(({ inputSchema }) =>
-          Array.isArray((inputSchema as JsonObject)['required']),
-        );
-  if (strict !== undefined) {
-    const [required] = (strict['inputSchema'] as { required: [string] }).required;
-    await call('arguments that are missing', strict['name'] as string, {});
-    await call('no arguments', strict['name'] as string, undefined);
-    await call('an argument of another type', strict['name'] as string, { [required]: { odd: [1] } });
-  }
+  const listed = (direct ?? answers).get('tools/list')?.answer;
+  const strict = (listed === undefined ? [] : entriesOf(listed, 'tools/list')).find(({ inputSchema }) =>
+    Array.isArray((inputSchema as JsonObject)['required']),
+  );
+  await askWrongly(call, strict);
   for (const [prompt, args] of server.prompts ?? [])
     if (has('prompts/list', prompt))
       await ask(`prompts/get ${prompt}`, 'prompts/get', { name: named('prompts/list', prompt), arguments: args });
@@ -192,15 +193,32 @@ export async function askAll(
   if (speaker.era === 'legacy') await ask('logging/setLevel of no level', 'logging/setLevel', { level: 'loud' });
   await ask('unknown method', 'nobody/knows', {});
   if (server.remark !== undefined && speaker.era === 'legacy' && 'roots' in speaker.capabilities) {
-    // The program of the server starts with the first call, and needs some time.
-    const limit = AbortSignal.timeout(remarkLimitMs);
-    await Promise.race([
-      speaker.logs.untilSome(isRemark),
-      new Promise((resolve) => limit.addEventListener('abort', resolve)),
-    ]);
+    await untilRemark(speaker, isRemark);
     answers.set('of its own accord', { answer: { result: {} }, before: speaker.logs.values.filter(isRemark) });
   }
   return answers;
+}
+
+/** The program of the server starts with the first call, and needs some time. */
+async function untilRemark(speaker: Speaker, isRemark: (message: Message) => boolean): Promise<void> {
+  const limit = AbortSignal.timeout(remarkLimitMs);
+  await Promise.race([
+    speaker.logs.untilSome(isRemark),
+    new Promise((resolve) => limit.addEventListener('abort', resolve)),
+  ]);
+}
+
+/** Calls a tool whose schema requires an argument, with arguments that are not those. */
+async function askWrongly(
+  call: (question: string, name: string, args: JsonObject | undefined) => Promise<void>,
+  tool: JsonObject | undefined,
+): Promise<void> {
+  if (tool === undefined) return;
+  const { name, inputSchema } = tool;
+  const [required] = (inputSchema as { required: [string] }).required;
+  await call('arguments that are missing', name as string, {});
+  await call('no arguments', name as string, undefined);
+  await call('an argument of another type', name as string, { [required]: { odd: [1] } });
 }
 
 /** Members that differ, from the outside in; `undefined` stands for a missing member. */

@@ -304,27 +304,7 @@ export class Keeper {
     await moment();
     switch (params['name']) {
       case 'talk':
-        for (const progress of [1, 2]) {
-          const { progressToken } = meta;
-          if (progressToken !== undefined)
-            own({
-              jsonrpc: '2.0',
-              method: 'notifications/progress',
-              params: {
-                progressToken,
-                progress,
-                ...(this.#options.revision === '2024-11-05' ? {} : { message: `step of ${marker}` }),
-              },
-            });
-          const isWanted = this.isModern ? meta[`${prefix}logLevel`] !== undefined : this.#level !== undefined;
-          if (isWanted)
-            via({
-              jsonrpc: '2.0',
-              method: 'notifications/message',
-              params: { level: 'error', logger: 'keeper', data: { said: marker } },
-            });
-          await moment();
-        }
+        await this.#talk(marker, meta, own, via);
         return text(`talked of ${marker}`);
       case 'fail':
         throw new Refused(-32_050, `it failed with ${marker}`, { marker });
@@ -357,21 +337,35 @@ export class Keeper {
         return text(`${marker} was answered ${await this.#ask(String(args['what']), marker, params, via)}`);
       case 'task':
         return params['task'] === undefined ? text(`at once ${marker}`) : { task: this.#newTask(marker, undefined) };
-      case 'job': {
-        const task = this.#newTask(marker, {
-          wanted: {
-            method: 'elicitation/create',
-            params: {
-              mode: 'form',
-              message: `job ${marker}`,
-              requestedSchema: { type: 'object', properties: { answer: { type: 'string' } } },
-            },
-          },
-        });
-        return { resultType: 'task', ...task };
-      }
+      case 'job':
+        return { resultType: 'task', ...this.#newTask(marker, jobQuestion(marker)) };
       default:
         return text(`echo of ${marker}`);
+    }
+  }
+
+  /** Sends progress and log messages. */
+  async #talk(marker: string, meta: JsonObject, own: Send, via: Send): Promise<void> {
+    for (const progress of [1, 2]) {
+      const { progressToken } = meta;
+      if (progressToken !== undefined)
+        own({
+          jsonrpc: '2.0',
+          method: 'notifications/progress',
+          params: {
+            progressToken,
+            progress,
+            ...(this.#options.revision === '2024-11-05' ? {} : { message: `step of ${marker}` }),
+          },
+        });
+      const isWanted = this.isModern ? meta[`${prefix}logLevel`] !== undefined : this.#level !== undefined;
+      if (isWanted)
+        via({
+          jsonrpc: '2.0',
+          method: 'notifications/message',
+          params: { level: 'error', logger: 'keeper', data: { said: marker } },
+        });
+      await moment();
     }
   }
 
@@ -552,3 +546,15 @@ function questionOf(what: string, marker: string, isModern: boolean): readonly [
       ];
   }
 }
+
+/** The question of a task, which its owner answers. */
+const jobQuestion = (marker: string) => ({
+  wanted: {
+    method: 'elicitation/create',
+    params: {
+      mode: 'form',
+      message: `job ${marker}`,
+      requestedSchema: { type: 'object', properties: { answer: { type: 'string' } } },
+    },
+  },
+});

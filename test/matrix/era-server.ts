@@ -474,29 +474,7 @@ export class EraServer {
       if (method === 'notifications/cancelled') this.#cancels.get(params['requestId'] as JsonRpcId)?.();
       return;
     }
-    const talk: Talk = {
-      ask: (asked, question) =>
-        this.isModern ? this.#given(params, asked, question) : this.#ask(stream, asked, question),
-      notify: (name, content) => {
-        // Log messages are sent only to clients that requested them with the request.
-        const isWanted =
-          !this.isModern ||
-          name !== 'notifications/message' ||
-          ((params['_meta'] ?? {}) as JsonObject)[`${prefix}logLevel`] !== undefined;
-        if (isWanted) this.#write(stream, { jsonrpc: '2.0', method: name, params: content });
-      },
-      cancelled: new Promise((resolve) => this.#cancels.set(id, resolve)),
-      breakStream: () => {
-        this.#write(stream, {
-          jsonrpc: '2.0',
-          method: 'notifications/message',
-          params: { level: 'debug', data: 'about to break' },
-        });
-        stream.response?.write('retry: 10\n\n');
-        stream.response?.end();
-        stream.response = undefined;
-      },
-    };
+    const talk = this.#talkOf(id, params, stream);
     try {
       const result = await this.#serve(method, params, talk);
       const cached = /list$|read$|discover$/.test(method) ? { ttlMs: 0, cacheScope: 'public' } : {};
@@ -525,6 +503,33 @@ export class EraServer {
     }
     this.#cancels.delete(id);
     done?.();
+  }
+
+  /** What a tool may do while it runs. */
+  #talkOf(id: JsonRpcId, params: JsonObject, stream: Stream): Talk {
+    return {
+      ask: (asked, question) =>
+        this.isModern ? this.#given(params, asked, question) : this.#ask(stream, asked, question),
+      notify: (name, content) => {
+        // Log messages are sent only to clients that requested them with the request.
+        const isWanted =
+          !this.isModern ||
+          name !== 'notifications/message' ||
+          ((params['_meta'] ?? {}) as JsonObject)[`${prefix}logLevel`] !== undefined;
+        if (isWanted) this.#write(stream, { jsonrpc: '2.0', method: name, params: content });
+      },
+      cancelled: new Promise((resolve) => this.#cancels.set(id, resolve)),
+      breakStream: () => {
+        this.#write(stream, {
+          jsonrpc: '2.0',
+          method: 'notifications/message',
+          params: { level: 'debug', data: 'about to break' },
+        });
+        stream.response?.write('retry: 10\n\n');
+        stream.response?.end();
+        stream.response = undefined;
+      },
+    };
   }
 
   /** The input of the client, or a result that requires it. */
@@ -568,19 +573,7 @@ export class EraServer {
       case 'logging/setLevel':
         return {};
       case 'tools/list':
-        return {
-          tools: Object.entries(this.#tools)
-            .filter(([, tool]) => this.#offers(tool))
-            .map(([name, { more }]) => ({
-              name,
-              description: name,
-              inputSchema:
-                name === 'picky' && this.#wantsHeader
-                  ? { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } }
-                  : { type: 'object' },
-              ...more,
-            })),
-        };
+        return { tools: this.#listed() };
       case 'tools/call':
         return this.#call(params, talk);
       case 'prompts/list':
@@ -610,16 +603,34 @@ export class EraServer {
       case 'completion/complete':
         return { completion: { values: [`${String((params['argument'] as JsonObject)['value'])}!`] } };
       default:
-        if (method.startsWith('tasks/') && this.isModern)
-          return { ...(this.#jobs.serve(method, params) ?? unknownTask()) };
-        if (method === 'skills/list' && this.isModern)
-          return {
-            skills: [{ uri: 'skill://era/greeting/SKILL.md', frontmatter: { name: 'greeting' }, resources: 'dynamic' }],
-          };
-        if (method === 'skills/get' && this.isModern) return { uri: params['uri'], frontmatter: { name: 'greeting' } };
-        if (method.startsWith('tasks/') && this.revision === '2025-11-25') return this.#serveTask(method, params, talk);
-        throw new RpcError(-32_601, `Method not found: ${method}`);
+        return this.#serveExtension(method, params, talk);
     }
+  }
+
+  #listed(): JsonObject[] {
+    return Object.entries(this.#tools)
+      .filter(([, tool]) => this.#offers(tool))
+      .map(([name, { more }]) => ({
+        name,
+        description: name,
+        inputSchema:
+          name === 'picky' && this.#wantsHeader
+            ? { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } }
+            : { type: 'object' },
+        ...more,
+      }));
+  }
+
+  /** The methods of extensions. */
+  async #serveExtension(method: string, params: JsonObject, talk: Talk): Promise<JsonObject> {
+    if (method.startsWith('tasks/') && this.isModern) return { ...(this.#jobs.serve(method, params) ?? unknownTask()) };
+    if (method === 'skills/list' && this.isModern)
+      return {
+        skills: [{ uri: 'skill://era/greeting/SKILL.md', frontmatter: { name: 'greeting' }, resources: 'dynamic' }],
+      };
+    if (method === 'skills/get' && this.isModern) return { uri: params['uri'], frontmatter: { name: 'greeting' } };
+    if (method.startsWith('tasks/') && this.revision === '2025-11-25') return this.#serveTask(method, params, talk);
+    throw new RpcError(-32_601, `Method not found: ${method}`);
   }
 
   #offers({ since, until }: { readonly since: MatrixRevision; readonly until?: MatrixRevision }): boolean {

@@ -45,17 +45,78 @@ export interface ScriptGround extends AsyncDisposable {
   readonly signIn: (user: string) => Promise<void>;
 }
 
+/** Requests to the admin port with the keys of users. */
+function adminOf(address: string, keys: Keys): ScriptGround['admin'] {
+  return async <Answer>(
+    as: string,
+    path: string,
+    body?: object,
+    method = body === undefined ? 'GET' : 'POST',
+  ): Promise<Answer> => {
+    const response = await fetch(`http://${address}/api/v1${path}`, {
+      method,
+      headers: { ...keys.headersOf(as), 'content-type': 'application/json', 'x-omnibus-console': '1' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const said = await response.text();
+    if (!response.ok) throw new Error(`${path} was answered ${response.status}: ${said}`);
+    return JSON.parse(said) as Answer;
+  };
+}
+
+/** A server whose tools return texts. */
+const startWork = (): Promise<Upstream> =>
+  Upstream.start({
+    tools: workTools.map(tool),
+    onCall: (call) => call.answer(text(own[call.name] ?? `${call.name} is done`)),
+  });
+
+/** The complete lines of the audit files in a folder. */
+async function recordsIn(folder: string): Promise<readonly JsonObject[]> {
+  const files = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')));
+  return files.flatMap((file) =>
+    file
+      .split('\n')
+      .filter((line) => line.endsWith('}'))
+      .map((line) => JSON.parse(line) as JsonObject),
+  );
+}
+
+/** Signs a user in at the server with data for each user, with the tool that it has for that. */
+async function connectPersonal(client: RawClient, server: PersonalServer, user: string): Promise<void> {
+  const said = async (args: JsonObject = {}): Promise<string> =>
+    JSON.stringify((await client.callTool('personal__connect', args)).last);
+  const page = await signInAt(
+    /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(await said())?.[0] ?? '',
+    server.signsInAs(user),
+  );
+  const code = /Your code: ([A-Z0-9-]{9})/.exec(page.text)?.[1] ?? '';
+  if (!(await said({ code })).includes('You are signed in')) throw new Error(`${user} could not be signed in`);
+}
+
+/** One tool of each server. */
+const expectedTools = ['old__echo', 'new__echo', 'work__read', 'still__echo', 'personal__connect'];
+
+/** What is the same for all users and revisions. @param users their scripts are limited. */
+const optionsOf = (users: readonly string[]): object => ({
+  listing: 'code',
+  profiles: { all: { listing: 'full', results: 'off' } },
+  results: { maxTokens: 500 },
+  access: { default: 'allow', rules, approvals: { clients: true } },
+  limits: {
+    rules: [
+      { id: 'few', what: ['work/few'], rate: '2/h' },
+      { id: 'scripts', who: users.map((user) => `key:limited-${user}`), what: ['omnibus/run_code'], rate: '2/h' },
+    ],
+  },
+});
+
 /** @param users each has a key. */
 export async function startScriptGround(shape: Shape, users: readonly string[]): Promise<ScriptGround> {
   await using starting = new AsyncDisposableStack();
   const old = starting.use(await EraServer.start('2025-11-25'));
   const modern = starting.use(await EraServer.start('2026-07-28'));
-  const work = starting.use(
-    await Upstream.start({
-      tools: workTools.map(tool),
-      onCall: (call) => call.answer(text(own[call.name] ?? `${call.name} is done`)),
-    }),
-  );
+  const work = starting.use(await startWork());
   const still = starting.use(await Upstream.start());
   const personal = starting.use(await PersonalServer.start());
   const keys = starting.use(await Keys.make(...users, ...users.map((user) => `limited-${user}`), 'fin', 'ops'));
@@ -67,22 +128,13 @@ export async function startScriptGround(shape: Shape, users: readonly string[]):
       publicUrl: front.url,
       auth: { ...keys.auth, admin: { roles: { approver: ['key:fin'], operator: ['key:ops'] } } },
       vault: { file: join(folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] },
-      listing: 'code',
-      profiles: { all: { listing: 'full', results: 'off' } },
-      results: { maxTokens: 500 },
+      ...optionsOf(users),
       mcpServers: {
         old: { url: old.url },
         new: { url: modern.url },
         work: { url: work.url },
         still: { url: still.url },
         personal: { url: personal.url, credentials: { kind: 'oauth' } },
-      },
-      access: { default: 'allow', rules, approvals: { clients: true } },
-      limits: {
-        rules: [
-          { id: 'few', what: ['work/few'], rate: '2/h' },
-          { id: 'scripts', who: users.map((user) => `key:limited-${user}`), what: ['omnibus/run_code'], rate: '2/h' },
-        ],
       },
       audit: { sinks: [{ kind: 'file', folder: join(folder, 'audit') }] },
     }),
@@ -91,27 +143,10 @@ export async function startScriptGround(shape: Shape, users: readonly string[]):
   const all = `${gateway.url}/all`;
   const [first = ''] = users;
   using client = await RawClient.open(all, '2025-11-25', keys.headersOf(first));
-  await client.untilTools((names) =>
-    ['old__echo', 'new__echo', 'work__read', 'still__echo', 'personal__connect'].every((name) => names.includes(name)),
-  );
+  await client.untilTools((names) => expectedTools.every((name) => names.includes(name)));
   const session = shape === 'nats' ? (gateway.processes[1] ?? gateway.edge) : gateway.edge;
-  const address = await gateway.admin(session);
+  const admin = adminOf(await gateway.admin(session), keys);
   const stack = starting.move();
-  const admin: ScriptGround['admin'] = async <Answer>(
-    as: string,
-    path: string,
-    body?: object,
-    method = body === undefined ? 'GET' : 'POST',
-  ) => {
-    const response = await fetch(`http://${address}/api/v1${path}`, {
-      method,
-      headers: { ...keys.headersOf(as), 'content-type': 'application/json', 'x-omnibus-console': '1' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const said = await response.text();
-    if (!response.ok) throw new Error(`${path} was answered ${response.status}: ${said}`);
-    return JSON.parse(said) as Answer;
-  };
   return {
     url: gateway.url,
     old,
@@ -124,26 +159,10 @@ export async function startScriptGround(shape: Shape, users: readonly string[]):
         const { approvals } = await admin<Approvals>('fin', '/approvals');
         return approvals.find((each) => each.state === 'waiting' && each.arguments === args);
       }),
-    async records() {
-      const at = join(folder, 'audit');
-      const files = await Promise.all((await readdir(at)).map((file) => readFile(join(at, file), 'utf8')));
-      return files.flatMap((file) =>
-        file
-          .split('\n')
-          .filter((line) => line.endsWith('}'))
-          .map((line) => JSON.parse(line) as JsonObject),
-      );
-    },
+    records: () => recordsIn(join(folder, 'audit')),
     async signIn(user) {
       using raw = await RawClient.open(all, '2025-11-25', keys.headersOf(user));
-      const said = async (args: JsonObject = {}): Promise<string> =>
-        JSON.stringify((await raw.callTool('personal__connect', args)).last);
-      const page = await signInAt(
-        /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(await said())?.[0] ?? '',
-        personal.signsInAs(user),
-      );
-      const code = /Your code: ([A-Z0-9-]{9})/.exec(page.text)?.[1] ?? '';
-      if (!(await said({ code })).includes('You are signed in')) throw new Error(`${user} could not be signed in`);
+      await connectPersonal(raw, personal, user);
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };

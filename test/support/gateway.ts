@@ -180,39 +180,19 @@ export async function gatewayOf<P extends Printing & AsyncDisposable>(
     processes.push(running);
     return running;
   };
-  const startRole = (role: BusRole): P => start(role, busUrl?.replace('://', `://${role}:${role}@`));
-  let edge: P;
-  let backend: P;
-  let busUrl: string | undefined;
-  let busFolder: string | undefined;
-  let restartBus = (): Promise<void> => Promise.reject(new Error('there is no NATS'));
-  let clientsOfBus: (() => Promise<readonly number[]>) | undefined;
-  if (shape === 'embedded') {
-    edge = start();
-    backend = edge;
-  } else {
-    const nats = stack.use(await startNatsServer(settingsOfNats));
-    busUrl = nats.url;
-    busFolder = nats.folder;
-    clientsOfBus = () => nats.clients();
-    await setUp(busUrl);
-    restartBus = async () => {
-      await nats.kill();
-      await nats.start();
-    };
-    backend = startRole('backend');
-    await backend.line(/"msg":"ready"/);
-    const session = startRole('session');
-    await session.line(/"msg":"ready"/);
-    edge = startRole('edge');
-  }
-  await Promise.all(processes.map((running) => running.line(/"msg":"ready"/)));
-  const url = await endpointOf(edge);
+  const nats = shape === 'embedded' ? undefined : stack.use(await startNatsServer(settingsOfNats));
+  const startRole = (role: BusRole): P => start(role, nats?.url.replace('://', `://${role}:${role}@`));
   const startPart = async (role: BusRole): Promise<P> => {
     const part = startRole(role);
     await part.line(/"msg":"ready"/);
     return part;
   };
+  if (nats !== undefined) await setUp(nats.url);
+  const backend = nats === undefined ? start() : await startPart('backend');
+  if (nats !== undefined) await startPart('session');
+  const edge = nats === undefined ? backend : startRole('edge');
+  await edge.line(/"msg":"ready"/);
+  const url = await endpointOf(edge);
   const owned = stack.move();
   stack = owned;
   return {
@@ -222,11 +202,15 @@ export async function gatewayOf<P extends Printing & AsyncDisposable>(
     processes,
     configFile,
     configure,
-    bus: busUrl,
-    busFolder,
-    clientsOfBus,
+    bus: nats?.url,
+    busFolder: nats?.folder,
+    clientsOfBus: nats === undefined ? undefined : () => nats.clients(),
     startPart,
-    restartBus: () => restartBus(),
+    async restartBus() {
+      if (nats === undefined) throw new Error('there is no NATS');
+      await nats.kill();
+      await nats.start();
+    },
     startEdge: async () => endpointOf(await startPart('edge')),
     async admin(running) {
       const [, address] = (await running.line(/"admin":"([^"]+)"/)) as unknown as [string, string];

@@ -108,27 +108,15 @@ export class AdapterUnderTest implements AsyncDisposable {
   ) {
     this.#server = server;
     this.#agents = new Agents();
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
-    const text = JSON.stringify({
-      auth: { keys: { file: 'keys.yaml' } },
-      mcpServers: { up: { url, connectTimeout: '30s', restart: { minDelay: '50ms', maxDelay: '100ms' }, ...settings } },
-    });
-    const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
-    const config = 'config' in loaded ? loaded.config.mcpServers['up'] : undefined;
-    if (config === undefined) throw new Error(`the configuration of the test is wrong: ${JSON.stringify(loaded)}`);
+    const config = configOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, settings);
     const log = createLogger({ level: 'silent', format: 'json' });
     const { metrics } = this;
+    const { wheel } = this;
     // Its port is another with each start, and the server the same.
-    if (store !== undefined && config.definitions !== 'off')
-      this.definitions = new Definitions({
-        server: this.#name,
-        mode: config.definitions,
-        reached: 'here',
-        store,
-        wheel: this.wheel,
-        log,
-        metrics,
-      });
+    if (store !== undefined && config.definitions !== 'off') {
+      const mode = config.definitions;
+      this.definitions = new Definitions({ server: this.#name, mode, reached: 'here', store, wheel, log, metrics });
+    }
     const repairs = config.validation === 'enforce' ? undefined : this.repairs;
     const credentials = credentialsOf({
       server: this.#name,
@@ -144,19 +132,12 @@ export class AdapterUnderTest implements AsyncDisposable {
     });
     const users = credentials?.users;
     const shapes = shapesOf(config);
+    const allFeatures: AdapterOptions['features'] = (parts) => {
+      const added = users === undefined ? [] : [featureOf(callSignIns(parts, users, undefined))];
+      return [...serverFeatures({ tracing: undefined, added, repairs }, parts, undefined), ...features];
+    };
     this.adapter = new Adapter({
-      features: (parts) => [
-        ...serverFeatures(
-          {
-            tracing: undefined,
-            added: users === undefined ? [] : [featureOf(callSignIns(parts, users, undefined))],
-            repairs,
-          },
-          parts,
-          undefined,
-        ),
-        ...features,
-      ],
+      features: allFeatures,
       server: this.#name,
       worker: this.#worker,
       config,
@@ -337,4 +318,16 @@ export class AdapterUnderTest implements AsyncDisposable {
         return { result: {} };
     }
   }
+}
+
+/** The loaded options of the one server. @param settings as in a configuration file */
+function configOf(url: string, settings: object): AdapterOptions['config'] {
+  const text = JSON.stringify({
+    auth: { keys: { file: 'keys.yaml' } },
+    mcpServers: { up: { url, connectTimeout: '30s', restart: { minDelay: '50ms', maxDelay: '100ms' }, ...settings } },
+  });
+  const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
+  const config = 'config' in loaded ? loaded.config.mcpServers['up'] : undefined;
+  if (config === undefined) throw new Error(`the configuration of the test is wrong: ${JSON.stringify(loaded)}`);
+  return config;
 }

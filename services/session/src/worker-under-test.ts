@@ -259,6 +259,23 @@ export class WorkerUnderTest {
         : { error: { code: 0, message: JSON.stringify(frame) } };
     };
     const { result } = await ask('server/discover');
+    return {
+      greeting: result as JsonObject,
+      ask,
+      pushed: this.#listen(capabilities, by),
+      asked: new Heard<Message>(),
+      say: () => undefined,
+      end: () => undefined,
+      lastId: () => this.#count,
+      key: undefined,
+      become: (other) => {
+        by = other;
+      },
+    };
+  }
+
+  /** @returns the notifications of changed lists. */
+  #listen(capabilities: JsonObject, caller: Caller): Heard<Message> {
     const pushed = new Heard<Message>();
     const request: JsonRpcRequest = {
       jsonrpc: '2.0',
@@ -271,7 +288,7 @@ export class WorkerUnderTest {
       {
         kind: 'request',
         key: newRequestKey(),
-        caller: by,
+        caller,
         request,
         context: { capabilities, logLevel: undefined },
         parameterHeaders: undefined,
@@ -283,19 +300,7 @@ export class WorkerUnderTest {
         failed: (error) => this.faults.push(String(error)),
       },
     );
-    return {
-      greeting: result as JsonObject,
-      ask,
-      pushed,
-      asked: new Heard<Message>(),
-      say: () => undefined,
-      end: () => undefined,
-      lastId: () => this.#count,
-      key: undefined,
-      become: (other) => {
-        by = other;
-      },
-    };
+    return pushed;
   }
 
   async #openSession(
@@ -322,46 +327,24 @@ export class WorkerUnderTest {
     const hear = (frame: StreamFrame): void => {
       if (frame.kind === 'message') pushed.add(JSON.parse(frame.text) as Message);
     };
-    if (isConfirmed)
-      this.#command(
-        opened.worker,
-        key,
-        {
-          kind: 'post',
-          caller: by,
-          stream: this.#stream(),
-          message: {
-            kind: 'notification',
-            message: { jsonrpc: '2.0', method: 'notifications/initialized' } satisfies JsonRpcNotification,
-          },
-        },
-        () => undefined,
-      );
+    const post = (message: PostedMessage, heard: (frame: StreamFrame) => void): void =>
+      this.#command(opened.worker, key, { kind: 'post', caller: by, stream: this.#stream(), message }, heard);
+    const say = (message: PostedMessage): void => post(message, () => undefined);
+    const initialized: JsonRpcNotification = { jsonrpc: '2.0', method: 'notifications/initialized' };
+    if (isConfirmed) say({ kind: 'notification', message: initialized });
     this.#command(opened.worker, key, { kind: 'attach', caller: by, stream: this.#stream(), after: undefined }, hear);
     const ask = (method: string, params: JsonObject = {}): Promise<Message> =>
       new Promise((resolve) => {
         this.#count += 1;
         const id = this.#count;
         lastId = id;
-        this.#command(
-          opened.worker,
-          key,
-          {
-            kind: 'post',
-            caller: by,
-            stream: this.#stream(),
-            message: { kind: 'request', message: { jsonrpc: '2.0', id, method, params } },
-          },
-          (frame) => {
-            const message = frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : undefined;
-            if (message?.['id'] === id) resolve(message);
-            else if (message?.method !== undefined) asked.add(message);
-          },
-        );
+        post({ kind: 'request', message: { jsonrpc: '2.0', id, method, params } }, (frame) => {
+          const message = frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : undefined;
+          if (message?.['id'] === id) resolve(message);
+          else if (message?.method !== undefined) asked.add(message);
+        });
       });
     const { result } = JSON.parse(opened.text) as Message;
-    const say = (message: PostedMessage): void =>
-      this.#command(opened.worker, key, { kind: 'post', caller: by, stream: this.#stream(), message }, () => undefined);
     const end = (): void => this.#command(opened.worker, key, { kind: 'delete', caller: by }, () => undefined);
     return {
       greeting: result as JsonObject,

@@ -75,39 +75,42 @@ export async function startNatsCluster(maxStoreMegabytes: number, started = 3): 
   await leads.promise;
   return {
     nodes,
-    async fillStore() {
-      const connection = await connect({
-        servers: nodes.filter(({ isUp }) => isUp).map(({ port }) => `127.0.0.1:${port}`),
-      });
-      const manager = await jetstreamManager(connection, { checkAPI: false });
-      // A cluster that has just lost a node may have no leader for a moment.
-      for (let isThere = false; !isThere;)
-        isThere = await manager.streams
-          .add({ name: filler, subjects: [filler], num_replicas: nodes.length, discard: DiscardPolicy.New })
-          .then(
-            () => true,
-            () => false,
-          );
-      const client = manager.jetstream();
-      const piece = new Uint8Array(pieceBytes);
-      for (let isFull = false; !isFull;)
-        isFull = await client.publish(filler, piece).then(
-          () => false,
-          () => true,
-        );
-      return async () => {
-        // A full server may be too busy to confirm the deletion.
-        for (let isGone = false; !isGone;)
-          isGone = await manager.streams.delete(filler).then(
-            () => true,
-            (error: unknown) => error instanceof JetStreamApiError,
-          );
-        await connection.close();
-      };
-    },
+    fillStore: () => fillStore(nodes),
     async [Symbol.asyncDispose]() {
       await Promise.all(nodes.map((node) => node.kill()));
       await rm(folder, { recursive: true, force: true });
     },
+  };
+}
+
+/** @returns a function that makes room again. */
+async function fillStore(nodes: readonly NatsNode[]): Promise<() => Promise<void>> {
+  const connection = await connect({
+    servers: nodes.filter(({ isUp }) => isUp).map(({ port }) => `127.0.0.1:${port}`),
+  });
+  const manager = await jetstreamManager(connection, { checkAPI: false });
+  // A cluster that has just lost a node may have no leader for a moment.
+  for (let isThere = false; !isThere;)
+    isThere = await manager.streams
+      .add({ name: filler, subjects: [filler], num_replicas: nodes.length, discard: DiscardPolicy.New })
+      .then(
+        () => true,
+        () => false,
+      );
+  const client = manager.jetstream();
+  const piece = new Uint8Array(pieceBytes);
+  for (let isFull = false; !isFull;)
+    isFull = await client.publish(filler, piece).then(
+      () => false,
+      () => true,
+    );
+  return async () => {
+    // A full server may be too busy to confirm the deletion.
+    for (let isGone = false; !isGone;)
+      isGone = await manager.streams.delete(filler).then(
+        () => true,
+        (error: unknown) => error instanceof JetStreamApiError,
+      );
+    await connection.close();
   };
 }
