@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { startGateway } from '../support/gateway.ts';
 import { fixturePath, root } from '../support/processes.ts';
+import { ModernClient } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { tool, Upstream } from '../support/upstream.ts';
 import { chromiumPath, launch } from '../support/chromium.ts';
@@ -206,6 +207,13 @@ async function takeAll(to: string): Promise<void> {
     mcpServers: { ...config.mcpServers, big: { url: big.url }, crash, ...faults },
   });
   await client.untilTools((names) => names.includes('big__tool-00000'));
+  const modern = new ModernClient(gateway.url);
+  const clientInfo = { name: 'agent', version: '2' };
+  await modern.request('tools/call', {
+    name: 'shop__stock',
+    arguments: {},
+    _meta: { 'io.modelcontextprotocol/clientInfo': clientInfo },
+  });
   const seen = await openConsole(browser, address, {});
   const shoot = (name: string): Promise<void> => takeEach(seen.page, join(to, name));
   const hashes = [

@@ -27,3 +27,30 @@ it('the bearer token of MetaMCP is sent as a header, and a server that is not ac
   });
   expect(remarks).toEqual([]);
 });
+
+it('two entries of mcp-remote for one address that ask for tokens of different resources stay two programs', () => {
+  const bridge = (resource: string): object => ({
+    command: 'npx',
+    args: ['mcp-remote', 'https://tickets.test/mcp', '--resource', resource],
+  });
+  const given = { one: bridge('https://one.test/'), two: bridge('https://two.test/') };
+  const { servers, remarks } = read('some.json', { mcpServers: given });
+  expect(servers).toEqual(given);
+  expect(remarks.map(({ text }) => text)).toEqual([
+    expect.stringContaining('it stays a program (mcp-remote): --resource'),
+    expect.stringContaining('it stays a program (mcp-remote): --resource'),
+  ]);
+});
+
+it('a server of VS Code with a variable of its editor is left out, and the others are not', () => {
+  const good = { command: 'node', args: ['a.js'] };
+  const { servers, remarks } = read('mcp.json', {
+    servers: { good, bad: { command: 'node', args: ['${file}', '${cwd}'] } },
+  });
+  expect(servers).toEqual({ good });
+  expect(remarks.map(({ text }) => text)).toEqual([
+    expect.stringContaining('${file} is a variable of VS Code'),
+    expect.stringContaining('${cwd} is a variable of VS Code'),
+    expect.stringContaining('left out'),
+  ]);
+});
