@@ -1,19 +1,12 @@
 /** Makes, lists and revokes API keys: lines of a file that the gateway follows. A new key appears once, at its creation. */
-import { resolve } from 'node:path';
 import type { KeyRecord } from '@omnibus/identity';
 import { printable } from '@omnibus/protocol';
 import { addKey, readKeys, revokeKeyIn, UnknownKey } from '@omnibus/admin/keys';
 import { CommandProblem } from '@omnibus/client';
-import { answerEither, answerJson, answerList, notice, runCommand } from '../output/outcome.ts';
-import { needSettings } from './settings.ts';
+import { answerEither, answerJson, answerList, notice } from '../output/outcome.ts';
+import { inNamedFile, type NamedFileOptions } from './named-file.ts';
 
-export interface KeysOptions {
-  readonly config?: string;
-  readonly file?: string;
-  readonly json?: boolean;
-}
-
-export interface CreateOptions extends KeysOptions {
+export interface CreateOptions extends NamedFileOptions {
   readonly subject: string;
   readonly tenant?: string;
   readonly group?: readonly string[];
@@ -53,7 +46,7 @@ export function createKey({
   });
 }
 
-export function listKeys(where: KeysOptions): Promise<void> {
+export function listKeys(where: NamedFileOptions): Promise<void> {
   return inFile(where, (file) => {
     const keys = readKeys(file);
     const rows = keys.map((key) => [
@@ -76,7 +69,7 @@ export function listKeys(where: KeysOptions): Promise<void> {
 }
 
 /** @param given the id of the key, or the whole key. */
-export function revokeKey(given: string, where: KeysOptions): Promise<void> {
+export function revokeKey(given: string, where: NamedFileOptions): Promise<void> {
   return inFile(where, async (file) => {
     // Where there is no file, none is made.
     readKeys(file);
@@ -93,27 +86,11 @@ export function revokeKey(given: string, where: KeysOptions): Promise<void> {
   });
 }
 
-function inFile(where: KeysOptions, work: (file: string) => void | Promise<void>): Promise<void> {
-  return runCommand(where.json, async () => {
-    const file = await findFile(where);
-    try {
-      await work(file);
-    } catch (error) {
-      throw error instanceof CommandProblem ? error : new CommandProblem('config', (error as Error).message);
-    }
-  });
-}
-
-/** The file of `--file`, else that of the configuration. @throws {CommandProblem} when there is none. */
-async function findFile({ file, config }: KeysOptions): Promise<string> {
-  if (file !== undefined) return resolve(file);
-  const settings = await needSettings(config, {});
-  const { auth } = settings.config;
-  if (auth !== undefined && auth !== 'none' && auth.keys !== undefined)
-    return resolve(settings.baseFolder, auth.keys.file);
-  throw new CommandProblem(
-    'config',
-    `${settings.file} does not name a file of keys: add "auth: { keys: { file: keys.yaml } }", or give --file`,
+function inFile(where: NamedFileOptions, work: (file: string) => void | Promise<void>): Promise<void> {
+  return inNamedFile(
+    where,
+    { of: ({ keys }) => keys?.file, missing: 'a file of keys: add "auth: { keys: { file: keys.yaml } }"' },
+    work,
   );
 }
 

@@ -1,20 +1,13 @@
 /** Adds, lists and removes users of the gateway's own authorization server. They are entries of a file that the gateway follows. */
-import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { minPasswordCharacters } from '@omnibus/authorization';
 import { printable } from '@omnibus/protocol';
 import { readUsers, removeUserFrom, setUser } from '@omnibus/admin/users';
-import { answerJson, answerList, notice, runCommand } from '../output/outcome.ts';
+import { answerJson, answerList, notice } from '../output/outcome.ts';
 import { CommandProblem } from '@omnibus/client';
-import { needSettings } from './settings.ts';
+import { inNamedFile, type NamedFileOptions } from './named-file.ts';
 
-export interface UsersOptions {
-  readonly config?: string;
-  readonly file?: string;
-  readonly json?: boolean;
-}
-
-export interface AddOptions extends UsersOptions {
+export interface AddOptions extends NamedFileOptions {
   readonly group?: readonly string[];
 }
 
@@ -30,7 +23,7 @@ export function addUser(name: string, { group = [], ...where }: AddOptions): Pro
   });
 }
 
-export function listUsers(where: UsersOptions): Promise<void> {
+export function listUsers(where: NamedFileOptions): Promise<void> {
   return inFile(where, (file) => {
     const users = readUsers(file);
     answerList(
@@ -48,7 +41,7 @@ export function listUsers(where: UsersOptions): Promise<void> {
   });
 }
 
-export function removeUser(name: string, where: UsersOptions): Promise<void> {
+export function removeUser(name: string, where: NamedFileOptions): Promise<void> {
   return inFile(where, async (file) => {
     if (!readUsers(file).some((user) => user.name === name))
       throw new CommandProblem('unknown', `${file} has no user ${JSON.stringify(name)}`, {
@@ -63,15 +56,15 @@ export function removeUser(name: string, where: UsersOptions): Promise<void> {
   });
 }
 
-function inFile(where: UsersOptions, work: (file: string) => void | Promise<void>): Promise<void> {
-  return runCommand(where.json, async () => {
-    const file = await findFile(where);
-    try {
-      await work(file);
-    } catch (error) {
-      throw error instanceof CommandProblem ? error : new CommandProblem('config', (error as Error).message);
-    }
-  });
+function inFile(where: NamedFileOptions, work: (file: string) => void | Promise<void>): Promise<void> {
+  return inNamedFile(
+    where,
+    {
+      of: ({ server }) => server?.users?.file,
+      missing: 'a file of users: add "auth: { server: { users: { file: users.yaml } } }"',
+    },
+    work,
+  );
 }
 
 /** Reads the password from stdin; on a terminal it asks for it and does not echo it. */
@@ -86,17 +79,4 @@ async function readPassword(name: string): Promise<string> {
   lines.close();
   if (isTyped) process.stderr.write('\n');
   return line;
-}
-
-/** The file of `--file`, else that of the configuration. @throws {CommandProblem} when there is none. */
-async function findFile({ file, config }: UsersOptions): Promise<string> {
-  if (file !== undefined) return resolve(file);
-  const settings = await needSettings(config, {});
-  const { auth } = settings.config;
-  if (auth !== undefined && auth !== 'none' && auth.server?.users !== undefined)
-    return resolve(settings.baseFolder, auth.server.users.file);
-  throw new CommandProblem(
-    'config',
-    `${settings.file} does not name a file of users: add "auth: { server: { users: { file: users.yaml } } }", or give --file`,
-  );
 }

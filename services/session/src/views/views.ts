@@ -131,11 +131,6 @@ export class Views {
     return this.#callerViews.length;
   }
 
-  /** How many views of callers that do not see everything are remembered as seen. */
-  get seenCount(): number {
-    return this.#seenCount;
-  }
-
   /**
    * The view at a place.
    * @param declared the client's declarations, if its lists may depend on them; the client then gets notifications.
