@@ -160,7 +160,7 @@ const tasks = {
   bench() {
     install();
     build();
-    if (['search', 'openapi', 'tokens', 'flow'].includes(rest[0])) {
+    if (['search', 'openapi', 'tokens', 'flow', 'workers'].includes(rest[0])) {
       run('node', [`test/dist/bench/${rest[0]}.js`, ...rest.slice(1)]);
       return;
     }

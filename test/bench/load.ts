@@ -12,6 +12,8 @@ export interface LoadOptions {
   readonly bytes?: number;
   /** Whether the clients are of 2026-07-28, without sessions. */
   readonly isModern?: boolean;
+  /** Whether each session has a connection of its own, as the client of one user; else its calls take any. */
+  readonly ownConnections?: boolean;
 }
 
 export interface LoadResult {
@@ -22,6 +24,7 @@ export interface LoadResult {
 }
 
 interface Session {
+  readonly pool: Pool;
   readonly headers: Record<string, string>;
 }
 
@@ -32,7 +35,7 @@ const baseHeaders = { 'content-type': 'application/json', accept: 'application/j
 
 /** Sessions that are opened once and used for several rounds. */
 export class Load {
-  readonly #pool: Pool;
+  readonly #pools: readonly Pool[];
   readonly #path: string;
   readonly #tools: readonly string[];
   readonly #headers: Readonly<Record<string, string>>;
@@ -41,12 +44,16 @@ export class Load {
   readonly #isModern: boolean;
   #count = 0;
 
-  private constructor({ url, tools, sessions, headers = {}, bytes = 0, isModern = false }: LoadOptions) {
+  private constructor(options: LoadOptions) {
+    const { url, tools, sessions, headers = {}, bytes = 0, isModern = false, ownConnections = false } = options;
     this.#headers = headers;
     this.#bytes = bytes === 0 ? '' : `,"bytes":${bytes}`;
     this.#isModern = isModern;
     const { origin, pathname } = new URL(url);
-    this.#pool = new Pool(origin, { connections: sessions, bodyTimeout: 0, headersTimeout: 0 });
+    this.#pools = Array.from(
+      { length: ownConnections ? sessions : 1 },
+      () => new Pool(origin, { connections: ownConnections ? 1 : sessions, bodyTimeout: 0, headersTimeout: 0 }),
+    );
     this.#path = pathname;
     this.#tools = tools;
   }
@@ -63,7 +70,7 @@ export class Load {
     const names: string[] = [];
     let cursor: string | undefined;
     do {
-      const { body } = await load.#post((load.#sessions[0] as Session).headers, {
+      const { body } = await load.#post(load.#sessions[0] as Session, {
         jsonrpc: '2.0',
         id: 1,
         method: 'tools/list',
@@ -100,6 +107,7 @@ export class Load {
         const text = `hello ${id}`;
         const name = this.#tools[id % this.#tools.length];
         this.#dispatch(
+          session.pool,
           this.#isModern ? { ...session.headers, 'mcp-name': String(name) } : session.headers,
           `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":{"text":"${text}"${this.#bytes}}${this.#isModern ? modernMeta : ''}}}`,
           (status, body) => {
@@ -122,38 +130,50 @@ export class Load {
   }
 
   async close(): Promise<void> {
-    await this.#pool.destroy();
+    await Promise.all(this.#pools.map((pool) => pool.destroy()));
   }
 
   async #openSession(): Promise<void> {
     const own = { ...baseHeaders, ...this.#headers };
+    const pool = this.#pools[this.#sessions.length % this.#pools.length] as Pool;
     if (this.#isModern) {
       this.#sessions.push({
+        pool,
         headers: { ...own, 'mcp-protocol-version': modernRevision, 'mcp-method': 'tools/call' },
       });
       return;
     }
-    const { session } = await this.#post(own, {
-      jsonrpc: '2.0',
-      id: 0,
-      method: 'initialize',
-      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1' } },
-    });
+    const { session } = await this.#post(
+      { pool, headers: own },
+      {
+        jsonrpc: '2.0',
+        id: 0,
+        method: 'initialize',
+        params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1' } },
+      },
+    );
     const headers = session === undefined ? own : { ...own, 'mcp-session-id': session };
-    await this.#post(headers, { jsonrpc: '2.0', method: 'notifications/initialized' });
-    this.#sessions.push({ headers });
+    await this.#post({ pool, headers }, { jsonrpc: '2.0', method: 'notifications/initialized' });
+    this.#sessions.push({ pool, headers });
   }
 
   #post(
-    headers: Record<string, string>,
+    { pool, headers }: Session,
     message: object,
   ): Promise<{ readonly session: string | undefined; readonly body: string }> {
     return new Promise((resolve, reject) => {
-      this.#dispatch(headers, JSON.stringify(message), (_status, body, session) => resolve({ session, body }), reject);
+      this.#dispatch(
+        pool,
+        headers,
+        JSON.stringify(message),
+        (_status, body, session) => resolve({ session, body }),
+        reject,
+      );
     });
   }
 
   #dispatch(
+    pool: Pool,
     headers: Record<string, string>,
     body: string,
     done: (status: number, body: string, session: string | undefined) => void,
@@ -162,7 +182,7 @@ export class Load {
     let status = 0;
     let session: string | undefined;
     let chunks = '';
-    this.#pool.dispatch(
+    pool.dispatch(
       { method: 'POST', path: this.#path, headers, body },
       {
         onRequestStart: () => undefined,

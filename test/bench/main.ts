@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- quick|rivals|callers|tap|workers|SERVERSxTOOLS]`: measures the cost of a call through the gateway, compared with a minimal proxy of the same
+ * `npm run bench [-- quick|rivals|callers|tap|SERVERSxTOOLS]`: measures the cost of a call through the gateway, compared with a minimal proxy of the same
  * traffic. Rounds alternate between the two, so that other load on the machine affects both; figures are medians over rounds.
  */
 import { Load, type LoadResult } from './load.ts';
@@ -7,7 +7,6 @@ import { cpuSeconds, residentBytes } from './cpu.ts';
 import {
   startKnowing,
   startOmnibus,
-  startOmnibusWorkers,
   startThinProxy,
   startUpstream,
   startWatched,
@@ -22,7 +21,6 @@ const isQuick = process.argv.includes('quick');
 const onlyRivals = process.argv.includes('rivals');
 const onlyCallers = process.argv.includes('callers');
 const onlyTap = process.argv.includes('tap');
-const onlyWorkers = process.argv.includes('workers');
 const sessions = 64;
 const roundMs = isQuick ? 1_000 : 3_000;
 const rounds = isQuick ? 3 : 5;
@@ -148,7 +146,7 @@ const chosen = process.argv.map((argument) => /^(\d+)x(\d+)$/.exec(argument)).fi
 const sizes: readonly (readonly [servers: number, tools: number])[] =
   chosen !== undefined
     ? [[Number(chosen[1]), Number(chosen[2])]]
-    : onlyRivals || onlyCallers || onlyTap || onlyWorkers
+    : onlyRivals || onlyCallers || onlyTap
       ? []
       : isQuick
         ? [[1, 10]]
@@ -221,25 +219,7 @@ if (onlyTap) {
       );
   }
 }
-if (onlyWorkers) {
-  await using upstream = await startUpstream(10);
-  const mcpServers = { s0: { url: `${upstream.url}/0` } };
-  await using stack = new AsyncDisposableStack();
-  const measured = [
-    stack.use(await startOmnibus('embedded', mcpServers)),
-    stack.use(await startOmnibusWorkers(1, mcpServers)),
-    stack.use(await startOmnibusWorkers(2, mcpServers)),
-  ];
-  const found = await compare('workers', measured);
-  rows.push(...found);
-  for (const row of found)
-    console.log(
-      `${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(3)}`,
-    );
-  const [, one, two] = found;
-  console.log(`2 workers to 1: ${((two?.perSecond ?? 0) / (one?.perSecond ?? 1)).toFixed(2)} of the calls a second`);
-}
-if (!isQuick && !onlyCallers && !onlyTap && !onlyWorkers && chosen === undefined) {
+if (!isQuick && !onlyCallers && !onlyTap && chosen === undefined) {
   await using upstream = await startUpstream(1);
   await using proxy = await startThinProxy(upstream.url);
   await using stack = new AsyncDisposableStack();
@@ -248,7 +228,7 @@ if (!isQuick && !onlyCallers && !onlyTap && !onlyWorkers && chosen === undefined
   rows.push(...(await compare('stdio upstream, 1 tool, beside other gateways', measured)));
 }
 await report(rows, {
-  isQuick: isQuick || onlyRivals || onlyCallers || onlyTap || onlyWorkers || chosen !== undefined,
+  isQuick: isQuick || onlyRivals || onlyCallers || onlyTap || chosen !== undefined,
   sessions,
   ...(onlyCallers ? { rounds: brief.rounds * starts, roundMs: brief.ms } : { rounds, roundMs }),
 });

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { startGateway, type Shape } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
 import { root, startProcess, type RunningProcess } from '../support/processes.ts';
-import { startWorkers, workersOf } from '../support/worker-processes.ts';
 
 export interface Measured {
   readonly name: string;
@@ -46,17 +45,6 @@ export async function startOmnibus(shape: Shape, mcpServers: object): Promise<Me
     name: shape === 'embedded' ? 'omnibus, one process' : 'omnibus, three processes over NATS',
     url: gateway.url,
     pids: gateway.processes.map(({ pid }) => pid),
-    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
-  };
-}
-
-/** Starts a gateway with several workers on this machine. */
-export async function startOmnibusWorkers(workers: number, mcpServers: object): Promise<Measured> {
-  const gateway = await startWorkers({ mcpServers, log: { level: 'info', format: 'json' } }, workers);
-  return {
-    name: `omnibus, ${workers} ${workers === 1 ? 'worker' : 'workers'}`,
-    url: gateway.url,
-    pids: [gateway.edge.pid, ...workersOf(gateway).map(({ pid }) => pid)],
     [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
   };
 }
