@@ -89,8 +89,7 @@ function streamFor(
     max_age: nanos(maxAgeMs ?? 0),
     max_bytes: maxBytes ?? -1,
     duplicate_window: nanos(Math.min(maxAgeMs ?? duplicateMs, duplicateMs)),
-    // This version never reads directly; processes of an older one do.
-    allow_direct: true,
+    allow_direct: false,
     // NATS answers a sender on any subject that the sender names, also on those of this API: unused operations are off.
     allow_rollup_hdrs: isParts,
     deny_purge: !isParts,
