@@ -4,7 +4,11 @@
  */
 import type { DirectoryEntry, DirectoryGroup, DirectoryUser } from '@omnibus/protocol';
 import type { Bus, KeyValue, KeyValueEntry, Watch } from './bus.ts';
+import { BusError } from './errors.ts';
 import { directoryBucket } from './subjects.ts';
+
+/** Longest wait for what another edge has stored: the provider waits for its answer. */
+const knownMs = 10_000;
 
 export interface Stored<Entry> {
   readonly entry: Entry;
@@ -130,6 +134,30 @@ export class Directory {
   async get(directory: string, id: string): Promise<Stored<DirectoryEntry> | undefined> {
     const found = await this.#bucket.get(`${directory}.${id}`);
     return found === undefined ? undefined : { entry: found.value, revision: found.revision };
+  }
+
+  /**
+   * Resolves when this process knows an entry as it was stored with a revision, and with it what all edges have stored before.
+   * @throws {BusError} `timeout`
+   */
+  async known(directory: string, id: string, revision: number): Promise<void> {
+    const { users, groups } = this.#of(directory);
+    const isKnown = (): boolean => ((groups.get(id) ?? users.get(id))?.revision ?? 0) >= revision;
+    if (isKnown()) return;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const look = (): void => {
+      if (isKnown()) resolve();
+    };
+    const late = (): void =>
+      reject(new BusError('timeout', `the entry ${id} is stored, and this process has not heard of it`));
+    const timer = setTimeout(late, knownMs);
+    this.#listeners.add(look);
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      this.#listeners.delete(look);
+    }
   }
 
   /** @throws {BusError} `revision-conflict` when the id is taken. */

@@ -1,5 +1,5 @@
 /** Acts of providers that meet each other, or a store that does not answer. */
-import { Blocks, BusError, Directory, MemoryBus } from '@omnibus/bus';
+import { Blocks, BusError, Directory, MemoryBus, type KeyValue } from '@omnibus/bus';
 import type { Facts, JsonObject } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -23,11 +23,37 @@ function act(): Promise<void> | undefined {
   return next?.();
 }
 
-beforeEach(async () => {
-  const bus = new MemoryBus(({ what }) => expect.fail(what));
-  [directory, blocks] = [await Directory.open(bus), await Blocks.open(bus)];
-  desk = new Desk({
-    directory,
+/** A bus whose watchers hear of changes when they are released, as those of a busy edge. */
+class LateBus extends MemoryBus {
+  #held: (() => void)[] | undefined;
+
+  hold(): void {
+    this.#held = [];
+  }
+
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const deliver of held) deliver();
+  }
+
+  override async keyValue<Value>(...given: Parameters<MemoryBus['keyValue']>): Promise<KeyValue<Value>> {
+    const store = (await super.keyValue(...given)) as KeyValue<Value>;
+    const watch: KeyValue<Value>['watch'] = (observer) =>
+      store.watch((change) => (this.#held === undefined ? observer(change) : this.#held.push(() => observer(change))));
+    return new Proxy(store, {
+      get: (of, name) => {
+        const member: unknown = name === 'watch' ? watch : Reflect.get(of, name);
+        return typeof member === 'function' ? (member.bind(of) as unknown) : member;
+      },
+    });
+  }
+}
+
+/** A desk of an edge. */
+const deskOf = (known: Directory): Desk =>
+  new Desk({
+    directory: known,
     blocks: {
       async addGone(user) {
         await blocks.addGone(user);
@@ -43,6 +69,11 @@ beforeEach(async () => {
     records: new ScimRecords(undefined),
     takeBack: () => Promise.resolve(),
   });
+
+beforeEach(async () => {
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  [directory, blocks] = [await Directory.open(bus), await Blocks.open(bus)];
+  desk = deskOf(directory);
 });
 afterEach(() => {
   meanwhile = undefined;
@@ -64,6 +95,34 @@ it('two requests at once that add members to a group both count', async () => {
     ids.map((value) => desk.changeGroup(of, entry.id, replace('members', [{ value }], 'add'), undefined)),
   );
   expect(directory.members(of.key, entry.id).toSorted()).toEqual(ids.toSorted());
+});
+
+it('a member that one edge has added is removed at another one that has not heard of it yet', async () => {
+  const bus = new LateBus(({ what }) => expect.fail(what));
+  const [here, there] = [await Directory.open(bus), await Directory.open(bus)];
+  const [one, other] = [deskOf(here), deskOf(there)];
+  const { id: value } = (await one.createUser(of, ann)).entry;
+  const { id } = (await one.createGroup(of, { displayName: 'eng' })).entry;
+  await expect.poll(() => there.groupName(of.key, id)).toBe('eng');
+  bus.hold();
+  await one.changeGroup(of, id, replace('members', [{ value }], 'add'), undefined);
+  expect([here.members(of.key, id), there.members(of.key, id)]).toEqual([[value], []]);
+  const removal = other.changeGroup(of, id, replace('members', [{ value }], 'remove'), undefined);
+  setImmediate(() => bus.release());
+  await removal;
+  expect(there.members(of.key, id)).toEqual([]);
+  await expect.poll(() => here.members(of.key, id)).toEqual([]);
+  here.close();
+  there.close();
+});
+
+it('twenty changes of one group at the same time all count', async () => {
+  const names = Array.from({ length: 20 }, (_, each) => `user${each}`);
+  const ids = await Promise.all(names.map((name) => created({ userName: name, externalId: name })));
+  const { entry } = await desk.createGroup(of, { displayName: 'eng' });
+  const add = (value: string) => desk.changeGroup(of, entry.id, replace('members', [{ value }], 'add'), undefined);
+  await Promise.all(ids.map((value) => add(value)));
+  expect(directory.members(of.key, entry.id)).toHaveLength(20);
 });
 
 it('an activated user is admitted when the provider repeats a request that has failed', async () => {

@@ -11,6 +11,7 @@ import type { Of } from './of.ts';
 import { patched } from './patch.ts';
 import { invalid, ScimProblem } from './problem.ts';
 import type { ScimRecords } from './records.ts';
+import { Turns } from './turns.ts';
 
 export interface DeskOptions {
   readonly directory: Directory;
@@ -59,6 +60,8 @@ const idBytes = 12;
 
 export class Desk {
   readonly #options: DeskOptions;
+  /** Changes of one group come one after the other: then only other edges can be in their way. */
+  readonly #turns = new Turns();
 
   constructor(options: DeskOptions) {
     this.#options = options;
@@ -121,16 +124,21 @@ export class Desk {
     this.#options.records.group(of, undefined, group);
     const before = new Set(directory.members(of.key, group.id));
     await this.#setMembers({ of, group, before, after: new Set(members) });
-    return written;
+    return members.length + before.size === 0 ? written : this.#settled(of, group.id);
   }
 
   async changeGroup(of: Of, id: string, change: Change, match: string | undefined): Promise<Written<DirectoryGroup>> {
-    const members = this.#options.directory.members(of.key, id);
-    const known = new Set(members);
-    let wanted: readonly string[] = members;
+    return this.#turns.take(id, () => this.#changeGroup({ of, id, kind: 'group', match }, change));
+  }
+
+  async #changeGroup(asked: Wanted<DirectoryGroup>, change: Change): Promise<Written<DirectoryGroup>> {
+    const { of, id } = asked;
+    let known: ReadonlySet<string> = new Set();
+    let wanted: readonly string[] = [];
     let former: DirectoryGroup | undefined;
-    const written = await this.#changed<DirectoryGroup>({ of, id, kind: 'group', match }, async (before) => {
-      former = before;
+    const written = await this.#changed<DirectoryGroup>(asked, async (before, revision) => {
+      const members = await this.#members(of, id, revision);
+      [former, known] = [before, new Set(members)];
       const kept = { ...keptOf('group', { ...before }), members: members.map((value) => ({ value })) };
       const { members: next, ...attributes } = groupOf(
         'patch' in change ? patched('group', kept, change.patch) : keptOf('group', change.replace),
@@ -145,19 +153,33 @@ export class Desk {
       return { ...attributes, kind: 'group', directory, id, created, changed: Date.now() };
     });
     this.#options.records.group(of, former, written.entry);
+    if (wanted.length === known.size && wanted.every((each) => known.has(each))) return written;
     await this.#setMembers({ of, group: written.entry, before: known, after: new Set(wanted) });
-    return written;
+    return this.#settled(of, id);
   }
 
   async deleteGroup(of: Of, id: string, match: string | undefined): Promise<void> {
     const { directory } = this.#options;
-    await repeatedly(async () => {
+    const remove = async (): Promise<void> => {
       const { entry, revision } = await this.#found<DirectoryGroup>({ of, id, kind: 'group', match });
-      const before = new Set(directory.members(of.key, id));
+      const before = new Set(await this.#members(of, id, revision));
       await this.#setMembers({ of, group: entry, before, after: new Set() });
       await directory.delete(entry, revision);
       this.#options.records.group(of, entry, undefined);
-    });
+    };
+    await this.#turns.take(id, () => repeatedly(remove));
+  }
+
+  /** Writes a group after its members: an edge that knows this revision knows them too. */
+  async #settled(of: Of, id: string): Promise<Written<DirectoryGroup>> {
+    return this.#changed<DirectoryGroup>({ of, id, kind: 'group' }, (latest) => Promise.resolve(latest));
+  }
+
+  /** The members of a group as of a revision that was read from the store: another edge may have written it a moment ago. */
+  async #members(of: Of, id: string, revision: number): Promise<readonly string[]> {
+    const { directory } = this.#options;
+    await directory.known(of.key, id, revision);
+    return directory.members(of.key, id);
   }
 
   async user(of: Of, id: string): Promise<StoredUser> {
@@ -202,12 +224,12 @@ export class Desk {
   /** Stores a changed entry, from its latest value. */
   async #changed<Entry extends DirectoryEntry>(
     { of, id, kind, match }: Wanted<Entry>,
-    change: (before: Entry) => Promise<Entry>,
+    change: (before: Entry, revision: number) => Promise<Entry>,
   ): Promise<Written<Entry>> {
     const { directory } = this.#options;
     return repeatedly(async () => {
       const { entry: before, revision } = await this.#found<Entry>({ of, id, kind, match });
-      const entry = await change(before);
+      const entry = await change(before, revision);
       return { entry, revision: await directory.update(entry, revision) };
     });
   }
