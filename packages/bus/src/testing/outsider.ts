@@ -1,9 +1,12 @@
 /** Another party on the NATS of a gateway, which publishes and reads any bytes. */
-import { jetstreamManager } from '@nats-io/jetstream';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import { connect, headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 
 type Bytes = Uint8Array | string;
+
+/** For requests to JetStream. Beside a load or a flood of messages it may need longer than the client waits by default. */
+const patient = { timeout: 60_000 };
 
 export class Outsider {
   readonly #connection: NatsConnection;
@@ -66,7 +69,7 @@ export class Outsider {
 
   /** All messages that are stored, those of buckets included: subjects, headers and payloads. */
   async streams(): Promise<string> {
-    const manager = await jetstreamManager(this.#connection);
+    const manager = await jetstreamManager(this.#connection, patient);
     const stored: string[] = [];
     for await (const {
       config: { name },
@@ -87,12 +90,12 @@ export class Outsider {
   }
 
   async put(bucket: string, key: string, value: Bytes): Promise<void> {
-    await (await new Kvm(this.#connection).open(bucket)).put(key, value);
+    await (await new Kvm(jetstream(this.#connection, patient)).open(bucket)).put(key, value);
   }
 
   /** Everything that is in the buckets, by bucket and key. */
   async buckets(): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
-    const manager = new Kvm(this.#connection);
+    const manager = new Kvm(jetstream(this.#connection, patient));
     const stored = new Map<string, ReadonlyMap<string, string>>();
     for await (const { bucket } of manager.list()) {
       const store = await manager.open(bucket);
