@@ -60,11 +60,14 @@ describe.each(shapesOfLane)('%s', (shape) => {
               viewer: ['group:Engineers'],
               auditor: [`${issuer.issuer}|oid-1`],
               operator: [`${issuer.issuer}|oid-ops`],
+              admin: [`${issuer.issuer}|oid-admin`],
             },
             scope: false,
           },
           issuers: [{ issuer: issuer.issuer, tokenType: 'at+jwt' }],
           server: {
+            agents: { file: join(folder, 'agents.yaml') },
+            actors: [{ agent: 'bot', for: 'group:Engineers' }],
             signIn: { issuer: provider.issuer, clientId: 'omnibus', clientSecret: provider.clientSecret },
           },
           scim: [
@@ -169,8 +172,12 @@ describe.each(shapesOfLane)('%s', (shape) => {
         ),
       [['displayName', 'externalId', 'id', 'meta', 'schemas']],
     );
+    const acts = await agentFor('oid-1');
+    await untilAll(acts, 'invalid_request');
     await patch(`Groups/${group.body.id}`, { op: 'Add', path: 'members', value: [{ $ref: null, value: id }] });
     await untilAll(tools, ['read', 'wait']);
+    // An agent may act for users of this group (auth.server.actors).
+    await untilAll(acts, 'Bearer');
     await open.untilTools((names) => names.length === 2);
     expect((await open.callTool('read')).last.result).toMatchObject(text('done: read'));
 
@@ -211,6 +218,31 @@ describe.each(shapesOfLane)('%s', (shape) => {
     await made('ann', 'oid-1');
     await untilAll(async () => (await modern.request('tools/list', {}, token)).status, 200);
   });
+
+  /** Adds the agent `bot`. @returns a function that asks for a token for the user: the kind of the token, or the error. */
+  async function agentFor(sub: string): Promise<() => Promise<string>> {
+    const response = await fetch(`http://${await gateway.admin(gateway.edge)}/api/v1/agents`, {
+      method: 'POST',
+      headers: { ...(await tokenOf('oid-admin')), 'x-omnibus-console': '1', 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'bot', owner: 'ann' }),
+    });
+    const { secret } = (await response.json()) as { readonly secret: string };
+    const asked = async (form: Readonly<Record<string, string>>): Promise<string> => {
+      const body = new URLSearchParams({ client_id: 'agent-bot', client_secret: secret, ...form });
+      const answer = await fetch(`${front.url}/token`, { method: 'POST', body });
+      const said = (await answer.json()) as { readonly token_type?: string; readonly error?: string };
+      return said.token_type ?? String(said.error);
+    };
+    // Every edge knows the agent.
+    await untilAll(() => asked({ grant_type: 'client_credentials' }), 'Bearer');
+    const user = await issuer.token({ sub, aud: `${front.url}/mcp`, scope: 'mcp' });
+    return () =>
+      asked({
+        grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+        subject_token: user,
+        subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      });
+  }
 
   /** An operator sees both programs of a user, at a process without the authorization server too, and revokes the second. */
   async function revokesOneProgram(name: string, first: { readonly access_token: string }): Promise<void> {

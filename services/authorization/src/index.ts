@@ -1,4 +1,5 @@
 export { AuthorizationServer } from './server.ts';
+export type { ActingRule } from './exchange/delegations.ts';
 export type { FurtherScope } from './further-scope.ts';
 export { openRevocations } from './revocations.ts';
 export { digestOf, formatUsers, leastCost, minPasswordCharacters, parseUsers } from './users.ts';

@@ -1,13 +1,13 @@
 /** Opens the gateway's own authorization server as configured in `auth.server`. `@omnibus/authorization` is loaded only where one is configured. */
 import { basePathOf, pathBelow } from '@omnibus/protocol';
 import { resolve } from 'node:path';
-import type { AuthorizationServer, FurtherScope } from '@omnibus/authorization';
+import type { ActingRule, AuthorizationServer, FurtherScope } from '@omnibus/authorization';
 import type { Audit } from '@omnibus/audit';
-import type { Blocks, Bus } from '@omnibus/bus';
+import type { Blocks, Bus, Directory } from '@omnibus/bus';
 import { enabledServers, hasEndpoint, hasTenants, serversFor, type Config } from '@omnibus/config';
 import { compileSelector, matchesWho } from '@omnibus/policy';
 import type { Logger, Metrics } from '@omnibus/telemetry';
-import type { SealingKeys } from '@omnibus/identity';
+import { DirectoryGroups, type Facts, type SealingKeys } from '@omnibus/identity';
 
 interface AuthorizationOptions {
   /** The configuration in force, which a reload changes. */
@@ -19,6 +19,8 @@ interface AuthorizationOptions {
   readonly sealingKeys: SealingKeys | undefined;
   readonly audit: Audit | undefined;
   readonly blocks: Blocks | undefined;
+  /** Undefined where no directory is configured. */
+  readonly directory: Directory | undefined;
 }
 
 /** The scope of access tokens where the configuration names none. */
@@ -39,6 +41,7 @@ export async function openAuthorization({
   sealingKeys,
   audit,
   blocks,
+  directory,
 }: AuthorizationOptions): Promise<AuthorizationServer | undefined> {
   const { auth, publicUrl } = config();
   if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return undefined;
@@ -67,7 +70,7 @@ export async function openAuthorization({
     isBlocked: (agent) => blocks?.has('user', `agent:${agent}`) === true,
     agentsFile: server.agents === undefined ? undefined : resolve(baseFolder, server.agents.file),
     acting: {
-      rules: server.actors.map(({ agent, for: who, chained }) => ({ agent, isFor: matchesWho(who, false), chained })),
+      rules: actingRules(config(), directory),
       issuers: auth.issuers,
       audience: auth.audience,
       refusal: (user) => blocks?.callerProblem(user)?.message,
@@ -81,6 +84,20 @@ export async function openAuthorization({
               [...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'enterprise'),
           },
     serversAt: (resource, tenant) => serversAt(resource, publicUrl, config(), tenant),
+  });
+}
+
+/** Which agents may act for which users: those with the groups that their token names, and that their directory gives them now. */
+function actingRules({ auth, publicUrl }: Config, directory: Directory | undefined): readonly ActingRule[] {
+  if (auth === undefined || auth === 'none') return [];
+  const ofDirectories = directory === undefined ? undefined : new DirectoryGroups(auth.scim, publicUrl, directory);
+  const whole = (user: Facts): Facts => {
+    const more = ofDirectories?.of(user) ?? [];
+    return more.length === 0 ? user : { ...user, groups: [...new Set([...user.groups, ...more])] };
+  };
+  return (auth.server?.actors ?? []).map(({ agent, for: who, chained }) => {
+    const matches = matchesWho(who, false);
+    return { agent, isFor: (user) => matches(whole(user)), chained };
   });
 }
 

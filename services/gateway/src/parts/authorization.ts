@@ -4,6 +4,7 @@ import type { Part, PartHost } from '../part.ts';
 import { auditing } from './audit.ts';
 import { blocking } from './blocks.ts';
 import { connectedBus } from './bus.ts';
+import { directories } from './directories.ts';
 
 /** Whether a process serves clients over HTTP. */
 export const servesClients = (host: PartHost): boolean => host.has('edge') && host.options.isServing;
@@ -22,6 +23,7 @@ export const ownAuthorization: Part<AuthorizationServer | undefined> = {
       metrics: host.metrics,
       audit: host.of(auditing),
       blocks: host.of(blocking),
+      directory: host.of(directories),
       log: host.log.child({ role: 'edge' }),
     });
     return { offers: authorization, stop: async () => authorization?.close() };
