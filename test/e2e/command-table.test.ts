@@ -135,7 +135,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
   'users list': { args: () => ['--file', 'users.yaml'] },
   'users show': { args: (at) => ['ann', ...admin(at)], ends: 'other' },
-  'users revoke': { args: (at) => ['ann', 'P1', ...admin(at)], ends: 'forbidden' },
+  'users revoke': { args: (at) => ['ann', 'P1', ...admin(at)], ends: 'other' },
   'users remove': { args: () => ['ann', '--file', 'users.yaml'] },
   'audit verify': { args: () => ['records.jsonl'], ends: 'changed' },
   'audit search': { args: () => ['records.jsonl'], isLines: true },
