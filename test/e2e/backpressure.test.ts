@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Agent, request } from 'undici';
 import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { byLane } from '../support/lane.ts';
-import { collectedMemoryOf, measured, metricsOf } from '../support/metrics.ts';
+import { collectedMemoryOf, measured, metricsOf, settledMemoryOf } from '../support/metrics.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
@@ -60,6 +60,61 @@ describe.each(shapesOfLane)('under load, %s', (shape) => {
   });
 
   const flood = async (count: number): Promise<Call> => (await upstream.calls.until(count)).at(-1) as Call;
+
+  // The first one, since an edge holds buffers of the other tests for some seconds more.
+  it(`${crowdSize} idle sessions with open streams use little, and each is notified of a change`, async () => {
+    const count = crowdSize;
+    const held = (): Promise<number[]> => Promise.all(gateway.processes.map(settledMemoryOf));
+    const before = await held();
+    const crowd = new Agent({ connections: 64 });
+    const post = async (body: string, session?: string): Promise<string> => {
+      const answer = await request(gateway.url, {
+        dispatcher: crowd,
+        method: 'POST',
+        headers: { ...jsonHeaders, ...(session === undefined ? {} : { 'mcp-session-id': session }) },
+        body,
+      });
+      await answer.body.dump();
+      return answer.headers['mcp-session-id'] as string;
+    };
+    let told = 0;
+    const everybody = Promise.withResolvers<void>();
+    const sockets: Socket[] = [];
+    for (let start = 0; start < count; start += 200) {
+      await Promise.all(
+        Array.from({ length: 200 }, async () => {
+          const session = await post(initialize);
+          await post(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }), session);
+          const socket = await send(gateway.url, 'GET', { accept: 'text/event-stream', 'mcp-session-id': session });
+          sockets.push(socket);
+          const attached = Promise.withResolvers<void>();
+          let content = '';
+          socket.on('data', (chunk: Buffer) => {
+            if (content.includes('list_changed')) return;
+            content += chunk.toString();
+            if (content.includes('text/event-stream')) attached.resolve();
+            if (!content.includes('list_changed')) return;
+            told += 1;
+            if (told === count) everybody.resolve();
+          });
+          await attached.promise;
+        }),
+      );
+    }
+    await crowd.close();
+    // Garbage that is not collected yet is not counted: how much there is depends on the load of the machine.
+    const perSession = (await held()).map((bytes, index) => (bytes - (before[index] as number)) / count / 1024);
+    process.stdout.write(
+      `\n${count} idle sessions with open streams, ${shape}: ${perSession.map((kilobytes) => `${kilobytes.toFixed(1)} KiB`).join(' + ')} each\n`,
+    );
+    expect(Math.max(...perSession)).toBeLessThan(32);
+    upstream.tools = [...upstream.tools, tool('new')];
+    upstream.notify('notifications/tools/list_changed');
+    await everybody.promise;
+    for (const socket of sockets) socket.destroy();
+    using client = await RawClient.open(gateway.url);
+    expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
+  });
 
   it('a client that stops reading is disconnected before it uses much memory, and others are not affected', async () => {
     using client = await RawClient.open(gateway.url);
@@ -138,60 +193,6 @@ describe.each(shapesOfLane)('under load, %s', (shape) => {
     expect(refused.filter(({ message }) => message.error?.data?.['retry'] === undefined)).toEqual([]);
     expect(opened.length).toBeGreaterThan(crowdSize * 0.4);
     await crowd.close();
-    using client = await RawClient.open(gateway.url);
-    expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
-  });
-
-  it(`${crowdSize} idle sessions with open streams use little, and each is notified of a change`, async () => {
-    const count = crowdSize;
-    const held = (): Promise<number[]> => Promise.all(gateway.processes.map(collectedMemoryOf));
-    const before = await held();
-    const crowd = new Agent({ connections: 64 });
-    const post = async (body: string, session?: string): Promise<string> => {
-      const answer = await request(gateway.url, {
-        dispatcher: crowd,
-        method: 'POST',
-        headers: { ...jsonHeaders, ...(session === undefined ? {} : { 'mcp-session-id': session }) },
-        body,
-      });
-      await answer.body.dump();
-      return answer.headers['mcp-session-id'] as string;
-    };
-    let told = 0;
-    const everybody = Promise.withResolvers<void>();
-    const sockets: Socket[] = [];
-    for (let start = 0; start < count; start += 200) {
-      await Promise.all(
-        Array.from({ length: 200 }, async () => {
-          const session = await post(initialize);
-          await post(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }), session);
-          const socket = await send(gateway.url, 'GET', { accept: 'text/event-stream', 'mcp-session-id': session });
-          sockets.push(socket);
-          const attached = Promise.withResolvers<void>();
-          let content = '';
-          socket.on('data', (chunk: Buffer) => {
-            if (content.includes('list_changed')) return;
-            content += chunk.toString();
-            if (content.includes('text/event-stream')) attached.resolve();
-            if (!content.includes('list_changed')) return;
-            told += 1;
-            if (told === count) everybody.resolve();
-          });
-          await attached.promise;
-        }),
-      );
-    }
-    await crowd.close();
-    // Garbage that is not collected yet is not counted: how much there is depends on the load of the machine.
-    const perSession = (await held()).map((bytes, index) => (bytes - (before[index] as number)) / count / 1024);
-    process.stdout.write(
-      `\n${count} idle sessions with open streams, ${shape}: ${perSession.map((kilobytes) => `${kilobytes.toFixed(1)} KiB`).join(' + ')} each\n`,
-    );
-    expect(Math.max(...perSession)).toBeLessThan(48);
-    upstream.tools = [...upstream.tools, tool('new')];
-    upstream.notify('notifications/tools/list_changed');
-    await everybody.promise;
-    for (const socket of sockets) socket.destroy();
     using client = await RawClient.open(gateway.url);
     expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
   });

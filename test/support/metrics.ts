@@ -28,3 +28,12 @@ export async function collectedMemoryOf(process: RunningProcess): Promise<number
   process.kill('SIGUSR2');
   return Number((await process.line(new RegExp(`^collected ${time}: (\\d+) bytes$`)))[1]);
 }
+
+/** Bytes that a process holds once a further collection frees less than a megabyte: large buffers are freed some time after the first. */
+export async function settledMemoryOf(process: RunningProcess): Promise<number> {
+  for (let before = Infinity; ;) {
+    const now = await collectedMemoryOf(process);
+    if (now > before - 1024 * 1024) return now;
+    before = now;
+  }
+}
