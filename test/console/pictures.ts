@@ -207,7 +207,7 @@ async function takeAll(to: string): Promise<void> {
     mcpServers: { ...config.mcpServers, big: { url: big.url }, crash, ...faults },
   });
   await client.untilTools((names) => names.includes('big__tool-00000'));
-  const modern = new ModernClient(gateway.url);
+  using modern = new ModernClient(gateway.url);
   const clientInfo = { name: 'agent', version: '2' };
   await modern.request('tools/call', {
     name: 'shop__stock',
