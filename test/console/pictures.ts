@@ -191,6 +191,14 @@ async function takeEach(page: Page, path: string): Promise<void> {
     }
 }
 
+/** A client of 2026-07-28, for the view of sessions. */
+async function askWithoutSession(): Promise<void> {
+  using modern = new ModernClient(gateway.url);
+  await modern.call('shop__stock', {
+    _meta: { 'io.modelcontextprotocol/clientInfo': { name: 'agent', version: '2' } },
+  });
+}
+
 /** All views with much in them, at three widths in both themes, and what the page shows while the gateway hangs. */
 async function takeAll(to: string): Promise<void> {
   await mkdir(to, { recursive: true });
@@ -207,13 +215,7 @@ async function takeAll(to: string): Promise<void> {
     mcpServers: { ...config.mcpServers, big: { url: big.url }, crash, ...faults },
   });
   await client.untilTools((names) => names.includes('big__tool-00000'));
-  using modern = new ModernClient(gateway.url);
-  const clientInfo = { name: 'agent', version: '2' };
-  await modern.request('tools/call', {
-    name: 'shop__stock',
-    arguments: {},
-    _meta: { 'io.modelcontextprotocol/clientInfo': clientInfo },
-  });
+  await askWithoutSession();
   const seen = await openConsole(browser, address, {});
   const shoot = (name: string): Promise<void> => takeEach(seen.page, join(to, name));
   const hashes = [
