@@ -220,7 +220,7 @@ export class StatelessCalls implements CallTable {
     waiter: PendingReply,
     view: View,
     method: ExchangeMethod,
-    { state, principal, endpoint = waiter.command.caller.endpoint, digest, expiresAt }: SealedState,
+    { state, principal, endpoint, digest, expiresAt }: SealedState,
   ): void {
     const { command } = waiter;
     const {
