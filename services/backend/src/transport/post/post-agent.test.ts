@@ -269,6 +269,25 @@ describe('a request', () => {
     expect(requests).toEqual([]);
   });
 
+  it('keeps its process alive until its response has ended, and no longer', async () => {
+    // Of the two, one is that of the server.
+    const alive = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
+    await expect.poll(alive).toBe(0);
+    let respond: () => void = () => undefined;
+    const asked = new Promise<void>((resolve) => {
+      answer = (socket) => {
+        respond = () => void socket.write(small);
+        resolve();
+      };
+    });
+    const response = post(agent, origin);
+    await asked;
+    expect(alive()).toBe(2);
+    respond();
+    expect((await response).body).toBe('hi');
+    expect(alive()).toBe(1);
+  });
+
   it('fails when the agent is destroyed, and later ones too', async () => {
     const asked = new Promise<void>((resolve) => {
       answer = () => resolve();

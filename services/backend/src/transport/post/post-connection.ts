@@ -100,6 +100,7 @@ export class PostConnection implements ResponseHears {
   send(post: Post): void {
     this.#post = post;
     post.connection = this;
+    this.#socket.ref();
     if (post.start()) this.#socket.write(post.text);
     else this.close();
   }
@@ -138,6 +139,8 @@ export class PostConnection implements ResponseHears {
     if (keptMs === 0 || wasOver || this.#socket.writableLength > 0) this.close();
     else {
       this.idleUntil = performance.now() + keptMs;
+      // An idle connection keeps no process alive: a command ends when it has its answers.
+      this.#socket.unref();
       this.#port.free(this);
     }
   }
