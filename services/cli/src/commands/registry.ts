@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommandProblem } from '@omnibus/client';
+import { isLoopback } from '@omnibus/config';
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { Answers } from '../registry/answers.ts';
 import { Registry } from '../registry/api.ts';
@@ -96,7 +97,7 @@ export async function entryFrom(from: string, options: FromOptions, place: Place
   if (way === 'mcpb') {
     const { identifier = '', sha256 } = server.packages.find(({ type }) => type === way) ?? {};
     const { bundleAt } = await import('../bundles/fetch.ts');
-    return ofBundle(await bundleAt(identifier, sha256), answers, place);
+    return ofBundle(await bundleAt(identifier, sha256, isDescribedHere(from, options)), answers, place);
   }
   const entry = await entryFor(server, way, answers, (image) =>
     options.pin === false ? Promise.resolve(image) : pinned(image),
@@ -133,7 +134,15 @@ function serverIn(file: string): JsonObject {
   throw new CommandProblem('config', `${file} is no server.json`);
 }
 
-function registryOf({ registry }: RegistryOptions): Registry {
-  const address = registry ?? process.env['OMNIBUS_REGISTRY'] ?? officialRegistry;
-  return new Registry(address, process.env['OMNIBUS_REGISTRY_TOKEN']);
+/** Whether a description is in a file, or in a registry of this machine. */
+function isDescribedHere(from: string, options: RegistryOptions): boolean {
+  const registry = addressOf(options);
+  return /\.json$/i.test(from) || (URL.canParse(registry) && isLoopback(new URL(registry).hostname));
+}
+
+const addressOf = ({ registry }: RegistryOptions): string =>
+  registry ?? process.env['OMNIBUS_REGISTRY'] ?? officialRegistry;
+
+function registryOf(options: RegistryOptions): Registry {
+  return new Registry(addressOf(options), process.env['OMNIBUS_REGISTRY_TOKEN']);
 }
