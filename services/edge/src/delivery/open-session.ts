@@ -22,11 +22,12 @@ export function openSession(
   answer: (reply: OpenReply) => void,
 ): void {
   const asked = new Set<WorkerId>();
-  const ask = (attempt: number): void => {
-    const worker = anyWorker(workers.near, asked) ?? anyWorker(workers.alive, asked);
+  // After a worker that does not listen yet, NATS chooses: it knows the workers that do.
+  const ask = (attempt: number, byNats = false): void => {
+    const worker = byNats ? undefined : (anyWorker(workers.near, asked) ?? anyWorker(workers.alive, asked));
     if (worker !== undefined) asked.add(worker);
-    const fail = (): void => {
-      if (attempt < maxOpens) ask(attempt + 1);
+    const fail = (isUnheard: boolean): void => {
+      if (attempt < maxOpens) ask(attempt + 1, isUnheard);
       else answer({ kind: 'refused', fault: fault('gateway.unavailable') });
     };
     try {
@@ -45,12 +46,12 @@ export function openSession(
           // No worker at all, or one that has just left.
           if (worker === undefined || known !== undefined)
             answer({ kind: 'refused', fault: known ?? fault('gateway.unavailable') });
-          else fail();
+          else fail(error.kind === 'no-responders');
         },
       });
       const limit = wheel.schedule(openMs, () => {
         pending.close();
-        fail();
+        fail(false);
       });
     } catch (error) {
       log.debug({ err: error }, 'no worker could be asked to open a session');
