@@ -17,6 +17,26 @@ class BreakingBus extends MemoryBus {
 
 afterEach(() => void vi.useRealTimers());
 
+it('a search ends after its time, though the connection is lost again and again', async () => {
+  vi.useFakeTimers();
+  const bus = new BreakingBus(({ what }) => expect.fail(what));
+  const worker = newWorkerId('session');
+  await bus.subscribe(subjects.sessionAdopt(worker), () => undefined);
+  const search = new OwnerSearch({
+    bus,
+    soon: new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) }),
+    log: createLogger({ level: 'silent', format: 'json' }),
+    workers: { alive: [worker] } as unknown as PresenceWatch<Presence>,
+  });
+  const found: string[] = [];
+  void search.find({ key: sessionKey(newSessionId()), owner: undefined }).then(({ outcome }) => found.push(outcome));
+  for (let seconds = 1; seconds <= 12; seconds += 1) {
+    await vi.advanceTimersByTimeAsync(1_000);
+    for (const run of bus.after) run();
+  }
+  expect([found, bus.after.size]).toEqual([['nobody'], 0]);
+});
+
 it('a worker gets a question again that was lost with the connection, as soon as there is a connection', async () => {
   vi.useFakeTimers();
   const bus = new BreakingBus(({ what }) => expect.fail(what));

@@ -56,10 +56,11 @@ export class OwnerSearch {
     const { bus, soon, log, workers } = this.#options;
     const { key, owner: lost } = address;
     const next = (): void => this.#ask(address, giveUpAt, attempt + 1, finish);
-    const later = (): void => {
-      if (performance.now() >= giveUpAt) finish({ outcome: 'nobody' });
-      else soon.schedule(retryMs, next);
-    };
+    if (performance.now() >= giveUpAt) {
+      finish({ outcome: 'nobody' });
+      return;
+    }
+    const later = (): void => void soon.schedule(retryMs, next);
     if (!bus.connected) {
       later();
       return;
