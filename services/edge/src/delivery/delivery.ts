@@ -140,18 +140,23 @@ export class Delivery {
     this.#look = this.#soon.schedule(delayMs, () => this.#lookNow());
   }
 
-  /** Looks after open commands, and looks again: often while one is recent, seldom while requests wait, and not at all for streams that clients only read. */
+  /** Looks after open commands, and looks again: often while one is recent, seldom while requests wait, and not at all while clients only read streams of sessions. */
   #lookNow(): void {
-    const isRecent = this.#pulse.look();
-    if (performance.now() - this.#lookedAt >= firstLookMs) {
-      this.#lookedAt = performance.now();
-      this.sessions.look();
-      this.stateless.look();
-    }
     this.#look = undefined;
     this.#looksSoon = false;
-    if (isRecent) this.#lookAfterMs(recentLookMs);
-    else if (this.sessions.asked + this.stateless.waiting > 0) this.#lookAfterMs(firstLookMs);
+    let isRecent = false;
+    try {
+      isRecent = this.#pulse.look();
+      if (performance.now() - this.#lookedAt >= firstLookMs) {
+        this.#lookedAt = performance.now();
+        this.sessions.look();
+        this.stateless.look();
+      }
+    } finally {
+      // A look that fails is not the last one.
+      if (isRecent) this.#lookAfterMs(recentLookMs);
+      else if (!this.#looksSoon && this.sessions.asked + this.stateless.waiting > 0) this.#lookAfterMs(firstLookMs);
+    }
   }
 
   stop(): void {

@@ -252,3 +252,13 @@ it('a connection that was lost long before a call is steady when the call comes'
   await vi.advanceTimersByTimeAsync(200);
   expect(two.got).toEqual([true]);
 });
+
+it('a look that fails is not the last one', async () => {
+  const [worker] = (await started(1)) as [Worker];
+  const looks = vi.spyOn(delivery.sessions, 'look').mockImplementationOnce(() => {
+    throw new Error('a look of this test');
+  });
+  await sessionCall(worker.id);
+  await pass(20_000);
+  expect(looks.mock.calls.length).toBeGreaterThan(1);
+});
