@@ -262,3 +262,22 @@ it('a look that fails is not the last one', async () => {
   await pass(20_000);
   expect(looks.mock.calls.length).toBeGreaterThan(1);
 });
+
+it('a worker that has once not listened, and has answered since, may once not listen again', async () => {
+  const [cut, other] = (await started(2)) as [Worker, Worker];
+  await sessionCall(other.id);
+  const first = delivery.sessions.request(addressOf(newSessionId(), cut.id), post(), nothing);
+  await vi.advanceTimersByTimeAsync(40);
+  cut.kill();
+  await vi.advanceTimersByTimeAsync(40);
+  await cut.start();
+  first.close();
+  await vi.advanceTimersByTimeAsync(500);
+  await sessionCall(cut.id);
+  await vi.advanceTimersByTimeAsync(40);
+  cut.kill();
+  await vi.advanceTimersByTimeAsync(30);
+  await cut.start();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect([cut.got, other.got]).toEqual([[false, false], [false]]);
+});

@@ -116,6 +116,8 @@ export class Pulse {
     this.#options.wheel.schedule(doubtMs, () => {
       this.#asked.delete(worker);
       this.look();
+      // It has answered its commands meanwhile.
+      if (!this.#asked.has(worker)) this.#missed.delete(worker);
     });
   }
 }
