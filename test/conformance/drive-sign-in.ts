@@ -18,8 +18,11 @@ import type { Drive, Started } from './driver.ts';
 /** Sign-ins of one call. */
 const maxSignIns = 3;
 
-/** Between two looks at whether another sign-in is demanded. */
+/** Between two looks at whether another sign-in is demanded, and before a call is made again. */
 const lookMs = 100;
+
+/** Calls that the gateway asks its client to make again. */
+const maxRepeats = 20;
 
 /** The issuer of the configured client secret, as an operator would know it. */
 async function issuerOf(url: string): Promise<string | undefined> {
@@ -148,11 +151,16 @@ async function untilAskedAgain(
   return [];
 }
 
+/** Whether the client shall make the call again as it was: the suite's server forgets its session at once, and the connection to it opens anew. */
+const isToRepeat = ({ last: { error } }: Answer): boolean =>
+  error?.data?.['reason'] === 'upstream.unavailable' && error.data['retry'] === 'same';
+
 /** Calls every tool, and again after each sign-in. */
 async function callAndSignIn(client: RawClient, scenario: string, print: (line: string) => void): Promise<void> {
   // A server may list nothing even after the sign-in, such as one that always demands more rights. One that lists something does so long before.
   const listMs = scenario === 'auth/scope-retry-limit' ? 8_000 : 60_000;
   const opened = new Set<string>();
+  let repeats = 0;
   for (;;) {
     // What stands for the server until its user has signed in says nothing after a sign-in.
     const over = new AbortController();
@@ -166,6 +174,11 @@ async function callAndSignIn(client: RawClient, scenario: string, print: (line: 
     over.abort();
     const answers: readonly Answer[] = await Promise.all(names.map((name) => client.callTool(name)));
     const address = answers.map(addressIn).find((each) => each !== undefined);
+    if (answers.some(isToRepeat) && repeats < maxRepeats) {
+      repeats += 1;
+      await delay(lookMs);
+      continue;
+    }
     // New tokens are used after a moment; until then the answer has the same address again.
     if (address !== undefined && opened.has(address)) continue;
     print(`${scenario}: ${names.join(', ')}: ${JSON.stringify(answers.map(({ last }) => last.error ?? last.result))}`);
