@@ -49,6 +49,10 @@ export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promi
 
 const empty = new Uint8Array(0);
 
+/** The client of NATS refuses a message that it was given: the server now takes smaller ones only. */
+const untaken = (error: unknown): BusError =>
+  new BusError('payload-too-large', `NATS does not take a message: ${String(error)}`, error);
+
 class NatsBus implements Bus {
   readonly #connection: NatsConnection;
   readonly #outbox: Outbox;
@@ -90,7 +94,7 @@ class NatsBus implements Bus {
   }
 
   publish<Request>(to: Subject<Request, unknown>, payload: Request): void {
-    this.#send(nameAt(this.#place, to.name), payload, undefined, true);
+    this.#send(nameAt(this.#place, to.name), payload, undefined, true, (error) => this.#untaken(to, error));
   }
 
   request<Request, Reply>(
@@ -100,7 +104,9 @@ class NatsBus implements Bus {
   ): PendingRequest {
     const pending = this.#inbox.open(to, observer);
     try {
-      this.#send(nameAt(this.#place, to.name), payload, pending.replyTo, false);
+      this.#send(nameAt(this.#place, to.name), payload, pending.replyTo, false, (error) =>
+        this.#inbox.refuse(pending.replyTo, untaken(error)),
+      );
     } catch (error) {
       pending.close();
       throw error;
@@ -230,37 +236,45 @@ class NatsBus implements Bus {
     if (this.#isClosed) throw new BusError('closed', 'the bus is closed');
   }
 
-  #send(name: string, payload: unknown, reply: string | undefined, shared: boolean): void {
+  #send(
+    name: string,
+    payload: unknown,
+    reply: string | undefined,
+    shared: boolean,
+    refused: (error: unknown) => void,
+  ): void {
     this.#assertOpen();
     const bytes = encode(payload);
     const replyTo = reply === undefined ? {} : { reply };
     if (this.#blobs.needsClaim(bytes)) {
-      this.#outbox.publish(name, empty, { ...replyTo, headers: this.#blobs.keep(bytes, shared) });
+      this.#outbox.publish(name, empty, { ...replyTo, headers: this.#blobs.keep(bytes, shared) }, refused);
     } else {
       const after = this.#blobs.after;
-      this.#outbox.publish(name, bytes, after === undefined ? replyTo : { ...replyTo, headers: after });
+      this.#outbox.publish(name, bytes, after === undefined ? replyTo : { ...replyTo, headers: after }, refused);
     }
   }
 
   /** Encodes the reply of a handler. It must not hold the message, since handlers keep it as long as a stream lasts. */
   #replier<Reply>(to: Subject<unknown, unknown>, replyTo: string | undefined): (payload: Reply) => void {
+    const failed = (error: unknown): void => this.#handlerFailed(to, replyTo, error);
+    const refused = (error: unknown): void => failed(untaken(error));
     return (payload) => {
       if (replyTo === undefined || replyTo === '') return;
       try {
-        if (!isObject(payload) || !this.#sendWithoutBytes(replyTo, payload))
-          this.#send(replyTo, payload, undefined, false);
+        if (!isObject(payload) || !this.#sendWithoutBytes(replyTo, payload, refused))
+          this.#send(replyTo, payload, undefined, false, refused);
       } catch (error) {
-        this.#handlerFailed(to, replyTo, error);
+        failed(error);
       }
     };
   }
 
   /** Sends a reply with large bytes, which stay here until a process fetches them. @returns false for another reply, which is still to be sent. */
-  #sendWithoutBytes(replyTo: string, payload: JsonObject & MayBeBytes): boolean {
+  #sendWithoutBytes(replyTo: string, payload: JsonObject & MayBeBytes, refused: (error: unknown) => void): boolean {
     const sent = withoutBytes(payload, (bytes) => this.#blobs.offer(bytes));
     if (sent === undefined) return false;
     this.#assertOpen();
-    this.#outbox.publish(replyTo, sent.body, { headers: awayHeaders(sent.claim) });
+    this.#outbox.publish(replyTo, sent.body, { headers: awayHeaders(sent.claim) }, refused);
     return true;
   }
 
@@ -292,7 +306,14 @@ class NatsBus implements Bus {
         incident,
       });
     if (replyTo === undefined || replyTo === '' || to.isForEveryone === true || this.#isClosed) return;
-    this.#outbox.publish(replyTo, empty, { headers: failureReply(kind, incident) });
+    this.#outbox.publish(replyTo, empty, { headers: failureReply(kind, incident) }, (refused) =>
+      this.#untaken(to, refused),
+    );
+  }
+
+  /** No process waits for the message. */
+  #untaken({ family }: { readonly family: string }, error: unknown): void {
+    this.#onFault({ kind: 'message', what: `a message on ${family} could not be sent`, family, error: untaken(error) });
   }
 
   /** An exception inside the NATS client ends the connection, and any client can cause one, for example by malformed headers. */

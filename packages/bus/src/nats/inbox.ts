@@ -74,6 +74,16 @@ export class Inbox {
     };
   }
 
+  /** Ends the request whose replies come there: it could not be sent. */
+  refuse(replyTo: string, failure: BusError): void {
+    const waiting = this.#waiting.take(this.#handleOf(replyTo));
+    if (waiting !== undefined) tellFailure(waiting.observer, failure, this.#onFault);
+  }
+
+  #handleOf(subject: string): number {
+    return Number.parseInt(subject.slice(this.#prefix.length), 36);
+  }
+
   /** Ends requests that will get no answer. @param why the error for a subject; undefined for requests that continue. */
   fail(why: (to: Subject<never, unknown>) => BusError | undefined): void {
     for (const [handle, { to, observer }] of this.#waiting.toArray()) {
@@ -89,7 +99,7 @@ export class Inbox {
       this.#onFault({ kind: 'connection', what: 'the inbox failed', error });
       return;
     }
-    const handle = Number.parseInt(message.subject.slice(this.#prefix.length), 36);
+    const handle = this.#handleOf(message.subject);
     const waiting = this.#waiting.get(handle);
     if (waiting === undefined) return;
     const fail = (failure: BusError): void => {

@@ -136,3 +136,30 @@ it('a NATS that takes only small messages is refused at the start, and one that 
   expect(await heard.until(1)).toEqual([large.length]);
   await bus.drain();
 });
+
+it('a message that is too large since NATS takes only smaller ones fails alone, and its sender is told', async () => {
+  await using server = await startNatsProgram();
+  const faults = new Heard<BusFault>();
+  const bus = await openNatsBus({ servers: server.url, clientName: 'shrunk', connectTimeoutMs: 5_000 }, faults.add);
+  const padding = 'x'.repeat(200_000);
+  await bus.subscribe(calls, ({ name }, reply) => reply(name === 'long' ? { name, padding } : { name }));
+  await server.kill();
+  await server.start('max_payload: 65536');
+  await expect.poll(() => bus.reconnects).toBe(1);
+  const told = new Heard<string>();
+  const ask = (name: string, more = {}): void =>
+    void bus.request(
+      calls,
+      { name, ...more },
+      { reply: (note) => told.add(`${note.name} came`), failed: ({ kind }) => told.add(`${name} ${kind}`) },
+    );
+  ask('large', { padding });
+  bus.publish(controls, { name: 'control', padding });
+  ask('long');
+  ask('small');
+  expect((await told.until(3)).toSorted()).toEqual(['large payload-too-large', 'long lost', 'small came']);
+  const what = faults.values.map((fault) => fault.what).join('\n');
+  expect(what).toContain(`a message on ${controls.family} could not be sent`);
+  expect(what).toContain(`a message on ${calls.family} could not be read or answered`);
+  await bus.drain();
+});

@@ -23,6 +23,7 @@ class Connection {
 }
 
 const bytes = new Uint8Array(1);
+const refused = (error: unknown): void => expect.fail(String(error));
 /** Sends from callbacks of their own, as sockets that have brought something do. */
 const callbacks = async (connection: Connection, run: () => void, count: number): Promise<void> => {
   for (let each = 0; each < count; each += 1) {
@@ -38,12 +39,12 @@ it('messages of one turn of the event loop are written together, in the order in
   const connection = new Connection();
   const outbox = new Outbox(connection);
   let count = 0;
-  await callbacks(connection, () => outbox.publish(`message-${(count += 1)}`, bytes), 3);
+  await callbacks(connection, () => outbox.publish(`message-${(count += 1)}`, bytes, undefined, refused), 3);
   expect(connection.given).toEqual([]);
   await nextTurn();
   expect(connection.given).toEqual(['message-1', 'message-2', 'message-3']);
   expect(connection.turns.size).toBe(1);
-  outbox.publish('message-4', bytes);
+  outbox.publish('message-4', bytes, undefined, refused);
   await nextTurn();
   expect(connection.given).toHaveLength(4);
 });
@@ -51,10 +52,10 @@ it('messages of one turn of the event loop are written together, in the order in
 it('a flush gives them at once, and none twice', async () => {
   const connection = new Connection();
   const outbox = new Outbox(connection);
-  outbox.publish('first', bytes);
+  outbox.publish('first', bytes, undefined, refused);
   outbox.flush();
   expect(connection.given).toEqual(['first']);
-  outbox.publish('second', bytes);
+  outbox.publish('second', bytes, undefined, refused);
   await nextTurn();
   await nextTurn();
   expect(connection.given).toEqual(['first', 'second']);
@@ -62,8 +63,24 @@ it('a flush gives them at once, and none twice', async () => {
 
 it('a connection that has closed meanwhile is given nothing', async () => {
   const connection = new Connection();
-  new Outbox(connection).publish('late', bytes);
+  new Outbox(connection).publish('late', bytes, undefined, refused);
   connection.ended = true;
   await nextTurn();
   expect(connection.given).toEqual([]);
+});
+
+it('a message that the client of NATS refuses is told to its sender, and the others leave', async () => {
+  const connection = new (class extends Connection {
+    override publish(subject: string): void {
+      if (subject === 'b') throw new Error('max_payload size exceeded');
+      super.publish(subject);
+    }
+  })();
+  const outbox = new Outbox(connection);
+  const told: string[] = [];
+  for (const subject of ['a', 'b', 'c'])
+    outbox.publish(subject, bytes, undefined, (error) => told.push(`${subject}: ${String(error)}`));
+  await nextTurn();
+  expect(connection.given).toEqual(['a', 'c']);
+  expect(told).toEqual(['b: Error: max_payload size exceeded']);
 });

@@ -8,6 +8,7 @@ interface Waiting {
   readonly subject: string;
   readonly bytes: Uint8Array;
   readonly options: PublishOptions | undefined;
+  readonly refused: (error: unknown) => void;
 }
 
 type Connection = Pick<NatsConnection, 'publish' | 'isClosed' | 'isDraining'>;
@@ -20,10 +21,18 @@ export class Outbox {
     this.#connection = connection;
   }
 
-  /** Messages are sent in the order of these calls (B2), and before any that the caller gives to the connection after `flush`. */
-  publish(subject: string, bytes: Uint8Array, options?: PublishOptions): void {
+  /**
+   * Messages are sent in the order of these calls (B2), and before any that the caller gives to the connection after `flush`.
+   * @param refused called when the client of NATS does not take the message, as after the server lowered `max_payload`.
+   */
+  publish(
+    subject: string,
+    bytes: Uint8Array,
+    options: PublishOptions | undefined,
+    refused: (error: unknown) => void,
+  ): void {
     if (this.#waiting.length === 0) setImmediate(() => this.flush());
-    this.#waiting.push({ subject, bytes, options });
+    this.#waiting.push({ subject, bytes, options, refused });
   }
 
   /** Gives all waiting messages to the connection, for a caller that needs to know when they have arrived, or that closes it. */
@@ -33,6 +42,12 @@ export class Outbox {
     this.#waiting = [];
     // Requests of a closed connection have failed.
     if (this.#connection.isClosed() || this.#connection.isDraining()) return;
-    for (const { subject, bytes, options } of waiting) this.#connection.publish(subject, bytes, options);
+    for (const { subject, bytes, options, refused } of waiting) {
+      try {
+        this.#connection.publish(subject, bytes, options);
+      } catch (error) {
+        refused(error); // The others still leave.
+      }
+    }
   }
 }
