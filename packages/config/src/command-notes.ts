@@ -22,7 +22,7 @@ export function commandNotes(
     if (/^(.*\/)?(sudo|doas)$/.test(command))
       at(
         ['command'],
-        `asks for a password, which nobody can type here: write command: ${args[0] ?? 'PROGRAM'}, and start the gateway as the user that the server needs`,
+        `asks for a password, which nobody can type here: write command: ${programOf(args)}, and start the gateway as the user that the server needs`,
       );
   }
   for (const variable of Object.keys(env))
@@ -46,6 +46,18 @@ export function commandNotes(
       ['url'],
       'is the page of a repository, which people read: write the address of the server itself, or its program under "command", as the page says',
     );
+}
+
+/** The program among the arguments of `sudo` or `doas`; the word PROGRAM where that is unclear, since another word could be a secret. */
+function programOf(args: readonly string[]): string {
+  for (let index = 0; index < args.length; index += 1) {
+    const arg = args[index] as string;
+    // Short options whose value is the next argument, and long ones, which may have one there.
+    if (/^-[^-aCcDghpRrTtUu]*[aCcDghpRrTtUu]$/.test(arg)) index += 1;
+    else if (/^--[^=]+$/.test(arg)) break;
+    else if (!arg.startsWith('-') && !arg.includes('=')) return arg;
+  }
+  return 'PROGRAM';
 }
 
 function argumentNotes(args: readonly string[], at: Note): void {

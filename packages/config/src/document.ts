@@ -207,11 +207,20 @@ function faultsOf(
   return faults;
 }
 
-/** A value in braces that begins with "#" is a comment, together with the end of the braces. */
-function cutWords({ message }: YAMLError | YAMLWarning, text: string): string {
+/** A value in braces that begins with "#" is a comment, together with the end of the braces. It can be a password, and is never shown. */
+function cutWords({ message, pos: [at] }: YAMLError | YAMLWarning, text: string): string {
   if (!/end with an? [}\]]/.test(message)) return '';
-  const value = /[{[,:]\s+(#[\w-]+)[^\n]*[}\]]/.exec(text)?.[1];
-  return value === undefined ? '' : `; "${value}" and the rest of its line are a comment: put the value in quotes`;
+  // The parser names the place behind the braces, where it gave up.
+  const line =
+    text
+      .slice(0, at)
+      .split('\n')
+      .findLast((each) => !/^\s*(#|$)/.test(each)) ?? '';
+  const bare = line.replaceAll(/"(?:\\.|[^"\\])*"|'[^']*'/g, 'x');
+  const comment = bare.search(/[ \t]#/);
+  const isValue =
+    comment !== -1 && /[{[,:][ \t]*$/.test(bare.slice(0, comment)) && /^[ \t]#\S.*[}\]]/.test(bare.slice(comment));
+  return isValue ? '; "#…" and the rest of its line are a comment: put the value in quotes' : '';
 }
 
 /** @returns undefined for a structural mistake, which makes everything behind it unreadable. */

@@ -76,6 +76,34 @@ export const guesses: readonly Mistake[] = [
     ],
   ],
   [
+    'a program with the rights of another user, behind a variable',
+    'mcpServers:\n  a: { command: sudo, args: [TOKEN=s3cret, npx, x] }\n',
+    [
+      'f.yaml:2:8: mcpServers.a.command: asks for a password, which nobody can type here: write command: npx, and start the gateway as the user that the server needs',
+    ],
+  ],
+  [
+    'a program behind options of sudo',
+    'mcpServers:\n  a: { command: sudo, args: [-n, -u, bob, -Eg, staff, -uroot, --host=h, --, A=b, npx, x] }\n',
+    [
+      'f.yaml:2:8: mcpServers.a.command: asks for a password, which nobody can type here: write command: npx, and start the gateway as the user that the server needs',
+    ],
+  ],
+  [
+    'an unclear program behind options of sudo',
+    'mcpServers:\n  a: { command: sudo, args: [--user, bob, npx] }\n',
+    [
+      'f.yaml:2:8: mcpServers.a.command: asks for a password, which nobody can type here: write command: PROGRAM, and start the gateway as the user that the server needs',
+    ],
+  ],
+  [
+    'sudo with a variable alone',
+    'mcpServers:\n  a: { command: sudo, args: [TOKEN=s3cret] }\n',
+    [
+      'f.yaml:2:8: mcpServers.a.command: asks for a password, which nobody can type here: write command: PROGRAM, and start the gateway as the user that the server needs',
+    ],
+  ],
+  [
     'quotes of a shell in an argument',
     'mcpServers:\n  a: { command: x, args: ["\'--flag\'", "\'a b\'"] }\n',
     [
@@ -184,8 +212,20 @@ export const guesses: readonly Mistake[] = [
     'a value in braces that begins with a number sign',
     'mcpServers:\n  a: { command: x, env: { CHANNEL: #general } }\n',
     [
-      'f.yaml:3:1: not YAML or JSON: a "{" before this place is not closed: write its "}"; "#general" and the rest of its line are a comment: put the value in quotes',
+      'f.yaml:3:1: not YAML or JSON: a "{" before this place is not closed: write its "}"; "#…" and the rest of its line are a comment: put the value in quotes',
     ],
+  ],
+  [
+    'a password in braces that begins with a number sign, below an innocent comment',
+    'mcpServers:\n  b: { command: x, # the {program}\n    env: { A: b } }\n  c: # [x]\n    { command: "y: #b }" }\n  a: { command: x, env: { PASSWORD: #hunter2 } }\n\n# end }\n',
+    [
+      'f.yaml:9:1: not YAML or JSON: a "{" before this place is not closed: write its "}"; "#…" and the rest of its line are a comment: put the value in quotes',
+    ],
+  ],
+  [
+    'braces that are open at the end, with a comment and a number sign elsewhere',
+    'mcpServers:\n  c:\n    #note }\n    { command: x, # the }\n      args: ["y: #b }", z] # #c }\n',
+    ['f.yaml:6:1: not YAML or JSON: a "{" before this place is not closed: write its "}"'],
   ],
   [
     'arguments as lines without their dashes',
