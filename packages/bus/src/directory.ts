@@ -3,7 +3,7 @@
  * memory. Only edges write it.
  */
 import type { DirectoryEntry, DirectoryGroup, DirectoryUser } from '@omnibus/protocol';
-import type { Bus, KeyValue, KeyValueEntry, Watch } from './bus.ts';
+import type { Bus, KeyValue, KeyValueChange, KeyValueEntry, Watch } from './bus.ts';
 import { BusError } from './errors.ts';
 import { directoryBucket } from './subjects.ts';
 
@@ -72,7 +72,7 @@ class Entries {
 export class Directory {
   readonly #bucket: KeyValue<DirectoryEntry>;
   readonly #directories = new Map<string, Entries>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(change: KeyValueChange<DirectoryEntry>) => void>();
   #watch: Watch | undefined;
 
   static async open(bus: Bus): Promise<Directory> {
@@ -83,7 +83,7 @@ export class Directory {
         const [of = '', id = ''] = change.key.split('.');
         directory.#of(of).remove(id);
       }
-      for (const listener of directory.#listeners) listener();
+      for (const listener of directory.#listeners) listener(change);
     });
     return directory;
   }
@@ -138,20 +138,26 @@ export class Directory {
 
   /**
    * Resolves when this process knows an entry as it was stored with a revision, and with it what all edges have stored before.
-   * @throws {BusError} `timeout`
+   * @throws {BusError} `timeout`; `revision-conflict` when the entry was deleted since.
    */
   async known(directory: string, id: string, revision: number): Promise<void> {
     const { users, groups } = this.#of(directory);
     const isKnown = (): boolean => ((groups.get(id) ?? users.get(id))?.revision ?? 0) >= revision;
     if (isKnown()) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const look = (): void => {
+    const deleted = (): void => reject(new BusError('revision-conflict', `the entry ${id} was deleted meanwhile`));
+    const look = (change: KeyValueChange<DirectoryEntry>): void => {
       if (isKnown()) resolve();
+      else if (change.kind === 'delete' && change.key === `${directory}.${id}`) deleted();
     };
     const late = (): void =>
       reject(new BusError('timeout', `the entry ${id} is stored, and this process has not heard of it`));
     const timer = setTimeout(late, knownMs);
     this.#listeners.add(look);
+    // This process may have heard of the deletion before it waits.
+    this.get(directory, id).then((found) => {
+      if (found === undefined) deleted();
+    }, reject);
     try {
       await promise;
     } finally {
