@@ -1,6 +1,6 @@
 /** Acts of providers that meet each other, or a store that does not answer. */
 import { Blocks, BusError, Directory, MemoryBus, type KeyValue } from '@omnibus/bus';
-import type { Facts, JsonObject } from '@omnibus/protocol';
+import type { DirectoryUser, Facts, JsonObject } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Desk } from './desk.ts';
@@ -26,9 +26,13 @@ function act(): Promise<void> | undefined {
 /** A bus whose watchers hear of changes when they are released, as those of a busy edge. */
 class LateBus extends MemoryBus {
   #held: (() => void)[] | undefined;
+  #watchers = 0;
+  #first = 0;
 
-  hold(): void {
+  /** @param first watcher that is late, in the order of their opening; those before it hear at once. */
+  hold(first = 0): void {
     this.#held = [];
+    this.#first = first;
   }
 
   release(): void {
@@ -39,8 +43,13 @@ class LateBus extends MemoryBus {
 
   override async keyValue<Value>(...given: Parameters<MemoryBus['keyValue']>): Promise<KeyValue<Value>> {
     const store = (await super.keyValue(...given)) as KeyValue<Value>;
-    const watch: KeyValue<Value>['watch'] = (observer) =>
-      store.watch((change) => (this.#held === undefined ? observer(change) : this.#held.push(() => observer(change))));
+    const watch: KeyValue<Value>['watch'] = (observer) => {
+      const own = this.#watchers++;
+      return store.watch((change) => {
+        if (this.#held === undefined || own < this.#first) observer(change);
+        else this.#held.push(() => observer(change));
+      });
+    };
     return new Proxy(store, {
       get: (of, name) => {
         const member: unknown = name === 'watch' ? watch : Reflect.get(of, name);
@@ -112,6 +121,38 @@ it('a member that one edge has added is removed at another one that has not hear
   await removal;
   expect(there.members(of.key, id)).toEqual([]);
   await expect.poll(() => here.members(of.key, id)).toEqual([]);
+  here.close();
+  there.close();
+});
+
+it('a member that one edge adds during a change at another one is removed there afterwards', async () => {
+  const bus = new LateBus(({ what }) => expect.fail(what));
+  const [here, there] = [await Directory.open(bus), await Directory.open(bus)];
+  const [one, other] = [deskOf(here), deskOf(there)];
+  const first = (await one.createUser(of, ann)).entry.id;
+  const second = (await one.createUser(of, { userName: 'ben', externalId: 'o-2' })).entry.id;
+  const { id } = (await one.createGroup(of, { displayName: 'eng' })).entry;
+  await expect.poll(() => there.groupName(of.key, id)).toBe('eng');
+  const change = (desk: Desk, value: string, op: string) =>
+    desk.changeGroup(of, id, replace('members', [{ value }], op), undefined);
+  bus.hold(1);
+  meanwhile = () => change(one, first, 'add').then(() => undefined);
+  const [update, known] = [there.update.bind(there), there.known.bind(there)];
+  there.update = async (entry, revision) => {
+    if (entry.id === second) await act();
+    return update(entry, revision);
+  };
+  // The late edge hears of the other one's changes once it waits for them.
+  there.known = async (...given) => {
+    let isOver = false;
+    setImmediate(() => isOver || bus.release());
+    await known(...given);
+    isOver = true;
+  };
+  await change(other, second, 'add');
+  await change(other, first, 'remove');
+  const groupsOf = async (user: string) => ((await here.get(of.key, user))?.entry as DirectoryUser).groups;
+  expect([await groupsOf(first), await groupsOf(second)]).toEqual([[], [id]]);
   here.close();
   there.close();
 });

@@ -172,7 +172,11 @@ export class Desk {
 
   /** Writes a group after its members: an edge that knows this revision knows them too. */
   async #settled(of: Of, id: string): Promise<Written<DirectoryGroup>> {
-    return this.#changed<DirectoryGroup>({ of, id, kind: 'group' }, (latest) => Promise.resolve(latest));
+    return this.#changed<DirectoryGroup>({ of, id, kind: 'group' }, async (latest, revision) => {
+      // Another edge may have written it since, after members that this one has not heard of.
+      await this.#options.directory.known(of.key, id, revision);
+      return latest;
+    });
   }
 
   /** The members of a group as of a revision that was read from the store: another edge may have written it a moment ago. */
