@@ -1,4 +1,5 @@
 /** Acts of providers that meet each other, or a store that does not answer. */
+import type { Audit, AuditEvent } from '@omnibus/audit';
 import { Blocks, BusError, Directory, MemoryBus, type KeyValue } from '@omnibus/bus';
 import type { DirectoryUser, Facts, JsonObject } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
@@ -16,6 +17,7 @@ let blocks: Blocks;
 let desk: Desk;
 /** Runs, once, after the record of a user that is gone was stored, or before it is removed. */
 let meanwhile: (() => Promise<void>) | undefined;
+const recorded: AuditEvent[] = [];
 
 function act(): Promise<void> | undefined {
   const next = meanwhile;
@@ -75,7 +77,7 @@ const deskOf = (known: Directory): Desk =>
       },
     },
     log: createLogger({ level: 'silent', format: 'json' }),
-    records: new ScimRecords(undefined),
+    records: new ScimRecords({ record: (event: AuditEvent) => void recorded.push(event) } as unknown as Audit),
     takeBack: () => Promise.resolve(),
   });
 
@@ -173,6 +175,19 @@ it('an activated user is admitted when the provider repeats a request that has f
   await expect(set(id, true)).rejects.toThrow('no answer');
   await set(id, true);
   await expect.poll(() => isRefused()).toBe(false);
+});
+
+it('a change is on record, also if the user is admitted only when the provider repeats its request', async () => {
+  const id = await created({ ...ann, active: false });
+  recorded.length = 0;
+  meanwhile = () => Promise.reject(new BusError('timeout', 'no answer'));
+  const change = () => desk.changeUser(of, id, { replace: { ...ann, displayName: 'Ann', active: true } }, undefined);
+  await expect(change()).rejects.toThrow('no answer');
+  expect(recorded).toMatchObject([
+    { name: 'scim.user.activated', more: { active: true, changed: ['active', 'displayName'] } },
+  ]);
+  await change();
+  expect(recorded.slice(1)).toMatchObject([{ name: 'scim.user.activated', more: { changed: [] } }]);
 });
 
 it('a user that another request deactivates, while this one admits it, stays refused', async () => {

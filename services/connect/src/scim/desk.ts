@@ -95,9 +95,15 @@ export class Desk {
       gone = entry.active ? await this.#goneRevision(of, entry) : undefined;
       return entry;
     });
-    // Also a user that was active before: an earlier request may have failed here.
-    await this.#admit(of, written.entry, gone);
-    this.#options.records.user(of, before, written.entry, gone !== undefined);
+    let isAdmitted = false;
+    try {
+      // Also a user that was active before: an earlier request may have failed here.
+      await this.#admit(of, written.entry, gone);
+      isAdmitted = gone !== undefined;
+    } finally {
+      // Also before a failure: the change is stored.
+      this.#options.records.user(of, before, written.entry, isAdmitted);
+    }
     return written;
   }
 
