@@ -13,6 +13,7 @@ import { shapes } from '../support/gateway.ts';
 import { inHere } from '../support/command-here.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { Keys } from '../support/keys.ts';
+import { onTerminal } from '../support/terminal.ts';
 import { Upstream } from '../support/upstream.ts';
 
 describe.each(shapes)('%s', (shape) => {
@@ -254,4 +255,23 @@ it('omnibus add unpacks a bundle, of a file or as a registry names it, and start
   await describe(createHash('sha256').update(bundle).digest('hex'));
   expect((await of(document, 'two')).stderr).toContain('two is up: 1 tool');
   expect(await readdir(join(folder, 'bundles'))).toHaveLength(2);
+});
+
+it('omnibus add unpacks a bundle that it does not try only after the person has agreed to write', async () => {
+  await using stack = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-bundle-'));
+  stack.defer(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'greeter.mcpb');
+  await writeFile(file, bundle);
+  const command = ['add', 'one', '--from', file, '--no-try', '--set', 'phrase=${PHRASE}', '-c', join(folder, 'o.json')];
+  const answered = (answer: string) => onTerminal(command, [[/Write this\?/, answer]], { env: {}, cwd: folder });
+  const refused = await answered('n\r');
+  expect(refused.shown).toContain('o.json was not changed');
+  expect(await readdir(folder)).toEqual(['greeter.mcpb']);
+  expect((await answered('y\r')).status).toBe(0);
+  expect(await readdir(join(folder, 'bundles'))).toEqual([expect.stringMatching(/^one-/)]);
+  // The configuration has it already, and its folder is back.
+  await rm(join(folder, 'bundles'), { recursive: true });
+  expect((await inHere([...command, '--yes'])).stdout).toContain('has that already');
+  expect(await readdir(join(folder, 'bundles'))).toHaveLength(1);
 });

@@ -72,8 +72,10 @@ export function addServer(name: string, words: readonly string[], options: AddSe
     const starts = startsOf(checkText(file, after));
     for (const risk of starts.find(({ server }) => server === name)?.risks ?? []) notice(`warning: ${name}: ${risk}`);
     if (options.from !== undefined && options.try !== false) await agreeToTry(name, entry, options);
-    if (options.print !== true || options.try !== false) await prepare?.();
-    if (options.try !== false) await tryServer({ name, file, text: after, secrets }, options);
+    if (options.try !== false) {
+      await prepare?.();
+      await tryServer({ name, file, text: after, secrets }, options);
+    }
     const news = options.print === true ? [] : attempt(file, () => secrets.filter((secret) => !isWritten(secret)));
     for (const secret of news)
       notice(
@@ -86,6 +88,7 @@ export function addServer(name: string, words: readonly string[], options: AddSe
         after,
         about: { server: name },
         // Secrets are written before the configuration, so that a gateway that follows it finds them.
+        prepare,
         first: () => {
           for (const secret of news) writeSecret(secret);
         },
@@ -130,6 +133,8 @@ interface Change {
   readonly after: string;
   /** Members of the output with `--json`. */
   readonly about: object;
+  /** Puts files in their place once the user has agreed, also where the file stays as it is. */
+  readonly prepare?: (() => Promise<void>) | undefined;
   /** Runs before the file is written. */
   readonly first?: () => void;
   /** Whether `first` changes something where the file stays as it is. */
@@ -140,7 +145,7 @@ interface Change {
 
 /** Shows the changed lines, asks for confirmation on a terminal, and writes the file. @throws {CommandProblem} */
 export async function write(
-  { file, before, after, about, first, isFirstNeeded = false, last }: Change,
+  { file, before, after, about, prepare, first, isFirstNeeded = false, last }: Change,
   options: FileOptions,
 ): Promise<Exit> {
   const lines = changedLines(before, after);
@@ -155,10 +160,14 @@ export async function write(
     if (changes !== undefined) notice(`  ${changes}`);
     if (options.yes !== true && isInteractive(options) && !(await confirm('Write this?', true)))
       throw new CommandProblem('interrupted', `${file} was not changed`);
+    await prepare?.();
     first?.();
     attempt(file, () => replaceFile(file, before, after, 0o600));
     last?.();
-  } else if (isFirstNeeded) first?.();
+  } else {
+    await prepare?.();
+    if (isFirstNeeded) first?.();
+  }
   if (options.json === true) answerJson({ ...about, file, isChanged: lines.length > 0 || isFirstNeeded });
   else
     answer(
