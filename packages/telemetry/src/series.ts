@@ -28,6 +28,16 @@ export class TalliedCounter<Label extends string> extends Counter<Label> {
     return tally;
   }
 
+  /**
+   * Removes a series. Its handle counts no more: a new handle begins a new series.
+   * @param labels by name; the form of the registry with values alone is refused.
+   */
+  override remove(labels: LabelValues<Label> | string): void {
+    if (typeof labels === 'string') throw new TypeError('the labels of a series need their names');
+    this.#tallies.delete(JSON.stringify(labels));
+    super.remove(labels);
+  }
+
   override get(): ReturnType<Counter<Label>['get']> {
     for (const { labels, tally } of this.#tallies.values()) {
       if (tally.pending > 0) this.inc(labels, tally.pending);

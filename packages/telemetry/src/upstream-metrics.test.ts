@@ -19,3 +19,19 @@ it('a server that is tried again and again is down since its fault, not since th
   expect(since('ready', 9_000)).toBe(9_000);
   vi.useRealTimers();
 });
+
+it('a server that was removed is in no series, and nothing that still counts for it brings it back', async () => {
+  const { upstream, registry } = new Metrics({ processMetrics: false });
+  const name = 'jira' as ServerName;
+  const meter = upstream.callMeter(name);
+  meter.finished('result', 1, undefined);
+  meter.finished('result', 1, 'search');
+  upstream.signInsWanted(name, 1);
+  expect(await registry.metrics()).toContain('jira');
+  meter.finished('result', 1, 'search');
+  upstream.forget(name);
+  expect(await registry.metrics()).not.toContain('jira');
+  // A call of its adapter, which drains.
+  meter.finished('result', 1, 'search');
+  expect(await registry.metrics()).not.toContain('jira');
+});

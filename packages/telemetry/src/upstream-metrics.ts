@@ -353,6 +353,7 @@ export class UpstreamMetrics extends Instruments {
     this.#running.remove({ server });
     this.#waiting.remove({ server });
     this.#signInWaiting.remove({ server });
+    this.#signInsWanted.remove({ server });
     this.#connections.remove({ server });
     this.#leftOut.remove({ server });
     for (const repair of Object.keys(repairs)) this.#repairs.remove({ server, repair });
