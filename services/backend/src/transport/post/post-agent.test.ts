@@ -165,6 +165,10 @@ describe('a request', () => {
     ['says that it closes it soon', `${ok}keep-alive: timeout=2\r\ncontent-length: 2\r\n\r\nhi`],
     ['is of HTTP/1.0', 'HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nhi'],
     ['sends more than it was asked', `${small}${ok}content-length: 5\r\n\r\nwrong`],
+    ['sends an empty line more', `${small}\r\n`],
+    ['sends the beginning of a head more', `${small}HTTP/1.1 200 OK\r\ncontent-le`],
+    ['sends the beginning of a body more', `${small}${ok}content-length: 60\r\n\r\nwro`],
+    ['sends the beginning of an interim response more', `${small}HTTP/1.1 103 Early Hints\r\n\r\n`],
   ])('gets a new connection after a server that %s', async (_what, response) => {
     answer = (socket) => socket.write(response);
     expect((await post(agent, origin)).body).toBe('hi');

@@ -121,7 +121,9 @@ export class PostConnection implements ResponseHears {
 
   head(status: number, headers: ResponseHeaders, message: string): void {
     const post = this.#post;
-    post?.handler.onResponseStart?.(post, status, headers as Record<string, string | string[]>, message);
+    if (post === undefined) throw new ResponseProblem('it sent more than it was asked');
+    if (post.connection === this)
+      post.handler.onResponseStart?.(post, status, headers as Record<string, string | string[]>, message);
   }
 
   data(chunk: Buffer): void {
@@ -149,7 +151,8 @@ export class PostConnection implements ResponseHears {
     try {
       // Bytes without a request belong to no request: the next one must not get them.
       if (this.#post === undefined) throw new ResponseProblem('it sent something before it was asked');
-      this.#parser.read(chunk);
+      const isBetween = this.#parser.read(chunk);
+      if (this.#post === undefined && !isBetween) throw new ResponseProblem('it sent more than it was asked');
     } catch (error) {
       this.#problem ??= error as Error;
       this.close();

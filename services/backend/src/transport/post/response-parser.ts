@@ -53,10 +53,14 @@ export class ResponseParser {
     this.#hears = hears;
   }
 
-  /** @throws {ResponseProblem} after which nothing more can be read. */
-  read(chunk: Buffer): void {
+  /**
+   * @returns whether the bytes end between two responses: nothing of the next one has come.
+   * @throws {ResponseProblem} after which nothing more can be read.
+   */
+  read(chunk: Buffer): boolean {
     let rest: Buffer | undefined = chunk;
     while (rest !== undefined && rest.length > 0) rest = this.#step(rest);
+    return this.#state === 'head' && this.#held === undefined;
   }
 
   /** The server has closed the connection. @returns whether that ends a response. */
