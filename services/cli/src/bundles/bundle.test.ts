@@ -98,6 +98,33 @@ describe('a bundle', () => {
     );
   });
 
+  it('needs the value of an option, since the option would take the next word for it', async () => {
+    const args = [
+      '--token',
+      '${user_config.token}',
+      '--root',
+      '/x',
+      '--',
+      '${user_config.more}',
+      '--in=${user_config.in}',
+    ];
+    const server = { ...nodeServer, mcp_config: { command: 'node', args } };
+    const of = (token: JsonObject, set: readonly string[] = []) =>
+      made([manifestOf(server, { user_config: { token, more: {}, in: {} } }), index], { set });
+    for (const token of [{ type: 'string' }, { sensitive: true, default: 'x' }])
+      await expect(of(token)).rejects.toThrow('the server needs token (the option --token takes it)');
+    expect((await of({}, ['token=t'])).entry['args']).toEqual(['--token', 't', '--root', '/x', '--']);
+    expect((await of({ default: 'd' })).entry['args']).toEqual(['--token', 'd', '--root', '/x', '--']);
+  });
+
+  it('needs a secret that is required, whatever its defaults are', async () => {
+    const server = { ...nodeServer, mcp_config: { command: 'node', args: [], env: { KEYS: '${user_config.keys}' } } };
+    const keys = { type: 'string', sensitive: true, required: true, multiple: true, default: ['a', 'b'] };
+    const entries = [manifestOf(server, { user_config: { keys } }), index];
+    await expect(made(entries)).rejects.toThrow('the server needs keys');
+    expect((await made(entries, { set: ['keys=${A}', 'keys=${B}'] })).entry['env']).toEqual({ KEYS: '${A},${B}' });
+  });
+
   it('starts node, python, uv or a file of its own, as its platform says', async () => {
     const of = async (server: JsonObject, files: readonly string[], platform = 'linux') => {
       const entries = [manifestOf(server), ...files.map((name) => ({ name }))];

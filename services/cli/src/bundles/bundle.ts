@@ -122,20 +122,37 @@ async function valuesOf(manifest: Manifest, answers: Answers): Promise<ReadonlyM
   const inEnv = Object.values(manifest.env).flatMap((each) => settingsOf(manifest, each));
   const values = new Map<string, readonly string[]>();
   for (const setting of new Set([...inArgs, ...inEnv]))
-    values.set(setting.key, await valueOf(setting, inArgs.has(setting), answers));
+    values.set(setting.key, await valueOf(setting, inArgs.has(setting), optionBefore(manifest, setting), answers));
   return values;
 }
 
-async function valueOf(setting: Setting, isInArgs: boolean, answers: Answers): Promise<readonly string[]> {
-  const { key, description, isRequired, isSensitive, isMultiple, type } = setting;
+/** The option whose value is an argument with this setting. Without it, the option would take the next argument for its value. */
+function optionBefore(manifest: Manifest, setting: Setting): string | undefined {
+  return manifest.args.find(
+    (each, index) =>
+      /^-[^=]*$/.test(each) && each !== '--' && settingsOf(manifest, manifest.args[index + 1] ?? '').includes(setting),
+  );
+}
+
+async function valueOf(
+  setting: Setting,
+  isInArgs: boolean,
+  option: string | undefined,
+  answers: Answers,
+): Promise<readonly string[]> {
+  const { key, description, isSensitive, isMultiple, type } = setting;
   const presets = setting.presets.map((each) =>
     each.replaceAll(variable, (whole, name: string) => placeOf(name) ?? whole),
   );
   const hasSeveral = presets.length > 1;
+  // A default of a secret is not taken.
+  const hasDefault = presets.length > 0 && !isSensitive;
+  const needed = option === undefined || hasDefault ? [] : [`the option ${option} takes it`];
+  const words = [description, ...needed].filter((each) => each !== '').join('; ');
   const input = {
     name: key,
-    description: description === '' ? undefined : description,
-    isRequired: isRequired && !hasSeveral,
+    description: words === '' ? undefined : words,
+    isRequired: (setting.isRequired && !(hasSeveral && hasDefault)) || needed.length > 0,
     isSecret: isSensitive,
     value: undefined,
     preset: hasSeveral ? undefined : presets[0],
@@ -150,7 +167,7 @@ async function valueOf(setting: Setting, isInArgs: boolean, answers: Answers): P
         ? []
         : [one];
   for (const each of found) checkNumber(setting, each);
-  return found.length === 0 && hasSeveral && !isSensitive ? presets.map(literal) : found;
+  return found.length === 0 && hasSeveral && hasDefault ? presets.map(literal) : found;
 }
 
 function checkNumber({ key, type, min = -Infinity, max = Infinity }: Setting, value: string): void {
