@@ -30,7 +30,7 @@ export class Archive {
   /** @throws {CommandProblem} if it is no archive, or some entry is refused. */
   static async open(bytes: Buffer): Promise<Archive> {
     const { fromBuffer } = await import('yauzl');
-    const options = { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySize: true } as const;
+    const options = { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true } as const;
     try {
       const zip = await new Promise<ZipFile>((resolve, reject) =>
         fromBuffer(bytes, options, (error, opened) => (error === null ? resolve(opened) : reject(error))),

@@ -26,7 +26,7 @@ declare module 'yauzl' {
     /** Whether names with a backslash are errors. Names that are absolute or have `..` always are. */
     readonly strictFileNames: true;
     /** Whether a stream of more or fewer bytes than the entry names is an error. */
-    readonly validateEntrySize: true;
+    readonly validateEntrySizes: true;
   }
   export function fromBuffer(
     buffer: Buffer,
