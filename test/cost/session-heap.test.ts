@@ -22,7 +22,8 @@ async function open(url: string, count: number): Promise<Socket[]> {
     socket.write(
       `GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\naccept: text/event-stream\r\nmcp-session-id: ${String(client.session)}\r\n\r\n`,
     );
-    await once(socket, 'data');
+    const [first] = (await once(socket, 'data')) as [Buffer];
+    expect(first.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
     sockets.push(socket.resume());
   }
   return sockets;
