@@ -66,13 +66,20 @@ it('a bucket that is full of conversations that are over has room for a new one'
 it('one caller has so many conversations in an hour and no more, and others have theirs', () => {
   const written = new WrittenConversations();
   for (let each = 0; each < 10_000; each += 1) written.wrote(`c${each}`, { who: 'ann', until: each });
-  expect([written.isFull('ann', 'new'), written.isFull('ann', 'c7'), written.isFull('bob', 'new')]).toEqual([
-    true,
-    false,
-    false,
-  ]);
+  expect([written.isFull('ann', 'new', -1), written.isFull('ann', 'c7', -1), written.isFull('bob', 'new', -1)]).toEqual(
+    [true, false, false],
+  );
   written.wrote('c0', { who: 'ann', until: 20_000 });
   expect(written.due(2).map(([id]) => id)).toEqual(['c1', 'c2']);
   written.forget('c1');
-  expect(written.isFull('ann', 'new')).toBe(false);
+  expect(written.isFull('ann', 'new', -1)).toBe(false);
+});
+
+it('a caller at its bound begins conversations again when those that it has are over', async () => {
+  const one = opened();
+  for (let each = 0; each < 10_000; each += 1) await one.add(speaker('ann', `c${each}`), labels);
+  expect(await one.add(speaker('ann', 'more'), labels)).toBe(false);
+  vi.setSystemTime(Date.now() + hourMs + 1);
+  expect(await one.add(speaker('ann', 'more'), labels)).toBe(true);
+  await vi.waitFor(async () => expect(await clients()).toEqual(['more']));
 });

@@ -92,7 +92,7 @@ export class Conversations {
       const board = await this.#board();
       const of = this.#of(client);
       const who = callerOf(client);
-      if (of.kind === 'caller' && this.#written.isFull(who, of.id)) {
+      if (of.kind === 'caller' && this.#written.isFull(who, of.id, Date.now())) {
         this.#log.warn(
           { principal: of.principal },
           'a caller has begun too many conversations in an hour; a message that would label one more is withheld',

@@ -13,9 +13,16 @@ export class WrittenConversations {
   readonly #byId = new Map<string, Written>();
   readonly #counts = new Map<string, number>();
 
-  /** @param who names the caller. @returns whether the caller has so many conversations that it may not begin this one. */
-  isFull(who: string, id: string): boolean {
-    return !this.#byId.has(id) && (this.#counts.get(who) ?? 0) >= maxOfCaller;
+  /**
+   * Conversations that have expired do not count, though their records are still to be removed.
+   * @param who names the caller.
+   * @param now in milliseconds since 1970.
+   * @returns whether the caller has so many conversations that it may not begin this one.
+   */
+  isFull(who: string, id: string, now: number): boolean {
+    const count = this.#counts.get(who) ?? 0;
+    if (this.#byId.has(id) || count < maxOfCaller) return false;
+    return count - this.due(now).filter(([, written]) => written.who === who).length >= maxOfCaller;
   }
 
   /** @param until when the record expires, in milliseconds since 1970. */
