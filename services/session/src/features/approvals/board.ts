@@ -121,10 +121,11 @@ export class Board {
   #close({ record, share }: Held, outcome: Exclude<Ended, 'impossible'>): void {
     this.#options.webhook?.tell({ ...record, state: outcome });
     const [from, to] = outcome === 'approved' ? (['approved', 'used'] as const) : (['waiting', outcome] as const);
-    const oldest = this.#oldestBeside(record.id, share);
     void this.#open()
       .then(async (board) => {
-        if (outcome !== 'refused') await board.close(record.id, from, to, record.worker);
+        // A record that another worker has taken over is not over.
+        if (outcome !== 'refused' && !(await board.close(record.id, from, to, record.worker))) return;
+        const oldest = this.#oldestBeside(record.id, share);
         if (oldest !== undefined) await board.remove(oldest);
       })
       .catch((error: unknown) =>
