@@ -1,7 +1,7 @@
 /** What servers answer to a plain POST, as it is read here and as undici reads it. */
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { PostAgent } from './post-agent.ts';
 
@@ -11,6 +11,13 @@ interface Read {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: string;
   readonly outcome: 'ended' | 'failed';
+}
+
+/** How a request differs from a plain POST. */
+interface Unusual {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Buffer;
 }
 
 const request = {
@@ -252,16 +259,23 @@ describe('a request', () => {
     expect(error.code).toBe('ECONNREFUSED');
   });
 
-  it.each([
+  it.each<[string, Unusual]>([
     ['a header about the connection', { headers: { 'content-length': '13' } }],
     ['a header of its own host', { headers: { host: 'other' } }],
     ['a header beyond ASCII', { headers: { 'x-a': '\u{e4}' } }],
     ['another method', { method: 'PUT' }],
     ['bytes', { body: Buffer.from('{}') }],
   ])('with %s goes through undici', async (_what, more) => {
+    const theirs = vi.spyOn(Agent.prototype, 'dispatch');
     answer = (socket) => socket.write(small);
     expect((await post(agent, origin, more)).body).toBe('hi');
     expect((await post(agent, origin, more)).body).toBe('hi');
+    expect(theirs).toHaveBeenCalledTimes(2);
+    theirs.mockRestore();
+    const [head = ''] = (requests[0] ?? '').split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^${more.method ?? 'POST'} /mcp\\?a=b HTTP/1.1\r\n`));
+    expect(head.match(/^host: .*$/gim)).toEqual([`host: ${more.headers?.['host'] ?? new URL(origin).host}`]);
+    expect(head.match(/^content-length: /gim)).toHaveLength(1);
   });
 
   it.each([
