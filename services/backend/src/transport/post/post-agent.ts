@@ -62,15 +62,17 @@ export class PostAgent extends Agent {
   #originOf(origin: string): PostOrigin {
     const known = this.#origins.get(origin);
     if (known !== undefined) return known;
-    const made = new PostOrigin(new URL(origin), this.#connect);
+    const made = new PostOrigin(new URL(origin), this.#connect, () => this.#origins.delete(origin));
     this.#origins.set(origin, made);
     return made;
   }
 
   /** Closes all connections, and fails the requests on them. */
   async end(): Promise<void> {
+    // First, so that a POST that a handler sends when its own fails is refused.
+    const destroyed = this.destroy();
     for (const origin of this.#origins.values()) origin.destroy(new errors.ClientDestroyedError());
-    await this.destroy();
+    await destroyed;
   }
 }
 

@@ -14,6 +14,8 @@ export class Post implements Dispatcher.DispatchController {
   connection: PostConnection | undefined;
   aborted = false;
   paused = false;
+  /** It has waited once for a connection that may be free soon: it does not do so again. */
+  wasHeld = false;
   reason: Error | null = null;
   readonly rawHeaders = null;
   readonly rawTrailers = null;

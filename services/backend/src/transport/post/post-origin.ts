@@ -14,7 +14,10 @@ export class PostOrigin implements PostConnectionPort {
   readonly host: string;
   readonly #target: buildConnector.Options;
   readonly #connect: buildConnector.connector;
-  /** Posts that are written in this turn of the event loop. */
+  readonly #unused: () => void;
+  /** Posts that have no connection yet. */
+  readonly #waiting = new Set<Post>();
+  /** Those of them that are written in this turn of the event loop. */
   #posts: Post[] = [];
   /** Connections whose response has ended in this turn. */
   #freed: PostConnection[] = [];
@@ -27,13 +30,16 @@ export class PostOrigin implements PostConnectionPort {
   #isDestroyed = false;
   #look: NodeJS.Timeout | undefined;
 
-  constructor({ protocol, host, hostname, port }: URL, connect: buildConnector.connector) {
+  /** @param unused the origin has no connection and no POST any more: it can be forgotten. */
+  constructor({ protocol, host, hostname, port }: URL, connect: buildConnector.connector, unused: () => void) {
     this.host = host;
     this.#target = { protocol, host, hostname: hostname.replace(/^\[|\]$/g, ''), port };
     this.#connect = connect;
+    this.#unused = unused;
   }
 
   send(post: Post): void {
+    this.#waiting.add(post);
     this.#posts.push(post);
     this.#flushSoon();
   }
@@ -42,7 +48,8 @@ export class PostOrigin implements PostConnectionPort {
     this.#isDestroyed = true;
     clearInterval(this.#look);
     for (const connection of this.#open) connection.close();
-    for (const post of this.#posts) post.fail(error);
+    for (const post of this.#waiting) post.fail(error);
+    this.#waiting.clear();
     this.#posts = [];
   }
 
@@ -53,6 +60,11 @@ export class PostOrigin implements PostConnectionPort {
 
   closed(connection: PostConnection): void {
     this.#open.delete(connection);
+    this.#checkUse();
+  }
+
+  #checkUse(): void {
+    if (this.#open.size === 0 && this.#waiting.size === 0) this.#unused();
   }
 
   #flushSoon(): void {
@@ -70,9 +82,13 @@ export class PostOrigin implements PostConnectionPort {
     this.#posts = [];
     for (const post of posts) {
       const connection = this.#takeIdle();
-      if (connection !== undefined) connection.send(post);
-      else if (this.#posts.length < this.#settling.length) this.#posts.push(post);
-      else this.#openFor(post);
+      if (connection !== undefined) {
+        this.#waiting.delete(post);
+        connection.send(post);
+      } else if (!post.wasHeld && this.#posts.length < this.#settling.length) {
+        post.wasHeld = true;
+        this.#posts.push(post);
+      } else this.#openFor(post);
     }
     if (this.#settling.length > 0) this.#flushSoon();
     if (this.#idle.length > 0) this.#look ??= setInterval(() => this.#closeIdle(), lookMs).unref();
@@ -98,13 +114,14 @@ export class PostOrigin implements PostConnectionPort {
 
   #openFor(post: Post): void {
     this.#connect(this.#target, (error, socket) => {
-      if (error !== null) {
-        post.fail(error);
+      if (this.#isDestroyed) {
+        socket?.on('error', () => undefined).destroy();
         return;
       }
-      if (this.#isDestroyed) {
-        socket.on('error', () => undefined).destroy();
-        post.fail(new Error('the gateway stops'));
+      this.#waiting.delete(post);
+      if (error !== null) {
+        post.fail(error);
+        this.#checkUse();
         return;
       }
       const connection = new PostConnection(socket as Socket, this);
