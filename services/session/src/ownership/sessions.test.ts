@@ -21,7 +21,14 @@ let peers: {
 beforeEach(() => {
   vi.useFakeTimers();
   [isDoubtful, questions] = [true, 0];
-  peers = { isComplete: true, knewAll: false, vanished: [], others: [other], askAll: () => Promise.resolve(other) };
+  peers = {
+    isComplete: true,
+    knewAll: false,
+    isBack: true,
+    vanished: [],
+    others: [other],
+    askAll: () => Promise.resolve(other),
+  };
   const records = {
     isDoubtful: () => isDoubtful,
     verify: () => {
@@ -61,6 +68,19 @@ it('a session is not given to another worker while the store does not have all o
   const session = { key, caller: { principal: anonymous }, quietMs: () => 60_000 };
   sessions.held.add(session as unknown as Session);
   expect([await sessions.moveTo(key, other), sessions.find(key)]).toEqual([false, session]);
+});
+
+it('the store decides once another worker says that it holds the session, and the others are not asked again', async () => {
+  const answers = [other];
+  let asked = 0;
+  peers.askAll = () => {
+    asked += 1;
+    return Promise.resolve(answers.shift());
+  };
+  let isConfirmed = false;
+  void sessions.confirm(key)?.then((isHeld) => (isConfirmed = isHeld));
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect([asked, isConfirmed]).toEqual([1, false]);
 });
 
 it('a request does not wait for the store if every other worker says that it does not hold the session', async () => {

@@ -229,10 +229,14 @@ export class Sessions {
     });
   }
 
-  /** Asks the other workers until each says that it does not hold a session: one of them may have to find NATS again first. */
+  /**
+   * Asks the other workers until each says that it does not hold a session: one of them may have to find NATS again first. Once one says that it does, only the
+   * store decides.
+   */
   async #untilWithoutOther(key: SessionKey, isOver: () => boolean): Promise<boolean> {
     while (!isOver()) {
-      if (await this.#isWithoutOther(key)) return true;
+      const isWithout = await this.#isWithoutOther(key);
+      if (isWithout !== undefined) return isWithout;
       await new Promise<void>((resolve) => void this.#options.wheel.schedule(askAgainMs, resolve));
     }
     return false;
@@ -241,12 +245,13 @@ export class Sessions {
   /**
    * Whether every other worker says that it does not hold a session. One that takes it over later says so to this worker, which is connected again. So requests
    * need not wait for a store that elects a leader.
+   * @returns undefined while that cannot be known.
    */
-  async #isWithoutOther(key: SessionKey): Promise<boolean> {
+  async #isWithoutOther(key: SessionKey): Promise<boolean | undefined> {
     const { peers } = this.#options;
-    if (!(peers.isComplete || peers.knewAll) || peers.vanished.length > 0) return false;
+    if (!(peers.isComplete || peers.knewAll) || peers.vanished.length > 0) return undefined;
     const other = await peers.askAll(peers.others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
-    return other === undefined && this.held.byKey.get(key) !== undefined;
+    return other === 'silence' ? undefined : other === undefined && this.held.byKey.get(key) !== undefined;
   }
 
   /** A store that elects a leader says nothing for some seconds. Until it is known who holds the session, a request that no server has can wait. */
