@@ -204,6 +204,16 @@ it.each([
   },
 );
 
+it('a process that is connected again knows the workers that started meanwhile after the time of a sign', async () => {
+  expect(watch.isBack).toBe(true);
+  bus.reconnect();
+  expect(watch.isBack).toBe(false);
+  await pass(1, two);
+  expect(watch.isBack).toBe(false);
+  await pass(1, two);
+  expect([watch.isBack, watch.alive]).toEqual([true, [two]]);
+});
+
 it('a process that was cut off says so at once, and learns at once that messages may be lost', async () => {
   await pass(1, one);
   const heard: number[] = [];

@@ -84,6 +84,8 @@ export class PresenceWatch<S extends Sign> {
   #reconnects = 0;
   /** When the last sign came since this process noticed that it was cut off from the bus. */
   #heardThenAt = -Infinity;
+  /** When this process noticed that it is connected to the bus again. */
+  #returnedAt = -Infinity;
   /** Milliseconds for which it had watched before it was cut off from the bus last. */
   #watchedMs = 0;
   /** Callers that wait until the workers they need are heard of. */
@@ -227,6 +229,11 @@ export class PresenceWatch<S extends Sign> {
     return this.#watchedMs > 2 * presenceMs && this.#hears(performance.now());
   }
 
+  /** Whether every worker had time for a sign since this process was cut off from the bus last: some may have started meanwhile. */
+  get isBack(): boolean {
+    return !this.isBehind && performance.now() - this.#returnedAt > presenceMs;
+  }
+
   #hears(now: number): boolean {
     return this.#options.bus.connected && !this.isBehind && !this.#isDeaf(now);
   }
@@ -285,6 +292,7 @@ export class PresenceWatch<S extends Sign> {
   #catchUp(): void {
     if (!this.isBehind) return;
     this.#reconnects = this.#options.bus.reconnects;
+    this.#returnedAt = performance.now();
     this.#watchedMs = this.#heardThenAt - (this.#startedAt ?? Infinity);
     this.#options.disturbed();
   }

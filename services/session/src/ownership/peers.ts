@@ -69,6 +69,11 @@ export class Peers {
     return this.#watch.knewAll;
   }
 
+  /** Whether workers that began while this process was cut off from NATS are in `others`, too. */
+  get isBack(): boolean {
+    return this.#watch.isBack;
+  }
+
   /** Asks one worker, as `askWorker` does. @returns undefined when it is gone, `silence` when it is there and does not answer. */
   ask<Request, Reply extends object>(
     worker: WorkerId,

@@ -13,6 +13,7 @@ let questions: number;
 let peers: {
   isComplete: boolean;
   knewAll: boolean;
+  isBack: boolean;
   vanished: readonly WorkerId[];
   others: readonly WorkerId[];
   askAll: () => unknown;
@@ -108,6 +109,7 @@ it('a request waits until the other workers have found NATS again, and not for t
 it.each([
   ['another worker does not answer', { askAll: () => Promise.resolve('silence') }],
   ['another worker has vanished', { vanished: [other], askAll: () => Promise.resolve(undefined) }],
+  ['workers may have come meanwhile', { isBack: false, askAll: () => Promise.resolve(undefined) }],
   ['not all workers are known', { isComplete: false, askAll: () => Promise.resolve(undefined) }],
 ] as const)('a request waits for the store if %s', async (_why, which) => {
   Object.assign(peers, which);

@@ -249,7 +249,7 @@ export class Sessions {
    */
   async #isWithoutOther(key: SessionKey): Promise<boolean | undefined> {
     const { peers } = this.#options;
-    if (!(peers.isComplete || peers.knewAll) || peers.vanished.length > 0) return undefined;
+    if (!peers.isBack || !(peers.isComplete || peers.knewAll) || peers.vanished.length > 0) return undefined;
     const other = await peers.askAll(peers.others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
     return other === 'silence' ? undefined : other === undefined && this.held.byKey.get(key) !== undefined;
   }
