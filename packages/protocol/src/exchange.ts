@@ -176,12 +176,12 @@ export interface ProgressEvent {
 
 /** How an exchange ends; nothing follows it. */
 export type ExchangeOutcome =
-  /** `place`: the place of the tasks in the result; `tools`: for each task of a list, the server's own name of its tool. */
+  /** `place`: the place of the tasks in the result; `tools`: for each task of a list, the server's own name of its tool; undefined if that is unknown. */
   | {
       readonly kind: 'result';
       readonly result: JsonObject;
       readonly place?: TaskPlace;
-      readonly tools?: readonly string[];
+      readonly tools?: readonly (string | undefined)[];
     }
   | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
   | { readonly kind: 'fault'; readonly fault: GatewayFault };

@@ -22,6 +22,7 @@ const rules = [
   { id: 'all', who: 'group:finance', allow: ['bank'] },
   { id: 'some', who: 'group:eng', allow: ['bank/look'] },
   { id: 'small', who: 'group:eng', allow: ['bank/pay'], args: { amount: { max: 10 } } },
+  { id: 'no-wire', who: 'group:interns', deny: ['bank/wire'] },
   { id: 'office', who: 'group:office', allow: ['bank'], network: ['10.0.0.0/8'] },
 ];
 const settings = { auth: { keys: { file: 'keys.yaml' } }, access: { rules } };
@@ -150,7 +151,7 @@ it('a list of tasks has those of tools that its caller sees, and its ids open no
     kind: 'result',
     place,
     result: { tasks: [task('look-1'), task('wire-1'), task('odd-1')] },
-    tools: ['look', 'wire', ''],
+    tools: ['look', 'wire', undefined],
   };
   worker.outcome = list;
   const all = await listed();
@@ -163,6 +164,13 @@ it('a list of tasks has those of tools that its caller sees, and its ids open no
   // An adapter of an older version names no tools of tasks.
   worker.outcome = { kind: 'result', place, result: { tasks: [task('look-1'), task('wire-1')] } };
   expect(await listed()).toEqual([]);
+  client.become(more);
+  const [unnamed] = await listed();
+  worker.outcome = { kind: 'result', result: task('look-1') };
+  expect(reasonOf(await client.ask('tasks/get', { taskId: unnamed }))).toBe('answered');
+  // It may be the task of a tool that is denied.
+  client.become(callerOf('ann', { groups: ['finance', 'interns'] }));
+  expect(reasonOf(await client.ask('tasks/get', { taskId: unnamed }))).toBe('task.unknown');
 });
 
 it('what is said of a task is for who sees its tool, under the id that its call was answered with', async () => {

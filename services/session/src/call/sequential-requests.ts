@@ -133,9 +133,14 @@ export class SequentialRequests<Stream extends CallStream> {
   }
 
   /** A task of a list, redacted as the rules require for its caller. */
-  #clean({ method, view }: ForwardedCall<Stream>, server: ServerName, tool: string, task: JsonObject): JsonObject {
+  #clean(
+    { method, view }: ForwardedCall<Stream>,
+    server: ServerName,
+    tool: string | undefined,
+    task: JsonObject,
+  ): JsonObject {
     const wanted: Wanted =
-      tool === ''
+      tool === undefined
         ? { kind: 'server', server, name: method, method, isBegun: true }
         : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
     return this.#options.access.on?.of(this.#port.asking)?.redacted(wanted, task) ?? task;
@@ -147,14 +152,18 @@ export class SequentialRequests<Stream extends CallStream> {
     server: ServerName,
     entries: string,
     outcome: ExchangeOutcome,
-  ): { readonly own: unknown; readonly listed: JsonObject; readonly tools: readonly string[] | undefined } {
+  ): {
+    readonly own: unknown;
+    readonly listed: JsonObject;
+    readonly tools: readonly (string | undefined)[] | undefined;
+  } {
     // A server that fails to list contributes an empty page, so that the lists of the others can be read.
     const ran = outcome.kind === 'result' ? outcome.tools : undefined;
     const { nextCursor: own, ...whole }: JsonObject = outcome.kind === 'result' ? outcome.result : { [entries]: [] };
     const all = whole[entries];
     const seen = Array.isArray(all)
       ? all
-          .map((entry, index) => ({ entry: entry as unknown, tool: ran?.[index] ?? '' }))
+          .map((entry, index) => ({ entry: entry as unknown, tool: ran?.[index] }))
           .filter(({ entry, tool }) => mayList(call, server, entry, tool))
       : undefined;
     const listed =
@@ -247,7 +256,7 @@ function mayList(
   { method, view }: Pick<ForwardedCall<CallStream>, 'method' | 'view'>,
   server: ServerName,
   entry: unknown,
-  tool: string,
+  tool: string | undefined,
 ): boolean {
   if (method === 'tasks/list') return view.mayHaveTask(server, tool);
   return !isObject(entry) || typeof entry['uri'] !== 'string' || view.mayHave(server, entry['uri']);

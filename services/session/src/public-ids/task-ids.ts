@@ -131,7 +131,12 @@ export class TaskIds {
   }
 
   /** Replaces every task id in a result by the public one. @param tools the tool of each task of a list. */
-  publicResult(method: ExchangeMethod, server: ServerName, result: JsonObject, tools?: readonly string[]): JsonObject {
+  publicResult(
+    method: ExchangeMethod,
+    server: ServerName,
+    result: JsonObject,
+    tools?: readonly (string | undefined)[],
+  ): JsonObject {
     switch (method) {
       case 'tools/call': {
         if (result['resultType'] === 'task') return this.publicTask(server, result);
