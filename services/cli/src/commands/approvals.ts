@@ -123,7 +123,6 @@ function describe(record: Approval): string {
     because,
     until,
     digest,
-    hidden,
     arguments: args,
     tenant,
     client,
@@ -154,10 +153,7 @@ function describe(record: Approval): string {
       lasts === undefined ? undefined : `further calls can be approved too, for at most ${Math.floor(lasts / 60_000)}m`,
     ],
     ['sha256', digest],
-    [
-      'arguments',
-      `${args}${hidden === undefined ? '' : ` (${hidden} more characters are not shown${state === 'waiting' ? ', so it can only be refused' : ''})`}`,
-    ],
+    ['arguments', args],
   ];
   return lines
     .filter(([, value]) => value !== undefined)
