@@ -16,12 +16,12 @@ it.each<readonly [string, string, readonly string[]]>([
   [
     'a glob that begins with a star',
     'profiles:\n  p: { tools: [*/read] }\n',
-    ['2:16: "*/read" without quotes refers to a part of this file, and there is no "&/read": put it in quotes'],
+    ['2:16: "*…" without quotes refers to a part of this file that has no such name: put it in quotes'],
   ],
   [
     'an exclusion without quotes, which would exclude nothing',
     'profiles:\n  p: { tools: [!files/drop] }\n',
-    ['2:16: "!files/drop" without quotes is a tag of YAML and no text: put it in quotes'],
+    ['2:16: "!…" without quotes is a tag of YAML and no text: put it in quotes'],
   ],
   [
     'two documents',

@@ -143,7 +143,7 @@ function unfold(
     const [, unknown] = /^Unresolved alias.*: (.*)$/.exec((error as Error).message) ?? [];
     if (unknown !== undefined)
       return {
-        problem: `"*${unknown}" without quotes refers to a part of this file, and there is no "&${unknown}": put it in quotes`,
+        problem: '"*…" without quotes refers to a part of this file that has no such name: put it in quotes',
         of: `*${unknown}`,
       };
     if ((error as Error).message.startsWith('Merge sources'))
@@ -223,9 +223,9 @@ function cutWords({ message, pos: [at] }: YAMLError | YAMLWarning, text: string)
   return isValue ? '; "#…" and the rest of its line are a comment: put the value in quotes' : '';
 }
 
-/** @returns undefined for a structural mistake, which makes everything behind it unreadable. */
+/** Of a value only the first character: the others can be a password. @returns undefined for a structural mistake, which makes everything behind it unreadable. */
 function wordsOf({ code, pos: [at] }: YAMLError | YAMLWarning, text: string, isJson: boolean): string | undefined {
-  const word = /^[^\s,\]}]*/.exec(text.slice(at))?.[0] ?? '';
+  const word = /^[^\s,\]}]*/.exec(text.slice(at))?.[0].replace(/(?<=^.).+/, '…') ?? '';
   switch (code) {
     case 'BAD_SCALAR_START':
       if (text.slice(at).startsWith('```'))

@@ -223,6 +223,16 @@ export const guesses: readonly Mistake[] = [
     ],
   ],
   [
+    'a password that begins with an exclamation mark',
+    'mcpServers:\n  a: { command: x, env: { PASSWORD: !hunter2 } }\n',
+    ['f.yaml:2:37: "!…" without quotes is a tag of YAML and no text: put it in quotes'],
+  ],
+  [
+    'a password that begins with a star',
+    'mcpServers:\n  a: { command: x, env: { PASSWORD: *hunter2 } }\n',
+    ['f.yaml:2:37: "*…" without quotes refers to a part of this file that has no such name: put it in quotes'],
+  ],
+  [
     'braces that are open at the end, with a comment and a number sign elsewhere',
     'mcpServers:\n  c:\n    #note }\n    { command: x, # the }\n      args: ["y: #b }", z] # #c }\n',
     ['f.yaml:6:1: not YAML or JSON: a "{" before this place is not closed: write its "}"'],
@@ -252,7 +262,7 @@ export const guesses: readonly Mistake[] = [
   [
     'an exception without quotes',
     'mcpServers: { a: { command: x } }\nprofiles:\n  p:\n    tools:\n      - !a/write\n',
-    ['f.yaml:5:9: "!a/write" without quotes is a tag of YAML and no text: put it in quotes'],
+    ['f.yaml:5:9: "!…" without quotes is a tag of YAML and no text: put it in quotes'],
   ],
   [
     'a text with a colon in it',
