@@ -33,6 +33,9 @@ export async function allowedNow(
   return kept.flat().toSorted((a, b) => b.at - a.at);
 }
 
+/** With a letter in front: people give it to commands, which read a leading `-` as an option. */
+const idOf = (grantId: string): string => `p${Revocations.nameOf(grantId)}`;
+
 export function shownProgram({
   grantId,
   clientId,
@@ -44,7 +47,7 @@ export function shownProgram({
   usedAt = at,
 }: Allowed): Program {
   return {
-    id: Revocations.nameOf(grantId),
+    id: idOf(grantId),
     client: clientId,
     ...(clientName === undefined ? {} : { name: clientName }),
     hosts: redirectHosts,
@@ -57,5 +60,5 @@ export function shownProgram({
 
 /** @param id as `shownProgram` gives it. */
 export function programOf(allowed: readonly Allowed[], id: string): Allowed | undefined {
-  return allowed.find(({ grantId }) => Revocations.nameOf(grantId) === id);
+  return allowed.find(({ grantId }) => idOf(grantId) === id);
 }
