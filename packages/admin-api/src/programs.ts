@@ -23,6 +23,7 @@ export const programsSeen = userPrograms.extend({
   agents: z
     .array(z.object({ name: z.string(), state: z.string(), lastUse: z.string().optional() }))
     .describe('Agents that the user owns.'),
+  agentsProblem: z.string().optional().describe('Why no agents are shown: their file cannot be read.'),
 });
 export type ProgramsSeen = z.output<typeof programsSeen>;
 

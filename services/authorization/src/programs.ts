@@ -62,3 +62,23 @@ export function shownProgram({
 export function programOf(allowed: readonly Allowed[], id: string): Allowed | undefined {
   return allowed.find(({ grantId }) => idOf(grantId) === id);
 }
+
+/**
+ * Revokes a consent.
+ * @returns its client, with the problem if its tokens have ended and the store has not removed the consent.
+ * @throws if its tokens have not ended.
+ */
+export async function revoke(
+  people: Pick<People, 'takeBack'>,
+  revocations: Pick<Revocations, 'has'>,
+  subject: string,
+  { grantId, clientId: client }: Allowed,
+): Promise<{ readonly client: string; readonly problem?: string }> {
+  try {
+    await people.takeBack(subject, grantId);
+    return { client };
+  } catch (error) {
+    if (!revocations.has(Revocations.nameOf(grantId))) throw error;
+    return { client, problem: (error as Error).message };
+  }
+}

@@ -16,7 +16,7 @@ import { equip, proofsAt } from './equip.ts';
 import { delegationsOf, type ActingOptions } from './exchange/open-delegations.ts';
 import { Site } from './site.ts';
 import { isSameSession, People, type Person } from './people.ts';
-import { allowedNow, programOf, shownProgram, type Program } from './programs.ts';
+import { allowedNow, programOf, revoke, shownProgram, type Program } from './programs.ts';
 import { openRevocations, Revocations } from './revocations.ts';
 import { SealedStore } from './sealed-store.ts';
 import { Secrets } from './secrets.ts';
@@ -253,13 +253,12 @@ export class AuthorizationServer {
   /**
    * Revokes a consent of a user.
    * @param id of the program, as `programsOf` gives it.
-   * @returns its client; undefined if there is no such consent now.
+   * @returns undefined if there is no such consent now.
    */
-  async revokeProgram(user: string, id: string): Promise<string | undefined> {
+  async revokeProgram(user: string, id: string): Promise<Awaited<ReturnType<typeof revoke>> | undefined> {
     const subject = this.#subjectOf(user);
     const found = programOf(await this.#allowed(subject), id);
-    if (found !== undefined) await this.#people.takeBack(subject, found.grantId);
-    return found?.clientId;
+    return found === undefined ? undefined : revoke(this.#people, this.#revocations, subject, found);
   }
 
   #subjectOf(user: string): string {

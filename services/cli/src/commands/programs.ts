@@ -14,7 +14,7 @@ export function showPrograms(name: string, { json = false, ...options }: ApiOpti
       answerJson(seen);
       return;
     }
-    const { user, groups, programs, agents } = seen;
+    const { user, groups, programs, agents, agentsProblem } = seen;
     const list = (head: readonly string[], rows: readonly (readonly string[])[], none: string): string =>
       rows.length === 0 ? `${none}\n` : `${alignColumns([head, ...rows])}\n`;
     const texts = (all: readonly string[]): string => printable(all.join(', ') || '-', maxShown);
@@ -42,6 +42,7 @@ export function showPrograms(name: string, { json = false, ...options }: ApiOpti
                 '',
               ),
             ]),
+        ...(agentsProblem === undefined ? [] : [`no agents are shown: ${printable(agentsProblem, 500)}\n`]),
       ].join(''),
     );
   });

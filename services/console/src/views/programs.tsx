@@ -55,6 +55,11 @@ function Of({ user }: { readonly user: string }) {
           Agents of this user: <a href={hrefOf('agents')}>{value.agents.map(({ name }) => name).join(', ')}</a>
         </p>
       )}
+      {value.agentsProblem !== undefined && (
+        <p>
+          No agents are shown: <Said text={value.agentsProblem} max={500} />
+        </p>
+      )}
       {chosen !== undefined && (
         <Revoke
           user={value.user}
