@@ -13,6 +13,7 @@ import {
 } from '@omnibus/protocol';
 import type { Bus, KeyValue, Watch } from './bus.ts';
 import { BusError } from './errors.ts';
+import { Room } from './room.ts';
 import { blocksBucket } from './subjects.ts';
 
 /** The issuer of API keys (`identity/api-keys.ts`). */
@@ -31,6 +32,7 @@ export class Blocks {
   readonly #blocked = new Map<string, BlockRecord>();
   readonly #byKey = new Map<string, { readonly name: string; readonly revision: number }>();
   readonly #listeners = new Set<(added: BlockRecord | undefined) => void>();
+  readonly #room = new Room(() => this.#sweep());
   #watch: Watch | undefined;
   #sweepAt = 0;
 
@@ -101,34 +103,26 @@ export class Blocks {
   }
 
   async #write(key: string, record: BlockRecord): Promise<void> {
-    try {
-      await this.#bucket.put(key, record);
-    } catch (error) {
-      if (!(error instanceof BusError && error.kind === 'overloaded') || (await this.#sweep()) === 0) throw error;
-      await this.#bucket.put(key, record);
-    }
+    await this.#room.write(() => this.#bucket.put(key, record));
     if (performance.now() < this.#sweepAt) return;
     this.#sweepAt = performance.now() + sweepMs;
     // A record that is left is removed with a later write.
-    void this.#sweep().catch(() => undefined);
+    void this.#room.sweep().catch(() => undefined);
   }
 
-  /** Removes records that ended a while ago: other processes may have other clocks. @returns how many. */
-  async #sweep(): Promise<number> {
+  /** Removes records that ended a while ago: other processes may have other clocks. */
+  async #sweep(): Promise<void> {
     const since = Date.now() - endedMs;
-    let removed = 0;
     for (const [key, { name, revision }] of [...this.#byKey]) {
       const { until = Infinity } = this.#blocked.get(name) ?? {};
       if (until >= since) continue;
       try {
         await this.#bucket.delete(key, revision);
-        removed += 1;
       } catch (error) {
         // It was set again, or another process has removed it.
         if (!isConflict(error)) throw error;
       }
     }
-    return removed;
   }
 
   /** Calls back for each new block, with its record, and for each block that is removed. */

@@ -5,6 +5,7 @@
 import type { BlockRecord, GrantRecord } from '@omnibus/protocol';
 import type { Bus, KeyValue, Watch } from './bus.ts';
 import { BusError } from './errors.ts';
+import { Room } from './room.ts';
 import { grantsBucket } from './subjects.ts';
 
 /** Several processes may change a record at once; each try starts from the latest value. */
@@ -24,6 +25,7 @@ export class Grants {
   readonly #bucket: KeyValue<GrantRecord>;
   readonly #records = new Map<string, Kept>();
   readonly #listeners = new Set<() => void>();
+  readonly #room = new Room(() => this.#sweep());
   #watch: Watch | undefined;
   #sweepAt = 0;
 
@@ -69,7 +71,7 @@ export class Grants {
     // At once, so that the next call meets it.
     this.#put(record);
     try {
-      await this.#create(record);
+      await this.#room.write(() => this.#bucket.create(record.id, record));
     } catch (error) {
       this.#records.delete(record.id);
       throw error;
@@ -77,34 +79,22 @@ export class Grants {
     if (performance.now() < this.#sweepAt) return;
     this.#sweepAt = performance.now() + sweepMs;
     // A record that is left is removed after a later one was added.
-    void this.#sweep().catch(() => undefined);
+    void this.#room.sweep().catch(() => undefined);
   }
 
-  async #create(record: GrantRecord): Promise<void> {
-    try {
-      await this.#bucket.create(record.id, record);
-    } catch (error) {
-      if (!(error instanceof BusError && error.kind === 'overloaded') || (await this.#sweep()) === 0) throw error;
-      await this.#bucket.create(record.id, record);
-    }
-  }
-
-  /** Removes records that are not shown any more. @returns how many. */
-  async #sweep(): Promise<number> {
+  /** Removes records that are not shown any more. */
+  async #sweep(): Promise<void> {
     const since = Date.now() - shownMs;
-    let removed = 0;
     for (const [id, { record, revision }] of [...this.#records]) {
       if (record.until >= since || revision === undefined) continue;
       try {
         await this.#bucket.delete(id, revision);
         this.#records.delete(id);
-        removed += 1;
       } catch (error) {
         // Another worker has changed or removed it, which the watch says.
         if (!(error instanceof BusError && error.kind === 'revision-conflict')) throw error;
       }
     }
-    return removed;
   }
 
   /**

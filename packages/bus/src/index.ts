@@ -56,4 +56,5 @@ export { Blocks } from './blocks.ts';
 export { ConversationBoard, LabelProblem, type ConversationOf } from './conversations.ts';
 export { Directory, type StoredGroup, type StoredUser } from './directory.ts';
 export { Grants } from './grants.ts';
+export { Room } from './room.ts';
 export { resultOf } from './nats/away.ts';

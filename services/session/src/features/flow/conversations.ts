@@ -1,5 +1,5 @@
 /** The labels of conversations, as one session worker reads and adds them. */
-import { BusError, ConversationBoard, openingAdvice, type Bus, type ConversationOf } from '@omnibus/bus';
+import { ConversationBoard, openingAdvice, Room, type Bus, type ConversationOf } from '@omnibus/bus';
 import { Proofs } from '@omnibus/identity';
 import {
   anonymous,
@@ -41,9 +41,10 @@ export class Conversations {
   readonly #proofs: Proofs | undefined;
   readonly #labelled: LabelWatcher;
   readonly #written = new WrittenConversations();
+  /** Workers that are gone have left records that have expired. */
+  readonly #room = new Room(async () => (await this.#board()).sweep(), tidyMs);
   #opening: Promise<ConversationBoard> | undefined;
   #tidyAt = 0;
-  #sweepAt = 0;
 
   constructor({ bus, log, proofs, labelled }: ConversationParts) {
     this.#bus = bus;
@@ -99,7 +100,7 @@ export class Conversations {
         );
         return false;
       }
-      const { record, added } = await this.#withRoom(board, () => board.add(of, labels, keepMsOf(of)));
+      const { record, added } = await this.#room.write(() => board.add(of, labels, keepMsOf(of)));
       if (of.kind === 'caller') this.#written.wrote(of.id, { who, until: record.until });
       void this.#tidy(board);
       if (added.length > 0) this.#labelled(client, of.id, added);
@@ -110,19 +111,6 @@ export class Conversations {
         'labels of a conversation could not be recorded; the message is withheld',
       );
       return false;
-    }
-  }
-
-  /** Makes room if the bucket is full: workers that are gone have left records that have expired. */
-  async #withRoom<Result>(board: ConversationBoard, act: () => Promise<Result>): Promise<Result> {
-    try {
-      return await act();
-    } catch (error) {
-      const isFull = error instanceof BusError && error.kind === 'overloaded';
-      if (!isFull || performance.now() < this.#sweepAt) throw error;
-      this.#sweepAt = performance.now() + tidyMs;
-      if ((await board.sweep()) === 0) throw error;
-      return act();
     }
   }
 
