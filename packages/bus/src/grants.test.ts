@@ -1,7 +1,8 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { GrantRecord, Principal } from '@omnibus/protocol';
 import { Grants } from './grants.ts';
 import { MemoryBus } from './memory/bus.ts';
+import { MemoryKeyValue } from './memory/key-value.ts';
 import { grantsBucket } from './subjects.ts';
 
 const record = (id: string): GrantRecord => ({
@@ -65,4 +66,27 @@ it('a full bucket has room for a new grant once those that are over are removed'
   await Promise.all(['new', 'other'].map((id) => grants.add(grant(id, Date.now() + hourMs, { because }))));
   await expect.poll(() => ids(shared)).toEqual(['first', 'new', 'other']);
   grants.close();
+});
+
+it('a grant that its bucket has removed by age leaves the memory of a worker, too', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+  const deleted = vi.spyOn(MemoryKeyValue.prototype, 'delete');
+  try {
+    const grants = await Grants.open(new MemoryBus(({ what }) => expect.fail(what)));
+    const tried = async (id: string): Promise<readonly string[]> => {
+      deleted.mockClear();
+      await grants.add(grant(id, Date.now() + hourMs));
+      await new Promise((resolve) => void setImmediate(resolve));
+      return deleted.mock.calls.map(([key]) => key);
+    };
+    expect(await tried('aged')).toEqual([]);
+    vi.advanceTimersByTime(33 * 24 * hourMs);
+    expect(await tried('next')).toEqual(['aged']);
+    vi.advanceTimersByTime(hourMs / 2);
+    expect(await tried('last')).toEqual([]);
+    grants.close();
+  } finally {
+    deleted.mockRestore();
+    vi.useRealTimers();
+  }
 });

@@ -89,11 +89,11 @@ export class Grants {
       if (record.until >= since || revision === undefined) continue;
       try {
         await this.#bucket.delete(id, revision);
-        this.#records.delete(id);
       } catch (error) {
-        // Another worker has changed or removed it, which the watch says.
+        // The bucket has removed it by age, or another worker has changed it, which the watch passes on.
         if (!(error instanceof BusError && error.kind === 'revision-conflict')) throw error;
       }
+      if (this.#records.get(id)?.revision === revision) this.#records.delete(id);
     }
   }
 
