@@ -351,8 +351,8 @@ export class SessionWorker {
       },
       rightsChange: (act) => this.#changeRights(act),
     });
-    await this.#stateless.start();
     if (bus.isShared) await this.#watch.start();
+    await this.#stateless.start();
     await this.#ownership.open(() => this.#watch.heardOf(this.#views.backends));
   }
 
