@@ -40,3 +40,20 @@ it('parts of a large value that was replaced or deleted leave nothing', async ()
   await connection.close();
   await bus.drain();
 });
+
+it('a follower hears that a key is gone whose mark came and went without it', async () => {
+  await using server = await startNatsProgram();
+  const bus = await openNatsBus({ servers: server.url, clientName: 'one', connectTimeoutMs: 5_000 }, () => undefined);
+  const store = await bus.keyValue<number>({ name: 'omnibus-missed', isSmall: true, forgetsMs: 0 });
+  const heard: string[] = [];
+  await store.watch(({ kind, key }) => heard.push(`${kind} ${key}`));
+  await store.put('kept', 1);
+  const revision = await store.put('lifted', 2);
+  await expect.poll(() => heard).toEqual(['put kept', 'put lifted']);
+  const connection = await connect({ servers: server.url });
+  await (await jetstreamManager(connection)).streams.deleteMessage('KV_omnibus-missed', revision, false);
+  await store.put('next', 3);
+  await expect.poll(() => heard).toEqual(['put kept', 'put lifted', 'put next', 'delete lifted']);
+  await connection.close();
+  await bus.drain();
+});

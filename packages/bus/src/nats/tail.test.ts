@@ -6,7 +6,7 @@ import type { Bucket, KeyValueChange } from '../bus.ts';
 import { Heard } from '../testing/heard.ts';
 import { startNatsProgram } from '../testing/nats-server.ts';
 import { openNatsBus } from './bus.ts';
-import type { StoreState } from './store.ts';
+import type { StoredEntry, StoreState } from './store.ts';
 import { followStore } from './tail.ts';
 
 const bucket: Bucket<string> = { name: 'omnibus-torn' };
@@ -68,7 +68,9 @@ it('a bucket that cannot be read is reported once for each reason, and again aft
       async *from() {
         // It stays empty.
       },
+      keys: () => Promise.resolve([]),
     },
+    forgetsMs: undefined,
     observer: () => Promise.resolve(),
     failed: (error) => said.push((error as Error).message),
   });
@@ -82,6 +84,56 @@ it('a bucket that cannot be read is reported once for each reason, and again aft
   };
   for (const each of ['gone', 'gone', 'gone', 'slow', 'slow', undefined, 'slow']) await lookWith(each);
   expect(said).toEqual(['gone', 'slow', 'slow']);
+  watch.close();
+  await connection.close();
+});
+
+it.each([
+  { forgetsMs: 0, heard: ['+kept', '+lifted', '-lifted'] },
+  { forgetsMs: 600_000, heard: ['+kept', '+lifted'] },
+])('a key whose mark is gone, too, is told as deleted after $forgetsMs ms without a look', async (one) => {
+  await using server = await startNatsProgram();
+  const connection = await connect({ servers: server.url });
+  const changedSubject = 'forgotten.changed';
+  const entry = (key: string, revision: number): StoredEntry => ({
+    key,
+    revision,
+    value: new Uint8Array(0),
+    isDeleted: false,
+  });
+  let stored = [entry('kept', 1), entry('lifted', 2)];
+  let last = 2;
+  const looks = new Heard<number>();
+  const heard: string[] = [];
+  const watch = await followStore({
+    connection,
+    store: {
+      changedSubject,
+      state() {
+        looks.add(last);
+        return Promise.resolve({ created: 'now', first: 1, last, messages: stored.length });
+      },
+      async *from(revision) {
+        yield* await Promise.resolve(stored.filter((each) => each.revision >= revision));
+      },
+      keys: () => Promise.resolve(stored.map(({ key }) => key)),
+    },
+    forgetsMs: one.forgetsMs,
+    observer: ({ key, isDeleted }) => {
+      heard.push(`${isDeleted ? '-' : '+'}${key}`);
+      return Promise.resolve();
+    },
+    failed: (error) => expect.fail(String(error)),
+  });
+  // The mark had the revision 3.
+  [stored, last] = [stored.slice(0, 1), 3];
+  for (let look = 0; look < 2; look += 1) {
+    const seen = looks.values.length;
+    connection.publish(changedSubject);
+    await looks.until(seen + 1);
+    await connection.flush();
+  }
+  expect(heard).toEqual(one.heard);
   watch.close();
   await connection.close();
 });

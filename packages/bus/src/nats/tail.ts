@@ -11,9 +11,13 @@ const lookMs = 2_000;
 /** Longest pause between two attempts to pass on what could not be read; it doubles. */
 const longestRetryMs = 30_000;
 
+const nothing = new Uint8Array(0);
+
 interface TailOptions {
   readonly connection: NatsConnection;
-  readonly store: Pick<Store, 'changedSubject' | 'state' | 'from'>;
+  readonly store: Pick<Store, 'changedSubject' | 'state' | 'from' | 'keys'>;
+  /** Milliseconds for which the store keeps the marks of deleted keys; undefined where it keeps all. */
+  readonly forgetsMs: number | undefined;
   /** An entry for which it rejects is passed on again later, unless another entry has replaced it by then. */
   readonly observer: (entry: StoredEntry) => Promise<void>;
   /** The bucket or an entry could not be read; it is tried again. Called once for a reason, until reading succeeds or fails for another. */
@@ -33,6 +37,10 @@ class Tail implements Watch {
   /** When the stream was created that is followed. */
   #created: string | undefined;
   #next = 1;
+  /** The keys that were passed on, where the store forgets that they were deleted. */
+  readonly #keys = new Set<string>();
+  /** When the last look began that read all, by the clock of the day: it goes on while a machine sleeps. */
+  #lookedAt = Date.now();
   /** Whether there may be more than was read. */
   #isDue = true;
   #isReading = true;
@@ -103,6 +111,7 @@ class Tail implements Watch {
   }
 
   async #pass(entry: StoredEntry): Promise<boolean> {
+    this.#note(entry);
     const isFirst = this.#unread.size === 0;
     this.#unread.delete(entry.key);
     try {
@@ -113,6 +122,24 @@ class Tail implements Watch {
       this.#unread.set(entry.key, entry);
       this.#fail(error);
       return false;
+    }
+  }
+
+  #note({ key, isDeleted }: StoredEntry): void {
+    if (this.#options.forgetsMs === undefined) return;
+    if (isDeleted) this.#keys.delete(key);
+    else this.#keys.add(key);
+  }
+
+  /** Passes on that keys are gone whose marks may have come and gone since the last look, as while this process was cut off. */
+  async #passGone(): Promise<void> {
+    const { store, forgetsMs = Infinity } = this.#options;
+    // Half of the time is room for clocks.
+    if (Date.now() - this.#lookedAt < forgetsMs / 2 || this.#keys.size === 0) return;
+    const left = new Set(await store.keys('>'));
+    for (const key of [...this.#keys]) {
+      if (this.#isOver) return;
+      if (!left.has(key)) await this.#pass({ key, value: nothing, revision: 0, isDeleted: true });
     }
   }
 
@@ -134,19 +161,25 @@ class Tail implements Watch {
 
   async #readOn(): Promise<void> {
     const { store } = this.#options;
+    const startedAt = Date.now();
     const state = await store.state();
     // Another stream of the same name: the one before was lost.
     if (state.created !== this.#created || state.last < this.#next - 1) {
       this.#next = 1;
       this.#unread.clear();
+      // What was lost with it is not deleted: processes write it again.
+      this.#keys.clear();
     }
     this.#created = state.created;
-    if (state.last < this.#next) return;
-    for await (const entry of store.from(this.#next, state)) {
-      if (this.#isOver) return;
-      this.#next = entry.revision + 1;
-      await this.#pass(entry);
+    if (state.last >= this.#next) {
+      for await (const entry of store.from(this.#next, state)) {
+        if (this.#isOver) return;
+        this.#next = entry.revision + 1;
+        await this.#pass(entry);
+      }
+      this.#next = state.last + 1;
     }
-    this.#next = state.last + 1;
+    await this.#passGone();
+    this.#lookedAt = startedAt;
   }
 }
