@@ -22,7 +22,7 @@ export function commandNotes(
     if (/^(.*\/)?(sudo|doas)$/.test(command))
       at(
         ['command'],
-        `asks for a password, which nobody can type here: write command: ${programOf(args)}, and start the gateway as the user that the server needs`,
+        `asks for a password, and the gateway has no terminal for it: write command: ${programOf(args)}, and start the gateway as the user that the server needs`,
       );
   }
   for (const variable of Object.keys(env))

@@ -72,35 +72,35 @@ export const guesses: readonly Mistake[] = [
     'a program with the rights of another user',
     'mcpServers:\n  a: { command: sudo, args: [npx, pkg] }\n',
     [
-      'f.yaml:2:8: mcpServers.a.command: asks for a password, which nobody can type here: write command: npx, and start the gateway as the user that the server needs',
+      'f.yaml:2:8: mcpServers.a.command: asks for a password, and the gateway has no terminal for it: write command: npx, and start the gateway as the user that the server needs',
     ],
   ],
   [
     'a program with the rights of another user, behind a variable',
     'mcpServers:\n  a: { command: sudo, args: [TOKEN=s3cret, npx, x] }\n',
     [
-      'f.yaml:2:8: mcpServers.a.command: asks for a password, which nobody can type here: write command: npx, and start the gateway as the user that the server needs',
+      'f.yaml:2:8: mcpServers.a.command: asks for a password, and the gateway has no terminal for it: write command: npx, and start the gateway as the user that the server needs',
     ],
   ],
   [
     'a program behind options of sudo',
     'mcpServers:\n  a: { command: sudo, args: [-n, -u, bob, -Eg, staff, -uroot, --host=h, --, A=b, npx, x] }\n',
     [
-      'f.yaml:2:8: mcpServers.a.command: asks for a password, which nobody can type here: write command: npx, and start the gateway as the user that the server needs',
+      'f.yaml:2:8: mcpServers.a.command: asks for a password, and the gateway has no terminal for it: write command: npx, and start the gateway as the user that the server needs',
     ],
   ],
   [
     'an unclear program behind options of sudo',
     'mcpServers:\n  a: { command: sudo, args: [--user, bob, npx] }\n',
     [
-      'f.yaml:2:8: mcpServers.a.command: asks for a password, which nobody can type here: write command: PROGRAM, and start the gateway as the user that the server needs',
+      'f.yaml:2:8: mcpServers.a.command: asks for a password, and the gateway has no terminal for it: write command: PROGRAM, and start the gateway as the user that the server needs',
     ],
   ],
   [
     'sudo with a variable alone',
     'mcpServers:\n  a: { command: sudo, args: [TOKEN=s3cret] }\n',
     [
-      'f.yaml:2:8: mcpServers.a.command: asks for a password, which nobody can type here: write command: PROGRAM, and start the gateway as the user that the server needs',
+      'f.yaml:2:8: mcpServers.a.command: asks for a password, and the gateway has no terminal for it: write command: PROGRAM, and start the gateway as the user that the server needs',
     ],
   ],
   [
