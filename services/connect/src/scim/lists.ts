@@ -96,10 +96,10 @@ export function pageOf<Entry>(
   return { totalResults: all.length, startIndex, shown };
 }
 
-/** The answer with a page. @param made from an entry. */
+/** The answer with a page. @param isShown of `shownBy`. @param made from an entry. */
 export function listed<Entry>(
   { totalResults, startIndex, shown }: Page<Entry>,
-  query: URLSearchParams,
+  isShown: (name: string) => boolean,
   made: (entry: Entry) => Resource,
 ): JsonObject {
   return {
@@ -107,13 +107,12 @@ export function listed<Entry>(
     totalResults,
     startIndex,
     itemsPerPage: shown.length,
-    Resources: shown.map((entry) => selected(made(entry), query)),
+    Resources: shown.map((entry) => selected(made(entry), isShown)),
   };
 }
 
 /** The wanted attributes of a resource. */
-export function selected(resource: Resource, query: URLSearchParams): JsonObject {
-  const isShown = shownBy(query);
+export function selected(resource: Resource, isShown: (name: string) => boolean): JsonObject {
   return Object.fromEntries(Object.entries(resource).filter(([name]) => isShown(name)));
 }
 

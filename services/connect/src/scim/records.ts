@@ -15,10 +15,10 @@ type More = NonNullable<AuditEvent['more']>;
 const attributes = ['userName', 'externalId', 'active', 'displayName', 'name', 'emails'] as const;
 
 export class ScimRecords {
-  readonly #audit: Audit | undefined;
+  readonly #audit: Pick<Audit, 'record'> | undefined;
 
   /** @param audit undefined where nothing is recorded. */
-  constructor(audit: Audit | undefined) {
+  constructor(audit: Pick<Audit, 'record'> | undefined) {
     this.#audit = audit;
   }
 

@@ -31,13 +31,7 @@ beforeAll(async () => {
     directory,
     blocks,
     takeBack: () => Promise.resolve(),
-    audit: {
-      isStrict: false,
-      wantsResults: false,
-      wants: () => true,
-      record: (event) => void recorded.push(event),
-      confirm: () => Promise.resolve(true),
-    },
+    audit: { record: (event) => void recorded.push(event) },
     metrics: new Metrics({ processMetrics: false }),
     log: createLogger({ level: 'silent', format: 'json' }),
   });

@@ -33,7 +33,7 @@ export interface ScimSiteOptions {
   readonly blocks: DeskOptions['blocks'];
   readonly takeBack: (issuer: string, subject: string) => Promise<void>;
   /** Undefined where nothing is recorded. */
-  readonly audit: Audit | undefined;
+  readonly audit: Pick<Audit, 'record'> | undefined;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -208,7 +208,7 @@ export class ScimSite implements Site {
     { entry, revision }: { readonly entry: DirectoryUser; readonly revision: number },
     status = 200,
   ): Answer {
-    return this.#resource(this.#userResource(of, entry, revision), query, status);
+    return this.#resource(this.#userResource(of, entry, revision), shownBy(query), status);
   }
 
   #group(
@@ -216,20 +216,22 @@ export class ScimSite implements Site {
     { entry, revision }: { readonly entry: DirectoryGroup; readonly revision: number },
     status = 200,
   ): Answer {
-    return this.#resource(this.#groupResource(of, entry, revision, shownBy(query)), query, status);
+    const isShown = shownBy(query);
+    return this.#resource(this.#groupResource(of, entry, revision, isShown), isShown, status);
   }
 
-  #resource(resource: Resource, query: URLSearchParams, status: number): Answer {
+  #resource(resource: Resource, isShown: (name: string) => boolean, status: number): Answer {
     const { version, location } = resource['meta'] as { readonly version: string; readonly location: string };
     const headers = { etag: version, ...(status === 201 ? { location } : {}) };
-    return { status, body: selected(resource, query), headers };
+    return { status, body: selected(resource, isShown), headers };
   }
 
   #listUsers(of: Of, query: URLSearchParams): Answer {
     const { directory } = this.#options;
     const conditions = filterIn(query);
     const all = directory.users(of.key).filter(({ entry }) => conditions.every((each) => isUser(entry, each)));
-    const body = listed(pageOf(all, query), query, ({ entry, revision }) => this.#userResource(of, entry, revision));
+    const page = pageOf(all, query);
+    const body = listed(page, shownBy(query), ({ entry, revision }) => this.#userResource(of, entry, revision));
     return { status: 200, body };
   }
 
@@ -245,7 +247,7 @@ export class ScimSite implements Site {
     const sizeOf = ({ entry }: StoredGroup): number =>
       isShown('members') ? directory.members(of.key, entry.id).length : 0;
     const page = pageOf(all, query, sizeOf);
-    const body = listed(page, query, ({ entry, revision }) => this.#groupResource(of, entry, revision, isShown));
+    const body = listed(page, isShown, ({ entry, revision }) => this.#groupResource(of, entry, revision, isShown));
     return { status: 200, body };
   }
 
