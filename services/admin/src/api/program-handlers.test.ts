@@ -60,13 +60,17 @@ it('a program that the user has not allowed is unknown', async () => {
   expect(noted).toEqual([]);
 });
 
-it('a revocation that fails says why, and that of a process that does not answer is unclear', async () => {
-  own.revokeProgram = () => Promise.reject(new Error('the store is away'));
-  await expect(revoke()).rejects.toMatchObject({ reason: 'failed', message: 'the store is away' });
-  unanswered = ['programs-revoke'];
-  await expect(revoke()).rejects.toMatchObject({
+it.each([
+  ['a revocation', revoke, 'programs-revoke', 'look at the programs again'],
+  ['a list', show, 'programs', 'ask again'],
+])('%s that fails says why, and one that no process answers says what to do', async (_what, act, about, advice) => {
+  const failing = () => Promise.reject(new Error('the store is away'));
+  own[about === 'programs' ? 'programsOf' : 'revokeProgram'] = failing;
+  await expect(act()).rejects.toMatchObject({ reason: 'failed', message: 'the store is away' });
+  unanswered = [about];
+  await expect(act()).rejects.toMatchObject({
     reason: 'failed',
-    message: expect.stringContaining('did not answer; look at the programs again') as string,
+    message: expect.stringContaining(`did not answer; ${advice}`) as string,
   });
   expect(noted).toEqual([]);
 });
@@ -78,16 +82,6 @@ it('a revocation whose consent cannot be removed afterwards is on record', async
     message: 'the tokens of code have ended, and the consent may still be listed: the store is away',
   });
   expect(noted).toEqual(['programs.revoke']);
-});
-
-it('programs that cannot be read say why, and a process that does not answer is named', async () => {
-  own.programsOf = () => Promise.reject(new Error('the store is away'));
-  await expect(show()).rejects.toMatchObject({ reason: 'failed', message: 'the store is away' });
-  unanswered = ['programs'];
-  await expect(show()).rejects.toMatchObject({
-    reason: 'failed',
-    message: expect.stringContaining('did not answer; ask again') as string,
-  });
 });
 
 it('a file of agents that cannot be read hides no programs', async () => {
