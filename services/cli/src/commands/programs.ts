@@ -2,14 +2,13 @@
 import { printable } from '@omnibus/protocol';
 import { answer, answerJson, notice, runCommand } from '../output/outcome.ts';
 import { alignColumns } from '../output/table.ts';
-import { askApi, type ApiOptions } from './api.ts';
+import { askApi, queryOf, type ApiOptions } from './api.ts';
 
 const maxShown = 80;
 
 export function showPrograms(name: string, { json = false, ...options }: ApiOptions): Promise<void> {
   return runCommand(json, async () => {
-    const query = new URLSearchParams({ user: name });
-    const seen = await askApi(options, 'programs', `/programs?${query.toString()}`);
+    const seen = await askApi(options, 'programs', `/programs${queryOf({ user: name })}`);
     if (json) {
       answerJson(seen);
       return;
