@@ -215,7 +215,10 @@ function targetFault(record: BlockRecord): GatewayFault {
   );
 }
 
-/** The names by which a directory may have refused a user. One that signs in at a provider through the gateway has the name at the provider as its subject. */
+/**
+ * The names by which a directory may have refused a user.
+ * A user that signs in at a provider through the gateway has the name at the provider as its subject.
+ */
 function goneNamesOf({ issuer, subject, tenant }: Pick<Facts, 'issuer' | 'subject' | 'tenant'>): readonly string[] {
   return [`${issuer}|${subject}`, subject].flatMap((name) => [
     goneName({ name, tenant }),
