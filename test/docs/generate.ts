@@ -156,6 +156,8 @@ ${table(['fault', 'request', 'revision', 'the client gets', 'executed', 'test'],
 
 A repeated request is a request of its own if its first connection is still open, if the first answer came within half a second of the request and before the edge died.
 
+[The cost of a call](../explanation/speed.md#when-a-part-is-killed) has measured times from a kill to the next answer.
+
 ## Requests without a session
 
 A client of 2026-07-28 has no session, and any client may use the same id, so it proves with a key that it repeats a request. It makes a random key for the request and sends it in \`params._meta\`; when it repeats the request, with the same id and parameters, it adds \`dev.omnibus/repeats\`:
