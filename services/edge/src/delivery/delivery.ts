@@ -20,8 +20,8 @@ import { SessionDelivery } from './session-delivery.ts';
 import { StatelessDelivery } from './stateless-delivery.ts';
 
 /**
- * Milliseconds of one tick of the clock by which the edge notices that a worker is gone, and finds the next one: a tick of the common clock is as long as the waits
- * here, and would double each of them.
+ * Milliseconds of one tick of the clock by which the edge notices that a worker is gone, and finds the next one.
+ * A tick of the common clock is as long as the waits here, and would double each of them.
  */
 const tickMs = 5;
 
@@ -140,7 +140,10 @@ export class Delivery {
     this.#look = this.#soon.schedule(delayMs, () => this.#lookNow());
   }
 
-  /** Looks after open commands, and looks again: often while one is recent, seldom while requests wait, and not at all while clients only read streams of sessions. */
+  /**
+   * Looks after open commands, and looks again: often while one is recent, seldom while requests wait.
+   * While clients only read streams of sessions, no look is due.
+   */
   #lookNow(): void {
     this.#look = undefined;
     this.#looksSoon = false;

@@ -1,6 +1,6 @@
 /** Which worker opens a session: scripted workers. */
 import { expect, it } from 'vitest';
-import { MemoryBus, subjects, type PresenceWatch } from '@omnibus/bus';
+import { MemoryBus, subjects } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous,
@@ -9,7 +9,6 @@ import {
   rootEndpoint,
   type OpenCommand,
   type OpenReply,
-  type Presence,
 } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { openSession } from './open-session.ts';
@@ -30,7 +29,7 @@ it('a worker that listens opens a session, however many workers start that give 
     bus,
     wheel: new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) }),
     log: createLogger({ level: 'silent', format: 'json' }),
-    workers: { near: starting, alive: starting } as unknown as PresenceWatch<Presence>,
+    workers: { near: starting, alive: starting },
   };
   openSession(options, command, resolve);
   expect(await promise).toEqual(opened);

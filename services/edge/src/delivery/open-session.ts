@@ -8,10 +8,13 @@ export interface OpenSessionOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  readonly workers: PresenceWatch<Presence>;
+  readonly workers: Pick<PresenceWatch<Presence>, 'near' | 'alive'>;
 }
 
-/** Milliseconds until the edge asks another worker to open a session: longer than a worker waits for its store (`createMs` of session records). */
+/**
+ * Milliseconds until the edge asks another worker to open a session.
+ * Longer than a worker waits for its store (`createMs` of session records).
+ */
 const openMs = 6_000;
 const maxOpens = 4;
 

@@ -1,8 +1,8 @@
 /** The search for the owner of a session while NATS loses messages: scripted workers, and a clock of the test. */
-import { afterEach, expect, it, vi } from 'vitest';
-import { MemoryBus, subjects, type PresenceWatch, type Watch } from '@omnibus/bus';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { MemoryBus, subjects, type Watch } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newSessionId, newWorkerId, sessionKey, type AdoptReply, type Presence } from '@omnibus/protocol';
+import { newSessionId, newWorkerId, sessionKey, type AdoptReply, type WorkerId } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { OwnerSearch } from './owner-search.ts';
 
@@ -15,21 +15,27 @@ class BreakingBus extends MemoryBus {
   }
 }
 
+beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it('a search ends after its time, though the connection is lost again and again', async () => {
-  vi.useFakeTimers();
-  const bus = new BreakingBus(({ what }) => expect.fail(what));
-  const worker = newWorkerId('session');
-  await bus.subscribe(subjects.sessionAdopt(worker), () => undefined);
+/** Begins a search. @returns its outcome, once there is one. */
+function searched(bus: BreakingBus, worker: WorkerId): readonly string[] {
   const search = new OwnerSearch({
     bus,
     soon: new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) }),
     log: createLogger({ level: 'silent', format: 'json' }),
-    workers: { alive: [worker] } as unknown as PresenceWatch<Presence>,
+    workers: { alive: [worker] },
   });
   const found: string[] = [];
   void search.find({ key: sessionKey(newSessionId()), owner: undefined }).then(({ outcome }) => found.push(outcome));
+  return found;
+}
+
+it('a search ends after its time, though the connection is lost again and again', async () => {
+  const bus = new BreakingBus(({ what }) => expect.fail(what));
+  const worker = newWorkerId('session');
+  await bus.subscribe(subjects.sessionAdopt(worker), () => undefined);
+  const found = searched(bus, worker);
   for (let seconds = 1; seconds <= 12; seconds += 1) {
     await vi.advanceTimersByTimeAsync(1_000);
     for (const run of bus.after) run();
@@ -38,19 +44,11 @@ it('a search ends after its time, though the connection is lost again and again'
 });
 
 it('a worker gets a question again that was lost with the connection, as soon as there is a connection', async () => {
-  vi.useFakeTimers();
   const bus = new BreakingBus(({ what }) => expect.fail(what));
   const worker = newWorkerId('session');
   const answers: ((reply: AdoptReply) => void)[] = [];
   await bus.subscribe(subjects.sessionAdopt(worker), (_session, reply) => void answers.push(reply));
-  const search = new OwnerSearch({
-    bus,
-    soon: new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) }),
-    log: createLogger({ level: 'silent', format: 'json' }),
-    workers: { alive: [worker] } as unknown as PresenceWatch<Presence>,
-  });
-  const found: string[] = [];
-  void search.find({ key: sessionKey(newSessionId()), owner: undefined }).then(({ outcome }) => found.push(outcome));
+  const found = searched(bus, worker);
   await vi.advanceTimersByTimeAsync(20);
   expect(answers.length).toBe(1);
   for (const run of bus.after) run();

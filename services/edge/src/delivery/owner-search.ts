@@ -26,7 +26,7 @@ export interface OwnerSearchOptions {
   /** A clock with short ticks. */
   readonly soon: DeadlineWheel;
   readonly log: Logger;
-  readonly workers: PresenceWatch<Presence>;
+  readonly workers: Pick<PresenceWatch<Presence>, 'alive'>;
 }
 
 export class OwnerSearch {
