@@ -114,7 +114,7 @@ const responses: readonly (readonly [what: string, response: string])[] = [
   ['a chunk that is longer than its size', `${ok}transfer-encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n`],
   ['a header without a colon', `${ok}hello\r\ncontent-length: 0\r\n\r\n`],
   ['a header with a space in its name', `${ok}x a: b\r\ncontent-length: 0\r\n\r\n`],
-  ['a header that goes on', `${ok}x-a: b\r\n c\r\ncontent-length: 0\r\n\r\n`],
+  ['a header that continues on the next line', `${ok}x-a: b\r\n c\r\ncontent-length: 0\r\n\r\n`],
   ['a zero byte', `${ok}x-a: \0\r\ncontent-length: 0\r\n\r\n`],
   ['another protocol', 'SSH-2.0-OpenSSH_9.6\r\n\r\n'],
   ['a head without an end', `${ok}${'x-a: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n'.repeat(600)}`],
@@ -148,6 +148,39 @@ describe('a response', () => {
     if (whole.outcome === 'ended') expect(parts).toEqual(whole);
     else expect(parts.outcome).toBe('failed');
   });
+});
+
+it.each([
+  ['head', `${ok}${'x-a: b\r\n'.repeat(3_000)}`, 'the head of its response is too long'],
+  [
+    'line before a chunk',
+    `${ok}transfer-encoding: chunked\r\n\r\n2;${'a'.repeat(5_000)}\r\n`,
+    'the line before a chunk of its response is too long',
+  ],
+  [
+    'chunk',
+    `${ok}transfer-encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n`,
+    'a chunk of its response is longer than it says',
+  ],
+  [
+    'list of trailers',
+    `${ok}transfer-encoding: chunked\r\n\r\n0\r\n${'x-a: b\r\n'.repeat(3_000)}`,
+    'the trailers of its response are too long',
+  ],
+  [
+    'trailer',
+    `${ok}transfer-encoding: chunked\r\n\r\n0\r\nx-a: ${'b'.repeat(20_000)}\r\n`,
+    'the trailers of its response are too long',
+  ],
+])('a %s that is too long is named in the error', async (_what, response, problem) => {
+  answer = (socket) => socket.end(response, 'latin1');
+  const message = await new Promise<string>((resolve) => {
+    agent.dispatch(
+      { origin, ...request },
+      { onRequestStart: () => undefined, onResponseError: (_controller, failure) => resolve(failure.message) },
+    );
+  });
+  expect(message).toBe(problem);
 });
 
 describe('a request', () => {

@@ -1,6 +1,6 @@
 /**
- * Reads the responses to requests on one connection (RFC 9112). It is strict: a response whose end is not certain, or that a second reader could read otherwise, is an
- * error, and its connection is closed.
+ * Reads the responses to requests on one connection (RFC 9112). It is strict: a response whose end is not certain, or that a second reader could
+ * read otherwise, is an error, and its connection is closed.
  */
 
 /** Names in lower case; a name that occurs several times has its values in order. */
@@ -14,18 +14,16 @@ export interface ResponseHears {
   end(keptMs: number): void;
 }
 
-/** A response that is none, in words of our own: they reach clients. */
-export class ResponseProblem extends Error {
-  readonly code = 'OMNIBUS_RESPONSE_INVALID';
-}
+/** The bytes of a server are no valid response. Clients read its message, which repeats nothing that the server sent. */
+export class ResponseProblem extends Error {}
 
 /** Bound on the bytes of a head, and on those of trailers. */
 const maxHeadBytes = 16 * 1_024;
 /** Bound on the bytes of the line before a chunk, extensions included. */
 const maxSizeLine = 4 * 1_024;
-/** How long a connection is kept if its server does not say how long it keeps it. */
+/** Milliseconds for which a connection is kept if its server names no time. */
 const keptMs = 2_000;
-/** Servers that say how long they keep a connection get so much less. */
+/** Milliseconds by which a connection is kept shorter than its server says. */
 const distanceMs = 2_000;
 const longestKeptMs = 600_000;
 
@@ -70,11 +68,11 @@ export class ResponseParser {
     return true;
   }
 
-  /** @returns what is left of the bytes. */
+  /** @returns the bytes that follow; undefined if there are none. */
   #step(bytes: Buffer): Buffer | undefined {
     switch (this.#state) {
       case 'head': {
-        const head = this.#until(endOfHead, bytes, maxHeadBytes);
+        const head = this.#until(endOfHead, bytes, maxHeadBytes, 'the head of its response is too long');
         if (head !== undefined) this.#readHead(head.text);
         return head?.rest;
       }
@@ -85,33 +83,45 @@ export class ResponseParser {
         this.#hears.data(bytes);
         return undefined;
       case 'size': {
-        const line = this.#until(endOfLine, bytes, maxSizeLine);
+        const tooLong = 'the line before a chunk of its response is too long';
+        const line = this.#until(endOfLine, bytes, maxSizeLine, tooLong);
         if (line !== undefined) this.#readSize(line.text);
         return line?.rest;
       }
       case 'chunk-end': {
-        const line = this.#until(endOfLine, bytes, endOfLine.length);
+        const tooLong = 'a chunk of its response is longer than it says';
+        const line = this.#until(endOfLine, bytes, endOfLine.length, tooLong);
         if (line === undefined) return undefined;
-        if (line.text !== '') throw new ResponseProblem('a chunk of its response is longer than it says');
+        if (line.text !== '') throw new ResponseProblem(tooLong);
         this.#state = 'size';
         return line.rest;
       }
       case 'trailers': {
-        const line = this.#until(endOfLine, bytes, maxHeadBytes);
+        const tooLong = 'the trailers of its response are too long';
+        const line = this.#until(endOfLine, bytes, maxHeadBytes, tooLong);
         if (line === undefined) return undefined;
         this.#trailerBytes += line.text.length;
-        if (this.#trailerBytes > maxHeadBytes) throw new ResponseProblem('the trailers of its response are too long');
+        if (this.#trailerBytes > maxHeadBytes) throw new ResponseProblem(tooLong);
         if (line.text === '') this.#end();
         return line.rest;
       }
     }
   }
 
-  /** @returns the text before a mark, and what follows it; undefined while the mark has not come. */
-  #until(mark: Buffer, bytes: Buffer, most: number): { readonly text: string; readonly rest: Buffer } | undefined {
+  /**
+   * @param most bound on the bytes before the mark.
+   * @param tooLong the problem if there are more.
+   * @returns the text before a mark, and the bytes that follow it; undefined while the mark has not come.
+   */
+  #until(
+    mark: Buffer,
+    bytes: Buffer,
+    most: number,
+    tooLong: string,
+  ): { readonly text: string; readonly rest: Buffer } | undefined {
     const all = this.#held === undefined ? bytes : Buffer.concat([this.#held, bytes]);
     const at = all.indexOf(mark);
-    if ((at === -1 ? all.length : at) > most) throw new ResponseProblem('the head of its response is too long');
+    if ((at === -1 ? all.length : at) > most) throw new ResponseProblem(tooLong);
     this.#held = at === -1 ? all : undefined;
     return at === -1 ? undefined : { text: all.toString('latin1', 0, at), rest: all.subarray(at + mark.length) };
   }
@@ -156,15 +166,14 @@ export class ResponseParser {
   }
 
   #readBody(bytes: Buffer): Buffer {
-    const isWhole = bytes.length <= this.#missing;
-    const part = isWhole ? bytes : bytes.subarray(0, this.#missing);
+    const part = bytes.length <= this.#missing ? bytes : bytes.subarray(0, this.#missing);
     this.#missing -= part.length;
     this.#hears.data(part);
     if (this.#missing === 0) {
       if (this.#state === 'length') this.#end();
       else this.#state = 'chunk-end';
     }
-    return isWhole ? bytes.subarray(bytes.length) : bytes.subarray(part.length);
+    return bytes.subarray(part.length);
   }
 
   #readSize(line: string): void {
@@ -195,9 +204,9 @@ function nameOf(written: string): string {
   return name;
 }
 
-/** @throws {ResponseProblem} at a line that is no header: one that goes on with a space could be read in two ways (RFC 9112, 5.2). */
+/** @throws {ResponseProblem} at a line that is no header: a line that begins with a space could be read in two ways (RFC 9112, 5.2). */
 function headersOf(lines: readonly string[]): ResponseHeaders {
-  const headers = { __proto__: null } as unknown as ResponseHeaders;
+  const headers = Object.create(null) as ResponseHeaders;
   for (const line of lines) {
     const colon = line.indexOf(':');
     const name = nameOf(line.slice(0, Math.max(0, colon)));
@@ -208,7 +217,10 @@ function headersOf(lines: readonly string[]): ResponseHeaders {
   return headers;
 }
 
-/** Of a server that says when it closes the connection, a distance is kept. @param isPersistent whether it stays open if the server does not say. */
+/**
+ * @param isPersistent whether the connection stays open if the server does not say.
+ * @returns milliseconds for which the connection may be used again; 0 if it must be closed.
+ */
 function keptMsOf({ connection, 'keep-alive': kept }: ResponseHeaders, isPersistent: boolean): number {
   const said = String(connection ?? '').toLowerCase();
   if (said !== '' && /(?:^|,)\s*close\s*(?:,|$)/.test(said)) return 0;
