@@ -1,6 +1,6 @@
 /**
- * An agent of undici that sends plain POSTs itself: those of a text over `http:`, which are nearly all calls. For such a request undici checks, copies and parses more
- * than it needs (decision 90). Everything else goes through undici: `https:` with HTTP/2, streams, and unusual headers.
+ * An agent of undici that sends plain POSTs itself: those of a text over `http:`, which are nearly all calls. For such a request undici checks,
+ * copies and parses more than it needs (decision 90). Everything else goes through undici: `https:` with HTTP/2, streams, and unusual headers.
  */
 import { Agent, errors, type buildConnector, type Dispatcher } from 'undici';
 import { Post } from './post-connection.ts';
@@ -27,7 +27,7 @@ const plainPath = /^\/[\x21-\x7e]*$/;
 export class PostAgent extends Agent {
   readonly #connect: buildConnector.connector;
   readonly #origins = new Map<string, PostOrigin>();
-  /** The lines of headers that were sent before; null for headers that undici sends. */
+  /** The header lines of objects that were sent before; null for headers that undici sends. */
   readonly #lines = new WeakMap<object, string | null>();
 
   constructor(options: PostAgentOptions) {
@@ -36,12 +36,9 @@ export class PostAgent extends Agent {
   }
 
   override dispatch(options: Agent.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    const text = this.#textOf(options);
+    // After its end, undici refuses the request.
+    const text = this.destroyed || this.closed ? undefined : this.#textOf(options);
     if (text === undefined) return super.dispatch(options, handler);
-    if (this.destroyed || this.closed) {
-      handler.onResponseError?.(new Post(handler, ''), new errors.ClientDestroyedError());
-      return true;
-    }
     this.#originOf(options.origin as string).send(new Post(handler, text));
     return true;
   }

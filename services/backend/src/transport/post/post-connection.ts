@@ -17,8 +17,6 @@ export class Post implements Dispatcher.DispatchController {
   /** It has waited once for a connection that may be free soon: it does not do so again. */
   wasHeld = false;
   reason: Error | null = null;
-  readonly rawHeaders = null;
-  readonly rawTrailers = null;
   #isOver = false;
 
   constructor(handler: Handler, text: string) {
@@ -124,8 +122,7 @@ export class PostConnection implements ResponseHears {
   head(status: number, headers: ResponseHeaders, message: string): void {
     const post = this.#post;
     if (post === undefined) throw new ResponseProblem('it sent more than it was asked');
-    if (post.connection === this)
-      post.handler.onResponseStart?.(post, status, headers as Record<string, string | string[]>, message);
+    if (post.connection === this) post.handler.onResponseStart?.(post, status, headers, message);
   }
 
   data(chunk: Buffer): void {
@@ -152,7 +149,7 @@ export class PostConnection implements ResponseHears {
   readonly #read = (chunk: Buffer): void => {
     try {
       // Bytes without a request belong to no request: the next one must not get them.
-      if (this.#post === undefined) throw new ResponseProblem('it sent something before it was asked');
+      if (this.#post === undefined) throw new ResponseProblem('it sent bytes that no request asked for');
       const isBetween = this.#parser.read(chunk);
       if (this.#post === undefined && !isBetween) throw new ResponseProblem('it sent more than it was asked');
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Sends POSTs to one origin over connections that are kept for later ones. Requests are written in the check phase of the event loop, after it has read all sockets: a
- * connection that its server has closed meanwhile carries no further request, since the outcome of that would be unknown.
+ * Sends POSTs to one origin over connections that are kept for later ones. Requests are written in the check phase of the event loop, after it has
+ * read all sockets. So a connection that its server has closed meanwhile carries no further request, whose outcome would be unknown.
  */
 import type { Socket } from 'node:net';
 import type { buildConnector } from 'undici';
