@@ -40,7 +40,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('a conversation that is over leaves nothing, and one that goes on keeps its labels', async () => {
+it('a conversation that is over leaves nothing, and one that continues keeps its labels', async () => {
   const [one, other] = [opened(), opened()];
   for (const client of ['first', 'second', 'third']) expect(await one.add(speaker('ann', client), labels)).toBe(true);
   vi.setSystemTime(Date.now() + hourMs / 2);
@@ -56,7 +56,7 @@ it('a conversation that is over leaves nothing, and one that goes on keeps its l
 
 it('a bucket that is full of conversations that are over has room for a new one', async () => {
   const bucket = await bus.keyValue(conversationsBucket);
-  const left = { kind: 'caller', principal: 'p', endpoint: '', labels, until: 1 } as unknown as ConversationRecord;
+  const left: Omit<ConversationRecord, 'id'> = { kind: 'caller', principal: 'p', endpoint: '', labels, until: 1 };
   for (let each = 0; each < 4; each += 1)
     await bucket.put(`c${each}`, { ...left, id: `c${each}`, client: 'x'.repeat(16_777_000) });
   // Two at the same time share the removal.

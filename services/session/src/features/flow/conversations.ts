@@ -2,15 +2,16 @@
 import { ConversationBoard, openingAdvice, Room, type Bus, type ConversationOf } from '@omnibus/bus';
 import { Proofs } from '@omnibus/identity';
 import {
-  anonymous,
   fault,
   type ConversationLabel,
+  type Facts,
   type GatewayFault,
   type Labels,
   type SessionKey,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { conversationOf, idOfSession, labelsOf, type Speaker } from './conversation.ts';
+import { shareOf } from '../../call/client-of.ts';
 import { WrittenConversations } from './written.ts';
 
 const hourMs = 3_600_000;
@@ -53,8 +54,8 @@ export class Conversations {
     this.#labelled = labelled;
   }
 
-  #of(client: Speaker): ConversationOf {
-    return conversationOf(client, Proofs.factsOf(client.asking, this.#proofs));
+  #factsOf({ asking }: Speaker): Facts | undefined {
+    return Proofs.factsOf(asking, this.#proofs);
   }
 
   /** Opened at the first use. */
@@ -76,7 +77,7 @@ export class Conversations {
   async read(client: Speaker): Promise<Labels | GatewayFault> {
     try {
       const board = await this.#board();
-      const of = this.#of(client);
+      const of = conversationOf(client, this.#factsOf(client));
       return labelsOf(await board.keep(of, keepMsOf(of)));
     } catch (error) {
       this.#log.warn({ problem: String(error) }, 'the labels of a conversation could not be read');
@@ -91,8 +92,9 @@ export class Conversations {
   async add(client: Speaker, labels: readonly ConversationLabel[]): Promise<boolean> {
     try {
       const board = await this.#board();
-      const of = this.#of(client);
-      const who = callerOf(client);
+      const facts = this.#factsOf(client);
+      const of = conversationOf(client, facts);
+      const who = shareOf(client.asking, facts);
       if (of.kind === 'caller' && this.#written.isFull(who, of.id, Date.now())) {
         this.#log.warn(
           { principal: of.principal },
@@ -139,9 +141,4 @@ export class Conversations {
         this.#log.warn({ problem: String(error) }, 'the labels of an ended session could not be removed'),
       );
   }
-}
-
-/** The address distinguishes anonymous callers. */
-function callerOf({ asking: { principal, origin } }: Speaker): string {
-  return principal === anonymous ? `at ${origin ?? ''}` : principal;
 }
