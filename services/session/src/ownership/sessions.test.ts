@@ -66,8 +66,8 @@ it('a request ends at once if another worker has taken the session, and after a 
 });
 
 it('a session is not given to another worker while the store does not have all of it', async () => {
-  const session = { key, caller: { principal: anonymous }, quietMs: () => 60_000 };
-  sessions.held.add(session as unknown as Session);
+  const session = { key, caller: { principal: anonymous }, quietMs: (_now: number) => 60_000 } as Session;
+  sessions.held.add(session);
   expect([await sessions.moveTo(key, other), sessions.find(key)]).toEqual([false, session]);
 });
 

@@ -107,8 +107,8 @@ export class StatelessCalls implements CallTable {
   /** The worker stops. @param isShared other workers continue its calls, except for scripts, which end. */
   stop(isShared: boolean): void {
     for (const call of this.#open.toArray())
-      if (!isShared) call.abandon('the gateway stops');
-      else if (call instanceof StatelessCall) call.leave('its worker stops');
+      if (isShared) call.leave('its worker stops');
+      else call.abandon('the gateway stops');
   }
 
   /** Begins a call, or continues the one of the request's state. @param own a call of an own tool that itself makes calls. */

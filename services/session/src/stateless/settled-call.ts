@@ -77,4 +77,8 @@ export class SettledCall extends KeyedLink implements PlacedCall {
   abandon(): void {
     this.drop();
   }
+
+  leave(): void {
+    // It makes no calls.
+  }
 }
