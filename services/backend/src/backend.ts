@@ -105,7 +105,7 @@ export class Backend {
       forget: (session) => {
         for (const { adapter } of this.#served.values()) adapter.forgetSession(session);
       },
-      // It waits for that: a worker that it has never heard of is none that it could miss.
+      // A session worker that starts waits for this sign: it can miss only a worker that it has heard of.
       joined: () => this.#heart.beat(),
     });
     options.metrics.beforeScrape(() => {

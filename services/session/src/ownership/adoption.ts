@@ -22,7 +22,7 @@ export interface AdoptionOptions {
 
 /** Milliseconds that workers without a sign of life so far, right after the start, have to answer that they hold a session. */
 const unheardMs = 300;
-/** Milliseconds after which other workers are asked, too, who holds a session: the store elects a leader. */
+/** Milliseconds that the store has to answer before the other workers are asked, too: it may be electing a leader. */
 const readMs = 100;
 
 export class Adoption {

@@ -230,8 +230,8 @@ export class Sessions {
   }
 
   /**
-   * Asks the other workers until each says that it does not hold a session: one of them may have to find NATS again first. Once one says that it does, only the
-   * store decides.
+   * Asks the other workers until each says that it does not hold a session: one of them may have to find NATS again first.
+   * Once one says that it does, only the store decides.
    */
   async #untilWithoutOther(key: SessionKey, isOver: () => boolean): Promise<boolean> {
     while (!isOver()) {

@@ -1,9 +1,9 @@
 /**
  * Public task ids. They are sealed, so that they name their server from any session and work only for their caller
  * (2025-11-25 basic/utilities/tasks, Task Isolation and Access Control). They contain the session or request that created the task, which
- * distinguishes tasks to which two programs of one server gave the same id. For anonymous callers, the id is what gives access: sealed, it cannot be guessed. They
- * contain the tool, so that rules apply to requests about the task as to its call. And they contain the place of the task, since each worker may have a
- * program of its own: a request at any worker reaches the program that made the task.
+ * distinguishes tasks to which two programs of one server gave the same id. For anonymous callers, only the id gives access: sealed, it cannot be
+ * guessed. They contain the tool, so that rules apply to requests about the task as to its call. And they contain the place of the task, since each
+ * worker may have its own program: a request at any worker reaches the program that made the task.
  */
 import {
   createdTask,

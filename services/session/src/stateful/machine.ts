@@ -22,7 +22,7 @@ export type SessionEvent =
   | { readonly type: 'drain.requested' }
   | { readonly type: 'drained' };
 
-/** What a session does when its state changes. */
+/** The acts of a session when its state changes. */
 export interface SessionEffects {
   announcePending(): void;
   endStreams(): void;

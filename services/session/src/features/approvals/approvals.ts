@@ -147,7 +147,8 @@ export class Approvals {
 }
 
 /**
- * States of a record that the next worker continues. A used approval is not among them: a client may say that it repeats a call that its server has answered.
+ * States of a record that the next worker continues.
+ * A used approval is not among them: a client may say that it repeats a call that its server has answered.
  */
 const continued: ReadonlySet<ApprovalRecord['state']> = new Set(['waiting', 'approved', 'refused']);
 

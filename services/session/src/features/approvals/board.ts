@@ -14,8 +14,9 @@ export interface BoardOptions {
 /** How a wait ended. */
 type Ended = 'approved' | 'refused' | 'expired' | 'withdrawn' | 'impossible';
 
-/** Bounds on the records of calls that wait no more: of one caller, beyond which its oldest one is removed, and on the callers that are counted. */
+/** Bound on the records of one caller's calls that wait no more; beyond it, the oldest one is removed. */
 const maxEnded = 100;
+/** Bound on the callers that are counted. */
 const maxCallers = 1_000;
 
 interface Held {
@@ -136,7 +137,10 @@ export class Board {
       );
   }
 
-  /** Counts a record among those of its caller. @returns the record that it displaces: no caller fills the bucket with calls that it withdraws. */
+  /**
+   * Counts a record among those of its caller, which must not fill the bucket with calls that it withdraws.
+   * @returns the id of the record that it displaces.
+   */
   #oldestBeside(id: string, share: string): string | undefined {
     const ids = this.#ended.get(share) ?? [];
     this.#ended.delete(share);

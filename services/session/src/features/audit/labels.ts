@@ -4,7 +4,10 @@ import type { Proofs } from '@omnibus/identity';
 import type { Caller, ConversationLabel, SessionKey } from '@omnibus/protocol';
 import { whoOf } from './who.ts';
 
-/** @returns a function that records each new label of a conversation, with the server and the tool, prompt or resource whose message has added it. */
+/**
+ * @returns a function that records each new label of a conversation.
+ * The record names the server, and the tool, prompt or resource whose message has added the label.
+ */
 export function labelRecords(
   audit: Audit,
   proofs: Proofs | undefined,

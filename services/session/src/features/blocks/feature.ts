@@ -6,8 +6,8 @@ import type { SessionFeature } from '../../feature.ts';
 import { blockGate } from './gate.ts';
 
 /**
- * @returns the feature, and `onGone` for users that directories deactivate. If the blocks cannot be opened on the bus, such as with permissions of NATS of an
- * older version, undefined: calls are served without blocks.
+ * @returns the feature, and `onGone` for users that directories deactivate; undefined if the blocks cannot be opened on the bus.
+ * The permissions of NATS may be of an older version: calls are then served without blocks.
  */
 export async function openBlocks(
   bus: Bus,

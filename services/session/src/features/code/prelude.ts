@@ -2,8 +2,8 @@
  * The first code in a sandbox: it makes `servers`, `console`, a clock that stands still, and random numbers by seed, and gives the host two functions. It
  * keeps the built-in functions that it uses, so that a script that replaces them changes only what it sees itself. Only text crosses its border.
  *
- * `call(server, tool, args)` returns the number of a call, or throws; `names()` returns JSON. `print(json)` and `finish(isOk, json)` take a text as JSON, since
- * the host reads a text of the engine up to its first NUL only.
+ * `call(server, tool, args)` returns the number of a call, or throws; `names()` returns JSON. `print(json)` and `finish(isOk, json)` take a text as
+ * JSON, since the host reads a text of the engine up to its first NUL only.
  */
 export const prelude = `(function (call, print, finish, names, now, seed) {
   'use strict';

@@ -1,4 +1,7 @@
-/** The conversations without sessions whose records a worker has written: records that have expired leave the bucket, and one caller does not fill it. */
+/**
+ * The conversations without sessions whose records a worker has written.
+ * They are counted, so that expired records leave the bucket, and one caller does not fill it.
+ */
 
 /** Bound on the conversations of one caller at a worker: their records take a twelfth of the bucket. */
 const maxOfCaller = 10_000;

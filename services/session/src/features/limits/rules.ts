@@ -18,7 +18,10 @@ export interface LimitedRequest {
   readonly view?: Pick<View, 'toolOf'> | undefined;
   /** Set for fetches of a task's result; its call was counted before: only its size counts (`bytes`). */
   readonly isFetch?: true;
-  /** Set for calls of own tools that make calls (`ownServer`). Only rules that name such a tool count it: others count the calls that it makes. */
+  /**
+   * Set for calls of own tools that make calls (`ownServer`).
+   * Only rules that name such a tool count it: others count the calls that it makes.
+   */
   readonly isRun?: true;
 }
 

@@ -87,7 +87,8 @@ export class Vectors {
   }
 
   /**
-   * Asks for the vectors of a batch. If the model refuses it, each text is sent alone, so that one refused text does not keep the others without vectors.
+   * Asks for the vectors of a batch.
+   * If the model refuses it, each text is sent alone, so that one refused text does not keep the others without vectors.
    * @returns undefined if the model is away; in it, undefined for a refused text.
    */
   async #embedded(texts: readonly string[]): Promise<readonly (PackedVector | undefined)[] | undefined> {
