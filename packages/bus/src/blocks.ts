@@ -12,15 +12,13 @@ import {
   type ServerName,
 } from '@omnibus/protocol';
 import type { Bus, KeyValue, Watch } from './bus.ts';
-import { BusError } from './errors.ts';
-import { Room } from './room.ts';
+import { deleteUnchanged, Room } from './room.ts';
 import { blocksBucket } from './subjects.ts';
 
 /** The issuer of API keys (`identity/api-keys.ts`). */
 const keyIssuer = 'omnibus:keys';
 
-/** Time between two sweeps of a process that writes, and after the end of a record. */
-const sweepMs = 60_000;
+/** Time after which an ended record is removed. */
 const endedMs = 10 * 60_000;
 
 /** A user as directories know it. */
@@ -34,7 +32,6 @@ export class Blocks {
   readonly #listeners = new Set<(added: BlockRecord | undefined) => void>();
   readonly #room = new Room(() => this.#sweep());
   #watch: Watch | undefined;
-  #sweepAt = 0;
 
   static async open(bus: Bus): Promise<Blocks> {
     const blocks = new Blocks(await bus.keyValue<BlockRecord>(blocksBucket));
@@ -86,11 +83,7 @@ export class Blocks {
    * @param revision of the record from before the activation was stored: a later record is of a later deactivation, and stays.
    */
   async removeGone(user: GoneUser, revision: number): Promise<void> {
-    try {
-      await this.#bucket.delete(goneKey(user), revision);
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
+    await deleteUnchanged(this.#bucket, goneKey(user), revision);
   }
 
   /** @param kind `pause`: ends the pause of a server. @returns false when there was no such block. */
@@ -104,10 +97,7 @@ export class Blocks {
 
   async #write(key: string, record: BlockRecord): Promise<void> {
     await this.#room.write(() => this.#bucket.put(key, record));
-    if (performance.now() < this.#sweepAt) return;
-    this.#sweepAt = performance.now() + sweepMs;
-    // A record that is left is removed with a later write.
-    void this.#room.sweep().catch(() => undefined);
+    this.#room.tidy();
   }
 
   /** Removes records that ended a while ago: other processes may have other clocks. */
@@ -115,13 +105,7 @@ export class Blocks {
     const since = Date.now() - endedMs;
     for (const [key, { name, revision }] of [...this.#byKey]) {
       const { until = Infinity } = this.#blocked.get(name) ?? {};
-      if (until >= since) continue;
-      try {
-        await this.#bucket.delete(key, revision);
-      } catch (error) {
-        // It was set again, or another process has removed it.
-        if (!isConflict(error)) throw error;
-      }
+      if (until < since) await deleteUnchanged(this.#bucket, key, revision);
     }
   }
 
@@ -186,7 +170,6 @@ export class Blocks {
   }
 }
 
-const isConflict = (error: unknown): boolean => error instanceof BusError && error.kind === 'revision-conflict';
 const isOn = ({ until }: BlockRecord): boolean => until === undefined || Date.now() < until;
 /** Keys have digests, since names may have any form and length. */
 const keyOf = (kind: BlockKind | 'pause', name: string): string => `${kind}.${hash('sha256', name, 'base64url')}`;

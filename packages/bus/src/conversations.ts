@@ -5,6 +5,7 @@
 import type { ConversationLabel, ConversationRecord } from '@omnibus/protocol';
 import type { Bus, KeyValue } from './bus.ts';
 import { BusError } from './errors.ts';
+import { deleteUnchanged } from './room.ts';
 import { conversationsBucket } from './subjects.ts';
 
 /** Several workers may change a record at once; each try starts from the latest value. */
@@ -121,7 +122,7 @@ export class ConversationBoard {
   async drop(id: string): Promise<number | undefined> {
     const entry = await this.#bucket.get(id);
     if (entry === undefined || entry.value.until > Date.now()) return entry?.value.until;
-    await this.#remove(id, entry.revision);
+    await deleteUnchanged(this.#bucket, id, entry.revision);
     return undefined;
   }
 
@@ -133,17 +134,8 @@ export class ConversationBoard {
       if (change.kind === 'put' && change.value.until <= now) expired.push(change);
     });
     watch.close();
-    for (const { key, revision } of expired) await this.#remove(key, revision);
+    for (const { key, revision } of expired) await deleteUnchanged(this.#bucket, key, revision);
     return expired.length;
-  }
-
-  /** Leaves a record that was written again meanwhile. */
-  async #remove(id: string, revision: number): Promise<void> {
-    try {
-      await this.#bucket.delete(id, revision);
-    } catch (error) {
-      if (!(error instanceof BusError && error.kind === 'revision-conflict')) throw error;
-    }
   }
 
   /** Removes the record of a conversation that has ended. */

@@ -5,15 +5,13 @@
 import type { BlockRecord, GrantRecord } from '@omnibus/protocol';
 import type { Bus, KeyValue, Watch } from './bus.ts';
 import { BusError } from './errors.ts';
-import { Room } from './room.ts';
+import { deleteUnchanged, Room } from './room.ts';
 import { grantsBucket } from './subjects.ts';
 
 /** Several processes may change a record at once; each try starts from the latest value. */
 const maxTries = 5;
 /** Records that are over stay visible for a day. */
 const shownMs = 86_400_000;
-/** Least time between two looks for records to remove. */
-const sweepMs = 60_000;
 
 interface Kept {
   readonly record: GrantRecord;
@@ -27,7 +25,6 @@ export class Grants {
   readonly #listeners = new Set<() => void>();
   readonly #room = new Room(() => this.#sweep());
   #watch: Watch | undefined;
-  #sweepAt = 0;
 
   static async open(bus: Bus): Promise<Grants> {
     const grants = new Grants(await bus.keyValue<GrantRecord>(grantsBucket));
@@ -76,10 +73,7 @@ export class Grants {
       this.#records.delete(record.id);
       throw error;
     }
-    if (performance.now() < this.#sweepAt) return;
-    this.#sweepAt = performance.now() + sweepMs;
-    // A record that is left is removed after a later one was added.
-    void this.#room.sweep().catch(() => undefined);
+    this.#room.tidy();
   }
 
   /** Removes records that are not shown any more. */
@@ -87,12 +81,8 @@ export class Grants {
     const since = Date.now() - shownMs;
     for (const [id, { record, revision }] of [...this.#records]) {
       if (record.until >= since || revision === undefined) continue;
-      try {
-        await this.#bucket.delete(id, revision);
-      } catch (error) {
-        // The bucket has removed it by age, or another worker has changed it, which the watch passes on.
-        if (!(error instanceof BusError && error.kind === 'revision-conflict')) throw error;
-      }
+      await deleteUnchanged(this.#bucket, id, revision);
+      // Also if the bucket has removed it by age, which the watch does not pass on.
       if (this.#records.get(id)?.revision === revision) this.#records.delete(id);
     }
   }

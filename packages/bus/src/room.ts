@@ -1,10 +1,15 @@
 /** Room in a bucket that records which are over may fill. */
+import type { KeyValue } from './bus.ts';
 import { BusError } from './errors.ts';
+
+/** Least time between two removals in the background. */
+const tidyMs = 60_000;
 
 export class Room {
   readonly #remove: () => Promise<unknown>;
   readonly #restMs: number;
   #restsUntil = 0;
+  #tidyAt = 0;
   #running: Promise<unknown> | undefined;
 
   /**
@@ -37,5 +42,25 @@ export class Room {
       });
     }
     await this.#running;
+  }
+
+  /** Removes the records that are over, in the background and at most once a minute. A later call removes those that are left. */
+  tidy(): void {
+    if (performance.now() < this.#tidyAt) return;
+    this.#tidyAt = performance.now() + tidyMs;
+    void this.sweep().catch(() => undefined);
+  }
+}
+
+/** Deletes a record, unless another writer has changed or deleted it since this revision. */
+export async function deleteUnchanged(
+  bucket: Pick<KeyValue<unknown>, 'delete'>,
+  key: string,
+  revision: number,
+): Promise<void> {
+  try {
+    await bucket.delete(key, revision);
+  } catch (error) {
+    if (!(error instanceof BusError && error.kind === 'revision-conflict')) throw error;
   }
 }
