@@ -218,7 +218,7 @@ it('a process that was cut off says so at once, and learns at once that messages
   await pass(1, one);
   const heard: number[] = [];
   await bus.subscribe(signs, ({ reconnects }) => void heard.push(reconnects));
-  const heart = new Heartbeat({
+  const heart = new Heartbeat<object>({
     bus,
     clock,
     subject: signs,

@@ -82,7 +82,7 @@ export class PresenceWatch<S extends Sign> {
   #reconnect: Watch | undefined;
   #sweep: { cancel(): void } | undefined;
   #reconnects = 0;
-  /** When the last sign came since this process noticed that it was cut off from the bus. */
+  /** Time of the last sign that came while this process was not cut off from the bus. */
   #heardThenAt = -Infinity;
   /** When this process noticed that it is connected to the bus again. */
   #returnedAt = -Infinity;
@@ -323,24 +323,25 @@ export class PresenceWatch<S extends Sign> {
 }
 
 /** A sign without the members that `Heartbeat` sets. */
-type Said<S extends Sign> = Omit<S, 'formats' | 'region' | 'process'> & Pick<Sign, 'worker'>;
+type Said = Omit<Sign, 'formats' | 'region' | 'process'>;
 
-export interface HeartbeatOptions<S extends Sign> extends PresenceOptions<S> {
-  readonly sign: (isLeaving: boolean) => Said<S>;
+/** `More`: members that signs of these workers alone have. */
+interface HeartbeatOptions<More extends object> extends PresenceOptions<Sign & More> {
+  readonly sign: (isLeaving: boolean) => Said & More;
   /** Called when others may have counted this worker as lost, because it was cut off or did not run. */
   readonly returned?: () => void;
 }
 
 /** Gives a worker's signs of life. It also subscribes to its own signs: a gap means that this worker was cut off or did not run. */
-export class Heartbeat<S extends Sign> {
-  readonly #options: HeartbeatOptions<S>;
+export class Heartbeat<More extends object> {
+  readonly #options: HeartbeatOptions<More>;
   #subscription: Subscription | undefined;
   #next: { cancel(): void } | undefined;
   #reconnect: Watch | undefined;
   #heardAt = 0;
   #reconnects = 0;
 
-  constructor(options: HeartbeatOptions<S>) {
+  constructor(options: HeartbeatOptions<More>) {
     this.#options = options;
   }
 
@@ -390,11 +391,11 @@ export class Heartbeat<S extends Sign> {
   }
 }
 
-function spoken<S extends Sign>(sign: Said<S>, { region, process }: Bus): S {
+function spoken<More extends object>(sign: Said & More, { region, process }: Bus): Sign & More {
   return {
     ...sign,
     formats: ownFormats,
     ...(region === undefined ? {} : { region }),
     ...(process === undefined ? {} : { process }),
-  } as unknown as S;
+  };
 }

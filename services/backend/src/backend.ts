@@ -57,7 +57,7 @@ export class Backend {
   readonly #means: SharedMeans;
   readonly #limits: Limits;
   readonly #worker = newWorkerId('backend');
-  readonly #heart: Heartbeat<BackendPresence>;
+  readonly #heart: Heartbeat<Pick<BackendPresence, 'servers'>>;
   readonly #leases: SessionLeases;
   readonly #features: readonly ProcessFeature[];
   readonly #sleeping = new Set<string>();
@@ -82,7 +82,7 @@ export class Backend {
       adapterOf: (server) => this.#served.get(server)?.adapter,
       sessionWorkers: () => [...this.#leases.workers, ...this.#leases.vanished],
     });
-    this.#heart = new Heartbeat<BackendPresence>({
+    this.#heart = new Heartbeat<Pick<BackendPresence, 'servers'>>({
       bus: options.bus,
       clock: options.wheel,
       subject: subjects.backendPresence,

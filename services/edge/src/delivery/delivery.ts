@@ -4,7 +4,6 @@ import { DeadlineWheel, Drain, type Deadline } from '@omnibus/lifecycle';
 import {
   newWorkerId,
   type BackendPresence,
-  type EdgePresence,
   type OpenCommand,
   type OpenReply,
   type Presence,
@@ -50,7 +49,7 @@ export class Delivery {
   #lookedAt = performance.now();
   /** Name by which session workers know this edge: when it is gone, they detach the streams that it reads. */
   readonly self = newWorkerId('edge');
-  readonly #heartbeat: Heartbeat<EdgePresence>;
+  readonly #heartbeat: Heartbeat<object>;
   readonly #drain: Drain;
   #readers: Subscription | undefined;
 
@@ -99,7 +98,7 @@ export class Delivery {
         this.stateless.unheard(worker);
       },
     });
-    this.#heartbeat = new Heartbeat({
+    this.#heartbeat = new Heartbeat<object>({
       bus,
       clock: wheel,
       subject: subjects.edgePresence,

@@ -46,7 +46,7 @@ export class Ownership<Host extends SessionHost> {
   readonly peers: Peers;
   readonly #options: OwnershipOptions<Host>;
   readonly #records: SessionRecords;
-  readonly #heart: Heartbeat<Presence>;
+  readonly #heart: Heartbeat<Pick<Presence, 'sessions'>>;
   readonly #opening: Opening;
   readonly #adoption: Adoption;
   readonly #balance: Balance;
@@ -67,7 +67,7 @@ export class Ownership<Host extends SessionHost> {
       taken: (key) => this.sessions.lose(key),
     });
     const peers = new Peers({ bus, wheel, worker });
-    this.#heart = new Heartbeat<Presence>({
+    this.#heart = new Heartbeat<Pick<Presence, 'sessions'>>({
       bus,
       clock: wheel,
       subject: subjects.presence,
