@@ -1,4 +1,4 @@
-import { Gauge, type Metric, type Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
 import { Histogram, TalliedCounter } from './series.ts';
 
 /** Seconds: from an answer out of the catalogue to a call that runs for minutes. */
@@ -22,9 +22,6 @@ export abstract class Instruments {
 
   /** A histogram of durations, in seconds. */
   protected histogram<Label extends string>(name: string, help: string, labelNames: Label[]): Histogram<Label> {
-    const histogram = new Histogram({ name, help, labelNames, buckets: durationBuckets });
-    // The registry knows its metrics by `name` and `get` alone.
-    this.registry.registerMetric(histogram as unknown as Metric);
-    return histogram;
+    return new Histogram({ name, help, labelNames, buckets: durationBuckets, registers: [this.registry] });
   }
 }

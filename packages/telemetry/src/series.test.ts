@@ -1,4 +1,4 @@
-import { Counter, Histogram as Reference, Registry, type Metric } from 'prom-client';
+import { Counter, Histogram as Reference, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { durationBuckets } from './instruments.ts';
 import { Histogram, TalliedCounter } from './series.ts';
@@ -10,8 +10,7 @@ const values = [0, 0.001, 0.0011, 0.03, 0.05, 0.7, 60, 61, 10_000];
 /** The texts for Prometheus of a histogram of ours and of one of the library, after the same values. */
 async function textsOf(labelNames: readonly 'server'[], observed: readonly number[]): Promise<readonly string[]> {
   const [ours, theirs] = [new Registry(), new Registry()];
-  const histogram = new Histogram({ ...options, labelNames });
-  ours.registerMetric(histogram as unknown as Metric);
+  const histogram = new Histogram({ ...options, labelNames, registers: [ours] });
   const reference = new Reference({ ...options, labelNames: [...labelNames], registers: [theirs] });
   const labels = labelNames.length === 0 ? {} : { server: 'jira' };
   const handle = histogram.labels(labels);
@@ -28,13 +27,13 @@ describe('a histogram', () => {
     { what: 'with a label and no value', labelNames: ['server'], observed: [] },
     { what: 'without labels', labelNames: [], observed: values },
     { what: 'without labels and values', labelNames: [], observed: [] },
-  ] as const)('$what is written as the library writes it', async ({ labelNames, observed }) => {
+  ] as const)('$what has the text that the library writes', async ({ labelNames, observed }) => {
     const [ours, theirs] = await textsOf(labelNames, observed);
     expect(ours).toBe(theirs);
   });
 
   it('begins a removed series again', async () => {
-    const histogram = new Histogram({ ...options, labelNames: ['server'] });
+    const histogram = new Histogram({ ...options, labelNames: ['server'], registers: [] });
     histogram.labels({ server: 'jira' }).observe(1);
     histogram.remove({ server: 'jira' });
     expect((await histogram.get()).values).toEqual([]);

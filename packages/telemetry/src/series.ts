@@ -1,6 +1,6 @@
 /**
- * Metrics that are counted for each call. A look at the labels costs more than counting, so their series are plain numbers behind a handle. The registry reads them
- * when it is scraped.
+ * Metrics that are counted for each call. A look at the labels costs more than counting, so their series are plain numbers behind a handle.
+ * The registry reads them when it is scraped.
  */
 import { Counter, type LabelValues, type MetricValueWithName } from 'prom-client';
 
@@ -71,15 +71,21 @@ export class Observed {
   }
 }
 
-export interface HistogramOptions<Label extends string> {
+/** A registry of the library. It uses `name` and `get` of a metric alone, although its type wants a class of the library. */
+interface Registers {
+  registerMetric(metric: { readonly get: () => Promise<unknown> }): void;
+}
+
+interface HistogramOptions<Label extends string> {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly Label[];
   /** Upper bounds, in ascending order. */
   readonly buckets: readonly number[];
+  readonly registers: readonly Registers[];
 }
 
-/** What the registry reads of a histogram. */
+/** A histogram as the registry reads it. */
 interface HistogramValues<Label extends string> extends Pick<HistogramOptions<Label>, 'name' | 'help'> {
   readonly type: 'histogram';
   /** How values of several processes become one. */
@@ -98,6 +104,7 @@ export class Histogram<Label extends string> {
     this.#options = options;
     // Without labels there is one series, which is shown before its first value, too.
     if (options.labelNames.length === 0) this.labels({});
+    for (const registry of options.registers) registry.registerMetric(this);
   }
 
   /** @returns the handle of a series. The series is shown from its first value on. */
