@@ -81,7 +81,6 @@ export async function openKeyValue<Value>(
     connection,
     values,
     parts: isSmall ? undefined : storeOf(partsOf(name)),
-    forgetsMs,
     marks: forgetsMs === undefined ? undefined : new Marks(values, forgetsMs),
     isRewritten,
     shape,
@@ -114,7 +113,6 @@ interface Stores<Value> {
   readonly parts: Store | undefined;
   /** Undefined for a bucket that keeps its marks. */
   readonly marks: Marks | undefined;
-  readonly forgetsMs: number | undefined;
   readonly isRewritten: boolean;
   readonly shape: Shape<Value> | undefined;
   /** A value up to this size is stored whole, a larger one in parts of this size. */
@@ -128,31 +126,18 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
   readonly #values: Store;
   readonly #parts: Store | undefined;
   readonly #marks: Marks | undefined;
-  readonly #forgetsMs: number | undefined;
   /** What this process has written last under each key, to be written again if the store is lost. */
   readonly #written: Map<string, Value> | undefined;
   readonly #shape: Shape<Value> | undefined;
   readonly #partBytes: number;
   readonly #onFault: OnFault;
 
-  constructor({
-    name,
-    connection,
-    values,
-    parts,
-    marks,
-    forgetsMs,
-    isRewritten,
-    shape,
-    partBytes,
-    onFault,
-  }: Stores<Value>) {
+  constructor({ name, connection, values, parts, marks, isRewritten, shape, partBytes, onFault }: Stores<Value>) {
     this.#name = name;
     this.#connection = connection;
     this.#values = values;
     this.#parts = parts;
     this.#marks = marks;
-    this.#forgetsMs = forgetsMs;
     this.#written = isRewritten ? new Map() : undefined;
     this.#shape = shape;
     this.#partBytes = partBytes;
@@ -211,7 +196,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     return followStore({
       connection: this.#connection,
       store: this.#values,
-      forgetsMs: this.#forgetsMs,
+      forgetsMs: this.#marks?.keepMs,
       observer: async (entry) => {
         if (entry.isDeleted && entry.revision > 0) this.#marks?.add(entry.revision); // Else its mark is gone.
         // Its parts may not be readable now; then it is passed on later.

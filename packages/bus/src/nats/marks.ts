@@ -17,22 +17,22 @@ class Mark extends Link {
 }
 
 export class Marks {
+  /** Milliseconds for which other processes may ask whether the key was deleted. */
+  readonly keepMs: number;
   readonly #store: Pick<Store, 'remove'>;
-  readonly #keepMs: number;
   /** The mark that is removed next comes first. */
   readonly #waiting = new Ring<Mark>();
   #isScheduled = false;
 
-  /** @param keepMs milliseconds for which others may ask whether the key was deleted. */
   constructor(store: Pick<Store, 'remove'>, keepMs: number) {
     this.#store = store;
-    this.#keepMs = keepMs;
+    this.keepMs = keepMs;
   }
 
   add(revision: number): void {
     if (this.#waiting.size >= maxWaiting) return;
-    this.#waiting.add(new Mark(revision, performance.now() + this.#keepMs));
-    if (!this.#isScheduled) this.#schedule(this.#keepMs);
+    this.#waiting.add(new Mark(revision, performance.now() + this.keepMs));
+    if (!this.#isScheduled) this.#schedule(this.keepMs);
   }
 
   async #removeDue(): Promise<void> {
