@@ -1,7 +1,11 @@
 /**
- * Converts records into events of the Open Cybersecurity Schema Framework 1.3: requests are API Activity (6003), sign-ins are Authentication (3002),
- * consents are User Access Management (3005), acts of administrators API Activity, users and groups of directories Account Change (3001) and Group
- * Management (3006). Members without a counterpart are under `unmapped`.
+ * Converts records into events of the Open Cybersecurity Schema Framework 1.3:
+ * - requests and acts of administrators are API Activity (6003);
+ * - sign-ins are Authentication (3002);
+ * - consents are User Access Management (3005);
+ * - users of directories are Account Change (3001), and groups of directories Group Management (3006).
+ *
+ * Members without a counterpart are under `unmapped`.
  */
 import { batchOf } from './lines.ts';
 import type { Sink } from './sink.ts';
@@ -50,7 +54,7 @@ function statusOf(outcome: string | undefined): number {
 
 type Word = (name: string) => string | undefined;
 
-/** What an event of a class is about. */
+/** The members of a class that name the object of its event. */
 function aboutOf(kind: keyof typeof classes, event: string, record: Members, word: Word): Members {
   const user = { uid: word('omnibus.principal') ?? word('user.id'), name: word('user.id') };
   switch (kind) {

@@ -15,7 +15,8 @@ export const maxMessageBytes = 256 * 1024 * 1024;
 /** @throws {BusError} `undecodable` for a payload that cannot be JSON: it nests too deep, or is larger than a string may be. */
 export function encode(payload: unknown): Uint8Array {
   try {
-    // `Buffer.from` takes room for a small message from a pool; `TextEncoder` makes an `ArrayBuffer` for each, which the garbage collector has to follow.
+    // `Buffer.from` takes room for a small message from a pool. `TextEncoder` makes an `ArrayBuffer` for each message,
+    // which the garbage collector has to follow.
     return withBytes(payload) ?? Buffer.from(JSON.stringify(payload));
   } catch (error) {
     throw new BusError('undecodable', 'a message for the bus cannot be written as JSON', error);

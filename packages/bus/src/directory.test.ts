@@ -1,4 +1,4 @@
-/** What an edge waits for when another edge has changed a directory. */
+/** An edge waits until it knows the change that another edge has made. */
 import type { DirectoryGroup } from '@omnibus/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { KeyValue, KeyValueChange } from './bus.ts';
@@ -35,7 +35,7 @@ const hear = (): void => {
   for (const change of changes) change();
 };
 
-it('an edge that waits for an entry goes on when it hears of it', async () => {
+it('an edge that waits for an entry continues when it hears of the entry', async () => {
   held = [];
   const revision = await here.create(group);
   const known = there.known('d', 'g', revision);
@@ -51,7 +51,7 @@ it('an edge that waits for an entry stops when it hears that it was deleted', as
   const changed = await here.update({ ...group, displayName: 'dev' }, revision);
   const known = there.known('d', 'g', changed);
   await here.delete(group, changed);
-  // The store keeps the last change of each entry: the new name is not told any more.
+  // The store keeps the last change of each entry: a watch no longer passes the new name on.
   held.shift();
   setImmediate(hear);
   await expect(known).rejects.toMatchObject({ kind: 'revision-conflict' });

@@ -301,7 +301,10 @@ export const approvalsBucket: Bucket<ApprovalRecord> = {
   maxBytes: 64 * mebibyte,
   forgetsMs: markMs,
 };
-/** Labels of conversations (`label` in rules); only session workers write it. Labels of a session are kept as long as its record; of other conversations, the worker that wrote them removes them. */
+/**
+ * Labels of conversations (`label` in rules); only session workers write it. Labels of a session are kept as long as its record.
+ * The worker that wrote labels of another conversation removes them.
+ */
 export const conversationsBucket: Bucket<ConversationRecord> = {
   name: 'omnibus-conversations',
   shape: conversationRecord,
@@ -310,7 +313,10 @@ export const conversationsBucket: Bucket<ConversationRecord> = {
   maxBytes: 64 * mebibyte,
   forgetsMs: markMs,
 };
-/** Rights that approvers have given for a time; only session workers write it. Every grant ends within 31 days; the worker that adds one removes those that ended days ago. */
+/**
+ * Rights that approvers have given for a time; only session workers write it. Every grant ends within 31 days.
+ * The worker that adds a grant removes those that ended more than a day ago.
+ */
 export const grantsBucket: Bucket<GrantRecord> = {
   name: 'omnibus-grants',
   shape: grantRecord,

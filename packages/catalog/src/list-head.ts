@@ -2,7 +2,7 @@
  * The members of a list other than its entries: members of the servers' own lists, its time and scope for caches, and which
  * servers are missing from it.
  */
-import { type CatalogRecord, type JsonObject, type ListKind, type ListNotes, type ServerName } from '@omnibus/protocol';
+import type { CatalogRecord, JsonObject, ListKind, ListNotes, ServerName } from '@omnibus/protocol';
 
 /** Under `_meta` of the first page: the servers without entries in it, each with the reason. */
 export const missingKey = 'omnibus.dev/missing';

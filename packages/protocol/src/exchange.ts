@@ -176,7 +176,10 @@ export interface ProgressEvent {
 
 /** How an exchange ends; nothing follows it. */
 export type ExchangeOutcome =
-  /** `place`: the place of the tasks in the result; `tools`: for each task of a list, the server's own name of its tool; undefined if that is unknown. */
+  /**
+   * `place`: the place of the tasks in the result. `tools`: for each task of a list, the server's own name of its tool; undefined if that is unknown.
+   * Backend workers know all names.
+   */
   | {
       readonly kind: 'result';
       readonly result: JsonObject;

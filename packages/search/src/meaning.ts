@@ -88,8 +88,8 @@ export function questionTexts(query: string): readonly string[] {
 const path = /(?<![\w:/\\.}%])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]\.?[\w@+-]+(?:\.[\w@+-]+)*)+[/\\]?/g;
 
 /**
- * A question with the kinds of files in place of their paths: `save it in /root/reports/june.md` is `save it in a file .md`. A path is an argument, and a model
- * takes its folders and its name for the subject of the question. One word behind a slash may be a command, and stays.
+ * A question with the kinds of files in place of their paths: `save it in /root/reports/june.md` is `save it in a file .md`. A path is an argument.
+ * A model takes the folders and the name in it for the subject of the question. One word behind a slash may be a command, and stays.
  */
 function withoutPaths(text: string): string {
   return text.replaceAll(path, (found) => {

@@ -19,8 +19,10 @@ const notClustered = 10_074;
 const tooFewNodes: readonly number[] = [10_005, 10_023, notClustered];
 /** JetStream's "resource limits exceeded for account", "no suitable peers for placement", "insufficient resources", "insufficient memory" and "insufficient storage": of a stream with one replica they mean that there is no room for it. */
 const noRoom: readonly number[] = [10_002, 10_005, 10_023, 10_028, 10_047];
-/** What JetStream adds to "no suitable peers for placement" where nodes are full, and where nodes are away (selectPeerError of nats-server). */
-const [fullNodes, awayNodes] = [/insufficient (storage|memory)/, /peer offline/];
+/** JetStream adds these words to "no suitable peers for placement" if nodes are full (selectPeerError of nats-server). */
+const fullNodes = /insufficient (storage|memory)/;
+/** JetStream adds these words if nodes are away. */
+const awayNodes = /peer offline/;
 const retryMs = 500;
 /** Milliseconds that a stream's leader has to answer with a message. */
 const readMs = 1_000;
@@ -223,7 +225,7 @@ async function withSubjects(
 /** Why a stream has fewer replicas than it is to have: nodes are missing, or those that are there have no room for it. */
 export type Lack = 'nodes' | 'room';
 
-/** @returns undefined where there is no cluster, and so no lack. */
+/** @returns undefined if there is no cluster, and so no lack. */
 function lackOf({ code, message }: JetStreamApiError): Lack | undefined {
   if (code === notClustered) return undefined;
   return fullNodes.test(message) && !awayNodes.test(message) ? 'room' : 'nodes';

@@ -137,7 +137,7 @@ it('a NATS that takes only small messages is refused at the start, and one that 
   await bus.drain();
 });
 
-it('a message that is too large since NATS takes only smaller ones fails alone, and its sender is told', async () => {
+it('a message that is larger than a lowered max_payload fails alone, and its sender gets the error', async () => {
   await using server = await startNatsProgram();
   const faults = new Heard<BusFault>();
   const bus = await openNatsBus({ servers: server.url, clientName: 'shrunk', connectTimeoutMs: 5_000 }, faults.add);

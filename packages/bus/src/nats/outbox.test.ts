@@ -24,7 +24,7 @@ class Connection {
 
 const bytes = new Uint8Array(1);
 const refused = (error: unknown): void => expect.fail(String(error));
-/** Sends from callbacks of their own, as sockets that have brought something do. */
+/** Sends from several callbacks, as sockets that have brought messages do. */
 const callbacks = async (connection: Connection, run: () => void, count: number): Promise<void> => {
   for (let each = 0; each < count; each += 1) {
     connection.turn += 1;
@@ -69,7 +69,7 @@ it('a connection that has closed meanwhile is given nothing', async () => {
   expect(connection.given).toEqual([]);
 });
 
-it('a message that the client of NATS refuses is told to its sender, and the others leave', async () => {
+it('the sender of a message that the client of NATS refuses gets the error, and the others leave', async () => {
   const connection = new (class extends Connection {
     override publish(subject: string): void {
       if (subject === 'b') throw new Error('max_payload size exceeded');

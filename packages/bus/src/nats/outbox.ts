@@ -1,6 +1,6 @@
 /**
- * The messages of one turn of the event loop leave in one write. A write to the socket takes more processor time than all else that is done for a small message, at
- * its sender and at its receiver, and the client of NATS writes after each callback: for each connection of a client or server that has brought something.
+ * Sends the messages of one turn of the event loop in one write. A write to the socket takes more processor time than all other work on a small message,
+ * at its sender and at its receiver. Alone, the client of NATS writes after each callback, so once for each socket that has brought a message.
  */
 import type { NatsConnection, PublishOptions } from '@nats-io/transport-node';
 

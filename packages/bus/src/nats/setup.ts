@@ -35,8 +35,8 @@ export interface SetUpOptions extends Omit<NatsOptions, 'inboxPrefix'> {
 }
 
 /**
- * Waits for `connectTimeoutMs` in all for the nodes of a cluster, and not at all for room in nodes that are full. A stream that then lacks replicas is there and
- * works, and counts as failed: running this again, when the nodes are there or have room, gives it the others.
+ * Waits for `connectTimeoutMs` in all for the nodes of a cluster, and not at all for room in nodes that are full. A stream that then lacks replicas is
+ * there and works, and counts as failed: running this again, when the nodes are there or have room, gives it the others.
  * @param ledger the audit, if a stream stores it.
  * @throws {BusError} as `connectNats` does.
  */

@@ -91,7 +91,7 @@ it('a bucket that cannot be read is reported once for each reason, and again aft
 it.each([
   { forgetsMs: 0, heard: ['+kept', '+lifted', '-lifted'] },
   { forgetsMs: 600_000, heard: ['+kept', '+lifted'] },
-])('a key whose mark is gone, too, is told as deleted after $forgetsMs ms without a look', async (one) => {
+])('if marks stay $forgetsMs ms, a follower that missed a deletion and its mark has heard $heard', async (one) => {
   await using server = await startNatsProgram();
   const connection = await connect({ servers: server.url });
   const changedSubject = 'forgotten.changed';

@@ -16,7 +16,7 @@ const nothing = new Uint8Array(0);
 interface TailOptions {
   readonly connection: NatsConnection;
   readonly store: Pick<Store, 'changedSubject' | 'state' | 'from' | 'keys'>;
-  /** Milliseconds for which the store keeps the marks of deleted keys; undefined where it keeps all. */
+  /** Milliseconds for which the store keeps the marks of deleted keys; undefined if it keeps all. */
   readonly forgetsMs: number | undefined;
   /** An entry for which it rejects is passed on again later, unless another entry has replaced it by then. */
   readonly observer: (entry: StoredEntry) => Promise<void>;
@@ -39,7 +39,7 @@ class Tail implements Watch {
   #next = 1;
   /** The keys that were passed on, where the store forgets that they were deleted. */
   readonly #keys = new Set<string>();
-  /** When the last look began that read all, by the clock of the day: it goes on while a machine sleeps. */
+  /** Start of the last look that read all, by `Date.now`: that clock continues while a machine sleeps. */
   #lookedAt = Date.now();
   /** Whether there may be more than was read. */
   #isDue = true;
