@@ -1,8 +1,8 @@
 /**
  * Commands in the test's own process. A start of the program costs a fifth of a second of processor time, most of it for loading what is loaded here once. It is the
  * same program: its main module runs again for each command, and what it sees of the process (arguments, variables, streams, exit status) is that of the
- * command. Commands may run beside each other; those in a folder of their own take turns, since a process has one folder. For commands that are stopped, that end when their reader does, or that keep the process running,
- * there is `inPipe`.
+ * command. Commands run beside each other, except one in a folder of its own, which runs alone, since a process has one folder. For commands that are
+ * stopped, that end when their reader does, or that keep the process running, there is `inPipe`.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { enableCompileCache, syncBuiltinESMExports } from 'node:module';
@@ -118,28 +118,35 @@ export async function saidHere(args: readonly string[], options: RunOptions = {}
   return { status, output };
 }
 
-/** The end of the last command in a folder of its own. */
-let turn: Promise<unknown> = Promise.resolve();
+type Outcome = Said & { readonly ran: Ran };
 
-function run(args: readonly string[], { cwd, ...options }: RunOptions): Promise<Said & { readonly ran: Ran }> {
-  if (cwd === undefined) return runHere(args, options);
-  const running = turn.then(async () => {
-    const folder = process.cwd();
-    process.chdir(cwd);
-    try {
-      return await runHere(args, options);
-    } finally {
-      process.chdir(folder);
-    }
-  });
-  turn = running.catch(() => undefined);
-  return running;
+/** The end of the last command in a folder of its own. */
+let alone: Promise<unknown> = Promise.resolve();
+/** The commands since then, which run beside each other. */
+let together: Promise<unknown>[] = [];
+
+function run(args: readonly string[], { cwd, ...options }: RunOptions): Promise<Outcome> {
+  if (cwd === undefined) {
+    const outcome = alone.then(() => runHere(args, options));
+    together.push(outcome);
+    return outcome;
+  }
+  const outcome = Promise.allSettled([alone, ...together]).then(() => runIn(cwd, args, options));
+  [alone, together] = [outcome.catch(() => undefined), []];
+  return outcome;
 }
 
-async function runHere(
-  args: readonly string[],
-  { env = {}, stdin = '' }: RunOptions,
-): Promise<Said & { readonly ran: Ran }> {
+async function runIn(cwd: string, args: readonly string[], options: RunOptions): Promise<Outcome> {
+  const folder = process.cwd();
+  process.chdir(cwd);
+  try {
+    return await runHere(args, options);
+  } finally {
+    process.chdir(folder);
+  }
+}
+
+async function runHere(args: readonly string[], { env = {}, stdin = '' }: RunOptions): Promise<Outcome> {
   prepare();
   count += 1;
   const both: Buffer[] = [];
