@@ -111,6 +111,7 @@ export const long = [
       'test/conformance/conformance.',
       'test/console/approvals.',
       'test/console/oversight.',
+      'test/cost/session-heap.',
       'test/e2e/catalog.',
       'test/e2e/circuit.',
       'test/e2e/clients.',

@@ -21,13 +21,20 @@ export const measured = { NODE_OPTIONS: `--import ${pathToFileURL(fixturePath('c
 /** How often processes have collected their garbage. */
 const collections = new WeakMap<RunningProcess, number>();
 
-/** Bytes that a process holds after it has collected its garbage. It must be started with `measured`. */
-export async function collectedMemoryOf(process: RunningProcess): Promise<number> {
+/** Collects the garbage of a process. */
+async function collected(process: RunningProcess): Promise<{ readonly all: number; readonly heap: number }> {
   const time = (collections.get(process) ?? 0) + 1;
   collections.set(process, time);
   process.kill('SIGUSR2');
-  return Number((await process.line(new RegExp(`^collected ${time}: (\\d+) bytes$`)))[1]);
+  const line = await process.line(new RegExp(`^collected ${time}: (\\d+) bytes, (\\d+) of them in the heap$`));
+  return { all: Number(line[1]), heap: Number(line[2]) };
 }
+
+/** Bytes that a process holds after it has collected its garbage. It must be started with `measured`. */
+export const collectedMemoryOf = async (process: RunningProcess): Promise<number> => (await collected(process)).all;
+
+/** As `collectedMemoryOf`, without the buffers outside the heap. */
+export const collectedHeapOf = async (process: RunningProcess): Promise<number> => (await collected(process)).heap;
 
 /** Bytes that a process holds once a further collection frees less than a megabyte: large buffers are freed some time after the first. */
 export async function settledMemoryOf(process: RunningProcess): Promise<number> {
