@@ -115,16 +115,14 @@ describe.each(shapesOfLane)('%s', (shape) => {
   /** Resolves when every edge knows the agent: requests go to them in turn. */
   const until = (name: string, secret: unknown): Promise<unknown> =>
     expect
-      .poll(async () => [await tokenOf(name, secret), await tokenOf(name, secret)], { timeout: 120_000 })
+      .poll(async () => [await tokenOf(name, secret), await tokenOf(name, secret)])
       .toEqual(
         [1, 2].map(() => expect.objectContaining({ access_token: expect.any(String) as string }) as object),
       ) as Promise<unknown>;
 
   /** Resolves when each edge answers with one of these. */
   const untilAll = (ask: () => Promise<unknown>, expected: unknown): Promise<unknown> =>
-    expect
-      .poll(async () => [await ask(), await ask()], { timeout: 120_000 })
-      .toEqual([expected, expected]) as Promise<unknown>;
+    expect.poll(async () => [await ask(), await ask()]).toEqual([expected, expected]) as Promise<unknown>;
 
   const bearer = (said: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> => ({
     authorization: `Bearer ${String(said['access_token'])}`,
@@ -206,7 +204,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     await until('reader', third);
     expect(await tokenOf('reader', first)).toMatchObject({ error: 'invalid_client' });
     expect(await tokenOf('reader', second)).toMatchObject({ error: 'invalid_client' });
-    await expect.poll(async () => (await client.callTool('read')).status, { timeout: 120_000 }).toBe(401);
+    await expect.poll(async () => (await client.callTool('read')).status).toBe(401);
   });
 
   it('a workload is served as its agent by an assertion of its issuer', async () => {
@@ -277,7 +275,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     }
     // Session workers write usage from time to time.
     await expect
-      .poll(async () => JSON.stringify(await api('GET', '/usage')), { timeout: 120_000 })
+      .poll(async () => JSON.stringify(await api('GET', '/usage')))
       .toContain(`${cluster.issuer}|carl via agent:assistant`);
   });
 

@@ -118,9 +118,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
   });
   /** Resolves when both edges answer with this: requests go to them in turn. */
   const untilAll = (asked: () => Promise<unknown>, expected: unknown): Promise<unknown> =>
-    expect
-      .poll(async () => [await asked(), await asked()], { timeout: 120_000 })
-      .toEqual([expected, expected]) as Promise<unknown>;
+    expect.poll(async () => [await asked(), await asked()]).toEqual([expected, expected]) as Promise<unknown>;
   const made = async (name: string, externalId: string): Promise<string> => {
     const { status, body } = await ask('POST', 'Users', {
       schemas: [userSchema, 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'],
@@ -191,7 +189,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
           ),
         ),
       );
-    await expect.poll(seen, { timeout: 120_000 }).toEqual([200, 200, 200, 200]);
+    await expect.poll(seen).toEqual([200, 200, 200, 200]);
 
     const call = open.callTool('wait');
     await upstream.calls.untilSome(({ name }) => name === 'wait');
@@ -203,7 +201,7 @@ describe.each(shapesOfLane)('%s', (shape) => {
     expect(gone).toMatchObject({ status: 200, body: { active: false, groups: [{ display: 'Engineers' }] } });
     expect((await call).last.error?.data?.['reason']).toBe('auth.blocked');
     await events.text();
-    await expect.poll(seen, { timeout: 120_000 }).toEqual([403, 403, 403, 403]);
+    await expect.poll(seen).toEqual([403, 403, 403, 403]);
     await untilAll(async () => (await open.callTool('read')).status, 403);
     await untilAll(async () => (await modern.request('tools/list', {}, token)).status, 403);
 
