@@ -84,8 +84,14 @@ export function questionTexts(query: string): readonly string[] {
   return (clauses.length > 1 ? [query, ...clauses] : [query]).map(withoutPaths);
 }
 
+/** Letters and digits of the scripts that put spaces between words. A path may follow a letter of another script at once. */
+const letters = String.raw`\w\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}`;
+const name = String.raw`[${letters}@+\-]+`;
 /** A path of Unix or Windows that is no part of an address. A full stop behind it ends the sentence. */
-const path = /(?<![\w:/\\.}%])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]\.?[\w@+-]+(?:\.[\w@+-]+)*)+[/\\]?/g;
+const path = new RegExp(
+  String.raw`(?<![${letters}:/\\.}%])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]\.?${name}(?:\.${name})*)+[/\\]?`,
+  'gu',
+);
 
 /**
  * A question with the kinds of files in place of their paths: `save it in /root/reports/june.md` is `save it in a file .md`. A path is an argument.

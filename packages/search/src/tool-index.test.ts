@@ -181,6 +181,9 @@ describe('a model adds the meaning of a question', () => {
     ['save it in /root/reports/june.md. Then send it', 'save it in a file .md. Then send it'],
     [String.raw`read C:\Users\me\a.b.xlsx`, 'read a file .xlsx'],
     ['list ~/music and ../x/.config/', 'list a folder and a folder'],
+    ['lies /home/jörg/übung/märz.md und /дом/отчёт.md', 'lies a file .md und a file .md'],
+    ['compare blé/orge/riz', 'compare blé/orge/riz'],
+    ['把它存到/root/a.md。然后发送', '把它存到a file .md。然后发送'],
     [
       'run ./a.sh, ask https://x.example/a/b.html and and/or 1/2',
       'run a file .sh, ask https://x.example/a/b.html and and/or 1/2',
