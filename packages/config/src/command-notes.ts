@@ -1,4 +1,4 @@
-/** Finds programs, arguments, headers, addresses and names of tools that a shell, Docker or another client reads in another way than the gateway. */
+/** Finds texts that a shell, Docker or another client reads in another way than the gateway: programs, arguments, headers, addresses, names of tools. */
 import type { Path } from './problem.ts';
 import { shownWords } from './right-forms.ts';
 import type { ServerConfig } from './schema.ts';

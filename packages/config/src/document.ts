@@ -223,7 +223,10 @@ function cutWords({ message, pos: [at] }: YAMLError | YAMLWarning, text: string)
   return isValue ? '; "#…" and the rest of its line are a comment: put the value in quotes' : '';
 }
 
-/** Of a value only the first character: the others can be a password. @returns undefined for a structural mistake, which makes everything behind it unreadable. */
+/**
+ * The words for a mistake. They show only the first character of a value, since the others can be a password.
+ * @returns undefined for a structural mistake, which makes everything behind it unreadable.
+ */
 function wordsOf({ code, pos: [at] }: YAMLError | YAMLWarning, text: string, isJson: boolean): string | undefined {
   const word = /^[^\s,\]}]*/.exec(text.slice(at))?.[0].replace(/(?<=^.).+/, '…') ?? '';
   switch (code) {

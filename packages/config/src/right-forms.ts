@@ -82,20 +82,15 @@ function bus(got: unknown): string | undefined {
 /** The folder of a file; a word without dots is a folder itself. */
 const folderOf = (got: string): string => (/\.\w+$/.test(got) ? got.replace(/[/\\]?[^/\\]*$/, '') || 'audit' : got);
 
-/** A rate in words of its own, such as `10 per minute` or `100rpm`. */
-function rate(got: unknown): string | undefined {
-  const found = rateOf(got);
-  return found === undefined ? undefined : `write "${found}"`;
-}
-
-function rateOf(got: unknown): string | undefined {
+/** A rate in words of its own, such as `10 per minute` or `100rpm`. @param shown the option with the rate. */
+function rate(got: unknown, shown = (found: string) => `"${found}"`): string | undefined {
   const [, count, per] =
     /^(\d+)\s*(?:calls?|requests?|req)?\s*(?:\/|per|an?|each|every|r?p)?\s*(s|m|h)?(?:ec|in|our|r)?\w*$/i.exec(
       String(got).trim(),
     ) ?? [];
   if (count === undefined) return undefined;
   const unit = { s: 's', m: 'min', h: 'h' }[(per ?? 'm').toLowerCase()];
-  return `${count}/${unit ?? 'min'}`;
+  return `write ${shown(`${count}/${unit ?? 'min'}`)}`;
 }
 
 /** A host without its port. */
@@ -158,7 +153,7 @@ const forms: readonly (readonly [place: string, form: Form])[] = [
     flag('write the file or address of the document: openapi: "https://HOST/openapi.json", and leave `url` out'),
   ],
   ['access', list(() => 'write { rules: [...] }')],
-  ['limits', text((got) => (rate(got) === undefined ? undefined : `write { rules: [{ rate: ${rateOf(got)} }] }`))],
+  ['limits', text((got) => rate(got, (found) => `{ rules: [{ rate: ${found} }] }`))],
   ['listen', text((got) => hostPort(got, 7300))],
   ['admin', text((got) => hostPort(got, 7301))],
   ['limits.rules', oneOfList],

@@ -1,4 +1,4 @@
-/** Mistakes of guesses: options by the names of other programs, lists and words in other places, and what YAML makes of characters (`mistakes.ts`). */
+/** Mistakes of guesses (`mistakes.ts`): options by the names of other programs, lists and words in other places, characters with a meaning in YAML. */
 import type { Mistake } from './misplaced.ts';
 
 export const guesses: readonly Mistake[] = [
