@@ -40,7 +40,7 @@ export const programOperations = {
   revokeProgram: {
     method: 'post',
     path: '/programs/{id}',
-    summary: 'Revokes what a user has allowed a program: its tokens end at once, in every process.',
+    summary: 'Revokes the consent of a user to a program: its tokens end at once, in every process.',
     body: z.strictObject({ user }),
     answer: z.object({ user: z.string(), client: z.string() }),
   },

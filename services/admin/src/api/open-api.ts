@@ -204,7 +204,7 @@ function policyHandlers(options: ApiOptions, all: AllProcesses): Pick<Handlers, 
   };
 }
 
-/** What concerns the gateway's own authorization server: its agents, the programs of its users, and its keys. */
+/** Operations and questions about the gateway's own authorization server: its agents, the programs of its users, and its keys. */
 function ownServerFeature(options: ApiOptions, all: AllProcesses) {
   const agents = { ...options, keyUses: () => keyUsesOf(all) };
   return {

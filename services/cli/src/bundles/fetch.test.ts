@@ -1,4 +1,4 @@
-/** Downloads of bundles: which addresses are asked, and what is said of those that break. */
+/** Downloads of bundles: addresses that are refused, and messages about downloads that break. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';

@@ -44,6 +44,6 @@ export function addUsers(program: Command): void {
       .command('revoke')
       .argument('<user>', 'the name in the file of users, or ISSUER|SUBJECT')
       .argument('<program>', 'as "omnibus users show" lists it'),
-    'revoke what a user has allowed a program: its tokens end at once',
+    'revoke the consent of a user to a program: its tokens end at once',
   ).action(loaded(async () => (await import('../commands/programs.ts')).revokeProgram));
 }

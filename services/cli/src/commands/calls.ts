@@ -53,13 +53,13 @@ export function showCall(tag: string, options: ApiOptions): Promise<void> {
   });
 }
 
-/** The tag of the call with this prefix; the prefix itself, if there is none. @throws {CommandProblem} where several do. */
+/** The tag of the call that a user names by the beginning of its tag. @throws {CommandProblem} if several tags begin so. */
 export async function tagOf(beginning: string, options: ApiOptions): Promise<string> {
   const { calls } = await askApi(options, 'calls', '/calls');
   return tagIn(calls, beginning);
 }
 
-/** See `tagOf`. */
+/** The tag with this beginning; the beginning itself, if there is none. @throws {CommandProblem} if there are several. */
 export function tagIn(calls: readonly Pick<Call, 'tag' | 'run'>[], beginning: string): string {
   if (calls.some(({ tag }) => tag === beginning)) return beginning;
   // The tags of the calls of a run begin with that of the run.

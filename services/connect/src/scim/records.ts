@@ -1,4 +1,4 @@
-/** Audit records of what providers change in their directories, of changes that were refused, and of requests with a wrong secret. */
+/** Audit records of the changes of providers to their directories, of refused changes, and of requests with a wrong secret. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Audit, AuditEvent } from '@omnibus/audit';
 import type { DirectoryGroup, DirectoryUser } from '@omnibus/protocol';
