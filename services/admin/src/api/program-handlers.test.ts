@@ -7,6 +7,7 @@ import { createLogger } from '@omnibus/telemetry';
 import { ApiProblem } from './api-problem.ts';
 import { Assembly } from './assembly.ts';
 import { programHandlers, programQuestions } from './program-handlers.ts';
+import type { ApiRequest } from './site.ts';
 
 const process = newWorkerId('edge');
 const ann = { user: 'ann', isKnown: true, groups: [], programs: [] };
@@ -26,7 +27,7 @@ beforeEach(() => {
 });
 
 function handlers() {
-  const questions = programQuestions({ process, authorization: () => own as never });
+  const questions = programQuestions({ process, authorization: () => own });
   const assembly = new Assembly({
     bus: new MemoryBus(({ what }) => expect.fail(what)),
     wheel: new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) }),
@@ -46,8 +47,8 @@ function handlers() {
   return programHandlers({ note: (_request, act) => void noted.push(act) }, { assembly }, () => agents());
 }
 
-const show = () => handlers().programs({ query: { user: 'ann' } } as never);
-const revoke = () => handlers().revokeProgram({ given: 'p1', body: { user: 'ann' } } as never);
+const show = () => handlers().programs({ query: { user: 'ann' } } as ApiRequest<'programs'>);
+const revoke = () => handlers().revokeProgram({ given: 'p1', body: { user: 'ann' } } as ApiRequest<'revokeProgram'>);
 
 it('a revocation is answered with its client, and is on record', async () => {
   expect(await revoke()).toEqual({ user: 'ann', client: 'code' });

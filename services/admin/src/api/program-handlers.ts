@@ -1,5 +1,6 @@
 /** The operations of the API about programs that users have allowed. Edges have the authorization server; any process can be asked. */
 import { userPrograms, type AgentSeen, type ProgramsSeen } from '@omnibus/admin-api';
+import type { AuthorizationServer } from '@omnibus/authorization';
 import { printable } from '@omnibus/protocol';
 import { z } from 'zod';
 import type { AllProcesses } from './all-processes.ts';
@@ -26,7 +27,9 @@ async function told(answer: () => Promise<object | undefined>): Promise<object |
 export function programQuestions({
   process,
   authorization,
-}: Pick<ApiOptions, 'process' | 'authorization'>): Readonly<Record<string, Question>> {
+}: Pick<ApiOptions, 'process'> & {
+  readonly authorization: () => Pick<AuthorizationServer, 'programsOf' | 'revokeProgram'> | undefined;
+}): Readonly<Record<string, Question>> {
   return {
     programs: ({ user }) => told(async () => authorization()?.programsOf(String(user))),
     'programs-revoke': async ({ by, user, id }) => {
