@@ -1,12 +1,13 @@
 /** One connection to a server, which carries one POST at a time. */
 import type { Socket } from 'node:net';
+import { Link } from '@omnibus/collections';
 import { errors, type Dispatcher } from 'undici';
 import { ResponseParser, ResponseProblem, type ResponseHeaders, type ResponseHears } from './response-parser.ts';
 
 type Handler = Dispatcher.DispatchHandler;
 
 /** One POST, from its dispatch to the end of its response. */
-export class Post implements Dispatcher.DispatchController {
+export class Post extends Link implements Dispatcher.DispatchController {
   readonly handler: Handler;
   /** The request as it is written. */
   readonly text: string;
@@ -20,6 +21,7 @@ export class Post implements Dispatcher.DispatchController {
   #isOver = false;
 
   constructor(handler: Handler, text: string) {
+    super();
     this.handler = handler;
     this.text = text;
   }

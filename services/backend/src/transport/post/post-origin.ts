@@ -3,6 +3,7 @@
  * read all sockets. So a connection that its server has closed meanwhile carries no further request, whose outcome would be unknown.
  */
 import type { Socket } from 'node:net';
+import { Ring } from '@omnibus/collections';
 import type { buildConnector } from 'undici';
 import { PostConnection, type Post, type PostConnectionPort } from './post-connection.ts';
 
@@ -15,8 +16,8 @@ export class PostOrigin implements PostConnectionPort {
   readonly #target: buildConnector.Options;
   readonly #connect: buildConnector.connector;
   readonly #unused: () => void;
-  /** Posts that have no connection yet. */
-  readonly #waiting = new Set<Post>();
+  /** Posts that have no connection yet. A `Set` would wear out, and promote objects of calls (`Ring`). */
+  readonly #waiting = new Ring<Post>();
   /** Those of them that are written in this turn of the event loop. */
   #posts: Post[] = [];
   /** Connections whose response has ended in this turn. */
@@ -48,8 +49,10 @@ export class PostOrigin implements PostConnectionPort {
     this.#isDestroyed = true;
     clearInterval(this.#look);
     for (const connection of this.#open) connection.close();
-    for (const post of this.#waiting) post.fail(error);
-    this.#waiting.clear();
+    for (const post of this.#waiting.toArray()) {
+      this.#waiting.remove(post);
+      post.fail(error);
+    }
     this.#posts = [];
   }
 
@@ -83,7 +86,7 @@ export class PostOrigin implements PostConnectionPort {
     for (const post of posts) {
       const connection = this.#takeIdle();
       if (connection !== undefined) {
-        this.#waiting.delete(post);
+        this.#waiting.remove(post);
         connection.send(post);
       } else if (!post.wasHeld && this.#posts.length < this.#settling.length) {
         post.wasHeld = true;
@@ -118,7 +121,7 @@ export class PostOrigin implements PostConnectionPort {
         socket?.on('error', () => undefined).destroy();
         return;
       }
-      this.#waiting.delete(post);
+      this.#waiting.remove(post);
       if (error !== null) {
         post.fail(error);
         this.#checkUse();
