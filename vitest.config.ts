@@ -21,10 +21,10 @@ const leftOut = isGate
   : [];
 
 /**
- * Most of the time of a system test goes by while processes start and time limits pass, so several files are run at once. The limits are far beyond what a test takes, also
- * on a machine with ten times the load: they end what hangs, and prove nothing.
+ * The limits are far beyond what a test takes, also on a machine with ten times the load: they end what hangs, and prove nothing. That of a test is longer than that of
+ * a look (`expect.poll`), which says what it has waited for.
  */
-const system = { testTimeout: 300_000, hookTimeout: 300_000 };
+const limits = { testTimeout: 300_000, hookTimeout: 300_000 };
 
 /**
  * Files that run one after the other in the same worker share what they import, since loading it takes more processor time than most of them. A file that leaves
@@ -128,19 +128,19 @@ export default defineConfig({
         extends: true,
         // They wait for sockets and short timers most of their time.
         test: {
+          ...limits,
           ...shared,
           name: 'unit',
           include: ['{packages,services}/**/src/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...leftOut],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
           maxWorkers,
         },
       },
       {
         extends: true,
+        // Processes start and time limits pass most of their time, so several files are run at once.
         test: {
-          ...system,
+          ...limits,
           ...shared,
           name: 'system',
           include: ['test/**/*.test.ts'],
@@ -154,7 +154,7 @@ export default defineConfig({
             {
               extends: true as const,
               test: {
-                ...system,
+                ...limits,
                 name: 'alone',
                 include: alone,
                 fileParallelism: false,
