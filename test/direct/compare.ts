@@ -150,15 +150,15 @@ export async function askAll(
     (direct !== undefined && endpoint === 'all' && method !== 'resources/list'
       ? `${server.name}__${original}`
       : original);
-  const isRemark = ({ method, params = {} }: Message): boolean =>
-    method === 'notifications/message' && server.remark?.test(JSON.stringify(params['data'])) === true;
+  const isRemark = remarkOf(server);
   const ask = async (question: string, method: string, params: JsonObject): Promise<void> => {
     const { answer, before } = await speaker.request(method, params);
     answers.set(question, { answer, before: before.filter((message) => !isRemark(message)) });
   };
   const call = (question: string, name: string, args: JsonObject | undefined): Promise<void> =>
     ask(`tools/call ${question}`, 'tools/call', {
-      ...{ name: named('tools/list', name), _meta: { progressToken: 'of this call' } },
+      name: named('tools/list', name),
+      _meta: { progressToken: 'of this call' },
       ...(args === undefined ? {} : { arguments: args }),
     });
   const has = (method: ListMethod, name: string): boolean =>
@@ -198,6 +198,11 @@ export async function askAll(
   }
   return answers;
 }
+
+const remarkOf =
+  ({ remark }: PublishedServer) =>
+  ({ method, params = {} }: Message): boolean =>
+    method === 'notifications/message' && remark?.test(JSON.stringify(params['data'])) === true;
 
 /** The program of the server starts with the first call, and needs some time. */
 async function untilRemark(speaker: Speaker, isRemark: (message: Message) => boolean): Promise<void> {
