@@ -107,7 +107,7 @@ export class OwnerSearch {
     } catch (error) {
       // The bus is closing.
       end();
-      log.debug({ err: error, session: key }, 'nobody could be asked to take a session over');
+      log.debug({ err: error, session: key }, 'no worker could be asked to take a session over');
       finish({ outcome: 'nobody' });
     }
   }

@@ -109,7 +109,7 @@ export class Pulse {
     }
   }
 
-  /** Nothing has listened for a worker for the first time. */
+  /** NATS knows no listener for a worker, for the first time: the worker may be about to reconnect. */
   #askAgain(worker: WorkerId): void {
     this.#missed.add(worker);
     this.#asked.add(worker);
