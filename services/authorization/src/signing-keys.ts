@@ -66,25 +66,23 @@ export class SigningKeys {
 
   /** All keys; the one that signs comes first. */
   get all(): readonly SigningKey[] {
-    const now = this.#now();
-    const newest = this.#ring.toSorted((a, b) => b.createdAt - a.createdAt);
-    const signing = newest.find(({ createdAt }) => createdAt <= now - publishedMs) ?? newest.at(-1);
+    const newest = byAge(this.#ring);
+    const signing = signingOf(newest, this.#now());
     return signing === undefined ? [] : [signing, ...newest.filter((key) => key !== signing)];
   }
 
   /** The keys for administrators, with the times at which they begin or stop. The newest comes first. */
   get states(): readonly KeyState[] {
     const now = this.#now();
-    const newest = this.#ring.toSorted((a, b) => b.createdAt - a.createdAt);
-    const signing = this.all[0]?.kid;
-    const isSigning = newest.findIndex(({ kid }) => kid === signing);
+    const newest = byAge(this.#ring);
+    const isSigning = newest.findIndex((key) => key === signingOf(newest, now));
     return newest.map(({ kid, createdAt, isAtOnce }, index) => ({
       id: kid,
       created: new Date(Math.min(createdAt + (isAtOnce === true ? publishedMs : 0), now)).toISOString(),
       ...(index === isSigning
         ? { state: 'signing' }
         : index < isSigning
-          ? { state: 'next', at: new Date(createdAt + publishedMs).toISOString() }
+          ? { state: 'next', at: signsFrom(newest[index] as SigningKey) }
           : {
               state: 'kept',
               at: new Date((newest[index - 1] as SigningKey).createdAt + publishedMs + keptMs).toISOString(),
@@ -95,42 +93,52 @@ export class SigningKeys {
   /**
    * Makes another key.
    * @param isAtOnce whether it signs now, and the others are removed, which ends all tokens. Else it signs when it was published long enough.
-   * @throws {Error} in words for the operator if the keys cannot be changed by this process.
+   * @throws {Error} in words for the operator if another edge has made the next key already, or this process cannot change the keys.
    */
   async rotate(isAtOnce: boolean): Promise<void> {
     const now = this.#now();
     const key: SigningKey = isAtOnce ? { ...made(now - publishedMs), isAtOnce } : made(now);
-    await this.#change((ring) => (isAtOnce ? [key] : [key, ...ring]));
-    if (!this.#ring.includes(key))
+    const isChanged = await this.#change((ring) => {
+      if (isAtOnce) return [key];
+      const [newest] = byAge(ring);
+      if (newest !== undefined && newest !== signingOf(byAge(ring), now))
+        throw new Error(`the next key is published already, and signs from ${signsFrom(newest)} on`);
+      return [key, ...ring];
+    });
+    if (!isChanged)
       throw new Error('the signing keys are encrypted with a sealing key that this process does not have; restart it');
   }
 
   /** Creates a key when the newest one is too old, removes old ones, and encrypts all with the first sealing key; to be called from time to time. */
-  renew(): Promise<void> {
-    return this.#change((ring) => this.#renewed(ring));
+  async renew(): Promise<void> {
+    await this.#change((ring) => this.#renewed(ring));
   }
 
-  /** Changes the keys of all edges. */
-  async #change(make: (ring: readonly SigningKey[]) => readonly SigningKey[]): Promise<void> {
+  /**
+   * Changes the keys of all edges.
+   * @param make called again with the keys that another edge has written meanwhile; what it throws ends the change.
+   * @returns whether this process could read the keys.
+   */
+  async #change(make: (ring: readonly SigningKey[]) => readonly SigningKey[]): Promise<boolean> {
     const { bucket, secrets } = this.#options;
     for (;;) {
       const entry = await bucket.get(ringKey);
       const found = entry === undefined ? [] : this.#read(entry.value);
       // They are encrypted with a sealing key that this process gets with its restart: until then it goes on with the keys that it has.
-      if (found === undefined && this.#ring.length > 0) return;
+      if (found === undefined && this.#ring.length > 0) return false;
       const ring = found ?? [];
       const next = make(ring);
       // Later, no process needs the older sealing key for them. Not at a start, when others may wait for their restart, in which they get the new one.
       const isOutdated = entry !== undefined && this.#ring.length > 0 && !secrets.isUpToDate(place, entry.value);
       if (next === ring && !isOutdated) {
         this.#take(ring);
-        return;
+        return true;
       }
       const sealed = secrets.seal(place, JSON.stringify(next));
       try {
         await (entry === undefined ? bucket.create(ringKey, sealed) : bucket.update(ringKey, sealed, entry.revision));
         this.#take(next);
-        return;
+        return true;
       } catch (error) {
         if ((error as { readonly kind?: string }).kind !== 'revision-conflict') throw error;
       }
@@ -143,7 +151,7 @@ export class SigningKeys {
 
   #renewed(ring: readonly SigningKey[]): readonly SigningKey[] {
     const now = this.#now();
-    const newest = ring.toSorted((a, b) => b.createdAt - a.createdAt);
+    const newest = byAge(ring);
     const isOld = newest[0] === undefined || newest[0].createdAt <= now - rotateMs;
     // A key has stopped signing when its successor was published long enough.
     const needed = newest.filter(
@@ -166,6 +174,16 @@ export class SigningKeys {
     this.#options.changed();
   }
 }
+
+/** The keys, the newest first. */
+const byAge = (ring: readonly SigningKey[]): readonly SigningKey[] =>
+  ring.toSorted((a, b) => b.createdAt - a.createdAt);
+
+/** Of keys in the order of `byAge`, the newest one that is published long enough, else the oldest. */
+const signingOf = (newest: readonly SigningKey[], now: number): SigningKey | undefined =>
+  newest.find(({ createdAt }) => createdAt <= now - publishedMs) ?? newest.at(-1);
+
+const signsFrom = ({ createdAt }: SigningKey): string => new Date(createdAt + publishedMs).toISOString();
 
 function made(now: number): SigningKey {
   const kid = randomBytes(12).toString('base64url');

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { authorizationBuckets, MemoryBus, type KeyValue } from '@omnibus/bus';
 import { adapterFactory, type AdapterOptions } from './adapter.ts';
 import { People } from './people.ts';
@@ -201,6 +201,21 @@ describe('the keys that sign', () => {
     expect(one.states[0]?.created).toBe(new Date(now).toISOString());
     await one.renew();
     expect(one.all).toHaveLength(1);
+  });
+
+  it('are made once when two edges are asked for the next one at the same time, also where an edge has not heard of it', async () => {
+    const now = 1_000_000_000_000;
+    const bucket = await bus.keyValue<string>(authorizationBuckets.keys);
+    const open = (): Promise<SigningKeys> =>
+      SigningKeys.open({ bucket, secrets: new Secrets([key]), changed: () => undefined, now: () => now });
+    const one = await open();
+    vi.spyOn(bucket, 'watch').mockResolvedValue({ close: () => undefined } as never);
+    const other = await open();
+    onTestFinished(() => [one, other].forEach((each) => each.close()));
+    await one.rotate(false);
+    await expect(other.rotate(false)).rejects.toThrow(/^the next key is published already, and signs from 2001-/);
+    await expect(one.rotate(false)).rejects.toThrow(/published already/);
+    expect(one.states.map(({ state }) => state)).toEqual(['next', 'signing']);
   });
 
   it('stay in use where those that follow are encrypted with a sealing key that is not there yet, and are not overwritten from there', async () => {
