@@ -106,11 +106,11 @@ function loadOwn(source: ConfigSource, before: ReadDocument): LoadResult {
 /** Loads a client's file. An entry that would become a different server than the client has is a problem; nothing is dropped silently. */
 function loadOf(client: Client, source: ConfigSource, read: ReadDocument): LoadResult {
   const { file } = source;
-  if (client.instead !== undefined)
+  const { hasServers, value, notes, losses, unusable, origin } = adopt(client, file, read.value);
+  if (client.instead !== undefined && (client.keys.length === 0 || !hasServers))
     return {
       problems: [fileProblem(file, `this is a file of ${client.name}, and none of Omnibus: ${client.instead}`)],
     };
-  const { hasServers, value, notes, losses, unusable, origin } = adopt(client, file, read.value);
   const at = (path: Path, message: string): ConfigProblem => ({
     file,
     ...read.placeOf(path),

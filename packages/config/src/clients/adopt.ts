@@ -82,7 +82,10 @@ class Adoption {
       return;
     }
     const { server, calledBefore, notes, losses } = translateEntry(this.#client, entry);
-    if (isBuiltIn(server) && server['disabled'] === true) return;
+    if (isBuiltIn(server)) {
+      for (const { option, text } of losses) this.losses.push({ path: [...path, option], text });
+      return;
+    }
     if (isThisGateway(given, server)) {
       this.notes.push({ path, text: 'it is this gateway itself, which cannot be its own server; it is left out' });
       return;

@@ -2,13 +2,9 @@
 import { has, isMap, mapsIn, type Values } from '../values.ts';
 import { besideFastAgent, besideJan, besideOpencode } from './beside.ts';
 import { nowhere, type Client, type Found, type Special } from './client.ts';
-import { header, merged } from './translate.ts';
+import { bearer, header, merged } from './translate.ts';
 
 const entriesOf = (value: Values): readonly Values[] => mapsIn(value['mcpServers']).map(([, entry]) => entry);
-
-const bearer = (given: Special): void => {
-  if (typeof given.value === 'string' && given.value !== '') header(given, 'Authorization', `Bearer ${given.value}`);
-};
 
 /** A name for a server that the file gives none: the host of its address, else its place in the list. */
 function nameOf(address: unknown, otherwise: string): string {

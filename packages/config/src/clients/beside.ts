@@ -241,6 +241,7 @@ const said =
   });
 
 const selections = 'a selection of servers and tools; a profile is that here (docs/reference/config.md)';
+const aliases = 'other names for servers: write the names that callers use under `mcpServers`';
 const place = 'where the gateway is reached: write `listen`, and `publicUrl` behind a proxy';
 
 export const besideTbxark = said({
@@ -257,9 +258,26 @@ export const besideMcphub = said({
 });
 export const besideLitellm = said({
   'general_settings/master_key': callers,
-  mcp_aliases: selections,
-  'litellm_settings/mcp_aliases': selections,
+  mcp_aliases: aliases,
+  'litellm_settings/mcp_aliases': aliases,
   guardrails: 'guardrails are written otherwise here (docs/how-to/guardrails.md)',
+});
+/** What an extension of Gemini CLI asks its user for. */
+export const besidePlugin: ReadBeside = (value) => ({
+  notes: (Array.isArray(value['settings']) ? value['settings'] : []).flatMap((each: unknown, index) =>
+    isMap(each) && typeof each['envVar'] === 'string'
+      ? [
+          {
+            path: ['settings', index],
+            text: `Gemini CLI asks its user for ${each['envVar']}; write it under \`env\` of the server, as "\${${each['envVar']}}"`,
+          },
+        ]
+      : [],
+  ),
+});
+export const besideTheia = said({
+  'ai-features.mcp.toolConfirmation':
+    'Theia asks its user before a call; here, a rule with `ask` under `access` does that (docs/how-to/policy.md)',
 });
 export const besideLibrechat = said({
   'mcpSettings/allowedDomains': 'addresses that servers may have; the gateway connects to those of the file alone',

@@ -9,10 +9,14 @@ import {
   besideLitellm,
   besideMcpAgent,
   besideMcphub,
+  besidePlugin,
   besideTbxark,
 } from './beside.ts';
 import { nowhere, type Client, type Found, type Special } from './client.ts';
-import { header, merged } from './translate.ts';
+import { bearer, header, merged } from './translate.ts';
+
+const callersHeaders = (value: unknown): string =>
+  `headers of callers (${textsIn(value).join(', ')}) are not passed on: write {principal.…} for a fact about the caller, or \`credentials\` (docs/how-to/credentials.md)`;
 
 const schemaOf = (value: Values): string => (typeof value['$schema'] === 'string' ? value['$schema'] : '');
 
@@ -53,6 +57,18 @@ const target =
     );
   };
 
+/** LiteLLM encodes `user:password` itself; from a variable the encoded text has to come. */
+function basic(given: Special, secret: string): void {
+  const credentials = secret.replace(/^basic\s+/i, '');
+  if (credentials.startsWith('os.environ/'))
+    given.note(`the variable must have the whole encoded text: base64 of "user:password"`);
+  const encoded =
+    credentials.includes(':') && !credentials.startsWith('os.environ/')
+      ? Buffer.from(credentials).toString('base64')
+      : credentials;
+  header(given, 'Authorization', `Basic ${encoded}`);
+}
+
 /** An API of mcphub: its document at an address; a document inside the file would have to be a file of its own. */
 function openapiEntry({ value, set, note, lose }: Special): void {
   const { url, security } = isMap(value) ? value : {};
@@ -90,6 +106,24 @@ export const gateways: readonly Client[] = [
   },
   {
     ...nowhere,
+    id: 'docker-entry',
+    name: "Docker's MCP registry",
+    keys: [],
+    known: /^$/,
+    marks: (value, format) => format === 'yaml' && has(value, 'image') && has(value, 'about') && has(value, 'meta'),
+    instead: 'write the image as a server: command: docker, args: [run, -i, --rm, IMAGE], with its secrets under `env`',
+  },
+  {
+    ...nowhere,
+    id: 'fastmcp-project',
+    name: 'FastMCP',
+    keys: [],
+    known: /(^|\/)fastmcp\.json$/,
+    marks: (value) => schemaOf(value).includes('gofastmcp.com') && isMap(value['source']),
+    instead: 'it describes a server of its own: add it as a program, omnibus add NAME -- fastmcp run FILE',
+  },
+  {
+    ...nowhere,
     id: 'docker-catalog',
     name: "Docker's MCP catalogue",
     keys: [],
@@ -119,10 +153,17 @@ export const gateways: readonly Client[] = [
     ...nowhere,
     id: 'plugin',
     name: 'a plugin',
-    keys: [],
+    keys: [['mcpServers']],
     known: /(^|\/)(\.claude-plugin\/plugin|gemini-extension)\.json$/,
+    marks: (value, format) =>
+      format === 'json' &&
+      isMap(value['mcpServers']) &&
+      typeof value['name'] === 'string' &&
+      /\$\{(CLAUDE_PLUGIN_ROOT|extensionPath)\}/.test(JSON.stringify(value['mcpServers'])),
+    replaces: ['braces'],
+    beside: besidePlugin,
     instead:
-      'its servers start in the folder of the plugin: import the file that `mcpServers` names, or write each server with whole paths',
+      'its servers stand in another file: import the file that `mcpServers` names, or `.mcp.json` in the folder of the plugin',
   },
   {
     ...nowhere,
@@ -218,11 +259,15 @@ export const gateways: readonly Client[] = [
         const { entry, value, note } = given;
         const secret = entry['auth_value'] ?? entry['authentication_token'];
         if (value === 'none') return;
+        if (value === 'aws_sigv4')
+          return note('requests are signed: write credentials: { kind: aws } (docs/how-to/credentials.md)');
         if (value === 'oauth2')
           note('sign-in at the server; here, `credentials` does that (docs/how-to/credentials.md)');
         else if (typeof secret !== 'string')
           note(`what is shown as "${String(value)}" is not in this file: write it under \`headers\``);
-        else if (value === 'bearer_token') header(given, 'Authorization', `Bearer ${secret}`);
+        else if (value === 'bearer_token') bearer({ ...given, value: secret });
+        else if (value === 'basic') basic(given, secret);
+        else if (value === 'token') header(given, 'Authorization', `token ${secret}`);
         else if (value === 'api_key') header(given, 'X-API-Key', secret);
         else if (value === 'authorization') header(given, 'Authorization', secret);
         else given.lose(`"${String(value)}": write the header that the server expects under \`headers\``);
@@ -230,15 +275,35 @@ export const gateways: readonly Client[] = [
       auth_value: () => undefined,
       authentication_token: () => undefined,
       static_headers: ({ value, server, set }) => set('headers', merged(server, 'headers', isMap(value) ? value : {})),
-      extra_headers: ({ value, lose }) =>
-        lose(
-          `headers of callers (${textsIn(value).join(', ')}) are not passed on: write {principal.…} for a fact about the caller, or \`credentials\` (docs/how-to/credentials.md)`,
-        ),
+      extra_headers: ({ value, lose }) => lose(callersHeaders(value)),
       allowed_tools: ({ value, set }) => set('includeTools', value),
       disallowed_tools: ({ value, set }) => set('excludeTools', value),
       spec_path: ({ value, set }) => set('openapi', value),
-      access_groups: ({ note }) =>
-        note('who may use the server is said by `access` or `tenants` here (docs/how-to/policy.md)'),
+      ...Object.fromEntries(
+        ['access_groups', 'mcp_access_groups', 'allow_all_keys', 'available_on_public_internet'].map((option) => [
+          option,
+          ({ note }: Special) =>
+            note('who may use the server is said by `access` or `tenants` here (docs/how-to/policy.md)'),
+        ]),
+      ),
+      ...Object.fromEntries(
+        ['client_id', 'client_secret', 'authorization_url', 'token_url', 'registration_url', 'oauth2_flow'].map(
+          (option) => [
+            option,
+            ({ note }: Special) =>
+              note(
+                'a part of the sign-in: write credentials: { kind: oauth, clientId, clientSecret, issuer }, or { kind: client, … } for a sign-in of the gateway itself (docs/how-to/credentials.md)',
+              ),
+          ],
+        ),
+      ),
+      ...Object.fromEntries(
+        ['aws_region_name', 'aws_service_name', 'aws_role_name', 'aws_access_key_id', 'aws_secret_access_key'].map(
+          (option) => [option, () => undefined],
+        ),
+      ),
+      allowed_params: ({ note }) =>
+        note('which arguments a tool takes is said by a rule or by its shape here (docs/how-to/shaping.md)'),
     },
   },
   {
@@ -247,7 +312,12 @@ export const gateways: readonly Client[] = [
     name: 'agentgateway',
     keys: [],
     known: /(^|\/)agentgateway[^/]*\.(ya?ml|json)$/,
-    marks: (value) => has(value, 'binds', 'listeners', 'backends') && targetsOf(value) !== undefined,
+    marks: (value) =>
+      targetsOf(value)?.some(
+        ({ entry }) =>
+          has(value, 'binds', 'listeners', 'backends') ||
+          (isMap(entry) && ['stdio', 'mcp', 'sse', 'openapi'].some((kind) => isMap(entry[kind]))),
+      ) === true,
     replaces: ['braces', 'bare'],
     find: targetsOf,
     beside: besideAgentgateway,
@@ -289,6 +359,8 @@ export const gateways: readonly Client[] = [
     replaces: ['braces'],
     beside: besideTbxark,
     options: {
+      // Go counts a duration in nanoseconds.
+      timeout: ({ value, set }) => set('timeout', typeof value === 'number' ? `${value / 1e6}ms` : value),
       options: ({ value, set, note }) => {
         for (const [option, each] of isMap(value) ? Object.entries(value) : []) {
           if (option === 'toolFilter' && isMap(each)) {
@@ -324,6 +396,14 @@ export const gateways: readonly Client[] = [
         if (value !== 'openapi') set('type', value);
       },
       openapi: openapiEntry,
+      options: ({ value, set, note }) => {
+        const { timeout, maxTotalTimeout, ...others } = isMap(value) ? value : {};
+        if (typeof timeout === 'number') set('timeout', `${timeout}ms`);
+        if (typeof maxTotalTimeout === 'number') set('maxTime', `${maxTotalTimeout}ms`);
+        for (const option of Object.keys(others))
+          if (option !== 'resetTimeoutOnProgress') note(`options.${option} has no counterpart here`);
+      },
+      passthroughHeaders: ({ value, lose }) => lose(callersHeaders(value)),
       prompts: ({ note }) => note('which prompts are offered is said by a profile here'),
     },
   },

@@ -11,7 +11,6 @@ import { adopt } from './adopt.ts';
 import type { RemarkAt } from './beside.ts';
 import { recognize } from './recognize.ts';
 import type { Client } from './client.ts';
-import { isBuiltIn } from './translate.ts';
 
 export interface ClientFile {
   readonly client: Client;
@@ -46,15 +45,17 @@ export function readClientFile(file: string, text: string, into?: string): Clien
   if ('problems' in owner) throw new Error(owner.problems.join('\n'));
   const { client, read } = owner;
   if (client === undefined) throw new Error(notAClients(file, text, read));
-  if (client.instead !== undefined)
-    throw new Error(`this is a file of ${client.name}, which cannot be taken over: ${client.instead}`);
+  const instead = `this is a file of ${client.name}, which cannot be taken over: ${client.instead ?? ''}`;
+  if (client.instead !== undefined && client.keys.length === 0) throw new Error(instead);
   const { hasServers, value, notes, losses, unusable, origin } = adopt(client, file, read.value, {
     ...(into === undefined ? {} : { into }),
     replacesBridges: true,
   });
   if (!hasServers)
     throw new Error(
-      `it is a file of ${client.name}, which keeps its servers under ${client.keys[0]?.join('.') ?? 'mcpServers'}, and it has none there`,
+      client.instead !== undefined
+        ? instead
+        : `it is a file of ${client.name}, which keeps its servers under ${client.keys[0]?.join('.') ?? 'mcpServers'}, and it has none there`,
     );
   const remarks: RemarkAt[] = [...losses, ...notes];
   const servers = Object.entries(value.mcpServers).flatMap(([name, entry]) => {
@@ -107,9 +108,8 @@ function notAClients(file: string, text: string, read: ReadDocument): string {
   return `${file}:${line}:${column}: ${mistyped}: unknown option; did you mean "mcpServers"?`;
 }
 
-/** The options of an entry that Omnibus has too. Undefined for a server that is built into the client and runs nowhere else. */
-function takeOptions(entry: Values, say: (path: Path, text: string) => void): Values | undefined {
-  if (isBuiltIn(entry)) return undefined;
+/** The options of an entry that Omnibus has too. */
+function takeOptions(entry: Values, say: (path: Path, text: string) => void): Values {
   return Object.fromEntries(
     Object.entries(entry).filter(([option, value]) => {
       if (!Object.hasOwn(serverOptions, option)) {

@@ -5,10 +5,11 @@
 import { join } from 'node:path';
 import { has, isMap, mapsIn, type Values } from '../values.ts';
 import { besideClaudeCode, besideGemini, besideOpencode, besideZed } from './beside.ts';
+import { agents } from './agents.ts';
 import { assistants } from './assistants.ts';
 import { gateways } from './gateways.ts';
-import type { Machine, Client } from './client.ts';
-import { header } from './translate.ts';
+import type { Client, Found, Machine } from './client.ts';
+import { header, merged } from './translate.ts';
 
 /** Whether a map has servers under `servers`, as VS Code writes them. */
 const serversAt = (value: Values): boolean =>
@@ -34,16 +35,48 @@ function appData({ platform, home, env }: Machine): string {
     : (env['XDG_CONFIG_HOME'] ?? join(home, '.config'));
 }
 
-/** Continue's key is a bearer token; its older JSON file keeps the whole entry under `transport`. */
+/** In a plugin's `.mcp.json` the servers may stand at the top, without `mcpServers`. */
+function serversOfClaudeCode(value: Values): readonly Found[] | undefined {
+  const { mcpServers } = value;
+  if (isMap(mcpServers))
+    return Object.entries(mcpServers).map(([name, entry]) => ({ name, path: ['mcpServers', name], entry }));
+  const entries = Object.entries(value);
+  return mcpServers === undefined &&
+    entries.length > 0 &&
+    entries.every(([, entry]) => isMap(entry) && has(entry, 'command', 'url'))
+    ? entries.map(([name, entry]) => ({ name, path: [name], entry }))
+    : undefined;
+}
+
+/** The agent of GitHub Copilot takes secrets by their names, which begin with `COPILOT_MCP_`. */
+const copilotOptions: NonNullable<Client['options']> = {
+  env: ({ value, server, set }) =>
+    set(
+      'env',
+      isMap(value)
+        ? merged(
+            server,
+            'env',
+            Object.fromEntries(
+              Object.entries(value).map(([name, text]) => [
+                name,
+                /^COPILOT_MCP_\w+$/.test(String(text)) ? `\${env:${String(text)}}` : text,
+              ]),
+            ),
+          )
+        : value,
+    ),
+};
+
+/** Continue's key is a bearer token, and its hub keeps entries that a file only names. */
 const continueOptions: NonNullable<Client['options']> = {
   apiKey: (given) => header(given, 'Authorization', `Bearer ${String(given.value)}`),
-  transport: (given) => {
-    const { value, server, set } = given;
-    if (!isMap(value)) return set('type', value);
-    const { apiKey, ...entry } = value;
-    Object.assign(server, entry);
-    if (apiKey !== undefined) continueOptions['apiKey']?.({ ...given, value: apiKey });
-  },
+  uses: ({ value, lose }) =>
+    lose(
+      `an entry of Continue's hub, which alone knows it: write the server itself, with \`command\` or \`url\`, in place of "${String(value)}"`,
+    ),
+  with: () => undefined,
+  sourceFile: () => undefined,
 };
 
 const codeUser = (machine: Machine): string => join(appData(machine), 'Code', 'User');
@@ -68,6 +101,7 @@ export const clients: readonly Client[] = [
     id: 'claude-code',
     name: 'Claude Code',
     keys: [['mcpServers']],
+    find: serversOfClaudeCode,
     known: /(^|\/)(\.claude\.json|\.mcp\.json)$/,
     marks: (value) => isMap(value['mcpServers']) && has(value, 'numStartups', 'projects'),
     entryMarks: (entry) => has(entry, 'headersHelper', 'alwaysLoad'),
@@ -209,6 +243,7 @@ export const clients: readonly Client[] = [
     known: /(^|\/)mcp-config\.json$/,
     entryMarks: (entry) => Array.isArray(entry['tools']),
     replaces: ['braces', 'bare'],
+    options: copilotOptions,
     userFiles: ({ home, env }) => [join(env['COPILOT_HOME'] ?? join(home, '.copilot'), 'mcp-config.json')],
     entry: ({ url, headers }) => ({ type: 'http', url, ...withHeaders(headers), tools: ['*'] }),
     hint: 'start Copilot CLI again',
@@ -313,7 +348,7 @@ export const anyClient: Client = {
 };
 
 /** All programs with recognized files: the first that fits counts. */
-export const programs: readonly Client[] = [...gateways, ...clients, ...assistants];
+export const programs: readonly Client[] = [...agents, ...gateways, ...clients, ...assistants];
 
 export function clientById(id: string): Client | undefined {
   return clients.find((client) => client.id === id);

@@ -48,6 +48,8 @@ const clientsOwn = new Set([
   'useInstructions',
   'disableStandardInput',
   'start_on_launch',
+  'remoteConfigured',
+  'error_status',
 ]);
 /** Descriptive options, which have no effect on how the server behaves. They are left out without a remark. */
 const words = new Set([
@@ -106,6 +108,12 @@ const typeOf = (given: string): string => {
   return Object.hasOwn(types, plain) ? (types[plain] as string) : given;
 };
 
+/** Some clients keep a part of an entry under `transport`, beside the transport's name. */
+function unfolded(entry: Entry): Entry {
+  const { transport, ...rest } = entry;
+  return isMap(transport) ? { ...rest, ...transport } : entry;
+}
+
 /** Translates one entry. Options that Omnibus knows by the same name stay as they are. */
 export function translateEntry(client: Client, entry: Entry): Translated {
   const server: Record<string, unknown> = {};
@@ -116,7 +124,7 @@ export function translateEntry(client: Client, entry: Entry): Translated {
     server[option] = value;
     if (option !== before) calledBefore[option] = before;
   };
-  for (const [option, value] of Object.entries(entry)) {
+  for (const [option, value] of Object.entries(unfolded(entry))) {
     const special = client.options?.[option] ?? (Object.hasOwn(specials, option) ? specials[option] : undefined);
     if (value === null) notes.push({ option, text: 'the option has no value' });
     else if (special !== undefined)
@@ -180,15 +188,21 @@ export const merged = (server: Record<string, unknown>, option: string, more: ob
 export const header = ({ server, set }: Special, name: string, text: string): void =>
   set('headers', merged(server, 'headers', { [name]: text }));
 
+/** A token, as every program writes it into the header. */
+export const bearer = (given: Special): void => {
+  const token = String(given.value).replace(/^bearer\s+/i, '');
+  if (token !== '') header(given, 'Authorization', `Bearer ${token}`);
+};
+
 /** Options with a value that needs translation, not only their name. */
 const specials: Readonly<Record<string, (given: Special) => void>> = {
-  // A number of 1000 or more is not meant as seconds (a quarter of an hour): it was written for a client that counts milliseconds, or for Omnibus.
+  // A number above 3600 is not meant as seconds: clients that count them take an hour at most. It was written for a client that counts milliseconds, or for Omnibus.
   timeout: ({ client, value, set }) =>
     set(
       'timeout',
       typeof value !== 'number' || client.timeoutUnit === undefined
         ? value
-        : client.timeoutUnit === 's' && value < 1_000
+        : client.timeoutUnit === 's' && value <= 3_600
           ? `${value}s`
           : `${value}ms`,
     ),
@@ -245,9 +259,9 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
       lose('expected a list of names of variables');
     else set('env', merged(server, 'env', Object.fromEntries(names.map((name) => [name, `\${env:${name}}`]))));
   },
-  bearerToken: (given) => {
-    if (given.value !== '') header(given, 'Authorization', `Bearer ${String(given.value)}`);
-  },
+  bearerToken: (given) => bearer(given),
+  auth_token: (given) => bearer(given),
+  authToken: (given) => bearer(given),
   status: ({ value, set, lose }) => {
     if (value === 'INACTIVE') set('disabled', true);
     else if (value !== 'ACTIVE') lose('the option has no counterpart here');
@@ -264,11 +278,8 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
           : {},
       ),
     ),
-  requestOptions: ({ value, server, set, lose }) => {
-    if (isMap(value) && isMap(value['headers'])) set('headers', merged(server, 'headers', value['headers']));
-    for (const option of isMap(value) ? Object.keys(value).filter((each) => each !== 'headers') : [])
-      lose(`requestOptions.${option} has no counterpart here`);
-  },
+  requestOptions: (given) => headersOf(given, 'requestOptions'),
+  requestInit: (given) => headersOf(given, 'requestInit'),
   headers: ({ value, server, set }) => set('headers', isMap(value) ? merged(server, 'headers', value) : value),
   env: ({ value, server, set }) => set('env', isMap(value) ? merged(server, 'env', value) : value),
   http_headers: ({ value, server, set }) => set('headers', merged(server, 'headers', isMap(value) ? value : {})),
@@ -302,7 +313,9 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
   },
   auth: (given) => {
     const { value, lose } = given;
-    if (value === 'oauth' || isMap(value)) signIn(given, isMap(value) ? value : {});
+    const token = isMap(value) && value['type'] === 'bearer' ? value['token'] : value;
+    if (value === 'oauth' || (isMap(value) && typeof token !== 'string')) signIn(given, isMap(value) ? value : {});
+    else if (typeof token === 'string') bearer({ ...given, value: token });
     else if (value !== false) lose('the option has no counterpart here: write what the server expects under `headers`');
   },
   scopes: ({ value, server, set }) => set('credentials', { kind: 'oauth', ...credentialsIn(server), scopes: value }),
@@ -319,6 +332,13 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
   sandbox: ({ lose }) =>
     lose('it is written otherwise here: `sandbox` with what the program may use (docs/how-to/security.md)'),
 };
+
+/** Settings of a client for its requests, of which the headers are for the server. */
+function headersOf({ value, server, set, lose }: Special, name: string): void {
+  const { headers, ...others } = isMap(value) ? value : {};
+  if (isMap(headers)) set('headers', merged(server, 'headers', headers));
+  for (const option of Object.keys(others)) lose(`${name}.${option} has no counterpart here`);
+}
 
 const credentialsIn = (server: Values): Values => (isMap(server['credentials']) ? server['credentials'] : {});
 

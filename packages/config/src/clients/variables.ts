@@ -30,7 +30,7 @@ export interface Translation {
 }
 
 const settingsFolder =
-  /(^|[/\\])\.(vscode|cursor|roo|gemini|qwen|zed|kiro|codex|continue|amazonq|opencode|claude-plugin|vibe)([/\\](settings|agents|mcpServers|cli-agents))?$/;
+  /(^|[/\\])\.(vscode|cursor|roo|gemini|qwen|zed|kiro|codex|continue|amazonq|opencode|claude-plugin|vibe|junie|factory|warp|kilocode|trae|windsurf|github|augment|qoder|codebuddy|theia|idea)([/\\](settings|agents|mcpServers|cli-agents|mcp))?$/;
 
 /** The folder of the project that a client's file belongs to: that with `.vscode` and the like in it, else that of the file. */
 export function projectFolder(file: string): string {
@@ -80,7 +80,7 @@ class Placeholders {
     const all = text
       .replaceAll(/\$\{\{\s*([^}]*?)\s*\}\}/g, (whole, inner: string) => this.#expression(whole, inner))
       .replaceAll(/(?<!\$)\{\{\s*([A-Za-z_][\w.]*)\s*\}\}/g, (whole, inner: string) =>
-        this.#isValue || client.id === 'librechat' ? this.#lose(userFact(whole, inner)) : whole,
+        this.#isValue || client.id === 'librechat' ? this.#lose(templateWords(whole, inner, client)) : whole,
       )
       .replaceAll(/\$\([^)]*\)/g, (whole) =>
         this.#isValue || client.id === 'crush'
@@ -95,7 +95,7 @@ class Placeholders {
       );
     const bare = this.#replaces.includes('bare')
       ? all.replaceAll(/(\$?)\$([A-Za-z_]\w*)/g, (whole, escape: string, variableName: string) =>
-          escape !== '' || this.#isOwn(variableName) ? whole : `\${${variableName}}`,
+          escape !== '' ? whole : this.#bare(whole, variableName),
         )
       : all;
     return client.id === 'litellm'
@@ -116,6 +116,17 @@ class Placeholders {
       Object.hasOwn(own, variableName) &&
       !/^\$\{?(env:)?[A-Za-z_]\w*\}?$/.test(String(own[variableName]))
     );
+  }
+
+  /** `$NAME`. GitHub Copilot puts the entry's own values into its arguments; elsewhere a shell does. */
+  #bare(whole: string, variableName: string): string {
+    const { client, own } = this.#place;
+    const value = Object.hasOwn(own, variableName) ? own[variableName] : undefined;
+    if (client.id === 'copilot' && !this.#isValue && typeof value === 'string') {
+      const text = value.replace(/^\$(\w+)$/, '${$1}');
+      if (!text.includes('$') || /^\$\{(env:)?\w+\}$/.test(text)) return text;
+    }
+    return this.#isOwn(variableName) ? whole : `\${${variableName}}`;
   }
 
   /** `${{ … }}`, as Continue and workflows write it. */
@@ -148,11 +159,25 @@ class Placeholders {
       return this.#lose(
         `${whole} is a variable of ${client.id === 'vscode' ? client.name : 'VS Code'}'s editor, and nothing here has its value: write the value itself`,
       );
+    const ofPlugin = this.#ofPlugin(whole, inner);
+    if (ofPlugin !== undefined) return ofPlugin;
     if (/^(config|command|cmd):/.test(inner))
       return this.#lose(
         `${client.name} finds out what stands for ${whole.length > 60 ? `${whole.slice(0, 60)}…` : whole} by its settings or by a command, which the gateway does not: write the value, "\${NAME}" for an environment variable, or "\${file:path}"`,
       );
     return /^(env|file|vault):/.test(inner) ? whole : this.#variable(whole, inner);
+  }
+
+  /** Placeholders of plugins of Claude Code and of extensions of Gemini CLI. @returns undefined for another one. */
+  #ofPlugin(whole: string, inner: string): string | undefined {
+    const { client, file } = this.#place;
+    if (inner === 'CLAUDE_PLUGIN_ROOT' || (inner === 'extensionPath' && client.id === 'plugin'))
+      return plainText(projectFolder(file));
+    if (/^CLAUDE_PROJECT_DIR(:-.*)?$/.test(inner)) return this.#workspace(whole, 'workspaceFolder');
+    if (inner !== 'CLAUDE_PLUGIN_DATA' && !inner.startsWith('user_config.')) return undefined;
+    return this.#lose(
+      `${client.name} puts ${inner === 'CLAUDE_PLUGIN_DATA' ? 'a folder of its own' : 'an answer of its user'} in the place of ${whole}: write the value, or "\${NAME}" for an environment variable`,
+    );
   }
 
   /** Questions of the client to its user. */
@@ -196,6 +221,13 @@ class Placeholders {
     if (kind === 'env') return name.test(inner) ? `\${${inner}}` : whole;
     return `\${file:${pathFrom(dirname(resolve(file)), inner.trim())}}`;
   }
+}
+
+/** LibreChat writes `{{…}}` for facts about its user; elsewhere it is a value that the user is asked for. */
+function templateWords(whole: string, inner: string, { id }: Client): string {
+  return id === 'librechat' || /LIBRECHAT|EMAIL|USERNAME|USER_?ID/i.test(inner) || !name.test(inner)
+    ? userFact(whole, inner)
+    : `"${whole}" is a placeholder that nothing here replaces: write "\${${inner}}" for the environment variable of that name`;
 }
 
 /** What LibreChat and others put in the place of `{{…}}`, and what says the same here. */

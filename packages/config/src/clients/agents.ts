@@ -1,0 +1,211 @@
+/** Agent programs and frameworks whose files hold servers among other settings: where the servers stand, and the meaning of their options. */
+import { has, isMap, mapsIn, textsIn, type Values } from '../values.ts';
+import { besideTheia } from './beside.ts';
+import { nowhere, type Client, type Found, type Special } from './client.ts';
+import { header, merged } from './translate.ts';
+
+const own = (given: Special): void =>
+  given.note(`an option of ${given.client.name} for its own use, which has no effect here`);
+const ownOptions = (...options: readonly string[]): NonNullable<Client['options']> =>
+  Object.fromEntries(options.map((option) => [option, own]));
+
+const milliseconds =
+  (option: string) =>
+  ({ value, set }: Special): void =>
+    set(option, typeof value === 'number' ? `${value}ms` : value);
+const seconds =
+  (option: string) =>
+  ({ value, set }: Special): void =>
+    set(option, typeof value === 'number' ? `${value}s` : value);
+
+/** `include` and `exclude` of a server's tools; a text stands for a list of one. `include` wins. */
+function selection({ value, set, note }: Special): void {
+  const { include, exclude, ...others } = isMap(value) ? value : { include: value };
+  const listOf = (given: unknown): readonly string[] => (typeof given === 'string' ? [given] : textsIn(given));
+  if (listOf(include).length > 0) set('includeTools', listOf(include));
+  else if (listOf(exclude).length > 0) set('excludeTools', listOf(exclude));
+  for (const [option, each] of Object.entries(others))
+    if (each === false) note(`tools.${option}: whether ${option} are offered is said by a profile here`);
+}
+
+/** Spring AI: the connections of each transport, with addresses in two parts. */
+function serversOfSpring(value: Values): readonly Found[] | undefined {
+  const step = (here: unknown, name: string): unknown => (isMap(here) ? here[name] : undefined);
+  const path = ['spring', 'ai', 'mcp', 'client'];
+  const client = path.reduce<unknown>(step, value);
+  if (!isMap(client)) return undefined;
+  const limit = client['request-timeout'];
+  return Object.entries({ stdio: 'stdio', sse: 'sse', 'streamable-http': 'http' }).flatMap(([key, type]) =>
+    mapsIn(step(client[key], 'connections')).map(([name, entry]): Found => {
+      const { endpoint, 'sse-endpoint': ofSse, ...rest } = entry;
+      const [given, usual] = type === 'sse' ? [ofSse, '/sse'] : [endpoint, '/mcp'];
+      const end = typeof given === 'string' ? given : usual;
+      const url = typeof rest['url'] === 'string' ? { url: `${rest['url'].replace(/\/$/, '')}${end}` } : {};
+      const whole = { type, ...(limit === undefined ? {} : { timeout: limit }), ...rest, ...url };
+      return { name, path: [...path, key, 'connections', name], entry: whole };
+    }),
+  );
+}
+
+/** Tiny Agents: a list of servers without names; older files keep an entry under `config`, with its headers under `options`. */
+function serversOfTinyAgents({ servers }: Values): readonly Found[] {
+  return (Array.isArray(servers) ? servers : []).map((each: unknown, index): Found => {
+    const { config, ...rest }: Values = isMap(each) ? each : {};
+    const { options, ...inner }: Values = isMap(config) ? config : {};
+    const entry = { ...rest, ...inner, ...(isMap(options) ? options : {}) };
+    const text = [entry['url'], entry['command'], ...textsIn(entry['args'])].filter((word) => typeof word === 'string');
+    return { name: nameFrom(text) ?? `server-${index + 1}`, path: ['servers', index], entry };
+  });
+}
+
+/** A name by the host of an address, or by the package that a runner starts. */
+function nameFrom([first = '', ...words]: readonly string[]): string | undefined {
+  if (URL.canParse(first)) return new URL(first).hostname.replaceAll(/[^A-Za-z0-9-]+/g, '-');
+  const named = words.find((word) => !word.startsWith('-')) ?? first;
+  const name = named
+    .replace(/^.*[/\\]/, '')
+    .replace(/@.*$/, '')
+    .replaceAll(/[^A-Za-z0-9_-]+/g, '-');
+  return name === '' ? undefined : name;
+}
+
+export const agents: readonly Client[] = [
+  {
+    ...nowhere,
+    id: 'hermes',
+    name: 'Hermes Agent',
+    keys: [['mcp_servers']],
+    timeoutUnit: 's',
+    known: /(^|\/)\.?hermes\/config\.ya?ml$/,
+    marks: (value, format) =>
+      format === 'yaml' &&
+      !has(value, 'model_list', 'litellm_settings', 'general_settings') &&
+      isMap(value['mcp_servers']) &&
+      (has(value, 'model', 'toolsets', 'terminal') ||
+        mapsIn(value['mcp_servers']).some(
+          ([, entry]) => has(entry, 'connect_timeout', 'ssl_verify') || isMap(entry['tools']),
+        )),
+    replaces: ['braces'],
+    options: {
+      connect_timeout: seconds('connectTimeout'),
+      tools: selection,
+      ssl_verify: ({ value, lose, note }) => {
+        if (typeof value === 'string') note(`authorities of its own: write tls: { ca: ${value} }`);
+        else if (value === false)
+          lose('a certificate is always checked here: write tls: { ca: FILE } for its authority');
+      },
+      client_cert: ({ note }) => note('a certificate for the server: write tls: { cert: FILE, key: FILE }'),
+      client_key: () => undefined,
+    },
+  },
+  {
+    ...nowhere,
+    id: 'openclaw',
+    name: 'OpenClaw',
+    keys: [['mcp', 'servers']],
+    known: /(^|\/)\.?openclaw(\/[^/]+)?\.json5?$/,
+    marks: (value, format) =>
+      format === 'json' &&
+      isMap(value['mcp']) &&
+      isMap(value['mcp']['servers']) &&
+      (has(value, 'agents', 'channels') ||
+        mapsIn(value['mcp']['servers']).some(([, entry]) =>
+          has(entry, 'toolFilter', 'connectionTimeoutMs', 'requestTimeoutMs'),
+        )),
+    shares: ['agents'],
+    replaces: ['braces'],
+    options: {
+      toolFilter: selection,
+      connectionTimeoutMs: milliseconds('connectTimeout'),
+      connectTimeout: seconds('connectTimeout'),
+      requestTimeoutMs: milliseconds('timeout'),
+      timeout: seconds('timeout'),
+      ...ownOptions('codex', 'supportsParallelToolCalls'),
+    },
+  },
+  {
+    ...nowhere,
+    id: 'nanobot',
+    name: 'nanobot',
+    keys: [['tools', 'mcpServers'], ['mcpServers']],
+    known: /(^|\/)\.nanobot\/config\.json$/,
+    marks: (value) =>
+      (isMap(value['tools']) && isMap(value['tools']['mcpServers'])) ||
+      (isMap(value['mcpServers']) && mapsIn(value['agents']).some(([, agent]) => has(agent, 'mcpServers', 'model'))),
+    shares: ['tools', 'agents'],
+    replaces: ['braces'],
+    options: { toolTimeout: seconds('timeout'), unsandboxed: own },
+  },
+  {
+    ...nowhere,
+    id: 'toml-list',
+    name: 'an agent with `[[mcp.servers]]`',
+    keys: [['mcp', 'servers']],
+    known: /^$/,
+    marks: (value, format) => format === 'toml' && isMap(value['mcp']) && Array.isArray(value['mcp']['servers']),
+    options: {
+      timeout_seconds: seconds('timeout'),
+      // An empty list means all of them.
+      tools: ({ value, set }) => {
+        if (textsIn(value).length > 0) set('includeTools', value);
+      },
+    },
+  },
+  {
+    ...nowhere,
+    id: 'theia',
+    name: 'Theia',
+    keys: [['ai-features.mcp.mcpServers']],
+    known: /^$/,
+    marks: (value) => isMap(value['ai-features.mcp.mcpServers']),
+    beside: besideTheia,
+    options: {
+      serverAuthToken: (given) => {
+        const { serverAuthTokenHeader: name = 'Authorization' } = given.entry;
+        // In a header of another name the token stands alone.
+        header(given, String(name), name === 'Authorization' ? `Bearer ${String(given.value)}` : String(given.value));
+      },
+      serverAuthTokenHeader: () => undefined,
+      registryMetadata: () => undefined,
+      ...ownOptions('autostart', 'deferLoading'),
+    },
+  },
+  {
+    ...nowhere,
+    id: 'tiny-agents',
+    name: 'Tiny Agents',
+    keys: [['servers']],
+    known: /^$/,
+    marks: (value, format) =>
+      format === 'json' && Array.isArray(value['servers']) && has(value, 'model', 'provider', 'endpointUrl'),
+    find: serversOfTinyAgents,
+    options: {
+      allowed_tools: ({ value, set }) => set('includeTools', value),
+      requestInit: ({ value, server, set }) => {
+        if (isMap(value) && isMap(value['headers'])) set('headers', merged(server, 'headers', value['headers']));
+      },
+    },
+  },
+  {
+    ...nowhere,
+    id: 'spring',
+    name: 'Spring AI',
+    keys: [['spring', 'ai', 'mcp', 'client']],
+    known: /^$/,
+    marks: (value, format) => format === 'yaml' && serversOfSpring(value) !== undefined,
+    find: serversOfSpring,
+  },
+  {
+    ...nowhere,
+    id: 'goose-recipe',
+    name: 'a recipe of Goose',
+    keys: [['extensions']],
+    timeoutUnit: 's',
+    known: /^$/,
+    marks: (value) =>
+      Array.isArray(value['extensions']) &&
+      has(value, 'instructions', 'prompt', 'recipe') &&
+      value['extensions'].some((each) => isMap(each) && has(each, 'type')),
+    replaces: ['braces', 'bare'],
+  },
+];
