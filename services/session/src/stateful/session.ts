@@ -8,7 +8,6 @@
  */
 import { haveFormerWorkersEnded, subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import { startActor } from '@omnibus/lifecycle';
 import {
   changeKinds,
   clientInfoOf,
@@ -34,7 +33,6 @@ import {
   type StreamId,
   type WorkerId,
 } from '@omnibus/protocol';
-import type { ActorRefFrom } from 'xstate';
 import type { Barrier } from '../call/barrier.ts';
 import { Forwarding } from '../call/forward.ts';
 import { KeptAtServers } from '../call/kept-at-servers.ts';
@@ -45,7 +43,7 @@ import type { Reply } from '../streams/resumable-stream.ts';
 import { SessionStreams } from '../streams/session-streams.ts';
 import { OfferWait } from '../views/offer-wait.ts';
 import { levelOf } from './session-level.ts';
-import { sessionMachine } from './machine.ts';
+import { stepOf, type SessionEffect, type SessionEvent, type SessionState } from './machine.ts';
 import { askerOutsideCalls, hearNotice, type SessionNotice } from './notices.ts';
 import { Posted } from './posted.ts';
 import { Serving } from './serve.ts';
@@ -70,9 +68,13 @@ export class Session {
   isUsed = false;
   readonly #hooks: SessionHooks;
   readonly #parts: SessionParts;
-  readonly #actor: ActorRefFrom<typeof sessionMachine>;
   readonly #serving: Serving;
   readonly #posted: Posted;
+  #state: SessionState = 'opening';
+  /** As negotiated. */
+  #revision: LegacyRevision = latestLegacyRevision;
+  /** As the client declared them. */
+  #capabilities: JsonObject = {};
   #lastActivityAt = performance.now();
   #onIdle: (() => void) | undefined;
 
@@ -88,23 +90,7 @@ export class Session {
     this.#hooks = hooks;
     this.#parts = this.#partsOf(host, guests);
     this.#serving = new Serving(this.#parts);
-    this.#posted = new Posted(this.#parts, this.#serving, () => this.#actor.send({ type: 'client.initialized' }));
-    this.#actor = startActor(sessionMachine, {
-      input: {
-        announcePending: () => {
-          this.#parts.streams.clientReady();
-          // The machine's new state can be read only after this.
-          queueMicrotask(() => hooks.changed(this));
-        },
-        endStreams: () => this.#parts.streams.endStanding(),
-        release: () => this.#release(),
-        countExpired: () => host.metrics.sessionsExpired.inc(),
-      },
-      onFailure: (error) => {
-        host.log.error({ err: error, session: key }, 'the session actor failed');
-        this.#release();
-      },
-    });
+    this.#posted = new Posted(this.#parts, this.#serving, () => this.#send({ type: 'client.initialized' }));
   }
 
   #partsOf(host: SessionHost, guests: readonly GuestMaker[]): SessionParts {
@@ -159,9 +145,40 @@ export class Session {
     return { ...parts, guests: guests.map((make) => make(parts)) };
   }
 
+  /** A session whose effects fail ends. */
+  #send(event: SessionEvent): void {
+    const { state, effects } = stepOf(this.#state, event);
+    this.#state = state;
+    try {
+      for (const effect of effects) this.#perform(effect);
+    } catch (error) {
+      this.#state = 'closed';
+      this.#parts.host.log.error({ err: error, session: this.key }, 'the session failed');
+      this.#release();
+    }
+  }
+
+  #perform(effect: SessionEffect): void {
+    switch (effect) {
+      case 'announcePending':
+        this.#parts.streams.clientReady();
+        // Its record is written when the command has been handled.
+        queueMicrotask(() => this.#hooks.changed(this));
+        return;
+      case 'endStreams':
+        this.#parts.streams.endStanding();
+        return;
+      case 'countExpired':
+        this.#parts.host.metrics.sessionsExpired.inc();
+        return;
+      case 'release':
+        this.#release();
+    }
+  }
+
   /** Its state (`machine.ts`). */
   get state(): string {
-    return this.#actor.getSnapshot().value;
+    return this.#state;
   }
 
   get streams(): SessionStreams {
@@ -204,7 +221,7 @@ export class Session {
     this.#declare(revision, capabilities, clientInfoOf(clientInfo));
     this.#parts.client.offered = new Set(offeredBy(view));
     void this.#parts.offerWait.begin(); // Its first list is not far.
-    this.#actor.send({ type: 'client.initialize', revision, capabilities });
+    this.#send({ type: 'client.initialize' });
     return resultText(
       request.id,
       JSON.stringify(initializeResult(revision, view, protocolVersion === oldDraft ? oldDraft : revision)),
@@ -212,6 +229,8 @@ export class Session {
   }
 
   #declare(revision: LegacyRevision, capabilities: JsonObject, info: ClientInfo | undefined): void {
+    this.#revision = revision;
+    this.#capabilities = capabilities;
     this.#parts.client.declare(revision, capabilities, info);
     // Whether or not its client has seen it: from now on it gets notifications of changes.
     void this.sight.view;
@@ -219,15 +238,11 @@ export class Session {
 
   /** The record from which another worker can restore it. */
   record(worker: WorkerId): SessionRecord {
-    const {
-      value,
-      context: { revision, capabilities },
-    } = this.#actor.getSnapshot();
     return {
       ...keptOf(this.#parts),
-      revision: (revision ?? latestLegacyRevision) as LegacyRevision,
-      capabilities,
-      isReady: value === 'ready',
+      revision: this.#revision,
+      capabilities: this.#capabilities,
+      isReady: this.#state === 'ready',
       worker,
     };
   }
@@ -244,9 +259,9 @@ export class Session {
     this.#declare(revision, capabilities, record.client);
     client.level.current = logLevel;
     questions.restore(record);
-    this.#actor.send({ type: 'client.initialize', revision, capabilities });
+    this.#send({ type: 'client.initialize' });
     if (!isReady) return;
-    this.#actor.send({ type: 'client.initialized' });
+    this.#send({ type: 'client.initialized' });
     this.listsChanged(changeKinds);
     for (const [server, uri] of subscriptions) this.#missed(server, uri);
     if (areAdaptersNew) for (const server of touched) this.adaptersChanged(server, false);
@@ -342,11 +357,11 @@ export class Session {
   }
 
   end(): void {
-    this.#actor.send({ type: 'client.deleted' });
+    this.#send({ type: 'client.deleted' });
   }
 
   expire(): void {
-    this.#actor.send({ type: 'idle.noted' });
+    this.#send({ type: 'idle.noted' });
   }
 
   /** Waits for running requests up to the limit, and then moves its streams to the next worker, which continues the requests that still run. */
@@ -374,10 +389,10 @@ export class Session {
 
   /** Ends the streams, waits for running requests up to the limit, and ends the session. */
   async drain(limitMs: number): Promise<void> {
-    this.#actor.send({ type: 'drain.requested' });
+    this.#send({ type: 'drain.requested' });
     await this.#idle(limitMs);
     this.#parts.forwarding.failAll(interrupted);
-    this.#actor.send({ type: 'drained' });
+    this.#send({ type: 'drained' });
   }
 
   async #idle(limitMs: number): Promise<void> {
