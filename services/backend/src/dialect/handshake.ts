@@ -110,14 +110,14 @@ async function discover({
       const { reason, message, data } = outcome.fault;
       const problem = plain(message);
       if (isRefusal({ reason })) return readRefusal(Number(data?.['httpStatus']), problem);
-      // Over HTTP no answer proves nothing; a program that does not answer is of an older era.
+      // Over HTTP no answer proves nothing, but some older servers never answer a method that they do not know; a program that does not answer is one of those.
       return reason === 'upstream.timeout' && !transport.closesToCancel
         ? { kind: 'legacy' }
         : {
             kind: 'unknown',
             problem,
             trouble: troubleOf(outcome.fault),
-            mayBeLegacy: reason === 'upstream.invalid' || reason === 'upstream.lost',
+            mayBeLegacy: reason === 'upstream.invalid' || reason === 'upstream.lost' || reason === 'upstream.timeout',
           };
     }
   }

@@ -54,7 +54,7 @@ describe('what an answer to server/discover proves (2026-07-28 basic/versioning,
     [400, { kind: 'legacy' }],
     [404, { kind: 'legacy' }],
     [401, { kind: 'unknown', mayBeLegacy: false }],
-    [403, { kind: 'unknown', mayBeLegacy: false }],
+    [403, { kind: 'unknown', trouble: 'credentials', mayBeLegacy: true }],
     [502, { kind: 'unknown', mayBeLegacy: true }],
   ])('HTTP status %i proves %j', (status, verdict) => {
     expect(readRefusal(status, 'refused')).toMatchObject(verdict);

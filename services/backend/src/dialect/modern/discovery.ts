@@ -70,10 +70,9 @@ const maxNamed = 10;
 
 /** @param httpStatus of a refusal without a JSON-RPC error. */
 export function readRefusal(httpStatus: number, problem: string): Verdict {
-  if (httpStatus === 401 || httpStatus === 403)
-    return { kind: 'unknown', problem, trouble: troubleOfStatus(httpStatus), mayBeLegacy: false };
-  // Some old servers crash over a request that they do not expect.
-  return httpStatus >= 500
+  if (httpStatus === 401) return { kind: 'unknown', problem, trouble: troubleOfStatus(httpStatus), mayBeLegacy: false };
+  // Some old servers crash over a request that they do not expect, and some firewalls in front of them forbid the methods that they do not know.
+  return httpStatus >= 500 || httpStatus === 403
     ? { kind: 'unknown', problem, trouble: troubleOfStatus(httpStatus), mayBeLegacy: true }
     : legacy;
 }
