@@ -18,6 +18,7 @@ import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import { screenFirst } from './screen-first.ts';
 import type { PublicMessages } from './public-messages.ts';
 import type { Destination, Lists, Search } from './plan.ts';
+import { cursorOf } from './routes/list-page.ts';
 import { unknownResource } from './routes/unknown-entry.ts';
 
 /** Bound on servers asked for one URI: the requests that one request of a client may become. */
@@ -179,8 +180,9 @@ export class SequentialRequests<Stream extends CallStream> {
   }
 
   /** Answers one page of one server at a time; the gateway's cursor contains the server's own. */
-  list(call: ForwardedCall<Stream>, { servers, entries, params: { cursor: sealed, ...params } }: Lists): void {
+  list(call: ForwardedCall<Stream>, { servers, entries, params: { cursor: given, ...params } }: Lists): void {
     const { stream, id } = call;
+    const sealed = cursorOf({ cursor: given });
     const [first] = servers;
     const page =
       typeof sealed === 'string'

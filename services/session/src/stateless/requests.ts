@@ -34,7 +34,7 @@ import type { Barrier } from '../call/barrier.ts';
 import type { Meant } from '../call/own-tools.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
-import { ownLimitOf } from '../call/routes/list-page.ts';
+import { cursorOf, ownLimitOf } from '../call/routes/list-page.ts';
 import type { OfferRequest } from '../views/offers.ts';
 import { discovery, modernList, modernResult } from '../dialect/modern/encode.ts';
 import { modernDialect } from '../dialect/modern/dialect.ts';
@@ -350,11 +350,9 @@ export class StatelessRequests {
     }
   }
 
-  #list(waiter: PendingReply, view: View, kind: ListKind, { cursor }: JsonObject): void {
-    const json =
-      cursor === undefined || cursor === null || typeof cursor === 'string'
-        ? view.modernList(kind, cursor ?? undefined)
-        : undefined;
+  #list(waiter: PendingReply, view: View, kind: ListKind, params: JsonObject): void {
+    const cursor = cursorOf(params);
+    const json = cursor === undefined || typeof cursor === 'string' ? view.modernList(kind, cursor) : undefined;
     if (json === undefined) this.#refuse(waiter, 'cursor.invalid');
     else {
       const {

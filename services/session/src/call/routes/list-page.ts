@@ -3,7 +3,15 @@ import type { MissingServer, View } from '@omnibus/catalog';
 import { readOwnLimit, type JsonObject, type ListKind } from '@omnibus/protocol';
 
 /**
- * A client may leave the cursor out or send null; the empty string is a cursor, only never one of ours.
+ * The cursor of a request for a list, as far as it names one: a client may leave it out, or send null. The empty text is never a cursor of ours, and clients
+ * that fill in every member send it for the first page.
+ */
+export function cursorOf(params: JsonObject | undefined): unknown {
+  const said = params?.['cursor'];
+  return said === null || said === '' ? undefined : said;
+}
+
+/**
  * @param reading servers with lists for the client that are still being read.
  * @returns the result as JSON; undefined when the cursor is not one of this list.
  */
@@ -13,7 +21,7 @@ export function listPage(
   params: JsonObject | undefined,
   reading: readonly MissingServer[],
 ): string | undefined {
-  const cursor = params?.['cursor'] ?? undefined;
+  const cursor = cursorOf(params);
   return cursor === undefined || typeof cursor === 'string' ? view.list(kind, cursor, reading) : undefined;
 }
 
