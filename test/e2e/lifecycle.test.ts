@@ -35,6 +35,17 @@ describe.each(shapes)('a session, %s', (shape) => {
     expect(answer.last.result?.['protocolVersion']).toBe('2025-11-25');
   });
 
+  it('is opened whatever revision a header names before one is agreed on, and no other request is served then', async () => {
+    const client = new RawClient(gateway.url, { 'mcp-protocol-version': '2099-01-01' });
+    const answer = await client.initialize('2099-01-01');
+    expect(answer.last.result?.['protocolVersion']).toBe('2025-11-25');
+    client.session = answer.session ?? '';
+    expect(await client.request('tools/list')).toMatchObject({
+      status: 400,
+      last: { error: { data: { reason: 'revision.unsupported' } } },
+    });
+  });
+
   it('is required: without its id a request is refused with 400, with an unknown one with 404', async () => {
     const client = new RawClient(gateway.url);
     expect(await client.request('tools/list')).toMatchObject({

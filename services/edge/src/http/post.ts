@@ -186,16 +186,18 @@ export class PostEndpoint {
       sender: { caller },
     } = arrival;
     const message = posted.kind === 'request' ? posted.message : undefined;
-    const unspoken = revisionProblem(headers);
+    const { meter, sessions } = this.#options;
+    const session = sessions.named(headers);
+    // A revision is agreed on by `initialize`, so none is in force before it, whatever the header says.
+    const opening = session === undefined && message?.method === 'initialize' ? message : undefined;
+    const unspoken = opening === undefined ? revisionProblem(headers) : undefined;
     if (unspoken !== undefined) {
       arrival.refuse(unspoken, message?.id);
       return;
     }
-    const { meter, sessions } = this.#options;
     if (message !== undefined) meter.count(message.method);
-    const session = sessions.named(headers);
-    if (session === undefined && message?.method === 'initialize') {
-      this.#open(arrival, accepted, message);
+    if (opening !== undefined) {
+      this.#open(arrival, accepted, opening);
       return;
     }
     if (session === undefined || 'fault' in session) {
