@@ -8,6 +8,11 @@ import { OwnerSearch } from './owner-search.ts';
 
 class BreakingBus extends MemoryBus {
   readonly after = new Set<() => void>();
+  isUp = true;
+
+  override get connected(): boolean {
+    return this.isUp;
+  }
 
   override afterReconnect(run: () => void): Watch {
     this.after.add(run);
@@ -56,5 +61,18 @@ it('a worker gets a question again that was lost with the connection, as soon as
   expect(answers.length).toBe(2);
   answers[1]?.({ outcome: 'held', worker });
   await vi.advanceTimersByTimeAsync(0);
+  expect([found, bus.after.size]).toEqual([['held'], 0]);
+});
+
+it('a search that begins without a connection goes on as soon as there is one', async () => {
+  const bus = new BreakingBus(({ what }) => expect.fail(what));
+  const worker = newWorkerId('session');
+  await bus.subscribe(subjects.sessionAdopt(worker), (_session, reply) => reply({ outcome: 'held', worker }));
+  bus.isUp = false;
+  const found = searched(bus, worker);
+  await vi.advanceTimersByTimeAsync(10);
+  bus.isUp = true;
+  for (const run of bus.after) run();
+  await vi.advanceTimersByTimeAsync(100);
   expect([found, bus.after.size]).toEqual([['held'], 0]);
 });

@@ -14,7 +14,8 @@ export type Ownership = Exclude<AdoptReply, { outcome: 'busy' }> | { readonly ou
 
 /** Milliseconds after which a takeover has failed. */
 const searchMs = 10_000;
-/** Milliseconds between two attempts while no worker can take the session. */
+/** Milliseconds between two attempts while no worker can take the session: at first, and at most. */
+const firstRetryMs = 50;
 export const retryMs = 200;
 /** Milliseconds after a loss of the connection until workers are asked again: they may have to find NATS again, too. */
 const returnMs = 50;
@@ -60,11 +61,7 @@ export class OwnerSearch {
       finish({ outcome: 'nobody' });
       return;
     }
-    const later = (): void => void soon.schedule(retryMs, next);
-    if (!bus.connected) {
-      later();
-      return;
-    }
+    const later = (): void => void soon.schedule(Math.min(firstRetryMs * (attempt + 1), retryMs), next);
     const candidates = workersFor(
       key,
       workers.alive.filter((worker) => worker !== lost),
@@ -86,6 +83,7 @@ export class OwnerSearch {
       reconnect.close();
       pending?.close();
     };
+    if (!bus.connected) return;
     try {
       pending = bus.request(
         subjects.sessionAdopt(worker),

@@ -425,6 +425,45 @@ it('after a worker was cut off from the bus, what it said meanwhile is asked for
   expect(call.told).toEqual(['message', 'message']);
 });
 
+it('an answer counts that its worker has sent before it was asked for everything again', async () => {
+  const owner = await started();
+  const call = await ask(of(owner), post('tools/call'));
+  owner.reconnects = 1;
+  await pass(1_000);
+  expect(owner.heard.map(({ kind }) => kind)).toEqual(['post', 'attach']);
+  owner.replies[0]?.({ kind: 'end' });
+  owner.replies[0]?.(message(2, false)); // Something is missing before it.
+  owner.replies[0]?.(message(1, true));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(call.told).toEqual(['message']);
+});
+
+it('a message comes once, though its worker was asked for it again', async () => {
+  const owner = await started();
+  const command = post('tools/call') as Extract<SessionCommand, { kind: 'post' }>;
+  const call = await ask(of(owner), command);
+  owner.reconnects = 1;
+  await pass(1_000);
+  owner.replies[0]?.(message(1, false));
+  owner.replies[1]?.({ kind: 'attached', stream: command.stream });
+  owner.replies[1]?.(message(1, false));
+  owner.replies[0]?.(message(2, true)); // Its worker says no more there.
+  owner.replies[1]?.(message(2, false));
+  owner.replies[1]?.(message(3, true));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(call.told).toEqual(['message', 'attached', 'message', 'message']);
+});
+
+it('a call whose worker cannot read what it has sent is not refused: the worker asks the backend workers for it', async () => {
+  const owner = await started();
+  await ask(of(owner), post('tools/call'));
+  owner.reconnects = 1;
+  await pass(1_000);
+  owner.replies[1]?.({ kind: 'refused', fault: { reason: 'gateway.unavailable', message: 'no leader' } });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(owner.heard[2]).toMatchObject({ kind: 'post', begun: { turn: 1 } });
+});
+
 it('a session is opened by another worker where one leaves or does not answer, and is refused where none does', async () => {
   const [leaving, silent, ready] = [await started(), await started(), await started()];
   leaving.opens = () => ({ kind: 'refused', fault: { reason: 'gateway.draining', message: 'leaving' } });

@@ -250,54 +250,69 @@ export class SessionDelivery {
     else this.#sendAgain(inFlight);
   }
 
-  /** Its worker is there: asks it to send everything after the last received message again. */
+  /**
+   * Its worker is there: asks it to send everything after the last received message again. What it has sent before counts until it begins with that: a call may end
+   * between two questions, and its answer is on its way.
+   */
   #attachAgain(inFlight: InFlight): void {
     const {
       command,
       address: { key },
       sentTo,
+      stream,
+      pending: before,
     } = inFlight;
-    const { stream } = inFlight;
     if (
       stream === undefined ||
-      inFlight.pending === undefined ||
+      before === undefined ||
       sentTo === undefined ||
       !('stream' in command) ||
       !('caller' in command)
     )
       return;
-    inFlight.pending.close();
     inFlight.attempts += 1;
     const hearing = this.#hearing(inFlight);
-    inFlight.pending = this.#bus.request(
+    const after = { stream, sequence: inFlight.sequence };
+    const again = this.#bus.request(
       subjects.session(sentTo),
-      {
-        key,
-        command: {
-          kind: 'attach',
-          caller: command.caller,
-          stream: command.stream,
-          after: { stream, sequence: inFlight.sequence },
-        },
-        ...this.#from,
-      },
+      { key, command: { kind: 'attach', caller: command.caller, stream: command.stream, after }, ...this.#from },
       {
         ...hearing,
         reply: (frame) => {
-          // It had said everything, and kept nothing of it, or has given the session up.
-          if (frame.kind === 'moved' || (frame.kind === 'refused' && frame.fault.reason === 'stream.unknown'))
-            this.#lost(inFlight);
-          else hearing.reply(frame);
+          const isArriving = before.isArriving === true;
+          if (frame.kind === 'moved' || frame.kind === 'refused') {
+            // It had said everything, and kept nothing of it, or has given the session up.
+            if (!isArriving) this.#lost(inFlight);
+            return;
+          }
+          if (frame.kind === 'attached' && !isArriving) {
+            before.close();
+            inFlight.pending = again;
+          }
+          if (frame.kind !== 'message' || (frame.sequence ?? Infinity) > inFlight.sequence) hearing.reply(frame);
         },
         // It was there a moment ago, and has had the command: its absence now does not prove that no worker had it (W1).
         failed: (error) => (error.kind === 'no-responders' ? this.#lost(inFlight) : this.#fail(inFlight, error)),
       },
     );
+    inFlight.pending = {
+      close: () => {
+        before.close();
+        again.close();
+      },
+      get isArriving() {
+        return before.isArriving === true || again.isArriving === true;
+      },
+    };
   }
 
   #hearing(inFlight: InFlight): ReplyObserver<StreamFrame> {
+    const { attempts } = inFlight;
     return {
       reply: (frame) => {
+        // Sent before its worker was asked to send everything again: nothing is missing before the next message only.
+        const isEarlier = inFlight.attempts !== attempts;
+        if (isEarlier && (frame.kind !== 'message' || frame.sequence !== inFlight.sequence + 1)) return;
         if (frame.kind === 'moved') {
           this.#again(inFlight);
           return;
@@ -309,6 +324,7 @@ export class SessionDelivery {
         inFlight.observer.reply(frame);
       },
       failed: (error) => {
+        if (inFlight.attempts !== attempts) return;
         if (error.kind === 'no-responders') this.#unheard(inFlight); // W1
         else if (error.kind === 'lost' && !inFlight.hasLostAnswer) {
           // The backend worker may still have the answer of its call.
