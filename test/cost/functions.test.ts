@@ -56,11 +56,11 @@ const on = (folder: string): object => ({
 });
 
 describe.each([
-  { what: 'a plain call', config: () => off, bounds: { '2025-11-25': [82, 256], '2026-07-28': [82, 272] } },
+  { what: 'a plain call', config: () => off, bounds: { '2025-11-25': [80, 244], '2026-07-28': [80, 258] } },
   {
     what: 'a call with rules, audit, limits and a guardrail',
     config: on,
-    bounds: { '2025-11-25': [114, 332], '2026-07-28': [114, 347] },
+    bounds: { '2025-11-25': [112, 320], '2026-07-28': [112, 334] },
   },
 ] as const)('$what', ({ config, bounds }) => {
   let upstream: Measured;

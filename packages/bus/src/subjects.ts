@@ -105,15 +105,19 @@ export const subjects = {
   edgeInbox: (key: SessionKey): SubjectOf<'edge-inbox'> => of('edge-inbox', key),
   /** A call, for any adapter of the server (queue group `backend`). */
   backend: (server: ServerName): SubjectOf<'backend'> => {
-    const known = backends.get(server) ?? of('backend', server);
-    backends.set(server, known);
-    return known;
+    const known = backends.get(server);
+    if (known !== undefined) return known;
+    const made = of('backend', server);
+    backends.set(server, made);
+    return made;
   },
   /** A call, for an adapter that is known to be there, or that keeps state for the session. */
   backendAt: (server: ServerName, worker: WorkerId): SubjectOf<'backend'> => {
-    const known = backendsAt.get(server) ?? ofWorker('backend-at', server);
-    backendsAt.set(server, known);
-    return known(worker);
+    const known = backendsAt.get(server);
+    if (known !== undefined) return known(worker);
+    const made = ofWorker('backend-at', server);
+    backendsAt.set(server, made);
+    return made(worker);
   },
   /** Signs of life of backend workers, for every process. */
   backendPresence: of('backend-presence'),

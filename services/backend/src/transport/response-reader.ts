@@ -177,7 +177,7 @@ export class ResponseReader implements RedirectHandler {
     if (this.#isOver) return;
     if (coding !== 'identity' && canUnpack(coding)) this.#unpacker = this.#createUnpacker(coding, controller);
     if (status >= 400) this.#mode = 'error';
-    else if (this.#unpacker === undefined && !this.#readsAsItIs(coding))
+    else if (this.#unpacker === undefined && coding !== 'identity' && !this.#readsAsItIs(coding))
       this.#refuse('it packed its answer in a way that the gateway did not ask for (Content-Encoding)');
     else if (mediaType === 'text/event-stream') {
       this.#mode = 'events';
@@ -263,9 +263,9 @@ export class ResponseReader implements RedirectHandler {
     observer.failed(error, !wasNotSent(error));
   }
 
-  /** @param coding of a body that is not unpacked. */
+  /** @param coding of a body that is not unpacked, other than `identity`. */
   #readsAsItIs(coding: string): boolean {
-    if (coding === 'identity' || coding === '') return true;
+    if (coding === '') return true;
     const { repairs } = this.#limits;
     if (repairs === undefined || !isUnpacked(coding)) return false;
     repairs.note('no-packing', `Content-Encoding: ${coding}`);

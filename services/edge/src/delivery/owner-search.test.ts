@@ -5,6 +5,7 @@ import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newSessionId, newWorkerId, sessionKey, type AdoptReply, type WorkerId } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { OwnerSearch } from './owner-search.ts';
+import { SessionAddress } from './session-addresses.ts';
 
 class BreakingBus extends MemoryBus {
   readonly after = new Set<() => void>();
@@ -32,7 +33,9 @@ function searched(bus: BreakingBus, worker: WorkerId): readonly string[] {
     workers: { alive: [worker] },
   });
   const found: string[] = [];
-  void search.find({ key: sessionKey(newSessionId()), owner: undefined }).then(({ outcome }) => found.push(outcome));
+  void search
+    .find(new SessionAddress(sessionKey(newSessionId()), undefined))
+    .then(({ outcome }) => found.push(outcome));
   return found;
 }
 

@@ -9,7 +9,7 @@ it('sessions in use are remembered, however many others are found', () => {
   const used = Array.from({ length: 50 }, newSessionId);
   for (const id of used) addresses.opened(id, owner);
   for (let count = 0; count < 1_000; count += 1) {
-    addresses.of(newSessionId()).owner = owner;
+    addresses.of(newSessionId()).heldBy(owner);
     for (const id of used) expect(addresses.of(id).owner).toBe(owner);
   }
 });
@@ -27,7 +27,7 @@ it('invented ids leave nothing behind and evict no other', () => {
   const addresses = new SessionAddresses(2);
   const [one, two] = [newSessionId(), newSessionId()];
   addresses.opened(one, owner);
-  addresses.of(two).owner = owner;
+  addresses.of(two).heldBy(owner);
   for (let count = 0; count < 1_000; count += 1) addresses.of(newSessionId());
   expect([one, two].map((id) => addresses.of(id).owner)).toEqual([owner, owner]);
 });

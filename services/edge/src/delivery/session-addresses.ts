@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { subjects } from '@omnibus/bus';
 import {
   fault,
   isSessionId,
@@ -9,18 +10,39 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 
-/** The worker to which commands of a session are sent. */
-export interface SessionAddress {
+/** A session and the worker to which its commands are sent. */
+export class SessionAddress {
   readonly key: SessionKey;
-  /** The worker that held it at the last command; undefined when that is not known here. */
+  /** The worker that held it at the last command; undefined when that is not known here. Only `heldBy` writes it. */
   owner: WorkerId | undefined;
+  /** The subject of that worker, likewise. */
+  to: ReturnType<typeof subjects.session> | undefined;
+  /** Whether it was used since the last check. */
+  isUsed = false;
+  readonly #found: ((address: SessionAddress) => void) | undefined;
+
+  /** @param found called when its owner becomes known; left out if that is no news. */
+  constructor(key: SessionKey, owner: WorkerId | undefined, found?: (address: SessionAddress) => void) {
+    this.key = key;
+    this.owner = owner;
+    this.to = owner === undefined ? undefined : subjects.session(owner);
+    this.#found = found;
+  }
+
+  /** Notes the worker that holds the session. */
+  heldBy(owner: WorkerId): void {
+    const isFound = this.owner === undefined;
+    this.owner = owner;
+    this.to = subjects.session(owner);
+    if (isFound) this.#found?.(this);
+  }
 }
 
 /** Sessions that are remembered; they take a few MB. */
-const maxRemembered = 20_000;
+const maxSessionAddress = 20_000;
 
 export function addressOf(sessionId: SessionId, owner: WorkerId): SessionAddress {
-  return { key: sessionKey(sessionId), owner };
+  return new SessionAddress(sessionKey(sessionId), owner);
 }
 
 /**
@@ -29,10 +51,10 @@ export function addressOf(sessionId: SessionId, owner: WorkerId): SessionAddress
  */
 export class SessionAddresses {
   /** By the session's id rather than its key, which is a hash that would have to be computed for each request. */
-  readonly #known = new Map<SessionId, Remembered>();
+  readonly #known = new Map<SessionId, SessionAddress>();
   readonly #max: number;
 
-  constructor(max = maxRemembered) {
+  constructor(max = maxSessionAddress) {
     this.#max = max;
   }
 
@@ -53,17 +75,17 @@ export class SessionAddresses {
   of(sessionId: SessionId): SessionAddress {
     const known = this.#known.get(sessionId);
     if (known === undefined)
-      return new Remembered(sessionKey(sessionId), undefined, (address) => this.#remember(sessionId, address));
+      return new SessionAddress(sessionKey(sessionId), undefined, (address) => this.#remember(sessionId, address));
     known.isUsed = true;
     return known;
   }
 
   /** Remembers a session that a worker has just opened. */
   opened(sessionId: SessionId, owner: WorkerId): void {
-    this.#remember(sessionId, new Remembered(sessionKey(sessionId), owner, () => undefined));
+    this.#remember(sessionId, new SessionAddress(sessionKey(sessionId), owner));
   }
 
-  #remember(sessionId: SessionId, address: Remembered): void {
+  #remember(sessionId: SessionId, address: SessionAddress): void {
     if (this.#known.size >= this.#max) this.#forgetOne();
     this.#known.set(sessionId, address);
   }
@@ -76,30 +98,5 @@ export class SessionAddresses {
       address.isUsed = false;
       this.#known.set(sessionId, address);
     }
-  }
-}
-
-class Remembered implements SessionAddress {
-  readonly key: SessionKey;
-  /** Whether it was used since the last check. */
-  isUsed = false;
-  #owner: WorkerId | undefined;
-  readonly #found: (address: Remembered) => void;
-
-  /** @param found called when its owner becomes known. */
-  constructor(key: SessionKey, owner: WorkerId | undefined, found: (address: Remembered) => void) {
-    this.key = key;
-    this.#owner = owner;
-    this.#found = found;
-  }
-
-  get owner(): WorkerId | undefined {
-    return this.#owner;
-  }
-
-  set owner(owner: WorkerId | undefined) {
-    const isFound = this.#owner === undefined && owner !== undefined;
-    this.#owner = owner;
-    if (isFound) this.#found(this);
   }
 }

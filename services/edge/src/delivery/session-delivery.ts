@@ -146,8 +146,8 @@ export class SessionDelivery {
   }
 
   /** Sends a command without an answer to the worker that holds the session; it is dropped when none is known. */
-  tell({ key, owner }: SessionAddress, command: SessionCommand): void {
-    if (this.#bus.connected && owner !== undefined) this.#bus.publish(subjects.session(owner), { key, command });
+  tell({ key, to }: SessionAddress, command: SessionCommand): void {
+    if (this.#bus.connected && to !== undefined) this.#bus.publish(to, { key, command });
   }
 
   /** Workers have left or give no signs of life: the edge asks them for their open commands. */
@@ -183,16 +183,20 @@ export class SessionDelivery {
 
   #send(inFlight: InFlight): void {
     const { address, command } = inFlight;
-    const { key, owner } = address;
+    const { key, owner, to } = address;
     // A worker without signs of life is asked, too: if it is gone, NATS says so at once.
-    if (owner === undefined || (this.#workers.isWatching && this.#workers.state(owner) === 'lost')) {
+    if (
+      owner === undefined ||
+      to === undefined ||
+      (this.#workers.isWatching && this.#workers.state(owner) === 'lost')
+    ) {
       this.#search(inFlight);
     } else {
       inFlight.attempts += 1;
       if (inFlight.attempts > 1) inFlight.isSentAgain();
       inFlight.sentTo = owner;
       inFlight.pending = this.#bus.request(
-        subjects.session(owner),
+        to,
         { key, command: inFlight.attempts === 1 ? command : inFlight.continued, ...this.#from },
         this.#hearing(inFlight),
       );
@@ -229,7 +233,7 @@ export class SessionDelivery {
    */
   #moved(address: SessionAddress, owner: WorkerId): void {
     const { key, owner: before } = address;
-    address.owner = owner;
+    address.heldBy(owner);
     if (before === undefined || before === owner || !this.#workers.isWatching) return;
     if (this.#workers.state(before) !== 'lost') return;
     for (const other of this.#open.toArray())

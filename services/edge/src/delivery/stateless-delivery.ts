@@ -36,6 +36,8 @@ import { OpenCommands, Tracked, type Backends, type OpenTracked } from './in-fli
 import { retryMs } from './owner-search.ts';
 import { doubtMs } from './pulse.ts';
 
+const noWorkers: ReadonlySet<WorkerId> = new Set();
+
 class InFlightRequest extends Tracked {
   readonly command: ModernCommand;
   readonly observer: ReplyObserver<StreamFrame>;
@@ -47,8 +49,8 @@ class InFlightRequest extends Tracked {
   gone: WorkerId | undefined;
   /** The holder that did not listen when it was sent there last. */
   missed: WorkerId | undefined;
-  /** Workers that did not accept it, because they have left or are about to. */
-  readonly without = new Set<WorkerId>();
+  /** Workers that did not accept it, because they have left or are about to; most requests have none. */
+  without: ReadonlySet<WorkerId> = noWorkers;
   attempts = 0;
   /** When its worker was last asked for it, on the clock of `performance.now()`. */
   askedAt = 0;
@@ -63,6 +65,11 @@ class InFlightRequest extends Tracked {
     this.observer = observer;
     const key = meta?.[repeatKey];
     this.repeatKey = typeof key === 'string' ? key : undefined;
+  }
+
+  /** It is not sent to this worker again. */
+  leaveOut(worker: WorkerId): void {
+    this.without = new Set([...this.without, worker]);
   }
 }
 
@@ -82,6 +89,8 @@ export interface StatelessDeliveryOptions {
   readonly watcher?: EdgeWatcher | undefined;
 }
 
+/** For requests that any worker can serve. */
+const anyWorkers = subjects.modern(undefined);
 /** Times that a request is sent to workers which leave, or name another one as the holder of the call. */
 const maxAttempts = 12;
 /** Milliseconds between two attempts at a worker that holds a call and does not listen: it counts as alive for two seconds, and there are fewer attempts than `maxAttempts` in these. */
@@ -171,7 +180,8 @@ export class StatelessDelivery {
     const { command, turn } = inFlight;
     const { gone } = inFlight;
     const sent = turn > 0 ? { ...command, ...inFlight.begun, ...(gone === undefined ? {} : { gone }) } : command;
-    inFlight.pending = bus.request(subjects.modern(worker), sent, {
+    const to = worker === undefined ? anyWorkers : subjects.modern(worker);
+    inFlight.pending = bus.request(to, sent, {
       reply: (frame) => this.#hear(inFlight, worker, frame),
       failed: (error) => {
         if (!this.#open.has(inFlight)) return;
@@ -206,7 +216,7 @@ export class StatelessDelivery {
           return;
         }
         // It was on its way to a worker that leaves, which did nothing with it (W1).
-        if (worker !== undefined) inFlight.without.add(worker);
+        if (worker !== undefined) inFlight.leaveOut(worker);
         this.#again(inFlight);
         return;
       case 'message':
@@ -228,7 +238,7 @@ export class StatelessDelivery {
   #unheard(inFlight: InFlightRequest, worker: WorkerId): void {
     const { workers, soon, connection } = this.#options;
     if (inFlight.holder === undefined) {
-      inFlight.without.add(worker);
+      inFlight.leaveOut(worker);
       if (inFlight.attempts < maxAttempts) this.#again(inFlight);
       else this.#refuse(inFlight, 'gateway.unavailable');
     } else if (connection.isSteady && inFlight.call !== undefined && inFlight.missed === worker) {
@@ -252,7 +262,7 @@ export class StatelessDelivery {
     }
     inFlight.gone = holder;
     inFlight.holder = undefined;
-    inFlight.without.add(holder);
+    inFlight.leaveOut(holder);
     inFlight.turn += 1;
     this.#again(inFlight);
   }
@@ -314,7 +324,7 @@ export class StatelessDelivery {
   /** Sends it to another worker. @returns false if no other one can take it. */
   #move(inFlight: InFlightRequest): boolean {
     const { sentTo } = inFlight;
-    if (sentTo !== undefined) inFlight.without.add(sentTo);
+    if (sentTo !== undefined) inFlight.leaveOut(sentTo);
     if (isRepeatable(inFlight)) {
       this.#again(inFlight);
       return true;

@@ -307,7 +307,6 @@ export class DuplexClient {
 
   #measure(request: JsonRpcRequest): Measured {
     const { meter, carrier } = this.#options;
-    meter.count(request.method);
     return meter.begin(request, this.#caller, carrier);
   }
 

@@ -121,8 +121,8 @@ export class PostEndpoint {
     const { request, sender } = arrival;
     const { headers } = request;
     const { meter, delivery, nextStreamId } = this.#options;
-    meter.count(message.method);
     if ('fault' in context || this.#isDraining) {
+      meter.count(message.method);
       arrival.refuse('fault' in context ? context.fault : fault('gateway.draining'), message.id);
       return;
     }
@@ -195,13 +195,10 @@ export class PostEndpoint {
       arrival.refuse(unspoken, message?.id);
       return;
     }
-    if (message !== undefined) meter.count(message.method);
-    if (opening !== undefined) {
-      this.#open(arrival, accepted, opening);
-      return;
-    }
     if (session === undefined || 'fault' in session) {
-      arrival.refuse(session?.fault ?? fault('session.missing'), message?.id);
+      if (message !== undefined) meter.count(message.method);
+      if (opening !== undefined) this.#open(arrival, accepted, opening);
+      else arrival.refuse(session?.fault ?? fault('session.missing'), message?.id);
       return;
     }
     const stream = this.#newStream(message?.id);

@@ -106,10 +106,11 @@ export class Router {
         arrival.refuse(target.fault);
         return;
       }
-      const endpoint = findEndpoint(target.path);
-      const { site } = this.#options;
+      const { site, endpoints } = this.#options;
+      const known = endpoints.byPath.get(target.path);
+      const endpoint = known ?? findEndpoint(target.path);
       if (endpoint === undefined && site?.handles(target.path) === true) this.#serveSite(site, arrival, target);
-      else this.#receive(arrival, target, endpoint);
+      else this.#receive(arrival, target, endpoint, known !== undefined);
     } catch (error) {
       arrival.failed(error);
     }
@@ -127,8 +128,8 @@ export class Router {
     site.handle(arrival.request, arrival.response, arrival.address());
   }
 
-  /** @param endpoint undefined for a path that is not that of an endpoint. */
-  #receive(arrival: Arrival, target: Target, endpoint: EndpointName | undefined): void {
+  /** @param endpoint undefined for a path that is not that of an endpoint. @param isThere whether the endpoint is known to be there. */
+  #receive(arrival: Arrival, target: Target, endpoint: EndpointName | undefined, isThere: boolean): void {
     const { request, response } = arrival;
     const { gate, endpoints } = this.#options;
     const forbidden = this.#problemOf(target, request);
@@ -144,7 +145,7 @@ export class Router {
       const document = gate.callers.documentAt(path, (each) => endpoints.has(each));
       if (document === undefined) arrival.refuse(this.#noSuchPath);
       else serveDocument(arrival, document);
-    } else if (!endpoints.has(name)) {
+    } else if (!isThere && !endpoints.has(name)) {
       arrival.refuse(this.#noSuchPath);
     } else if (request.method === 'OPTIONS') {
       // The preflight request of a browser has no credentials and needs none.
@@ -171,7 +172,8 @@ export class Router {
       arrival.refuse(verdict.fault);
       return;
     }
-    if (!this.#options.endpoints.isFor(verdict.caller.endpoint, verdict.tenant)) {
+    const { endpoints } = this.#options;
+    if (endpoints.areForSome && !endpoints.isFor(verdict.caller.endpoint, verdict.tenant)) {
       arrival.refuse(this.#noSuchPath);
       return;
     }

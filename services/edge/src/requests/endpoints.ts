@@ -8,7 +8,10 @@ export class Endpoints {
   readonly #mustBeKnown: boolean;
   #config: Config;
   #names: ReadonlySet<string> = new Set();
-  #areForSome = false;
+  /** The endpoints that there are, by their paths as nearly all clients write them; only `apply` writes it. */
+  byPath: ReadonlyMap<string, EndpointName> = new Map();
+  /** Whether some endpoints are for certain tenants only, so that `isFor` must be asked; only `apply` writes it. */
+  areForSome = false;
 
   /** @param isShared whether other processes have the other roles. */
   constructor(config: Config, isShared: boolean) {
@@ -20,8 +23,11 @@ export class Endpoints {
 
   apply(config: Config): void {
     this.#config = config;
-    this.#areForSome = hasTenants(config);
+    this.areForSome = hasTenants(config);
     this.#names = new Set(['', ...enabledServers(config).keys(), ...Object.keys(config.profiles)]);
+    this.byPath = new Map(
+      [...this.#names].map((name) => [name === '' ? '/mcp' : `/mcp/${name}`, name as EndpointName]),
+    );
   }
 
   /**
@@ -30,12 +36,12 @@ export class Endpoints {
    * @param name of a server or profile; empty for all servers.
    */
   has(name: string): boolean {
-    return this.#areElsewhere || this.#names.has(name) || (this.#areForSome && this.#mustBeKnown);
+    return this.#areElsewhere || this.#names.has(name) || (this.areForSome && this.#mustBeKnown);
   }
 
   /** Whether there is such an endpoint for a caller. @param tenant of the authenticated caller. */
   isFor(name: string, tenant: string | undefined): boolean {
-    if (!this.#areForSome) return true;
+    if (!this.areForSome) return true;
     return hasEndpoint(this.#config, name, tenant) || (this.#areElsewhere && !this.#names.has(name));
   }
 }

@@ -68,14 +68,15 @@ export class RequestMeter {
     this.#metrics.refused(reason);
   }
 
-  /** Counts a request. */
+  /** Counts a request that is refused before it is observed. */
   count(method: string): void {
     (this.#counted.get(method) ?? this.#other).counter.inc();
   }
 
-  /** Begins to observe a request that was counted. @param headers of its HTTP request, where the client may give its trace context. */
+  /** Counts a request and begins to observe it. @param headers of its HTTP request, where the client may give its trace context. */
   begin(request: JsonRpcRequest, caller: Caller, carrier: Carrier, headers?: IncomingHttpHeaders): Measured {
-    const { timer } = this.#counted.get(request.method) ?? this.#other;
+    const { timer, counter } = this.#counted.get(request.method) ?? this.#other;
+    counter.inc();
     const span = this.#tracing === undefined ? undefined : this.#span(request, caller, carrier, headers);
     const watched = this.#tap?.isWatched === true ? this.#watch(request, caller, span?.traceparent) : undefined;
     return new MeasuredRequest(timer, span, watched);

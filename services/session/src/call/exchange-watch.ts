@@ -58,6 +58,8 @@ export class ExchangeWatch implements Adapters {
   readonly #signs = new Map<WorkerId, BackendPresence>();
   /** Workers with an adapter, by server; undefined when it must be computed again. */
   #adapters: ReadonlyMap<ServerName, readonly WorkerId[]> | undefined;
+  /** Where calls go for which the bus chooses a worker, by server. */
+  readonly #anywhere = new Map<ServerName, CallTarget>();
   /** Servers whose last adapter has vanished, with the time of that on the clock of `performance.now()`. */
   readonly #vanished = new Map<ServerName, number>();
   /** Whether signs of workers that are there may not have come yet, as far as is known. */
@@ -183,14 +185,21 @@ export class ExchangeWatch implements Adapters {
   ): CallTarget {
     if (affinity !== undefined && this.#workers.state(affinity) !== 'lost')
       return { to: subjects.backendAt(server, affinity), worker: affinity, isBound: true };
-    const known = this.#known().get(server);
+    const known = (this.#adapters ?? this.#known()).get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
     const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context, chosen);
     if (except !== undefined && worker === undefined && !this.#vanished.has(server))
       this.#vanished.set(server, performance.now());
     const heard = this.#isBeginning ? this.#untilHeard(server, there ?? [], context) : undefined;
     if (worker !== undefined) return { to: subjects.backendAt(server, worker), worker, isBound: false, heard };
-    return { to: subjects.backend(server), worker, isBound: false, heard };
+    if (heard !== undefined) return { to: subjects.backend(server), worker, isBound: false, heard };
+    return this.#anywhere.get(server) ?? this.#newAnywhere(server);
+  }
+
+  #newAnywhere(server: ServerName): CallTarget {
+    const target: CallTarget = { to: subjects.backend(server), worker: undefined, isBound: false };
+    this.#anywhere.set(server, target);
+    return target;
   }
 
   /**

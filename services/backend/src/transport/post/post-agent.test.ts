@@ -217,6 +217,19 @@ describe('a request', () => {
     expect(sockets).toHaveLength(2);
   });
 
+  it.each([
+    ['closes it soon', `${ok}keep-alive: timeout=2\r\ncontent-length: 2\r\n\r\nhi`],
+    ['closes it', `${ok}keep-alive: timeout=60\r\nconnection: close\r\ncontent-length: 2\r\n\r\nhi`],
+    ['is of HTTP/1.0 now', 'HTTP/1.0 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\nhi'],
+  ])('hears a server that keeps the connection, and says later that it %s', async (_what, later) => {
+    answer = (socket) => socket.write(`${ok}keep-alive: timeout=60\r\ncontent-length: 2\r\n\r\nhi`);
+    for (let count = 0; count < 2; count += 1) expect((await post(agent, origin)).body).toBe('hi');
+    expect(sockets).toHaveLength(1);
+    answer = (socket) => socket.write(later);
+    for (let count = 0; count < 2; count += 1) expect((await post(agent, origin)).body).toBe('hi');
+    expect(sockets).toHaveLength(2);
+  });
+
   it('gets no bytes that came before it', async () => {
     answer = (socket) => socket.write(small);
     await post(agent, origin);

@@ -37,28 +37,24 @@ export class PostAgent extends Agent {
 
   override dispatch(options: Agent.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     // After its end, undici refuses the request.
-    const text = this.destroyed || this.closed ? undefined : this.#textOf(options);
-    if (text === undefined) return super.dispatch(options, handler);
-    this.#originOf(options.origin as string).send(new Post(handler, text));
-    return true;
+    return (!this.destroyed && !this.closed && this.#send(options, handler)) || super.dispatch(options, handler);
   }
 
-  /** @returns the request as it is written; undefined for one that undici sends. */
-  #textOf({ origin, method, path, headers, body }: Agent.DispatchOptions): string | undefined {
-    if (method !== 'POST' || typeof body !== 'string' || typeof headers !== 'object' || headers === null)
-      return undefined;
-    if (typeof origin !== 'string' || !origin.startsWith('http:') || !plainPath.test(path)) return undefined;
+  /** @returns false for a request that undici sends. */
+  #send({ origin, method, path, headers, body }: Agent.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    if (method !== 'POST' || typeof body !== 'string' || typeof headers !== 'object' || headers === null) return false;
+    if (typeof origin !== 'string' || !origin.startsWith('http:') || !plainPath.test(path)) return false;
     const known = this.#lines.get(headers);
     const lines = known === undefined ? linesOf(headers) : known;
     if (known === undefined) this.#lines.set(headers, lines);
-    if (lines === null) return undefined;
-    const { host } = this.#originOf(origin);
-    return `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n${lines}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+    if (lines === null) return false;
+    const to = this.#origins.get(origin) ?? this.#newOrigin(origin);
+    const text = `POST ${path} HTTP/1.1\r\nhost: ${to.host}\r\nconnection: keep-alive\r\n${lines}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+    to.send(new Post(handler, text));
+    return true;
   }
 
-  #originOf(origin: string): PostOrigin {
-    const known = this.#origins.get(origin);
-    if (known !== undefined) return known;
+  #newOrigin(origin: string): PostOrigin {
     const made = new PostOrigin(new URL(origin), this.#connect, () => this.#origins.delete(origin));
     this.#origins.set(origin, made);
     return made;

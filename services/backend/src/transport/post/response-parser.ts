@@ -46,6 +46,8 @@ export class ResponseParser {
   #missing = 0;
   #keptMs = 0;
   #trailerBytes = 0;
+  /** The latest head, as far as it says how long the connection is kept: a server says the same each time. */
+  #kept: Kept = { connection: undefined, keepAlive: undefined, isPersistent: true, ms: keptMs };
 
   constructor(hears: ResponseHears) {
     this.#hears = hears;
@@ -143,7 +145,11 @@ export class ResponseParser {
   /** Finds out where the body ends (RFC 9112, 6.3). */
   #frame(status: number, isPersistent: boolean, headers: ResponseHeaders): void {
     const { 'content-length': length, 'transfer-encoding': coding } = headers;
-    this.#keptMs = keptMsOf(headers, isPersistent);
+    const { connection, 'keep-alive': keepAlive } = headers;
+    const before = this.#kept;
+    if (connection !== before.connection || keepAlive !== before.keepAlive || isPersistent !== before.isPersistent)
+      this.#kept = { connection, keepAlive, isPersistent, ms: keptMsOf(connection, keepAlive, isPersistent) };
+    this.#keptMs = this.#kept.ms;
     if (coding !== undefined && length !== undefined)
       throw new ResponseProblem('its response has two lengths (Content-Length and Transfer-Encoding)');
     if (status === 204 || status === 304) {
@@ -195,9 +201,7 @@ const names = new Map<string, string>();
 /** Bound on them, since servers choose the names. */
 const maxNames = 1_000;
 
-function nameOf(written: string): string {
-  const known = names.get(written);
-  if (known !== undefined) return known;
+function newName(written: string): string {
   if (!token.test(written)) throw new ResponseProblem('its response has a header that is none');
   const name = written.toLowerCase();
   if (names.size < maxNames) names.set(written, name);
@@ -209,7 +213,8 @@ function headersOf(lines: readonly string[]): ResponseHeaders {
   const headers = Object.create(null) as ResponseHeaders;
   for (const line of lines) {
     const colon = line.indexOf(':');
-    const name = nameOf(line.slice(0, Math.max(0, colon)));
+    const written = line.slice(0, Math.max(0, colon));
+    const name = names.get(written) ?? newName(written);
     const value = line.slice(colon + 1).trim();
     const before = headers[name];
     headers[name] = before === undefined ? value : [before, value].flat();
@@ -217,16 +222,24 @@ function headersOf(lines: readonly string[]): ResponseHeaders {
   return headers;
 }
 
-/**
- * @param isPersistent whether the connection stays open if the server does not say.
- * @returns milliseconds for which the connection may be used again; 0 if it must be closed.
- */
-function keptMsOf({ connection, 'keep-alive': kept }: ResponseHeaders, isPersistent: boolean): number {
-  const said = String(connection ?? '').toLowerCase();
-  if (said !== '' && /(?:^|,)\s*close\s*(?:,|$)/.test(said)) return 0;
-  if (!isPersistent && !/(?:^|,)\s*keep-alive\s*(?:,|$)/.test(said)) return 0;
-  if (kept === undefined) return keptMs;
-  const [, seconds] = /(?:^|,)\s*timeout=(\d+)/i.exec(String(kept)) ?? [];
+type Said = ResponseHeaders[string];
+
+/** How long a connection is kept, and the parts of a head that say so. */
+interface Kept {
+  readonly connection: Said;
+  readonly keepAlive: Said;
+  readonly isPersistent: boolean;
+  /** Milliseconds for which the connection may be used again; 0 if it must be closed. */
+  readonly ms: number;
+}
+
+/** @param isPersistent whether the connection stays open if the server does not say. */
+function keptMsOf(connection: Said, keepAlive: Said, isPersistent: boolean): number {
+  const said = String(connection ?? '');
+  if (/(?:^|,)\s*close\s*(?:,|$)/i.test(said)) return 0;
+  if (!isPersistent && !/(?:^|,)\s*keep-alive\s*(?:,|$)/i.test(said)) return 0;
+  if (keepAlive === undefined) return keptMs;
+  const [, seconds] = /(?:^|,)\s*timeout=(\d+)/i.exec(String(keepAlive)) ?? [];
   if (seconds === undefined) return keptMs;
   return Math.min(Math.max(0, Number(seconds) * 1_000 - distanceMs), longestKeptMs);
 }

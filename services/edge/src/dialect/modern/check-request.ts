@@ -4,11 +4,12 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import {
-  claimedRevision,
   decodeHeaderValue,
   fault,
   isCustomMethod,
   isModernRevision,
+  isObject,
+  metaKeys,
   modernMethods,
   modernRevisions,
   namedBy,
@@ -21,6 +22,8 @@ import {
 
 const revisionHeader = 'mcp-protocol-version';
 const parameterPrefix = 'mcp-param-';
+/** How a value begins that a header cannot contain as it is (2026-07-28 basic/transports, Custom Headers). */
+const beginOfWrapped = '=?';
 
 /** What a message says of itself, in place of a session; a fault if that is wrong. */
 export type OwnContext = ModernContext | { readonly fault: GatewayFault };
@@ -34,9 +37,10 @@ const noContext: OwnContext = { capabilities: {}, logLevel: undefined };
  */
 export function ownContext(posted: PostedMessage, headers: IncomingHttpHeaders | undefined): OwnContext | undefined {
   const { message } = posted;
-  const claimed = claimedRevision('params' in message ? message.params : undefined);
+  const meta = 'params' in message ? message.params?.['_meta'] : undefined;
+  const claimed = isObject(meta) ? meta[metaKeys.protocolVersion] : undefined;
   if (claimed === undefined && !isModernRevision(headers?.[revisionHeader])) return undefined;
-  return posted.kind === 'request' ? checkRequest(posted.message, claimed?.value as string, headers) : noContext;
+  return posted.kind === 'request' ? checkRequest(posted.message, claimed as string, headers) : noContext;
 }
 
 function checkRequest(
@@ -68,9 +72,8 @@ function headerProblem({ method, params }: JsonRpcRequest, headers: IncomingHttp
   const name = namedBy(method, params);
   if (typeof name !== 'string') return undefined;
   const header = headers['mcp-name'];
-  return typeof header === 'string' && decodeHeaderValue(header) === name
-    ? undefined
-    : 'Mcp-Name must be the name, URI or task id of the body';
+  const repeated = typeof header === 'string' && header.startsWith(beginOfWrapped) ? decodeHeaderValue(header) : header;
+  return repeated === name ? undefined : 'Mcp-Name must be the name, URI or task id of the body';
 }
 
 /** The `Mcp-Param-*` headers, which the session service compares with the arguments of the tool. */

@@ -3,7 +3,7 @@ import type { MissingServer, View } from '@omnibus/catalog';
 import {
   isCustomMethod,
   isObject,
-  listKindOf,
+  listMethods,
   metaKeys,
   modernCodes,
   modernRevisions,
@@ -22,6 +22,10 @@ import { offeredExperiments } from '../capabilities.ts';
 const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as const;
 const senderMeta = { [metaKeys.serverInfo]: serverInfo };
 
+/** Methods whose results say how long clients may keep them, and how the gateway says that they may not. */
+const cached: ReadonlySet<string> = new Set(['resources/read', ...Object.values(listMethods)]);
+const uncached = { ttlMs: 0, cacheScope: 'private' } as const;
+
 const methodNotFound = -32_601;
 const invalidParams = -32_602;
 const legacyNotFound = -32_002;
@@ -29,8 +33,7 @@ const legacyNotFound = -32_002;
 /** Converts a result of a server of any revision. The gateway becomes the sender, and missing members that this revision requires are added. */
 export function modernResult(method: ExchangeMethod, result: JsonObject): JsonObject {
   const meta = isObject(result['_meta']) ? { ...result['_meta'], ...senderMeta } : senderMeta;
-  const age =
-    method === 'resources/read' || listKindOf(method) !== undefined ? { ttlMs: 0, cacheScope: 'private' } : {};
+  const age = cached.has(method) ? uncached : {};
   return (
     (result as MayHaveBytes)[wire]?.with(result, { resultType: 'complete', ...age }, { _meta: meta }) ?? {
       resultType: 'complete',
