@@ -48,3 +48,39 @@ it('a call of either era leaves nearly nothing to the old generation, and one of
   expect(legacy.made).toBeLessThan(mostMade);
   expect(modern.made).toBeLessThan(1.35 * legacy.made);
 });
+
+it('over NATS, a call leaves nearly nothing to the old generation of the edge and of the session worker', async () => {
+  await using upstream = await startUpstream(1);
+  await using gateway = await startGateway(
+    'nats',
+    { mcpServers: { up: { url: `${upstream.url}/0` } } },
+    { NODE_OPTIONS: `--import ${pathToFileURL(fixturePath('counted-garbage')).href}` },
+  );
+  using probe = await RawClient.open(gateway.url);
+  await probe.untilTools((names) => names.includes('tool-0'));
+  const { edge, backend } = gateway;
+  const session = gateway.processes.find((process) => process !== edge && process !== backend) as typeof edge;
+  const said = (time: number): Promise<number[]> =>
+    Promise.all(
+      [edge, session].map(async (process) => {
+        process.kill('SIGUSR2');
+        const [, words] = await process.line(new RegExp(`^garbage ${time}: (.+)$`));
+        if (words === 'begun') return 0;
+        const { promoted, collections } = JSON.parse(words as string) as Record<string, number>;
+        expect(collections).toBeGreaterThan(0);
+        return (promoted as number) / countedCalls;
+      }),
+    );
+  await using legacy = await ManyCalls.open(gateway.url, '2025-11-25', 16);
+  await using modern = await ManyCalls.open(gateway.url, '2026-07-28', 16);
+  const run = (calls: number) => Promise.all([legacy.run(calls / 2), modern.run(calls / 2)]);
+  await run(callsBefore);
+  await said(1);
+  await run(countedCalls);
+  const promoted = await said(2);
+  process.stdout.write(
+    `\nbytes a call that are promoted over NATS: edge ${promoted[0]?.toFixed(1)}, session worker ${promoted[1]?.toFixed(1)}\n`,
+  );
+  // A request that is an object literal with a getter promotes thousands.
+  for (const bytes of promoted) expect(bytes).toBeLessThan(mostPromoted);
+});

@@ -39,6 +39,32 @@ export interface OpenedRequest extends PendingRequest {
   readonly replyTo: string;
 }
 
+/**
+ * A class, since V8 gives each object literal with a getter a shape of its own, in the old generation. The shape holds the getter with all that it knows, so that
+ * no request and no call would leave the young generation as garbage.
+ */
+class Opened implements OpenedRequest {
+  readonly replyTo: string;
+  readonly #all: SlotTable<Waiting>;
+  readonly #handle: number;
+  readonly #waiting: Waiting;
+
+  constructor(replyTo: string, all: SlotTable<Waiting>, handle: number, waiting: Waiting) {
+    this.replyTo = replyTo;
+    this.#all = all;
+    this.#handle = handle;
+    this.#waiting = waiting;
+  }
+
+  get isArriving(): boolean {
+    return this.#waiting.lane?.tail !== undefined;
+  }
+
+  close(): void {
+    this.#all.take(this.#handle);
+  }
+}
+
 export class Inbox {
   readonly #prefix: string;
   readonly #fetches: Fetches;
@@ -65,13 +91,7 @@ export class Inbox {
       lane: undefined,
     };
     const handle = this.#waiting.add(waiting);
-    return {
-      replyTo: this.#prefix + handle.toString(36),
-      close: () => void this.#waiting.take(handle),
-      get isArriving() {
-        return waiting.lane?.tail !== undefined;
-      },
-    };
+    return new Opened(this.#prefix + handle.toString(36), this.#waiting, handle, waiting);
   }
 
   /** Ends the request whose replies come there: it could not be sent. */
