@@ -40,6 +40,8 @@ class Entry extends Link implements Deadline {
 
 /** Longest pause between two looks at the clock: a process that was paused, or whose clock was set, learns of it within this time. */
 const longestSleepMs = 250;
+/** Ticks without a look at the clock from which on they are not counted one by one: the clock was set, and not held up. */
+const manyTicks = 100_000;
 
 export interface DeadlineWheelOptions {
   /** Milliseconds of one tick: how exact deadlines are. */
@@ -94,7 +96,8 @@ export class DeadlineWheel {
     const now = this.now();
     const currentTick = Math.floor(now / this.#tickMs);
     while (this.#doneTick < currentTick) {
-      this.#doneTick += 1;
+      const next = currentTick - this.#doneTick > manyTicks ? this.#firstTick() : this.#doneTick + 1;
+      this.#doneTick = Math.min(currentTick, next);
       const bucket = this.#buckets.get(this.#doneTick);
       if (bucket === undefined) continue;
       this.#buckets.delete(this.#doneTick);
@@ -109,6 +112,13 @@ export class DeadlineWheel {
     }
   }
 
+  /** The first tick with a deadline, however far away; `Infinity` without one. */
+  #firstTick(): number {
+    let first = Infinity;
+    for (const tick of this.#buckets.keys()) first = Math.min(first, tick);
+    return first;
+  }
+
   /** The next tick with a deadline, or the last one until which the timer may sleep. */
   #nextTick(): number {
     const last = this.#doneTick + this.#longestSleep;
@@ -120,9 +130,10 @@ export class DeadlineWheel {
   #wakeAt(tick: number): void {
     clearTimeout(this.#timer);
     this.#wakeTick = tick;
-    // While callbacks ran, the tick may have passed.
-    const delayMs = Math.max(1, Math.ceil(tick * this.#tickMs - this.now()));
-    this.#timer = setTimeout(() => this.tick(), delayMs).unref(); // D3
+    // While callbacks ran, the tick may have passed. If the clock was turned back, it may be farther away than a timer reaches.
+    const delayMs = Math.ceil(tick * this.#tickMs - this.now());
+    const longestMs = this.#longestSleep * this.#tickMs;
+    this.#timer = setTimeout(() => this.tick(), Math.max(1, Math.min(delayMs, longestMs))).unref(); // D3
   }
 
   #settle(entry: Entry, now: number): void {
