@@ -4,7 +4,8 @@ import type { Bus, PendingRequest } from './bus.ts';
 import type { PresenceWatch, Sign } from './presence.ts';
 import type { Subject } from './subject.ts';
 
-/** Time before the question to a silent worker is repeated; a repetition is safe. */
+/** Milliseconds before the question to a silent worker is repeated, which is safe: at first, since NATS may have lost it with a node, and at most. */
+const firstAgainMs = 100;
 const againMs = 500;
 /** Time after which a worker that does not answer, and is not known to be lost, is no longer waited for. */
 const giveUpMs = 10_000;
@@ -28,19 +29,20 @@ export function askWorker<Request, Reply extends object>(
 ): Promise<Reply | 'silence' | undefined> {
   const giveUpAt = performance.now() + giveUpMs;
   return new Promise((resolve) => {
-    let pending: PendingRequest | undefined;
+    // An answer to any of the questions counts.
+    const pending: PendingRequest[] = [];
+    let nextMs = firstAgainMs;
     const finish = (reply: Reply | 'silence' | undefined): void => {
-      pending?.close();
+      for (const each of pending) each.close();
       next.cancel();
       resolve(reply);
     };
     const ask = (): void => {
-      pending?.close();
       try {
         // A request also fails with `no-responders` while the worker has not reconnected to the bus yet; its signs of life show which case it is.
-        pending = bus.request(to, request, { reply: finish, failed: () => undefined });
+        pending.push(bus.request(to, request, { reply: finish, failed: () => undefined }));
       } catch {
-        pending = undefined; // The bus is closing.
+        // The bus is closing.
       }
     };
     const look = (): void => {
@@ -50,9 +52,10 @@ export function askWorker<Request, Reply extends object>(
         return;
       }
       ask();
-      next = clock.schedule(againMs, look);
+      nextMs = Math.min(2 * nextMs, againMs);
+      next = clock.schedule(nextMs, look);
     };
-    let next = clock.schedule(againMs, look);
+    let next = clock.schedule(nextMs, look);
     ask();
   });
 }

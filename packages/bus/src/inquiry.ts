@@ -25,12 +25,16 @@ export interface InquiryOptions<Item, Payload> {
   readonly lost: (item: Item) => void;
 }
 
-/** Time between two checks of a worker that has not answered. */
+/** Time between two checks of a worker that has not answered: at first, and at most. */
+const firstLookMs = 100;
 const lookMs = 500;
 /** Time until the next question to a worker that did not listen, times the number of such questions: it may be back at NATS in a moment. */
 const unheardMs = 100;
-/** Checks after which the question is sent again, since it may have been lost. */
+/** The question is sent again at the first checks, since NATS may have lost it with a node, and then at each of this number. */
+const firstTries = 3;
 const looksPerTry = 4;
+/** Sendings of a question whose answers count: those of a busy worker come late. */
+const maxPending = 4;
 /** Checks of a worker that gives signs of life but does not subscribe to the question: its version is older and does not know the question. */
 const maxDeaf = 10;
 
@@ -46,8 +50,10 @@ interface Question<Item, Payload> {
   readonly worker: WorkerId;
   readonly to: Subject<Payload, Payload>;
   readonly suspects: readonly Suspect<Item>[];
-  pending: PendingRequest | undefined;
+  readonly pending: PendingRequest[];
   next: { cancel(): void } | undefined;
+  /** Whether its last sending has not failed. */
+  isAsked: boolean;
   reconnects: number;
   looks: number;
   /** How often the question failed with `no-responders`. */
@@ -90,8 +96,9 @@ export class Inquiry<Item, Payload> {
         worker,
         to: to(worker),
         suspects,
-        pending: undefined,
+        pending: [],
         next: undefined,
+        isAsked: false,
         reconnects: 0,
         looks: 0,
         unheard: 0,
@@ -102,23 +109,24 @@ export class Inquiry<Item, Payload> {
   #send(question: Question<Item, Payload>): void {
     const { bus, payload, heldOf } = this.#options;
     const items = this.#left(question).map(({ item }) => item);
-    question.pending?.close();
-    question.pending = undefined;
     if (items.length === 0) {
-      question.isOver = true;
+      this.#over(question);
       return;
     }
     question.reconnects = bus.reconnects;
     try {
-      question.pending = bus.request(question.to, payload(items), {
+      const pending = bus.request(question.to, payload(items), {
         reply: (answer) => {
           const held = heldOf(answer, items);
           this.#end(question, ({ item }) => held.has(item));
         },
         failed: (error) => this.#unheard(question, error),
       });
+      question.isAsked = true;
+      question.pending.push(pending);
+      if (question.pending.length > maxPending) question.pending.shift()?.close();
     } catch {
-      question.isOver = true; // The bus is closing, and this process with it.
+      this.#over(question); // The bus is closing, and this process with it.
       for (const suspect of question.suspects) this.#forget(suspect);
       return;
     }
@@ -128,14 +136,17 @@ export class Inquiry<Item, Payload> {
   #lookLater(question: Question<Item, Payload>): void {
     const { bus, clock, workers } = this.#options;
     question.next?.cancel();
-    question.next = clock.schedule(lookMs, () => {
+    question.next = clock.schedule(Math.min(firstLookMs * 2 ** question.looks, lookMs), () => {
       if (question.isOver) return;
       question.looks += 1;
       const state = workers.state(question.worker);
       if (state === 'lost') this.#end(question, () => false);
       else if (
         bus.connected &&
-        (question.pending === undefined || question.reconnects !== bus.reconnects || question.looks % looksPerTry === 0)
+        (!question.isAsked ||
+          question.reconnects !== bus.reconnects ||
+          question.looks <= firstTries ||
+          question.looks % looksPerTry === 0)
       )
         this.#send(question);
       else this.#lookLater(question);
@@ -144,7 +155,7 @@ export class Inquiry<Item, Payload> {
 
   #unheard(question: Question<Item, Payload>, error: BusError): void {
     const { bus, workers } = this.#options;
-    question.pending = undefined;
+    question.isAsked = false;
     if (question.isOver || error.kind !== 'no-responders') return;
     question.unheard += 1;
     // Its last message may still be on its way; and right after NATS was disturbed, a worker may be alive before its next sign of life arrives. So it is
@@ -183,8 +194,7 @@ export class Inquiry<Item, Payload> {
 
   #end(question: Question<Item, Payload>, isHeld: (suspect: Suspect<Item>) => boolean): void {
     if (question.isOver) return;
-    question.isOver = true;
-    question.pending?.close();
+    this.#over(question);
     for (const suspect of this.#left(question)) {
       if (isHeld(suspect)) {
         this.#forget(suspect);
@@ -198,8 +208,13 @@ export class Inquiry<Item, Payload> {
 
   /** The question cannot be answered; its items are left to their own time limits. */
   #giveUp(question: Question<Item, Payload>): void {
-    question.isOver = true;
+    this.#over(question);
     for (const suspect of question.suspects) this.#forget(suspect);
+  }
+
+  #over(question: Question<Item, Payload>): void {
+    question.isOver = true;
+    for (const pending of question.pending.splice(0)) pending.close();
   }
 
   #conclude(suspect: Suspect<Item>): void {

@@ -47,6 +47,9 @@ const silenceMs = presenceMs * missedSigns;
 const lostMs = 2 * silenceMs;
 /** How long a worker that is gone is remembered. */
 const missingMs = 60_000;
+/** Milliseconds in which workers answer the first sign of a process that has started or is back, and between two such answers of one worker. */
+const answerMs = 100;
+const betweenAnswersMs = 20;
 
 export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S> {
   readonly joined: (sign: S) => void;
@@ -229,9 +232,12 @@ export class PresenceWatch<S extends Sign> {
     return this.#watchedMs > 2 * presenceMs && this.#hears(performance.now());
   }
 
-  /** Whether every worker had time for a sign since this process was cut off from the bus last: some may have started meanwhile. */
+  /**
+   * Whether every worker had time to answer the first sign of this process since it was cut off from the bus last: some may have started meanwhile. For workers
+   * of which each answers such signs (`Heartbeat.answer`).
+   */
   get isBack(): boolean {
-    return !this.isBehind && performance.now() - this.#returnedAt > presenceMs;
+    return !this.isBehind && performance.now() - this.#returnedAt > answerMs;
   }
 
   #hears(now: number): boolean {
@@ -339,6 +345,7 @@ export class Heartbeat<More extends object> {
   #next: { cancel(): void } | undefined;
   #reconnect: Watch | undefined;
   #heardAt = 0;
+  #beatAt = -Infinity;
   #reconnects = 0;
 
   constructor(options: HeartbeatOptions<More>) {
@@ -384,10 +391,22 @@ export class Heartbeat<More extends object> {
 
   /** Gives a sign now; the next one follows after the usual time. */
   beat(): void {
-    const { bus, clock, subject, sign } = this.#options;
+    const { bus, subject, sign } = this.#options;
     if (bus.connected) bus.publish(subject, spoken(sign(false), bus));
+    this.#beatAt = performance.now();
+    this.#beatIn(presenceMs);
+  }
+
+  /** Gives a sign for a worker that has started or is back, so that it knows this one at once. Many that come together get one sign. */
+  answer(): void {
+    const waitMs = this.#beatAt + betweenAnswersMs - performance.now();
+    if (waitMs <= 0) this.beat();
+    else this.#beatIn(waitMs);
+  }
+
+  #beatIn(delayMs: number): void {
     this.#next?.cancel();
-    this.#next = clock.schedule(presenceMs, () => this.beat());
+    this.#next = this.#options.clock.schedule(delayMs, () => this.beat());
   }
 }
 

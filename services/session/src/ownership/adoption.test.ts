@@ -61,7 +61,7 @@ beforeEach(async () => {
     maxAgeMs: undefined,
     taken: () => undefined,
   });
-  peers = new Peers({ bus, wheel, worker: here });
+  peers = new Peers({ bus, wheel, worker: here, answer: () => undefined });
   await peers.start();
   holder = undefined;
   for (const worker of [there, vanishing])

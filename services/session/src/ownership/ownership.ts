@@ -66,7 +66,7 @@ export class Ownership<Host extends SessionHost> {
       maxAgeMs: sessionsBucket.maxAgeMs,
       taken: (key) => this.sessions.lose(key),
     });
-    const peers = new Peers({ bus, wheel, worker });
+    const peers = new Peers({ bus, wheel, worker, answer: () => this.#heart.answer() });
     this.#heart = new Heartbeat<Pick<Presence, 'sessions'>>({
       bus,
       clock: wheel,

@@ -8,6 +8,8 @@ export interface PeersOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly worker: WorkerId;
+  /** Gives a sign of life for a worker that has started, or is connected to NATS again. */
+  readonly answer: () => void;
 }
 
 export class Peers {
@@ -15,15 +17,17 @@ export class Peers {
   readonly #watch: PresenceWatch<Presence>;
 
   constructor(options: PeersOptions) {
-    const { bus, wheel } = options;
+    const { bus, wheel, worker, answer } = options;
     this.#options = options;
     this.#watch = new PresenceWatch({
       bus,
       clock: wheel,
       subject: subjects.presence,
-      joined: () => undefined,
+      joined: answer,
       gone: () => undefined,
-      disturbed: () => undefined,
+      disturbed: (other) => {
+        if (other !== undefined && other !== worker) answer();
+      },
     });
   }
 

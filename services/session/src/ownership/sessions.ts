@@ -51,7 +51,7 @@ const sweepsPerIdleTime = 10;
 const confirmMs = 15_000;
 const confirmAgainMs = 500;
 /** Milliseconds between two questions to the other workers. */
-const askAgainMs = 100;
+const askAgainMs = 50;
 
 /** Milliseconds after its last request in which a session is not given to another worker. */
 const quietMs = 5_000;

@@ -1,0 +1,100 @@
+/** Questions to workers that NATS has lost, or that are answered late: a bus of the test, and its clock. */
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { newWorkerId } from '@omnibus/protocol';
+import { askWorker } from './ask-workers.ts';
+import { Inquiry } from './inquiry.ts';
+import { MemoryBus } from './memory/bus.ts';
+import { subject } from './subject.ts';
+
+interface Items {
+  readonly items: readonly string[];
+}
+
+const holds = subject<Items, Items>('holds');
+const worker = newWorkerId('session');
+const clock = {
+  schedule(delayMs: number, run: () => void) {
+    const timer = setTimeout(run, delayMs);
+    return { cancel: () => clearTimeout(timer) };
+  },
+};
+const workers = { state: (): 'alive' => 'alive' };
+
+let bus: MemoryBus;
+/** The questions that came, in order. */
+let answers: ((answer: Items) => void)[];
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  bus = new MemoryBus(({ what }) => expect.fail(what));
+  answers = [];
+  await bus.subscribe(holds, (_question, reply) => void answers.push(reply));
+});
+afterEach(() => void vi.useRealTimers());
+
+/** Lets time pass until the worker has got a number of questions. */
+async function asked(count: number): Promise<void> {
+  for (let passedMs = 0; answers.length < count; passedMs += 10) {
+    if (passedMs > 10_000) throw new Error(`${answers.length} questions came`);
+    await vi.advanceTimersByTimeAsync(10);
+  }
+}
+
+it('an inquiry asks again, and an answer to an earlier question counts', async () => {
+  const found: string[] = [];
+  const inquiry = new Inquiry<string, Items>({
+    bus,
+    clock,
+    workers,
+    payload: (items) => ({ items }),
+    heldOf: ({ items }) => new Set(items),
+    attemptOf: () => 1,
+    held: (item) => found.push(`held ${item}`),
+    lost: (item) => found.push(`lost ${item}`),
+  });
+  const startedAt = performance.now();
+  inquiry.ask(
+    ['one', 'two'],
+    () => holds,
+    () => [worker],
+  );
+  await asked(3);
+  // The first two were asked again before a worker that is gone would count as silent.
+  expect(performance.now() - startedAt).toBeLessThan(500);
+  answers[1]?.({ items: ['one'] });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(found).toEqual(['held one', 'lost two']);
+  answers[2]?.({ items: [] });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect([found.length, answers.length]).toEqual([2, 3]);
+});
+
+it('a busy worker is asked ever less often', async () => {
+  const inquiry = new Inquiry<string, Items>({
+    bus,
+    clock,
+    workers,
+    payload: (items) => ({ items }),
+    heldOf: ({ items }) => new Set(items),
+    attemptOf: () => 1,
+    held: () => undefined,
+    lost: () => expect.fail('it may hold it'),
+  });
+  inquiry.ask(
+    ['one'],
+    () => holds,
+    () => [worker],
+  );
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(answers.length).toBeLessThan(40);
+  answers.at(-1)?.({ items: ['one'] });
+});
+
+it('one worker is asked again, and its answer to the first question counts', async () => {
+  const found: unknown[] = [];
+  void askWorker({ bus, clock, workers }, worker, holds, { items: [] }).then((answer) => found.push(answer));
+  await asked(3);
+  answers[0]?.({ items: ['first'] });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(found).toEqual([{ items: ['first'] }]);
+});
