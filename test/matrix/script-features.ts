@@ -3,7 +3,7 @@
  * feature shows. A feature checks what it gets, and fails otherwise.
  */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '@omnibus/protocol';
+import { tasksExtension, type JsonObject } from '@omnibus/protocol';
 import type { EraClient, Reply } from './era-client.ts';
 import type { MatrixRevision } from './era-server.ts';
 import { untilThere, untilTrue } from '../support/paced.ts';
@@ -12,12 +12,12 @@ import type { ScriptGround } from './script-ground.ts';
 export interface ScriptFeature {
   /** The oldest revision of clients in which it shows; default: every one. */
   readonly since?: MatrixRevision;
-  /** @param open opens another client of the revision. */
+  /** @param open opens another client of the revision, with more capabilities. */
   readonly run: (
     ground: ScriptGround,
     client: EraClient,
     user: string,
-    open: (user: string) => Promise<EraClient>,
+    open: (user: string, more?: JsonObject) => Promise<EraClient>,
   ) => Promise<void>;
 }
 
@@ -281,6 +281,41 @@ export const scriptFeatures: Readonly<Record<string, ScriptFeature>> = {
       await untilTrue(async () => (await refused(client, `servers.still.echo()`)) === 'upstream.paused');
       await admin('ops', '/servers/still/resume', {});
       await untilTrue(async () => (await refused(client, `servers.still.echo()`)) === 'answered');
+    },
+  },
+
+  'a script that runs as a task': {
+    since: '2025-11-25',
+    async run({ waiting, admin }, _client, user, open) {
+      using client = await open(user, { extensions: { [tasksExtension]: {} } });
+      const told = `{"task":"${user}"}`;
+      const begun = await script(client, `return await servers.work.wire(${told});`, { task: {} });
+      const { taskId, status } = (client.isModern ? begun.result : begun.result['task']) as JsonObject;
+      assert.equal(status, 'working');
+      const { id, digest } = await waiting(told);
+      await admin('fin', `/approvals/${id}`, { digest, approve: true });
+      const state = await untilThere(async () => {
+        const { result } = await client.request('tasks/get', { taskId });
+        return result['status'] === 'working' ? undefined : result;
+      });
+      assert.equal(state['status'], 'completed');
+      const result = client.isModern ? state['result'] : (await client.request('tasks/result', { taskId })).result;
+      assert.match(JSON.stringify(result), /wire is done/);
+    },
+  },
+
+  'a script that runs as a task, cancelled': {
+    since: '2025-11-25',
+    async run({ waiting, admin }, _client, user, open) {
+      using client = await open(user, { extensions: { [tasksExtension]: {} } });
+      const told = `{"cancelled":"${user}"}`;
+      const begun = await script(client, `return await servers.work.wire(${told});`, { task: {} });
+      const { taskId } = (client.isModern ? begun.result : begun.result['task']) as JsonObject;
+      const { id, digest } = await waiting(told);
+      await client.request('tasks/cancel', { taskId });
+      assert.equal((await client.request('tasks/get', { taskId })).result['status'], 'cancelled');
+      // The approval is gone with the call that it was for.
+      await assert.rejects(admin('fin', `/approvals/${id}`, { digest, approve: true }));
     },
   },
 

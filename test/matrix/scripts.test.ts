@@ -58,12 +58,12 @@ describe.each(shapesOfLane)('every feature inside scripts, %s', (shape) => {
       const cells = endings.get(feature) ?? new Map<MatrixRevision, string>();
       endings.set(feature, cells.set(revision, '✗'));
       const user = userOf(revision);
-      const open = (as: string): Promise<EraClient> =>
+      const open = (as: string, more: JsonObject = {}): Promise<EraClient> =>
         EraClient.open({
           url: ground.url,
           revision,
           answers,
-          capabilities: capabilitiesOf(revision),
+          capabilities: { ...capabilitiesOf(revision), ...more },
           headers: ground.headersOf(as),
         });
       using client = await open(user);

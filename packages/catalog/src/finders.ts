@@ -56,9 +56,12 @@ const entries: readonly JsonObject[] = [
   },
 ];
 
-const asTasks = entries.map((entry) =>
-  entry['name'] === finderNames.call ? { ...entry, execution: { taskSupport: 'optional' } } : entry,
-);
+/** The same entries, one of which says that its tool runs as a task (2025-11-25 basic/utilities/tasks). */
+function asTask(given: readonly JsonObject[], name: string): readonly JsonObject[] {
+  return given.map((entry) => (entry['name'] === name ? { ...entry, execution: { taskSupport: 'optional' } } : entry));
+}
+
+const asTasks = asTask(entries, finderNames.call);
 
 const coding: readonly JsonObject[] = [
   {
@@ -84,9 +87,12 @@ const coding: readonly JsonObject[] = [
   },
 ];
 
+const codingAsTasks = asTask(coding, coderNames.run);
+
 export const coders = {
   names: new Set<unknown>(Object.values(coderNames)) as ReadonlySet<unknown>,
-  entries: (): readonly JsonObject[] => coding,
+  /** @param saysTasks whether the list says that scripts run as tasks, as it does for revisions with sessions. */
+  entries: (saysTasks: boolean): readonly JsonObject[] => (saysTasks ? codingAsTasks : coding),
 };
 
 export const finders = {

@@ -67,13 +67,13 @@ export class ShortTools {
       chosen.flatMap(({ server, original, publicName }) => (inside.has(keyOf(server, original)) ? [] : publicName)),
     );
     const own = [...(results === undefined ? [] : [resultReader.entry]), ...composed.map(({ entry }) => entry)];
-    const finding = (asTasks: boolean): readonly JsonObject[] =>
-      listing?.mode === 'code' ? coders.entries() : finders.entries(asTasks);
+    const finding = (isModern: boolean): readonly JsonObject[] =>
+      listing?.mode === 'code' ? coders.entries(!isModern) : finders.entries(runsTasks && !isModern);
     const pages = (isModern: boolean, version?: string): Pages =>
       new ListPages(
         'tools',
         [
-          ...[...(isShort ? finding(runsTasks && !isModern) : []), ...own].map((entry) => JSON.stringify(entry)),
+          ...[...(isShort ? finding(isModern) : []), ...own].map((entry) => JSON.stringify(entry)),
           ...lists.entries('tools', isModern).flatMap(({ publicName, text }) => (names.has(publicName) ? [text] : [])),
         ],
         pageSize,

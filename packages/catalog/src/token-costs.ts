@@ -94,7 +94,7 @@ export async function tokenCosts(
       tokens: total.tokens - sum(all.map(({ by }) => by[at] as number)),
     })),
     search: sum(finders.entries(false).map(sizeOf)),
-    code: sum(coders.entries().map(sizeOf)),
+    code: sum(coders.entries(true).map(sizeOf)),
     bounded: sum(all.map(({ withoutOutput }) => withoutOutput)) + sizeOf(resultReader.entry),
     listed,
   };

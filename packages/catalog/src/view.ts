@@ -407,6 +407,11 @@ export class View {
     return this.records.filter(({ capabilities }) => servesTasks(capabilities)).map(({ server }) => server);
   }
 
+  /** Whether calls at the endpoint run as tasks: those of a server, or scripts (`listing: code`). */
+  get runsTasks(): boolean {
+    return this.definition.listing?.mode === 'code' || this.taskServers().length > 0;
+  }
+
   /** The instructions of the servers, each under its name, and the servers that cannot be used now. */
   instructions(): string | undefined {
     return instructionsOf(this.definition.servers, (server) => this.record(server));

@@ -224,7 +224,7 @@ export type {
   ToolEntry,
   UnfitEntry,
 } from './catalog-record.ts';
-export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
+export { createdTask, isEnded, relatedTaskOf, relatedTo, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';
 export {

@@ -37,6 +37,12 @@ export function relatedTaskOf(value: JsonObject | undefined): string | undefined
   return isObject(related) && typeof related['taskId'] === 'string' ? related['taskId'] : undefined;
 }
 
+/** The same value, related to a task. */
+export function relatedTo(taskId: string, value: JsonObject): JsonObject {
+  const meta = isObject(value['_meta']) ? value['_meta'] : {};
+  return { ...value, _meta: { ...meta, [relatedTask]: { taskId } } };
+}
+
 /** The same value with another task id; undefined removes the relation. */
 export function withRelatedTask(value: JsonObject, map: (taskId: string) => string | undefined): JsonObject {
   const id = relatedTaskOf(value);

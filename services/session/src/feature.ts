@@ -10,6 +10,7 @@ import type { Adapters } from './call/adapters.ts';
 import { noBarrier, type Barrier } from './call/barrier.ts';
 import { Gates, type Gate } from './call/gates.ts';
 import { ownToolsOf, type OwnTools } from './call/own-tools.ts';
+import type { OwnTasks } from './call/own-tasks.ts';
 import type { OwnResults } from './call/own-results.ts';
 import type { ResultGate } from './call/result-gate.ts';
 import type { CallTransformer } from './call/transforms.ts';
@@ -53,6 +54,8 @@ export interface SessionFeature {
   readonly listFilter?: ListFilter | undefined;
   readonly ownTools?: OwnTools;
   /** One feature at most has it. */
+  readonly ownTasks?: OwnTasks;
+  /** One feature at most has it. */
   readonly resultGate?: ResultGate;
   /** One feature at most has it. */
   readonly runGate?: ResultGate;
@@ -83,6 +86,7 @@ export class Features {
   /** Narrows lists beyond the rules; undefined if nothing does. */
   readonly listFilter: { on: ListFilter | undefined } = { on: undefined };
   readonly ownTools: OwnTools;
+  readonly ownTasks: OwnTasks | undefined;
   readonly resultGate: ResultGate | undefined;
   readonly runGate: ResultGate | undefined;
   readonly ownResults: OwnResults | undefined;
@@ -99,6 +103,7 @@ export class Features {
     this.ownResults = all.find(({ ownResults }) => ownResults !== undefined)?.ownResults;
     this.guests = all.flatMap(({ guests = [] }) => guests);
     this.barrier = all.find(({ barrier }) => barrier !== undefined)?.barrier ?? noBarrier;
+    this.ownTasks = all.find(({ ownTasks }) => ownTasks !== undefined)?.ownTasks;
     this.ownTools = ownToolsOf(all.flatMap(({ ownTools }) => ownTools ?? []));
     this.choose();
   }

@@ -261,6 +261,7 @@ export class SessionWorker {
       watchers: features.watchers,
       barrier: features.barrier,
       ownTools: features.ownTools,
+      ownTasks: features.ownTasks,
       access: features.access,
       resultGate: features.resultGate,
       runGate: features.runGate,
@@ -348,6 +349,7 @@ export class SessionWorker {
         const { barrier } = this.#features;
         for (const { session } of this.#sessions.held.values()) session.barred(barrier);
         this.#stateless.barred(barrier);
+        this.#features.ownTasks?.barred(barrier);
       },
       rightsChange: (act) => this.#changeRights(act),
     });

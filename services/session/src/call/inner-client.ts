@@ -33,7 +33,7 @@ interface Asked {
 
 export class InnerClient<Stream extends CallStream> implements ClientPort<CallStream> {
   readonly dialect: ClientDialect;
-  readonly isInner = true;
+  readonly isInner: boolean = true;
   readonly #outer: OuterCall<Stream>;
   readonly #port: ClientPort<Stream>;
   readonly #progressed: (event: ProgressEvent) => void;
@@ -108,8 +108,9 @@ export class InnerClient<Stream extends CallStream> implements ClientPort<CallSt
     this.#port.push(text);
   }
 
-  progressToken(_token: JsonRpcId, event: ProgressEvent): undefined {
+  progressToken(_token: JsonRpcId, event: ProgressEvent): JsonRpcId | undefined {
     this.#progressed(event);
+    return undefined;
   }
 
   wantsLog(params: JsonObject): boolean {

@@ -2,7 +2,7 @@
 import { isObject, type GatewayFault, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
 import type { CallStream } from './client-port.ts';
 
-type ServerAnswer = Parameters<NonNullable<CallStream['completed']>>[0];
+export type ServerAnswer = Parameters<NonNullable<CallStream['completed']>>[0];
 
 /** An outcome of a call for its run. @param text the result as JSON, or the error as JSON: `message`, `reason`. */
 export interface SettledCall {

@@ -98,7 +98,7 @@ export async function sessionFeatures(options: FeatureOptions, of: FeatureWorker
     resultSize(config),
     stored.bounds,
     listing(parts),
-    code(config, metrics, composed.ownTools),
+    code(config, metrics, composed.ownTools, of.worker),
     composed,
     ...(options.tracing === undefined ? [] : [traces(options.tracing)]),
     ...(options.audit === undefined ? [] : [audit(options.audit, parts)]),

@@ -20,6 +20,7 @@ import type { Meant, OwnRun } from '../call/own-tools.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
 import type { OfferRequest } from '../views/offers.ts';
 import type { PostStream } from '../streams/post-stream.ts';
+import { ownTaskAnswer } from './own-task-answer.ts';
 import type { SessionParts } from './session-parts.ts';
 
 export class Serving {
@@ -156,9 +157,13 @@ export class Serving {
   #serveTask(request: JsonRpcRequest, method: SessionTaskMethod, stream: PostStream, view: View): void {
     const { id, params } = request;
     const { client, forwarding } = this.#parts;
-    if (client.taskMode() === 'requested' && view.taskServers().length > 0)
-      forwarding.forward(stream, id, method, params, view);
-    else this.#refuse(stream, request, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
+    if (client.taskMode() === 'requested' && view.runsTasks) {
+      const own = ownTaskAnswer(this.#parts, method, request, { stream, view });
+      if (own === undefined) forwarding.forward(stream, id, method, params, view);
+      else if ('until' in own) this.#holdUntil(request, stream, own.until);
+      else if ('fault' in own) this.#refuse(stream, request, own.fault.reason, own.fault.message);
+      else if ('result' in own) stream.answer(resultText(id, JSON.stringify(own.result)));
+    } else this.#refuse(stream, request, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
   }
 
   /** Bytes of the client's declarations and subscriptions; its other state has separate bounds. */

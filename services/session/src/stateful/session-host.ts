@@ -11,6 +11,7 @@ import type {
   WorkerId,
 } from '@omnibus/protocol';
 import type { CallHost } from '../call/call-host.ts';
+import type { OwnTasks } from '../call/own-tasks.ts';
 import type { OwnTools } from '../call/own-tools.ts';
 import type { StreamHost } from '../streams/stream-host.ts';
 import type { Offers } from '../views/offers.ts';
@@ -19,6 +20,8 @@ import type { Place } from '../views/place.ts';
 
 export interface SessionHost extends CallHost, StreamHost {
   readonly ownTools: OwnTools;
+  /** Undefined if the gateway runs no tasks itself. */
+  readonly ownTasks?: OwnTasks | undefined;
   /** Whether no other worker can have taken over what this one holds (`Heartbeat.isSure`). */
   readonly isSure: () => boolean;
   /**

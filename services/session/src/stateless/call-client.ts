@@ -3,7 +3,6 @@ import type { View } from '@omnibus/catalog';
 import {
   clientInfoOf,
   conversationIn,
-  inputCapabilities,
   isInputMethod,
   isLogLevel,
   isObject,
@@ -14,7 +13,6 @@ import {
   type ExchangeEvent,
   type Facts,
   type InputKey,
-  type InputMethod,
   type JsonObject,
   type JsonRpcId,
   type LogLevel,
@@ -22,12 +20,13 @@ import {
   type ServerName,
   type SessionKey,
 } from '@omnibus/protocol';
+import { CallQuestions, canBeAsked } from '../call/call-questions.ts';
 import type { CallStream, ClientPort } from '../call/client-port.ts';
 import type { Questioner } from '../call/transform.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import type { TaskMode } from '../dialect/dialect.ts';
 import { modernDialect } from '../dialect/modern/dialect.ts';
-import { CallQuestions } from './call-questions.ts';
+
 import { progressTokenOf, type PendingReply } from './pending-reply.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import type { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
@@ -144,7 +143,7 @@ export class CallClient implements ClientPort<CallStream> {
   ): void {
     if (movedFrom !== undefined && this.questions.has(input)) return;
     // What no revision knows has no place among `inputRequests` (2026-07-28 basic/patterns, Multi Round-Trip Requests).
-    if (!isInputMethod(method) || !this.#canBeAsked(method, params)) {
+    if (!isInputMethod(method) || !canBeAsked(this.capabilities(), method, params)) {
       asker.answerInput(input, {
         error: { code: methodNotFound, message: `the client declared no capability for ${method}` },
       });
@@ -160,10 +159,5 @@ export class CallClient implements ClientPort<CallStream> {
 
   askerEnded(asker: Questioner): void {
     this.questions.withdrawAll(asker);
-  }
-
-  #canBeAsked(method: InputMethod, params: JsonObject): boolean {
-    const capability = this.capabilities()[inputCapabilities[method]];
-    return isObject(capability) && (params['mode'] !== 'url' || isObject(capability['url']));
   }
 }

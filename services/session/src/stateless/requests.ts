@@ -11,6 +11,7 @@ import {
   laterLabels,
   listKindOf,
   methodRow,
+  ownServer,
   modernMethods,
   repeatKey,
   tasksExtension,
@@ -43,6 +44,7 @@ import type { Place } from '../views/place.ts';
 import { fetchWithin } from './fetched-results.ts';
 import { StatelessCalls } from './calls.ts';
 import { LegacyTasks } from './legacy-tasks.ts';
+import { answerOwnTask } from './own-task-answer.ts';
 import { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { isUnrouted } from '../call/routes/unrouted.ts';
 import { Listeners } from './listeners.ts';
@@ -374,14 +376,13 @@ export class StatelessRequests {
       caller,
       context: { capabilities: declared },
     } = waiter.command;
-    const { principal } = caller;
     const capabilities = offeredCapabilities(declared);
-    const declaredHere = declaredBy(capabilities, false, principal);
+    const declaredHere = declaredBy(capabilities, false, caller.principal);
     const settling = this.#host.offers.settling({
       place: this.#host.placeOf(caller),
       declared: declaredHere,
       ...how,
-      caller: { ...modernDialect.asker(principal, key), ...whoOf(this.#host.factsOf(caller)), capabilities },
+      caller: { ...modernDialect.asker(caller.principal, key), ...whoOf(this.#host.factsOf(caller)), capabilities },
     });
     if (settling === undefined) return false;
     this.#receiveAfter(waiter, settling);
@@ -433,7 +434,9 @@ export class StatelessRequests {
   #serveTask(waiter: PendingReply, view: View, method: ExtensionTaskMethod, params: JsonObject): void {
     const { caller } = waiter.command;
     const task = this.#calls.taskOf(waiter.command, params);
-    if (task === undefined || !view.definition.servers.includes(task.server)) this.#refuse(waiter, 'task.unknown');
+    if (task?.server === ownServer)
+      answerOwnTask(this.#host, { waiter, method, task }, (problem) => this.#deny(waiter, problem));
+    else if (task === undefined || !view.definition.servers.includes(task.server)) this.#refuse(waiter, 'task.unknown');
     else if (serverFeatures(view, task.server).hasExtensionTasks) this.#calls.start(waiter, view, method);
     else {
       const {

@@ -2,6 +2,7 @@
 import type { View } from '@omnibus/catalog';
 import type { Caller, ChangeKind, Declared, GatewayFault, JsonObject } from '@omnibus/protocol';
 import type { CallHost } from '../call/call-host.ts';
+import type { OwnTasks } from '../call/own-tasks.ts';
 import type { OwnTools } from '../call/own-tools.ts';
 import type { ResultGate } from '../call/result-gate.ts';
 import type { Offers } from '../views/offers.ts';
@@ -13,6 +14,8 @@ export type ChangesFor = (declared: Declared, caller: Caller) => readonly Change
 
 export interface StatelessHost extends CallHost {
   readonly ownTools: OwnTools;
+  /** Undefined if the gateway runs no tasks itself. */
+  readonly ownTasks?: OwnTasks | undefined;
   /** Why the identity of a caller in a command is not proven; undefined where it is. */
   readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
   /** The view of a caller; undefined when the endpoint was removed from the configuration. */

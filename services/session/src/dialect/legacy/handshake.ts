@@ -33,7 +33,7 @@ function capabilities(view: View, revision: Revision): JsonObject {
     ...(view.offers('logging') ? { logging: {} } : {}),
     ...offeredExperiments(view),
     ...(Object.keys(extensions).length === 0 ? {} : { extensions }),
-    ...(featuresOf(revision).tasks && view.taskServers().length > 0
+    ...(featuresOf(revision).tasks && view.runsTasks
       ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }
       : {}),
   };

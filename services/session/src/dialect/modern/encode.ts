@@ -69,7 +69,7 @@ export function modernList(
 /** The result of `server/discover`: the capabilities of the endpoint and the supported revisions. */
 export function discovery(view: View): JsonObject {
   const instructions = view.instructions();
-  const extensions = { ...(view.taskServers().length > 0 ? { [tasksExtension]: {} } : {}), ...view.extensions };
+  const extensions = { ...(view.runsTasks ? { [tasksExtension]: {} } : {}), ...view.extensions };
   return {
     resultType: 'complete',
     supportedVersions: modernRevisions,

@@ -4,29 +4,36 @@
  */
 import { coderNames, type View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
-import { isObject, type JsonObject } from '@omnibus/protocol';
+import { isObject, type JsonObject, type WorkerId } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Meant, OwnTools } from '../../call/own-tools.ts';
 import type { SessionFeature } from '../../feature.ts';
 import { Indexes } from '../../call/tool-indexes.ts';
 import { foundFunctions, textResult } from './find-api.ts';
 import { Runs } from './runs.ts';
+import { ScriptTasks } from './tasks/script-tasks.ts';
 
 /** Characters of one script. */
 const maxCode = 200_000;
 
-/** @param own tools of the gateway that scripts call. */
-export function code(config: Config, metrics: Metrics, own: OwnTools): SessionFeature {
+/** @param own tools of the gateway that scripts call. @param worker runs the scripts. */
+export function code(config: Config, metrics: Metrics, own: OwnTools, worker: WorkerId): SessionFeature {
   const indexes = new Indexes();
-  const runs = new Runs(config, metrics, own);
+  const tasks = new ScriptTasks(worker);
+  const runs = new Runs(config, metrics, own, tasks);
   return {
     name: 'code',
     ownTools: { meant: (view, params) => meant(indexes, runs, view, params) },
+    ownTasks: tasks,
+    sessionEnded: (key) => tasks.sessionEnded(key),
     apply: (changed) => {
       indexes.clear();
       runs.apply(changed);
     },
-    stop: () => indexes.clear(),
+    stop: () => {
+      tasks.stop();
+      indexes.clear();
+    },
   };
 }
 

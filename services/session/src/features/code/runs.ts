@@ -7,6 +7,7 @@ import type { CallStream } from '../../call/client-port.ts';
 import type { OuterCall } from '../../call/outer-call.ts';
 import type { OwnTools } from '../../call/own-tools.ts';
 import { Run } from './run.ts';
+import type { ScriptTasks } from './tasks/script-tasks.ts';
 
 export class Runs {
   readonly #metrics: Pick<Metrics, 'code'>;
@@ -15,10 +16,12 @@ export class Runs {
   #size = 0;
 
   readonly #own: OwnTools;
+  readonly #tasks: ScriptTasks;
 
   /** @param own tools of the gateway that scripts call. */
-  constructor({ code }: Config, metrics: Pick<Metrics, 'code'>, own: OwnTools) {
+  constructor({ code }: Config, metrics: Pick<Metrics, 'code'>, own: OwnTools, tasks: ScriptTasks) {
     this.#own = own;
+    this.#tasks = tasks;
     this.#code = code;
     this.#metrics = metrics;
   }
@@ -29,6 +32,11 @@ export class Runs {
   }
 
   begin<Stream extends CallStream>(outer: OuterCall<Stream>, code: string): void {
+    if (this.#tasks.takes(outer)) this.#tasks.begin(outer, (inner) => this.#begin(inner, code));
+    else this.#begin(outer, code);
+  }
+
+  #begin<Stream extends CallStream>(outer: OuterCall<Stream>, code: string): void {
     const { port } = outer.carrier;
     const share = shareOf(port.caller, port.facts);
     const full = this.#take(share);

@@ -1,7 +1,13 @@
 /** Questions of servers during one call of a client without a session. They are sent at the end of one round and answered in the next. */
-import { isObject, type InputKey, type InputMethod, type JsonObject } from '@omnibus/protocol';
-import type { Questioner } from '../call/transform.ts';
+import { inputCapabilities, isObject, type InputKey, type InputMethod, type JsonObject } from '@omnibus/protocol';
+import type { Questioner } from './transform.ts';
 import { inputRequest, responseProblem } from '../dialect/modern/encode.ts';
+
+/** Whether a client with these capabilities can be asked a question. */
+export function canBeAsked(capabilities: JsonObject, method: InputMethod, params: JsonObject): boolean {
+  const capability = capabilities[inputCapabilities[method]];
+  return isObject(capability) && (params['mode'] !== 'url' || isObject(capability['url']));
+}
 
 /** Number of the gateway's own questions. */
 const own = 0;

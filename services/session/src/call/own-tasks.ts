@@ -1,0 +1,40 @@
+/** Tasks that the gateway itself runs, beside those of servers. The path of a call knows this interface only; a feature has the tasks. */
+import type {
+  ExtensionTaskMethod,
+  GatewayFault,
+  JsonObject,
+  SessionKey,
+  SessionTaskMethod,
+  WorkerId,
+} from '@omnibus/protocol';
+import type { TaskAddress } from '../public-ids/task-ids.ts';
+import type { Barrier } from './barrier.ts';
+import type { CallStream } from './client-port.ts';
+
+export interface OwnTaskRequest {
+  readonly method: Exclude<SessionTaskMethod | ExtensionTaskMethod, 'tasks/list'>;
+  readonly params: JsonObject;
+  /** The task that it names; its server is `ownServer`. */
+  readonly task: TaskAddress;
+  /** The session that asks; undefined for a request without one. */
+  readonly session: SessionKey | undefined;
+  /** Takes questions of the task while its result is awaited; left out if the client cannot be asked that way. */
+  readonly stream?: CallStream;
+  /** The worker that the edge has found gone. */
+  readonly gone?: WorkerId | undefined;
+}
+
+/** `result`: tasks in the form of 2025-11-25. `until`: the request must be served again after that. `elsewhere`: that worker has the task. */
+export type OwnTaskAnswer =
+  | { readonly result: JsonObject }
+  | { readonly fault: GatewayFault }
+  | { readonly until: Promise<void> }
+  | { readonly elsewhere: WorkerId };
+
+export interface OwnTasks {
+  serve(request: OwnTaskRequest): OwnTaskAnswer;
+  /** The tasks of a session, oldest first. */
+  list(session: SessionKey): readonly JsonObject[];
+  /** Ends calls that callers may not make any more. */
+  barred(barrier: Barrier): void;
+}

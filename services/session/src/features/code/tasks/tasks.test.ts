@@ -1,0 +1,295 @@
+/** Scripts that run as tasks: for clients of 2025-11-25, which ask for a task, and for clients of the extension, which take one. */
+import type { AuditEvent } from '@omnibus/audit';
+import { coderNames } from '@omnibus/catalog';
+import {
+  latestLegacyRevision,
+  latestModernRevision,
+  newWorkerId,
+  noLists,
+  ownServer,
+  tasksExtension,
+  type ExchangeEvent,
+  type JsonObject,
+  type SessionKey,
+} from '@omnibus/protocol';
+import { afterEach, describe, expect, it } from 'vitest';
+import { auditIn, textIn, textOf } from '../../../answers-under-test.ts';
+import type { OwnTaskRequest } from '../../../call/own-tasks.ts';
+import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../../../worker-under-test.ts';
+import { newTaskId } from './script-task.ts';
+import { ScriptTasks } from './script-tasks.ts';
+
+let up: WorkerUnderTest | undefined;
+afterEach(() => up?.stop());
+
+const events: AuditEvent[] = [];
+const extension = { extensions: { [tasksExtension]: {} } };
+const slow = `return await servers.crm.plain();`;
+
+async function started(settings: object = {}): Promise<WorkerUnderTest> {
+  events.length = 0;
+  up = await WorkerUnderTest.start(['crm'], { listing: 'code', ...settings }, auditIn(events));
+  await up.put('crm', { lists: { ...noLists, tools: [{ name: 'plain', inputSchema: { type: 'object' } }] } });
+  return up;
+}
+
+/** The next call of a server waits. @returns its answer. */
+function held(worker: WorkerUnderTest): { answer: (event?: ExchangeEvent) => void } {
+  const holding = { answer: (): void => undefined } as { answer: (event?: ExchangeEvent) => void };
+  worker.takes = (reply) => {
+    holding.answer = (event = textOf('done')) => reply(event);
+  };
+  return holding;
+}
+
+const begin = (client: ClientUnderTest, code: string, more: JsonObject = {}): ReturnType<ClientUnderTest['ask']> =>
+  client.ask('tools/call', { name: coderNames.run, arguments: { code }, ...more });
+
+/** Begins a script of which a server holds a call. @returns its task. */
+async function begun(worker: WorkerUnderTest, client: ClientUnderTest, more: JsonObject = {}): Promise<JsonObject> {
+  const answered = begin(client, slow, client.key === undefined ? more : { task: { ttl: 60_000 }, ...more });
+  await worker.asked.until(1);
+  const { result = {} } = await worker.turning(answered);
+  return client.key === undefined ? result : (result['task'] as JsonObject);
+}
+
+/** The state of a task once it is another than before. */
+async function stateAfter(client: ClientUnderTest, { taskId, status }: JsonObject): Promise<JsonObject> {
+  for (;;) {
+    const { result = {} } = await client.ask('tasks/get', { taskId });
+    if (result['status'] !== status) return result;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+it('is offered to clients of both eras', async () => {
+  const worker = await started();
+  const older = await worker.open(latestLegacyRevision);
+  expect(older.greeting['capabilities']).toMatchObject({
+    tasks: { requests: { tools: { call: {} } }, cancel: {}, list: {} },
+  });
+  const { result } = await older.ask('tools/list');
+  expect(result?.['tools']).toContainEqual(
+    expect.objectContaining({ name: coderNames.run, execution: { taskSupport: 'optional' } }),
+  );
+  const newer = await worker.open(latestModernRevision);
+  expect(newer.greeting['capabilities']).toMatchObject(extension);
+  expect(JSON.stringify((await newer.ask('tools/list')).result)).not.toContain('taskSupport');
+});
+
+it('a client of 2025-11-25 gets a task at once, its progress, and its result', async () => {
+  const worker = await started();
+  const client = await worker.open(latestLegacyRevision);
+  const server = held(worker);
+  const task = await begun(worker, client, { _meta: { progressToken: 'p' } });
+  expect(task).toMatchObject({ status: 'working', ttl: 60_000, pollInterval: expect.any(Number) as number });
+  server.answer({ kind: 'progress', progress: 1, message: 'half' });
+  expect(await client.pushed.untilSome(({ method }) => method === 'notifications/progress')).toMatchObject({
+    params: { progressToken: 'p', progress: 1, message: 'half' },
+  });
+  expect(await client.ask('tasks/get', { taskId: task['taskId'] })).toMatchObject({
+    result: { status: 'working', statusMessage: 'half' },
+  });
+  const awaited = client.ask('tasks/result', { taskId: task['taskId'] });
+  server.answer();
+  const { result = {} } = await awaited;
+  expect(textIn(result)).toBe('done');
+  expect(result['_meta']).toEqual({ 'io.modelcontextprotocol/related-task': { taskId: task['taskId'] } });
+  expect(await client.ask('tasks/get', { taskId: task['taskId'] })).toMatchObject({ result: { status: 'completed' } });
+  expect(await client.ask('tasks/list')).toMatchObject({ result: { tasks: [{ status: 'completed' }] } });
+  expect(await client.pushed.untilSome(({ method }) => method === 'notifications/tasks/status')).toMatchObject({
+    params: { taskId: task['taskId'], status: 'completed' },
+  });
+});
+
+it('a client of the extension gets a task for a script that takes long, and the result of another one at once', async () => {
+  const worker = await started();
+  const client = await worker.open(latestModernRevision, extension);
+  worker.outcome = textOf('quick');
+  expect(textIn((await begin(client, slow)).result ?? {})).toBe('quick');
+  const server = held(worker);
+  const answered = begin(client, slow);
+  await worker.asked.until(2);
+  const { result: task = {} } = await worker.turning(answered);
+  expect(task).toMatchObject({ resultType: 'task', status: 'working', ttlMs: expect.any(Number) as number });
+  server.answer();
+  const ended = await stateAfter(client, task);
+  expect(ended).toMatchObject({ taskId: task['taskId'], status: 'completed' });
+  expect(textIn(ended['result'] as JsonObject)).toBe('done');
+});
+
+it.each([
+  [latestLegacyRevision, {}],
+  [latestModernRevision, extension],
+])('ends with its calls when a client of %s cancels it', async (revision, capabilities) => {
+  const worker = await started();
+  const client = await worker.open(revision, capabilities);
+  held(worker);
+  const task = await begun(worker, client);
+  const { result } = await client.ask('tasks/cancel', { taskId: task['taskId'] });
+  expect(result).toMatchObject(client.key === undefined ? { resultType: 'complete' } : { status: 'cancelled' });
+  await worker.controls.untilSome(({ kind }) => kind === 'cancel');
+  expect(await client.ask('tasks/get', { taskId: task['taskId'] })).toMatchObject({ result: { status: 'cancelled' } });
+  expect(events.filter(({ target }) => target === coderNames.run)).toMatchObject([{ outcome: 'cancelled' }]);
+  const again = await client.ask('tasks/cancel', { taskId: task['taskId'] });
+  if (client.key === undefined) expect(again.result).toMatchObject({ resultType: 'complete' });
+  else {
+    expect(again.error?.data).toMatchObject({ reason: 'params.invalid' });
+    expect((await client.ask('tasks/result', { taskId: task['taskId'] })).error?.message).toContain('was cancelled');
+  }
+});
+
+const question: ExchangeEvent = {
+  kind: 'input',
+  input: 1,
+  method: 'elicitation/create',
+  params: { message: 'sure?', requestedSchema: { type: 'object', properties: {} } },
+};
+
+it('a client of 2025-11-25 is asked on the stream of tasks/result, whenever that comes', async () => {
+  const worker = await started();
+  const client = await worker.open(latestLegacyRevision, { elicitation: { form: {} } });
+  const server = held(worker);
+  const { taskId } = await begun(worker, client);
+  server.answer(question);
+  expect(await stateAfter(client, { taskId, status: 'working' })).toMatchObject({ status: 'input_required' });
+  const awaited = client.ask('tasks/result', { taskId });
+  const { id, params } = await client.asked.untilSome(({ method }) => method === 'elicitation/create');
+  expect(params).toMatchObject({ message: 'sure?', _meta: { 'io.modelcontextprotocol/related-task': { taskId } } });
+  client.say({ kind: 'response', message: { jsonrpc: '2.0', id: id as number, result: { action: 'decline' } } });
+  expect(await worker.controls.untilSome(({ kind }) => kind === 'answer')).toMatchObject({
+    answer: { result: { action: 'decline' } },
+  });
+  expect(await client.ask('tasks/get', { taskId })).toMatchObject({ result: { status: 'working' } });
+  server.answer();
+  expect(textIn((await awaited).result ?? {})).toBe('done');
+});
+
+it('a client of the extension finds questions in the state, and answers them with tasks/update', async () => {
+  const worker = await started();
+  const client = await worker.open(latestModernRevision, { ...extension, elicitation: { form: {} } });
+  const server = held(worker);
+  const { taskId } = await begun(worker, client);
+  server.answer(question);
+  const { status, inputRequests } = await stateAfter(client, { taskId, status: 'working' });
+  expect(status).toBe('input_required');
+  const [[key, asked] = ['']] = Object.entries(inputRequests as JsonObject);
+  expect(asked).toMatchObject({ method: 'elicitation/create', params: { message: 'sure?' } });
+  expect(await client.ask('tasks/update', { taskId, inputResponses: { [key]: 'yes' } })).toMatchObject({
+    error: { data: { reason: 'params.invalid' } },
+  });
+  await client.ask('tasks/update', { taskId, inputResponses: { [key]: { action: 'accept' } } });
+  expect(await worker.controls.untilSome(({ kind }) => kind === 'answer')).toMatchObject({
+    answer: { result: { action: 'accept' } },
+  });
+  server.answer();
+  expect(await stateAfter(client, { taskId, status: 'working' })).toMatchObject({ status: 'completed' });
+});
+
+it('is for its own session alone, and ends with that', async () => {
+  const worker = await started();
+  const [client, other] = [await worker.open(latestLegacyRevision), await worker.open(latestLegacyRevision)];
+  held(worker);
+  const { taskId } = await begun(worker, client);
+  for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel'])
+    expect(await other.ask(method, { taskId })).toMatchObject({ error: { data: { reason: 'task.unknown' } } });
+  expect(await other.ask('tasks/list')).toMatchObject({ result: { tasks: [] } });
+  client.end();
+  await worker.controls.untilSome(({ kind }) => kind === 'cancel');
+});
+
+it('is for its own caller alone', async () => {
+  const worker = await started({ auth: { keys: { file: 'keys.yaml' } } });
+  const [ann, bob] = [
+    await worker.open(latestModernRevision, extension, callerOf('ann')),
+    await worker.open(latestModernRevision, extension, callerOf('bob')),
+  ];
+  const server = held(worker);
+  const task = await begun(worker, ann);
+  for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel'])
+    expect(await bob.ask(method, { taskId: task['taskId'] })).toMatchObject({
+      error: { data: { reason: 'task.unknown' } },
+    });
+  server.answer();
+  expect(await stateAfter(ann, task)).toMatchObject({ status: 'completed' });
+});
+
+it('is refused without a task while as many scripts run as its caller may have', async () => {
+  const worker = await started({ code: { runsPerCaller: 1 } });
+  const client = await worker.open(latestLegacyRevision);
+  const server = held(worker);
+  const task = await begun(worker, client);
+  expect(await begin(client, slow, { task: {} })).toMatchObject({ error: { data: { reason: 'code.busy' } } });
+  expect(await client.ask('tasks/list')).toMatchObject({ result: { tasks: [{ taskId: task['taskId'] }] } });
+  server.answer();
+  expect(textIn((await client.ask('tasks/result', { taskId: task['taskId'] })).result ?? {})).toBe('done');
+});
+
+it('has failed for a client of 2025-11-25 if its script has, and is completed in the extension', async () => {
+  const worker = await started();
+  const fails = `await servers.crm.plain(); throw new Error('no');`;
+  const older = await worker.open(latestLegacyRevision);
+  const { result } = await begin(older, fails, { task: {} });
+  const task = result?.['task'] as JsonObject;
+  expect((await older.ask('tasks/result', { taskId: task['taskId'] })).result).toMatchObject({ isError: true });
+  expect(await older.ask('tasks/get', { taskId: task['taskId'] })).toMatchObject({ result: { status: 'failed' } });
+  const newer = await worker.open(latestModernRevision, extension);
+  const server = held(worker);
+  const answered = begin(newer, fails);
+  await worker.asked.until(2);
+  const { result: taken = {} } = await worker.turning(answered);
+  server.answer();
+  expect(await stateAfter(newer, taken)).toMatchObject({ status: 'completed', result: { isError: true } });
+});
+
+it('keeps the last tasks of a caller, and those that run', async () => {
+  const worker = await started();
+  const client = await worker.open(latestLegacyRevision);
+  const server = held(worker);
+  const first = await begun(worker, client);
+  const ids: unknown[] = [];
+  for (let count = 0; count < 18; count += 1) {
+    const { result } = await begin(client, `return ${count};`, { task: {} });
+    const { taskId } = result?.['task'] as JsonObject;
+    ids.push(taskId);
+    await client.ask('tasks/result', { taskId });
+  }
+  const { result } = await client.ask('tasks/list');
+  expect((result?.['tasks'] as JsonObject[]).map(({ taskId }) => taskId)).toEqual([first['taskId'], ...ids.slice(-16)]);
+  server.answer();
+});
+
+describe('a task of another worker', () => {
+  const [here, there] = [newWorkerId('session'), newWorkerId('session')];
+  const id = newTaskId();
+  const owner = 'a session' as SessionKey;
+  const place = { worker: there, connection: '', isProgram: false };
+  const asked = (
+    method: OwnTaskRequest['method'],
+    by: Pick<OwnTaskRequest, 'session' | 'gone'>,
+  ): ReturnType<ScriptTasks['serve']> =>
+    new ScriptTasks(here).serve({
+      method,
+      params: { taskId: 'public' },
+      task: { server: ownServer, id, owner, place, tool: coderNames.run },
+      ...by,
+    });
+  const failed = { result: { taskId: 'public', status: 'failed', createdAt: expect.stringMatching(/^20/) as string } };
+
+  it('is there, as far as a client without a session knows', () => {
+    expect(asked('tasks/get', { session: undefined })).toEqual({ elsewhere: there });
+  });
+
+  it('has failed once that worker is gone, and is not run again', () => {
+    const gone = { session: undefined, gone: there };
+    expect(asked('tasks/get', gone)).toMatchObject({
+      result: { ...failed.result, error: { data: { reason: 'code.lost' } } },
+    });
+    expect(asked('tasks/update', gone)).toMatchObject({ fault: { reason: 'code.lost' } });
+  });
+
+  it('has failed for its session, which is here now', () => {
+    expect(asked('tasks/get', { session: owner })).toMatchObject(failed);
+    expect(asked('tasks/result', { session: owner })).toMatchObject({ fault: { reason: 'code.lost' } });
+  });
+});
