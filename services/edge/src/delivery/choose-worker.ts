@@ -1,9 +1,24 @@
 /** Chooses one of the live workers for a request that any of them can serve. */
 import { hash } from 'node:crypto';
-import type { SessionKey, WorkerId } from '@omnibus/protocol';
+import type { PresenceWatch } from '@omnibus/bus';
+import type { Presence, SessionKey, WorkerId } from '@omnibus/protocol';
+
+/** The workers to choose from. */
+export type WorkersThere = Pick<PresenceWatch<Presence>, 'here' | 'near' | 'alive'>;
+
+/**
+ * A worker except some, as near as possible: the worker of this process, else a random one of this region, else any. Each worker of `serve --workers`
+ * gets its share of the connections, so their work is even, and a request to another one passes the supervisor in both directions.
+ */
+export function nearestWorker(workers: WorkersThere, except: ReadonlySet<WorkerId>): WorkerId | undefined {
+  const here = workers.here(workers.alive);
+  return here !== undefined && !except.has(here)
+    ? here
+    : (anyWorker(workers.near, except) ?? anyWorker(workers.alive, except));
+}
 
 /** A random worker except some. */
-export function anyWorker(there: readonly WorkerId[], except: ReadonlySet<WorkerId>): WorkerId | undefined {
+function anyWorker(there: readonly WorkerId[], except: ReadonlySet<WorkerId>): WorkerId | undefined {
   const others = except.size === 0 ? there : there.filter((worker) => !except.has(worker));
   return others[Math.floor(Math.random() * others.length)];
 }

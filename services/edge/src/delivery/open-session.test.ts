@@ -29,7 +29,7 @@ it('a worker that listens opens a session, however many workers start that give 
     bus,
     wheel: new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) }),
     log: createLogger({ level: 'silent', format: 'json' }),
-    workers: { near: starting, alive: starting },
+    workers: { here: () => undefined, near: starting, alive: starting },
   };
   openSession(options, command, resolve);
   expect(await promise).toEqual(opened);

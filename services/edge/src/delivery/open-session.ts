@@ -1,14 +1,14 @@
-import { gatewayFaultOf, subjects, type Bus, type PresenceWatch } from '@omnibus/bus';
+import { gatewayFaultOf, subjects, type Bus } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, type OpenCommand, type OpenReply, type Presence, type WorkerId } from '@omnibus/protocol';
+import { fault, type OpenCommand, type OpenReply, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { anyWorker } from './choose-worker.ts';
+import { nearestWorker, type WorkersThere } from './choose-worker.ts';
 
 export interface OpenSessionOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  readonly workers: Pick<PresenceWatch<Presence>, 'near' | 'alive'>;
+  readonly workers: WorkersThere;
 }
 
 /**
@@ -18,7 +18,7 @@ export interface OpenSessionOptions {
 const openMs = 6_000;
 const maxOpens = 4;
 
-/** Opens a session at any worker. If a late worker has opened one as well, no client knows its id, and it ends unused. */
+/** Opens a session at the nearest worker that takes it. If a late worker has opened one as well, no client knows its id, and it ends unused. */
 export function openSession(
   { bus, wheel, log, workers }: OpenSessionOptions,
   command: OpenCommand,
@@ -27,7 +27,7 @@ export function openSession(
   const asked = new Set<WorkerId>();
   // After a worker that does not listen yet, NATS chooses: it knows the workers that do.
   const ask = (attempt: number, byNats = false): void => {
-    const worker = byNats ? undefined : (anyWorker(workers.near, asked) ?? anyWorker(workers.alive, asked));
+    const worker = byNats ? undefined : nearestWorker(workers, asked);
     if (worker !== undefined) asked.add(worker);
     const fail = (isUnheard: boolean): void => {
       if (attempt < maxOpens) ask(attempt + 1, isUnheard);

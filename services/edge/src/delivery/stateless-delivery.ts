@@ -29,7 +29,7 @@ import {
   type WorkerId,
 } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { anyWorker, workersFor } from './choose-worker.ts';
+import { nearestWorker, workersFor } from './choose-worker.ts';
 import type { Connection } from './connection.ts';
 import type { EdgeWatcher } from '../requests/edge-watcher.ts';
 import { OpenCommands, Tracked, type Backends, type OpenTracked } from './in-flight.ts';
@@ -195,11 +195,11 @@ export class StatelessDelivery {
     });
   }
 
-  /** A worker of this region, else any; undefined if none is known. */
+  /** Undefined if no worker is known. */
   #choose({ without, call, repeatKey: key = call }: InFlightRequest): WorkerId | undefined {
     const { workers } = this.#options;
     if (key !== undefined) return workersFor(key, workers.alive).find((worker) => !without.has(worker));
-    return anyWorker(workers.near, without) ?? anyWorker(workers.alive, without);
+    return nearestWorker(workers, without);
   }
 
   #hear(inFlight: InFlightRequest, worker: WorkerId | undefined, frame: ModernReply): void {
