@@ -1,5 +1,6 @@
 /** The paths of a stranger to a first call: from the package and from a clone, in empty folders, with nothing kept from before. */
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -84,8 +85,10 @@ export async function fromClone(commit: string, steps: Steps): Promise<void> {
     });
     await run('git', ['checkout', '--quiet', commit], { cwd: clone, env: { ...process.env, ...here.env } });
   });
+  let ended: Promise<unknown> | undefined;
   {
     await using first = npmStart(clone, here);
+    ended = once(first.child, 'close');
     await steps.do(
       'npm start from an empty npm cache, until clients can connect',
       () => first.line(/"msg":"listening"/),
@@ -93,6 +96,8 @@ export async function fromClone(commit: string, steps: Steps): Promise<void> {
     );
     await steps.do('its four servers are up', () => first.line(/"msg":"ready"/));
   }
+  // npm ends at the signal; the gateway under it, which holds its output, releases the ports a little later.
+  await ended;
   const config = join(here.folder, 'own.yaml');
   await writeFile(config, `mcpServers:\n  own: { command: node, args: [${here.server}] }\n`);
   await using own = npmStart(clone, here, '--config', config);
