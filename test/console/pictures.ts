@@ -1,6 +1,7 @@
 /**
  * Takes the screenshots of the console for the README and docs/how-to/console.md, of a running gateway: `npm run pictures`. No test compares them.
- * With OMNIBUS_PICTURES=FOLDER it takes all views instead, at three widths in both themes, with a crash, forty faults, ten thousand tools and a gateway that hangs.
+ * With OMNIBUS_PICTURES=FOLDER it takes all views instead, at three widths in both themes, with a crash, forty faults, ten thousand tools and a gateway that hangs,
+ * and what users see before, during and after a sign-in.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,6 +13,7 @@ import { RawClient } from '../support/raw-client.ts';
 import { tool, Upstream } from '../support/upstream.ts';
 import { chromiumPath, launch } from '../support/chromium.ts';
 import { openConsole } from './browser.ts';
+import { takeSignedIn } from './pictures-signed-in.ts';
 
 interface Picture {
   readonly name: string;
@@ -254,5 +256,6 @@ async function takeAll(to: string): Promise<void> {
   await shoot('hang');
   gateway.edge.kill('SIGCONT');
   await seen.close();
+  await takeSignedIn(browser, (page, name) => takeEach(page, join(to, `signed-in-${name}`)));
   console.log(`all views are in ${to}`);
 }

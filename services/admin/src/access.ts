@@ -73,7 +73,7 @@ export class AdminAccess {
     const has = found.roles.length === 0 ? 'no role' : `the role ${found.roles.join(', ')}`;
     return {
       status: 403,
-      text: `${found.name} has ${has} here, and this is for ${whoMay(act)}: ${found === local ? 'name who may under auth.admin.roles, or run "omnibus recover"' : 'auth.admin.roles says who has which'}\n`,
+      text: `${found.name} has ${has} here, and this needs ${whoMay(act)}: ${found === local ? 'name its callers under auth.admin.roles, or run "omnibus recover"' : 'auth.admin.roles gives roles'}\n`,
     };
   };
 

@@ -79,7 +79,8 @@ export function mayDoAsCaller(act: AdminAct): boolean {
 
 /** The roles that may do something, for a message. */
 export function whoMay(act: AdminAct): string {
-  return permitted[act].join(' or ');
+  const roles = permitted[act];
+  return roles.length < 2 ? roles.join('') : `${roles.slice(0, -1).join(', ')} or ${roles.at(-1) as string}`;
 }
 
 /** The acts of an administrator of one tenant, which see only its data. */

@@ -89,14 +89,15 @@ export function signInPage({
   problem,
 }: SignInPage): Page {
   const own = `<form method="post" action="${escaped(action)}/login">${hidden('token', formToken)}
-<label for="name">User name</label><input id="name" name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus value="${escaped(name)}">
-<label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" required>
-<div class="actions"><button class="main" type="submit">Sign in</button></div></form>`;
+<label for="name">User name</label><input id="name" name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required${name === '' ? ' autofocus' : ''} value="${escaped(name)}">
+<label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" required${name === '' ? '' : ' autofocus'}>
+<div class="actions"><button class="main" type="submit">Sign in</button><button type="submit" form="abort">Cancel</button></div></form>`;
   const elsewhere =
     upstreamHost === undefined
       ? ''
       : `<p><a href="${escaped(action)}/upstream">Sign in at ${escaped(upstreamHost)}</a></p>`;
-  const cancel = `<form method="post" action="${escaped(action)}/abort">${hidden('token', formToken)}<div class="actions"><button type="submit">Cancel</button></div></form>`;
+  // Beside the other button where there is one, which the form's own attribute says.
+  const cancel = `<form id="abort" method="post" action="${escaped(action)}/abort">${hidden('token', formToken)}${hasUsers ? '' : '<div class="actions"><button type="submit">Cancel</button></div>'}</form>`;
   return {
     title: 'Sign in',
     leadsToProgram,

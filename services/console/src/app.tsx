@@ -2,11 +2,12 @@
 import type { Overview as OverviewAnswer } from '@omnibus/admin-api';
 import type { ComponentType } from 'preact';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
-import { needsSignIn, takeToken } from './api/ask.ts';
+import { isKnown, needsSignIn, takeToken } from './api/ask.ts';
 import { refresh, useLive, type Live } from './api/live.ts';
 import { Dialog, Heading, Updated } from './parts/basics.tsx';
+import { may } from './parts/may.ts';
 import { Returned } from './parts/returned.tsx';
-import { SignIn } from './parts/sign-in.tsx';
+import { SignIn, signOut } from './parts/sign-in.tsx';
 import { State } from './parts/state.tsx';
 import { followKeys, isHelpShown, views } from './keys.ts';
 import { followAddress, go, hrefOf, place } from './route.ts';
@@ -108,6 +109,24 @@ function Views({ current }: { readonly current: string }) {
   );
 }
 
+/** The user of the page, where a key or a sign-in says who that is. */
+function You() {
+  if (!isKnown.value) return null;
+  const { who, roles } = may();
+  return (
+    <div role="group" aria-label="You" class="you">
+      {who !== '' && (
+        <span title={who}>
+          {who.slice(who.lastIndexOf('|') + 1)} <span class="dim">{roles.join(', ')}</span>
+        </span>
+      )}
+      <button type="button" class="plain" onClick={signOut}>
+        Sign out
+      </button>
+    </div>
+  );
+}
+
 /** An address with a key may be opened in a tab that shows the page already. */
 function followTokens(): () => void {
   const changed = (): void => {
@@ -143,6 +162,7 @@ function Top({ overview: { value, problem, at } }: { readonly overview: Live<Ove
           {value.console.mode === 'read' && ' · read only'}
         </span>
       )}
+      <You />
     </header>
   );
 }

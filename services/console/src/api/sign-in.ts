@@ -5,6 +5,7 @@
  */
 import * as oauth from 'oauth4webapi';
 import type { Challenge, Granted } from './ask.ts';
+import { signedOut } from './signed-out.ts';
 
 /** Inputs of the token request. */
 interface Begun {
@@ -46,10 +47,13 @@ export async function beginSignIn({ metadata, scope, client: given }: Challenge)
     state,
     resource,
     ...(scope === undefined ? {} : { scope }),
+    // OpenID Connect Core 3.1.2.1: the issuer asks for the name again, although its own session continues.
+    ...(sessionStorage.getItem(signedOut) === null ? {} : { prompt: 'login' }),
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
   }))
     address.searchParams.set(name, value);
+  sessionStorage.removeItem(signedOut);
   const begun: Begun = { server, client, resource, verifier, state, redirectUri, view: location.hash };
   sessionStorage.setItem(place, JSON.stringify(begun));
   location.assign(address);

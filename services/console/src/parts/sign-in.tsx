@@ -4,9 +4,16 @@ import { useState } from 'preact/hooks';
 import { challenge, isKnown, problemWords, signIn, signInWith, type Challenge } from '../api/ask.ts';
 import { refresh, type Live } from '../api/live.ts';
 import { Heading, Problem } from './basics.tsx';
+import { signedOut } from '../api/signed-out.ts';
 
 /** Why the user has not been signed in. */
 const failure = signal<ReturnType<typeof problemWords> | undefined>(undefined);
+
+/** Forgets the key or token, which is in the memory of the tab alone. The next sign-in asks for a name and a password again. */
+export function signOut(): void {
+  sessionStorage.setItem(signedOut, '');
+  location.reload();
+}
 
 /** Takes the answer of an issuer out of the address, if one is there. */
 export async function comeBack(): Promise<void> {
@@ -54,7 +61,8 @@ export function SignIn({ problem }: { readonly problem: Live<unknown>['problem']
               Sign in
             </button>
           </div>
-          <p class="dim">You come back here afterwards. After the page was loaded anew, you sign in again.</p>
+          <p class="dim">You come back to this view. A reload of the page signs you out.</p>
+          <h2>Or with a key</h2>
         </div>
       )}
       <form class="stack" onSubmit={give}>
@@ -69,8 +77,7 @@ export function SignIn({ problem }: { readonly problem: Live<unknown>['problem']
           />
         </label>
         <p class="dim">
-          It stays in the memory of this tab, and is gone with it. Whom <code>auth.admin.roles</code> names may see this
-          page.
+          The key stays in the memory of this tab, and needs a role under <code>auth.admin.roles</code>.
         </p>
         <div class="buttons">
           <button type="submit" class={asked === undefined ? 'strong' : undefined}>

@@ -69,7 +69,7 @@ function Whole() {
               </p>
             )}
             {!value.hasRules && (
-              <Empty why="There are no rules: whoever may connect may use everything.">
+              <Empty why="There are no rules: every caller may use everything.">
                 Write some under <code>access</code>, and try them here before they are used:{' '}
                 <code>omnibus policy explain</code>.
               </Empty>

@@ -22,6 +22,7 @@ export function Programs() {
       <h2>Programs of a user</h2>
       <p>Programs that a user has allowed, on a page of this gateway, to act in the name of the user.</p>
       <form
+        class="buttons"
         onSubmit={(event) => {
           event.preventDefault();
           setQuery({ user: name.trim() });
@@ -29,7 +30,7 @@ export function Programs() {
       >
         <label>
           User <input value={name} maxLength={600} onInput={(event) => setName(event.currentTarget.value)} />
-        </label>{' '}
+        </label>
         <button type="submit">Show programs</button>
       </form>
       {named !== '' && <Of key={named} user={named} />}
