@@ -77,6 +77,8 @@ export class PresenceWatch<S extends Sign> {
   /** Whether signs are watched; a gateway of one process does not need that. */
   isWatching = false;
   #startedAt: number | undefined;
+  /** From this time on, no worker was there without having given a sign to this process. */
+  #completeAt = Infinity;
   /** When a worker last said that it leaves. */
   #leftAt = -Infinity;
   /** When the last sign of any worker came. */
@@ -101,6 +103,7 @@ export class PresenceWatch<S extends Sign> {
   async start(): Promise<void> {
     this.#reconnects = this.#options.bus.reconnects;
     this.#startedAt = performance.now();
+    this.#completeAt = this.#startedAt + 2 * presenceMs;
     this.isWatching = true;
     this.#reconnect = this.#options.bus.afterReconnect(() => this.#catchUp());
     this.#subscription = await this.#options.bus.subscribe(this.#options.subject, (sign) => this.#hear(sign));
@@ -202,7 +205,15 @@ export class PresenceWatch<S extends Sign> {
   since(ageMs: number): readonly WorkerId[] | undefined {
     const now = performance.now();
     if (this.#startedAt === undefined || !this.#hears(now)) return undefined;
-    return this.#startedAt > now - ageMs - 2 * presenceMs || this.hasLostSince(ageMs) ? undefined : this.expected;
+    return this.#completeAt > now - ageMs || this.hasLostSince(ageMs) ? undefined : this.expected;
+  }
+
+  /**
+   * Each worker that another source knows of has given a sign, and workers answer the first sign of this process, which it has just given: so it need not wait
+   * for the time of two signs to know them all.
+   */
+  hasHeardAll(): void {
+    this.#completeAt = Math.min(this.#completeAt, performance.now() + answerMs);
   }
 
   /**

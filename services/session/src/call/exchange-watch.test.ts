@@ -170,6 +170,33 @@ async function call(
 const cancelsAt = (worker: WorkerId): string[] =>
   controls.flatMap((command) => (command.kind === 'cancel' && command.worker === worker ? [command.exchange] : []));
 
+it.each([
+  ['the catalogue names are heard', true, () => backends.map(({ worker }) => worker)],
+  [
+    'the catalogue names are heard but one, which was killed',
+    false,
+    () => [...backends.map(({ worker }) => worker), newWorkerId('backend')],
+  ],
+  ['no catalogue names are heard', false, () => []],
+] as const)(
+  'a worker knows soon after its start that it has heard of every backend worker if all that %s: %s',
+  async (_which, isKnown, named) => {
+    for (let count = 0; count < 2; count += 1) await new Backend().start();
+    for (const backend of backends) backend.beat();
+    const heard = watch.heardOf(new Set(named()));
+    await vi.advanceTimersByTimeAsync(presenceMs);
+    await heard;
+    for (const backend of backends) backend.beat();
+    await vi.advanceTimersByTimeAsync(presenceMs / 2);
+    // A call that came a moment ago.
+    const known = watch.since(1);
+    expect([known !== undefined, watch.since(10 * presenceMs)]).toEqual([isKnown, undefined]);
+    for (const backend of backends.slice(1)) backend.leave();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(watch.since(1)).toBeUndefined();
+  },
+);
+
 it('a session worker that starts waits for a sign of each backend worker with a record, for the time of one sign at most', async () => {
   const backend = new Backend();
   const said: string[] = [];

@@ -131,6 +131,8 @@ export class ExchangeWatch implements Adapters {
   async heardOf(backends: ReadonlySet<WorkerId>): Promise<void> {
     const areThere = (): boolean => [...backends].every((worker) => this.#workers.alive.includes(worker));
     if (!areThere()) await this.#workers.heard(areThere, presenceMs);
+    // A backend worker that was killed has a record, too, and an empty catalogue names none.
+    if (backends.size > 0 && areThere()) this.#workers.hasHeardAll();
   }
 
   stop(): void {
