@@ -18,6 +18,9 @@ export const repairs = {
   'text-before-message': { reads: 'an answer that follows other text on one line of stdout as that answer' },
   'old-draft': { reads: 'the revision 2024-10-07 as 2024-11-05' },
   'empty-session': { reads: 'a session id without characters as none' },
+  'deferred-answer': {
+    reads: 'an answer on the standing stream to a request that was answered HTTP 202 as the answer to that request',
+  },
   'no-packing': { reads: 'a Content-Encoding that names a character set, or nothing that packs, as none' },
   redirect: { reads: 'a redirect within the origin of the server as its address' },
   'null-member': { reads: 'a member of a list entry or result that is null as a member that is absent' },

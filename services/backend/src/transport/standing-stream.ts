@@ -16,6 +16,9 @@ export interface StandingStreamOptions {
   readonly limits: MessageLimits;
   readonly reading: ReadingShare;
   readonly get: (lastEventId: string | undefined, reader: ResponseReader) => void;
+  readonly message: (value: unknown) => void;
+  /** The stream was refused or has ended; it may be opened again. */
+  readonly stopped: () => void;
   /** The stream was open before, and is now refused in the way in which servers refuse an unknown session. */
   readonly sessionGone: () => void;
   /** The server can no longer be reached. */
@@ -44,14 +47,21 @@ export class StandingStream {
   #refusals = 0;
   #attempts = 0;
   #isClosed = false;
+  #isStopped = false;
 
   constructor(options: StandingStreamOptions) {
     this.#options = options;
   }
 
+  /** Whether the stream is open or being opened. */
+  get mayBring(): boolean {
+    return !this.#isClosed && !this.#isStopped;
+  }
+
   open(): void {
     if (this.#isClosed) return;
-    const { observer, limits, reading, get, sessionGone, lost } = this.#options;
+    this.#isStopped = false;
+    const { observer, limits, reading, get, message, sessionGone, lost } = this.#options;
     const openedAt = performance.now();
     this.#attempts += 1;
     const again = (): void => {
@@ -77,7 +87,7 @@ export class StandingStream {
         },
         message: (value) => {
           this.#reconnecting.isWell();
-          observer.message(value, undefined);
+          message(value);
         },
         invalid: (problem, _answered, question) => observer.dropped('invalid', problem, question),
         eventId: (id) => {
@@ -86,7 +96,7 @@ export class StandingStream {
         },
         retry: (ms) => this.#reconnecting.ask(ms),
         ended: ({ status, mediaType, errorBody }) => {
-          if (this.#isClosed) return;
+          if (!this.#stop()) return;
           if (status < 300 && mediaType === 'text/event-stream') {
             again();
             return;
@@ -98,7 +108,7 @@ export class StandingStream {
             sessionGone();
         },
         failed: (error, isSent) => {
-          if (this.#isClosed) return;
+          if (!this.#stop()) return;
           if (isSent) again();
           // It was not tried; requests show what that means for the connection.
           else if (hadNoCredentials(error)) later();
@@ -109,6 +119,14 @@ export class StandingStream {
       reading,
     );
     get(this.#lastEventId, this.#reader);
+  }
+
+  /** @returns false if it was closed. */
+  #stop(): boolean {
+    if (this.#isClosed) return false;
+    this.#isStopped = true;
+    this.#options.stopped();
+    return true;
   }
 
   close(): void {

@@ -65,6 +65,8 @@ export class StreamableHttpTransport implements Transport {
   #standing: StandingStream | undefined;
   /** The request of a question's stream, by the question's id. */
   readonly #questions = new Map<string | number, OpenRequest>();
+  /** Requests that were answered HTTP 202: their answers come on the standing stream, if at all. */
+  readonly #deferred = new Set<OpenRequest>();
   readonly #delivery: Delivery;
   #headers: Record<string, string> = {};
   #isClosed = false;
@@ -142,12 +144,36 @@ export class StreamableHttpTransport implements Transport {
       limits: this.#options.limits,
       reading: this.#options.reading,
       get: (lastEventId, reader) => this.#dispatch('GET', undefined, this.#listenHeaders(lastEventId), reader),
+      message: (value) => this.#heard(value),
+      stopped: () => {
+        for (const open of this.#deferred)
+          this.fail(open, { kind: 'lost', problem: 'the stream on which its answer was to come has ended' });
+      },
       sessionGone: () => {
         if (this.#sessionId !== undefined) this.observer.sessionGone();
       },
       lost: (problem) => this.#lose(problem),
     });
     this.#standing.open();
+  }
+
+  /** A message on the standing stream. */
+  #heard(value: unknown): void {
+    if (this.#deferred.size > 0)
+      for (const each of Array.isArray(value) ? (value as unknown[]) : [value])
+        if (isObject(each) && !('method' in each))
+          for (const open of this.#deferred) if (isSameId(each['id'], open.id)) this.take(open);
+    this.observer.message(value, undefined);
+  }
+
+  /** Some servers accept a request as if it were a notification, and answer it on the standing stream. */
+  #isDeferred(open: OpenRequest, { status, mediaType }: EndedResponse): boolean {
+    const { repairs } = this.#options.limits;
+    if (status !== 202 || mediaType !== '' || open.isResumed || repairs === undefined) return false;
+    if (this.#standing?.mayBring !== true) return false;
+    repairs.note('deferred-answer', 'HTTP 202');
+    this.#deferred.add(open);
+    return true;
   }
 
   async close(): Promise<void> {
@@ -181,6 +207,7 @@ export class StreamableHttpTransport implements Transport {
     if (open.isOver) return false;
     open.isOver = true;
     this.#open.remove(open);
+    if (this.#deferred.size > 0) this.#deferred.delete(open);
     if (this.#questions.size > 0)
       for (const [id, asker] of this.#questions) if (asker === open) this.#questions.delete(id);
     if (open.timer !== undefined) clearTimeout(open.timer);
@@ -224,7 +251,8 @@ export class StreamableHttpTransport implements Transport {
     if (status < 300) {
       if (mediaType === 'text/event-stream' || open.isResumed)
         this.resume(open, 'the server ended its answer without a result');
-      else this.fail(open, { kind: 'invalid', problem: describeSilence(response) });
+      else if (!this.#isDeferred(open, response))
+        this.fail(open, { kind: 'invalid', problem: describeSilence(response) });
       return;
     }
     // Only the answer to the POST itself proves that nothing was executed (2025-11-25 basic/transports, Session Management).
