@@ -1,5 +1,7 @@
 /** Servers of which only the address is known. */
+import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
+import { newRequestKey, type SessionKey } from '@omnibus/protocol';
 import { AdapterUnderTest } from '../adapter-under-test.ts';
 
 /** A server without POST, like one of 2024-11-05. @param stream the answer to a GET; undefined: 404. */
@@ -27,4 +29,62 @@ it('a server that speaks neither transport is reported by its first refusal', as
   await using it = await olderServer(undefined);
   await it.adapter.firstAttempt;
   expect(it.record.problem).toContain('405');
+});
+
+it.each([
+  ['403, as for a form without a token against forgery', 403, 'text/html'],
+  ['500', 500, 'text/html'],
+  ['501', 501, 'text/html'],
+  ['200 and a page', 200, 'text/html'],
+  ['202, as for a message of a stream that is open', 202, undefined],
+])(
+  'a server of the older transport that answers POST at the address of its stream with %s is reached',
+  async (_how, status, type) => {
+    let stream: ServerResponse | undefined;
+    await using it = await AdapterUnderTest.start({
+      first(request, response) {
+        if (request.method === 'GET') {
+          stream = response.writeHead(200, { 'content-type': 'text/event-stream' });
+          stream.write('event: endpoint\ndata: ?session=1\n\n');
+        } else if (request.url?.endsWith('?session=1') !== true) {
+          request.resume();
+          response.writeHead(status, type === undefined ? {} : { 'content-type': type }).end(type && '<p>Hello</p>');
+        } else return false;
+        return true;
+      },
+      says({ id, method }, response) {
+        const result =
+          method === 'initialize'
+            ? { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'old', version: '1' } }
+            : method === 'tools/list'
+              ? { tools: [{ name: 'act', inputSchema: { type: 'object' } }] }
+              : { content: [] };
+        response.writeHead(202).end();
+        if (id !== undefined) stream?.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+        return 'silence';
+      },
+    });
+    await it.adapter.firstAttempt;
+    expect(it.record).toMatchObject({ status: 'up' });
+    expect(
+      await it.call(newRequestKey() as string as SessionKey, 'tools/call', { name: 'act', arguments: {} }),
+    ).toMatchObject({
+      kind: 'result',
+    });
+  },
+);
+
+it('a server that refuses credentials is not asked for the older transport', async () => {
+  const asked: (string | undefined)[] = [];
+  await using it = await AdapterUnderTest.start({
+    first(request, response) {
+      asked.push(request.method);
+      request.resume();
+      response.writeHead(401).end();
+      return true;
+    },
+  });
+  await it.adapter.firstAttempt;
+  expect(it.record.problem).toContain('401');
+  expect(asked).not.toContain('GET');
 });

@@ -1,6 +1,6 @@
 /**
  * The transport to a server of which only the address is known: Streamable HTTP first, and HTTP+SSE when the server refuses the first POST with a 4xx, as a
- * server of 2024-11-05 may (2025-03-26 to 2025-11-25 basic/transports, Backwards Compatibility).
+ * server of 2024-11-05 may (2025-03-26 to 2025-11-25 basic/transports, Backwards Compatibility), or reacts to it as a server does that has no POST there.
  */
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
 import { UnusableStream } from './trouble.ts';
@@ -13,12 +13,17 @@ export interface HttpVerdict {
 
 type Create = (observer: TransportObserver) => Transport;
 
+/** What servers answer that have no POST at an address beside 4xx: 501 those of libraries for GET alone, 500 those that do not expect it. */
+const noSuchPost: ReadonlySet<number> = new Set([500, 501]);
+
 /**
- * Whether a refusal may come from a server of the older transport. A server that refuses our credentials would refuse them there too, so such a refusal
- * is reported unchanged.
+ * Whether a failure may come from a server of the older transport: a refusal, or a page. A server that does not take our credentials (401) does not take them
+ * there either, so such a refusal is reported unchanged; 403 is also the answer to a form without a token against forgery.
  */
-function mayBeOlder(status: number): boolean {
-  return status >= 400 && status < 500 && status !== 401 && status !== 403;
+function mayBeOlder(failure: RequestFailure): boolean {
+  if (failure.kind === 'invalid') return failure.saidNothing === true;
+  if (failure.kind !== 'refused' || failure.httpStatus === 401) return false;
+  return (failure.httpStatus >= 400 && failure.httpStatus < 500) || noSuchPost.has(failure.httpStatus);
 }
 
 export class ProbingHttpTransport implements Transport {
@@ -101,8 +106,7 @@ export class ProbingHttpTransport implements Transport {
       ...this.#observer,
       requestFailed: (id, failure) => {
         const opening = this.#opening;
-        if (opening?.id === id && failure.kind === 'refused' && mayBeOlder(failure.httpStatus))
-          void this.#fallBack(opening, failure);
+        if (opening?.id === id && mayBeOlder(failure)) void this.#fallBack(opening, failure);
         else this.#observer.requestFailed(id, failure);
       },
     };

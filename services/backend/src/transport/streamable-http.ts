@@ -252,7 +252,7 @@ export class StreamableHttpTransport implements Transport {
       if (mediaType === 'text/event-stream' || open.isResumed)
         this.resume(open, 'the server ended its answer without a result');
       else if (!this.#isDeferred(open, response))
-        this.fail(open, { kind: 'invalid', problem: describeSilence(response) });
+        this.fail(open, { kind: 'invalid', problem: describeSilence(response), saidNothing: true });
       return;
     }
     // Only the answer to the POST itself proves that nothing was executed (2025-11-25 basic/transports, Session Management).

@@ -33,8 +33,8 @@ export type RequestFailure =
     }
   /** The request may have been executed. */
   | { readonly kind: 'lost'; readonly problem: string }
-  /** The answer was not a valid MCP message. */
-  | { readonly kind: 'invalid'; readonly problem: string };
+  /** The answer was not a valid MCP message. `saidNothing`: it was empty, or a page. */
+  | { readonly kind: 'invalid'; readonly problem: string; readonly saidNothing?: boolean };
 
 /**
  * The kind of a dropped message: the server sent something that is not a message, a message of ours did not reach it, or a refusal had a page as its
