@@ -161,6 +161,16 @@ for (const { files: suites, sources } of long) {
     console.error(`scripts/lanes.mjs: no file begins with ${beginning}`);
   }
 }
+/** A test that leaves a part of itself to the long lane, and is not in its table, runs that part in no lane. */
+const leavesPart = /\b(isLongLane|shapesOfLane|byLane)\b/;
+for (const file of tracked.filter((name) => name.endsWith('.test.ts') && existsSync(name))) {
+  if (!leavesPart.test(readFileSync(file, 'utf8'))) continue;
+  if (long.some(({ files: suites }) => suites.some((beginning) => file.startsWith(beginning)))) continue;
+  violations += 1;
+  console.error(
+    `${file}: it leaves a part to the long lane (isLongLane, shapesOfLane, byLane); scripts/lanes.mjs must name it`,
+  );
+}
 for (const circle of circlesOf(files.filter((file) => /^(packages|services)\//.test(file)))) {
   violations += 1;
   console.error(`files import each other in a circle: ${circle.join(' -> ')}`);

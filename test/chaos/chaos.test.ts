@@ -29,7 +29,7 @@ import { Tally } from './tally.ts';
 
 const seed = Number(process.env['OMNIBUS_CHAOS_SEED'] ?? 20_261_121);
 /** In the long lane every fault occurs at least once, then more until the time is over. In the short lane the seed chooses faults until the time is over. */
-const seconds = byLane('OMNIBUS_CHAOS_SECONDS', 15, 60);
+const seconds = byLane('OMNIBUS_CHAOS_SECONDS', 10, 60);
 const logFolder = process.env['OMNIBUS_CHAOS_LOGS'];
 /** A client waits at most this long between two calls. */
 const pauseMs = isLongLane ? 20 : 60;

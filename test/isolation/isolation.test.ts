@@ -254,10 +254,12 @@ describe.each(
     'nor while processes are ended under them and the configuration changes',
     { timeout: shrinkMs + 180_000 },
     async () => {
-      // Every run has a takeover and a reload, even if none is drawn.
-      const certain = (['SIGKILL session', 'reload'] as const).filter((each) =>
-        (disturbances[shape] as readonly Disturbance[]).includes(each),
-      );
+      // Every run has a takeover and a reload, even if none is drawn: in the gate of known callers and of anonymous ones, else of both.
+      const always =
+        runs > 1
+          ? (['SIGKILL session', 'reload'] as const)
+          : ([callers === 'known' ? 'SIGKILL session' : 'reload'] as const);
+      const certain = always.filter((each) => (disturbances[shape] as readonly Disturbance[]).includes(each));
       const examples = fc
         .sample(steps(80), { seed, numRuns: certain.length })
         .map((schedule, index): [Step[], Disturbance, number] => [
@@ -270,7 +272,8 @@ describe.each(
         {
           seed,
           examples,
-          numRuns: Math.ceil(runs / 2) + 1,
+          // The examples count.
+          numRuns: runs > 1 ? Math.ceil(runs / 2) + 1 : certain.length,
           interruptAfterTimeLimit: shrinkMs,
         },
       );

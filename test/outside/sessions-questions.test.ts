@@ -111,6 +111,8 @@ describe('questions to clients, with session workers that come and go', () => {
     const said = JSON.stringify((await second.answered).result);
     expect(said).toContain('no, nothing');
     expect(said).not.toContain('newsletter');
+    // The question about the newsletter is open, and a worker that leaves would wait for its call.
+    await client.delete();
   });
 
   it("SIGTERM: a user's answer while workers are replaced reaches its call, round after round", async () => {
