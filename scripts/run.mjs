@@ -2,7 +2,7 @@
  * The tasks behind `npm start`, `npm test`, `npm run check` and others. Plain JavaScript for Node 20 and later without dependencies: it installs the
  * dependencies, among them Node 24, and runs everything else with that. `npm start` takes Node 24 only where the Node of the machine is too old.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -39,6 +39,11 @@ const reportFile = join(root, 'node_modules', '.vitest-report.json');
  * limit it is collected as often as needed.
  */
 const collectingLess = { GOGC: 'off', GOMEMLIMIT: '2500MiB' };
+/** The programs that bundle the gateway, and the servers of tests. */
+const bundling = [
+  ['node', ['scripts/package/program.mjs']],
+  ['node', ['scripts/package/fixtures.mjs']],
+];
 /** Folders with TypeScript and JavaScript of the project. */
 const sources = ['packages', 'services', 'deploy', 'test', 'scripts'];
 
@@ -73,9 +78,9 @@ const tasks = {
       : ['--config', 'deploy/examples/quickstart.yaml'];
     process.exitCode = await runInteractive('node', ['services/gateway/bin/omnibus.js', 'serve', ...config, ...rest]);
   },
-  check() {
+  async check() {
     install();
-    check();
+    await check();
     run(
       'vitest',
       rest.length > 0 ? ['run', '--project', 'unit', ...rest] : ['run', 'packages/', 'services/', 'test/docs/'],
@@ -91,7 +96,7 @@ const tasks = {
     if (rest[0] === 'quick') {
       install();
       provide('nats-server', 'nats-server');
-      checkAndBundle();
+      await checkAndBundle();
       return test([...quickTests, '--maxWorkers=2', ...rest.slice(1)]);
     }
     if (Object.hasOwn(areas, rest[0] ?? '')) rest.splice(0, 1, ...areas[rest[0]]);
@@ -305,25 +310,37 @@ function buildToRun() {
   run('node', ['scripts/package/program.mjs', '--if-changed']);
 }
 
-/** Checks types, lint with layout, dead code, and rules of the project, the direction of imports among them. */
-function check() {
+/**
+ * Checks types, lint with layout, dead code, and rules of the project, the direction of imports among them. What a single processor does runs beside the linter, which
+ * leaves a part of the processors idle.
+ * @param beside more that may run at the same time, one after the other
+ */
+async function check(beside = []) {
   build();
   run('oxfmt', ['--check', ...sources]);
-  run('oxlint', ['--type-aware', '--deny-warnings', ...sources], collectingLess);
-  run('knip', ['--no-progress']);
-  run('node', ['scripts/check-rules.mjs']);
+  const linted = statusOf('oxlint', ['--type-aware', '--deny-warnings', ...sources], collectingLess);
+  const rest = [['knip', ['--no-progress']], ['node', ['scripts/check-rules.mjs']], ...beside];
+  const others = rest.reduce(
+    async (ended, [command, args]) => (await ended) || statusOf(command, args),
+    Promise.resolve(0),
+  );
+  const failed = (await Promise.all([linted, others])).find((status) => status !== 0);
+  if (failed !== undefined) process.exit(failed);
 }
 
 /** Checks, then bundles the gateway, since tests start it in the form in which people install it. */
-function checkAndBundle() {
-  check();
-  bundle();
+async function checkAndBundle() {
+  await check(bundling);
+  useBundles();
 }
 
 /** Bundles what was built, and the servers of tests, and has tests start these. */
 function bundle() {
-  run('node', ['scripts/package/program.mjs']);
-  run('node', ['scripts/package/fixtures.mjs']);
+  for (const [command, args] of bundling) run(command, args);
+  useBundles();
+}
+
+function useBundles() {
   env.OMNIBUS_PROGRAM = join(root, 'dist/program/bin/omnibus.js');
   env.OMNIBUS_FIXTURES = join(root, 'dist/fixtures');
 }
@@ -332,7 +349,7 @@ function bundle() {
 async function whole(files) {
   install();
   provideTestPrograms();
-  checkAndBundle();
+  await checkAndBundle();
   await tested(files);
 }
 
@@ -391,6 +408,18 @@ function run(command, args, more = {}) {
   const { status, error } = spawnSync(command, args, { cwd: root, env: { ...env, ...more }, stdio: 'inherit' });
   if (error !== undefined) console.error(`omnibus: cannot run ${command}: ${error.message}`);
   if (status !== 0) process.exit(status ?? 1);
+}
+
+/** Runs a program beside others. @returns its exit status; 1 if it cannot run, or if a signal has ended it */
+function statusOf(command, args, more = {}) {
+  return new Promise((resolve) => {
+    spawn(command, args, { cwd: root, env: { ...env, ...more }, stdio: 'inherit' })
+      .on('exit', (status) => resolve(status ?? 1))
+      .on('error', (error) => {
+        console.error(`omnibus: cannot run ${command}: ${error.message}`);
+        resolve(1);
+      });
+  });
 }
 
 function runInteractive(command, args) {
