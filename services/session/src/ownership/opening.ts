@@ -100,6 +100,7 @@ export class Opening {
       text = session.open(request, view, caller);
     } catch (error) {
       sessions.held.remove(session);
+      session.abandon();
       throw error; // The bus answers the command with it (B6).
     }
     sessions.held.weigh(session);
@@ -110,6 +111,7 @@ export class Opening {
       },
       (error: unknown) => {
         sessions.held.remove(session);
+        session.abandon();
         log.error({ err: error }, 'a session could not be opened');
         reply({ kind: 'refused', fault: fault('gateway.unavailable') });
       },

@@ -8,38 +8,43 @@
  *                                     v        v                     v  v                  v
  *                                  expired   closed              expired closed          closed
  *
- * The machine has no context and no timers. A session keeps the name of its state only, and asks `stepOf` for the next one: an actor of XState for each session
- * was a fifth of the memory of an idle one. The worker checks its sessions regularly and sends `idle.noted` to those after their time. Requests do not pass
- * through here, since there are tens of thousands a second.
+ * `left` leads from each of them to the state of that name: its worker holds the session no more.
+ *
+ * The machine is pure and has no timers: XState does not re-arm them from a snapshot, so the worker checks its sessions regularly and sends
+ * `idle.noted` to those after their time. Requests do not pass through here, since there are tens of thousands a second.
  */
-import { setup, transition } from 'xstate';
+import { setup } from 'xstate';
 
-export type SessionEvent = {
+export interface SessionEvent {
   readonly type:
     | 'client.initialize'
     | 'client.initialized'
     | 'client.deleted'
     | 'idle.noted'
     | 'drain.requested'
-    | 'drained';
-};
+    | 'drained'
+    | 'left';
+}
 
 /** The acts of a session when its state changes. */
 export type SessionEffect = 'announcePending' | 'endStreams' | 'release' | 'countExpired';
 
-/** Performed by the session, which gets their names from `stepOf`. */
-const byTheSession = (): void => undefined;
+/** Performs an effect of one session. */
+export type Perform = (effect: SessionEffect) => void;
 
+/** All sessions share it. `provide` would make a copy of all its states for each session, which is half of the memory of an idle one. */
 export const sessionMachine = setup({
-  types: { events: {} as SessionEvent },
+  types: { context: {} as { readonly perform: Perform }, events: {} as SessionEvent, input: {} as Perform },
   actions: {
-    announcePending: byTheSession,
-    endStreams: byTheSession,
-    release: byTheSession,
-    countExpired: byTheSession,
+    announcePending: ({ context: { perform } }) => perform('announcePending'),
+    endStreams: ({ context: { perform } }) => perform('endStreams'),
+    release: ({ context: { perform } }) => perform('release'),
+    countExpired: ({ context: { perform } }) => perform('countExpired'),
   },
 }).createMachine({
+  context: ({ input: perform }) => ({ perform }),
   initial: 'opening',
+  on: { left: '.left' },
   states: {
     opening: {
       on: { 'client.initialize': 'awaitingInitialized', 'drain.requested': 'closed' },
@@ -65,27 +70,6 @@ export const sessionMachine = setup({
     draining: { entry: 'endStreams', on: { 'client.initialized': {}, 'client.deleted': 'closed', drained: 'closed' } },
     expired: { type: 'final', entry: ['countExpired', 'release'] },
     closed: { type: 'final', entry: 'release' },
+    left: { type: 'final' },
   },
 });
-
-export type SessionState = ReturnType<typeof sessionMachine.resolveState>['value'];
-
-interface SessionStep {
-  readonly state: SessionState;
-  /** In order. */
-  readonly effects: readonly SessionEffect[];
-}
-
-/** All sessions share the steps: one for each state and event. */
-const steps = new Map<string, SessionStep>();
-
-/** An event that has no meaning in a state changes nothing. */
-export function stepOf(state: SessionState, { type }: SessionEvent): SessionStep {
-  const key = `${state} ${type}`;
-  const known = steps.get(key);
-  if (known !== undefined) return known;
-  const [next, actions] = transition(sessionMachine, sessionMachine.resolveState({ value: state }), { type });
-  const step = { state: next.value, effects: actions.map((action) => action.type as SessionEffect) };
-  steps.set(key, step);
-  return step;
-}

@@ -8,6 +8,7 @@
  */
 import { haveFormerWorkersEnded, subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
+import { startActor } from '@omnibus/lifecycle';
 import {
   changeKinds,
   clientInfoOf,
@@ -33,6 +34,7 @@ import {
   type StreamId,
   type WorkerId,
 } from '@omnibus/protocol';
+import type { ActorRefFrom } from 'xstate';
 import type { Barrier } from '../call/barrier.ts';
 import { Forwarding } from '../call/forward.ts';
 import { KeptAtServers } from '../call/kept-at-servers.ts';
@@ -43,7 +45,7 @@ import type { Reply } from '../streams/resumable-stream.ts';
 import { SessionStreams } from '../streams/session-streams.ts';
 import { OfferWait } from '../views/offer-wait.ts';
 import { levelOf } from './session-level.ts';
-import { stepOf, type SessionEffect, type SessionEvent, type SessionState } from './machine.ts';
+import { sessionMachine, type SessionEffect } from './machine.ts';
 import { askerOutsideCalls, hearNotice, type SessionNotice } from './notices.ts';
 import { Posted } from './posted.ts';
 import { Serving } from './serve.ts';
@@ -68,9 +70,9 @@ export class Session {
   isUsed = false;
   readonly #hooks: SessionHooks;
   readonly #parts: SessionParts;
+  readonly #actor: ActorRefFrom<typeof sessionMachine>;
   readonly #serving: Serving;
   readonly #posted: Posted;
-  #state: SessionState = 'opening';
   /** As negotiated. */
   #revision: LegacyRevision = latestLegacyRevision;
   /** As the client declared them. */
@@ -90,7 +92,15 @@ export class Session {
     this.#hooks = hooks;
     this.#parts = this.#partsOf(host, guests);
     this.#serving = new Serving(this.#parts);
-    this.#posted = new Posted(this.#parts, this.#serving, () => this.#send({ type: 'client.initialized' }));
+    this.#posted = new Posted(this.#parts, this.#serving, () => this.#actor.send({ type: 'client.initialized' }));
+    this.#actor = startActor(sessionMachine, {
+      input: (effect) => this.#perform(effect),
+      isShared: true,
+      onFailure: (error) => {
+        host.log.error({ err: error, session: key }, 'the session actor failed');
+        this.#release();
+      },
+    });
   }
 
   #partsOf(host: SessionHost, guests: readonly GuestMaker[]): SessionParts {
@@ -145,24 +155,11 @@ export class Session {
     return { ...parts, guests: guests.map((make) => make(parts)) };
   }
 
-  /** A session whose effects fail ends. */
-  #send(event: SessionEvent): void {
-    const { state, effects } = stepOf(this.#state, event);
-    this.#state = state;
-    try {
-      for (const effect of effects) this.#perform(effect);
-    } catch (error) {
-      this.#state = 'closed';
-      this.#parts.host.log.error({ err: error, session: this.key }, 'the session failed');
-      this.#release();
-    }
-  }
-
   #perform(effect: SessionEffect): void {
     switch (effect) {
       case 'announcePending':
         this.#parts.streams.clientReady();
-        // Its record is written when the command has been handled.
+        // The machine's new state can be read only after this.
         queueMicrotask(() => this.#hooks.changed(this));
         return;
       case 'endStreams':
@@ -178,7 +175,7 @@ export class Session {
 
   /** Its state (`machine.ts`). */
   get state(): string {
-    return this.#state;
+    return this.#actor.getSnapshot().value;
   }
 
   get streams(): SessionStreams {
@@ -221,7 +218,7 @@ export class Session {
     this.#declare(revision, capabilities, clientInfoOf(clientInfo));
     this.#parts.client.offered = new Set(offeredBy(view));
     void this.#parts.offerWait.begin(); // Its first list is not far.
-    this.#send({ type: 'client.initialize' });
+    this.#actor.send({ type: 'client.initialize' });
     return resultText(
       request.id,
       JSON.stringify(initializeResult(revision, view, protocolVersion === oldDraft ? oldDraft : revision)),
@@ -242,7 +239,7 @@ export class Session {
       ...keptOf(this.#parts),
       revision: this.#revision,
       capabilities: this.#capabilities,
-      isReady: this.#state === 'ready',
+      isReady: this.state === 'ready',
       worker,
     };
   }
@@ -259,9 +256,9 @@ export class Session {
     this.#declare(revision, capabilities, record.client);
     client.level.current = logLevel;
     questions.restore(record);
-    this.#send({ type: 'client.initialize' });
+    this.#actor.send({ type: 'client.initialize' });
     if (!isReady) return;
-    this.#send({ type: 'client.initialized' });
+    this.#actor.send({ type: 'client.initialized' });
     this.listsChanged(changeKinds);
     for (const [server, uri] of subscriptions) this.#missed(server, uri);
     if (areAdaptersNew) for (const server of touched) this.adaptersChanged(server, false);
@@ -357,11 +354,11 @@ export class Session {
   }
 
   end(): void {
-    this.#send({ type: 'client.deleted' });
+    this.#actor.send({ type: 'client.deleted' });
   }
 
   expire(): void {
-    this.#send({ type: 'idle.noted' });
+    this.#actor.send({ type: 'idle.noted' });
   }
 
   /** Waits for running requests up to the limit, and then moves its streams to the next worker, which continues the requests that still run. */
@@ -372,6 +369,7 @@ export class Session {
     forwarding.open.giveAway();
     streams.move();
     forwarding.open.leaveAll('its worker stops');
+    this.#actor.send({ type: 'left' });
   }
 
   /** Another worker has taken the session over, and continues its calls. */
@@ -380,19 +378,20 @@ export class Session {
     this.abandon();
   }
 
-  /** Ends the session here because another worker holds it by now. */
+  /** Ends the session here because another worker holds it by now, or because it could not be opened. */
   abandon(): void {
     for (const guest of this.#parts.guests) guest.close();
     this.#parts.forwarding.failAll(interrupted);
     this.#parts.streams.move();
+    this.#actor.send({ type: 'left' });
   }
 
   /** Ends the streams, waits for running requests up to the limit, and ends the session. */
   async drain(limitMs: number): Promise<void> {
-    this.#send({ type: 'drain.requested' });
+    this.#actor.send({ type: 'drain.requested' });
     await this.#idle(limitMs);
     this.#parts.forwarding.failAll(interrupted);
-    this.#send({ type: 'drained' });
+    this.#actor.send({ type: 'drained' });
   }
 
   async #idle(limitMs: number): Promise<void> {
