@@ -83,6 +83,11 @@ export class AwayBytes extends JsonBytes {
   }
 }
 
+/** One for all frames: see `getterOf` in `wire.ts`. */
+function textOf(this: MayBeBytes): string | undefined {
+  return this[wire]?.toString();
+}
+
 /**
  * Adds the member `text`, which is made from the bytes when code asks for it.
  * @returns the same object, with its bytes under the symbol `wire`.
@@ -92,7 +97,7 @@ export function withText<Rest extends object>(
   bytes: JsonBytes,
 ): Rest & { readonly text: string; readonly [wire]: JsonBytes } {
   return Object.defineProperties(rest, {
-    text: { enumerable: true, get: () => bytes.toString() },
+    text: { enumerable: true, get: textOf },
     [wire]: { value: bytes },
   }) as Rest & { readonly text: string; readonly [wire]: JsonBytes };
 }
@@ -100,9 +105,15 @@ export function withText<Rest extends object>(
 /** The type of a member that is read when code asks for it. */
 export type Kind = 'string' | 'object';
 
-/** An object with members that are read when code asks for them; their types by name. */
+export interface UnreadMember {
+  readonly kind: Kind;
+  /** Called each time that code asks for the member. */
+  readonly read: () => unknown;
+}
+
+/** An object with members that are read when code asks for them, by name. */
 export interface MayBeUnread {
-  readonly [unread]?: ReadonlyMap<string, Kind>;
+  readonly [unread]?: ReadonlyMap<string, UnreadMember>;
 }
 
 /** A result that may have its bytes. */

@@ -36,9 +36,9 @@ describe('the outline of a large result', () => {
     const { result, bytes } = away(written);
     expect(JSON.stringify(sent(written).outline).length).toBeLessThan(500);
     const [block, other] = result['content'] as readonly [JsonObject & MayBeUnread, JsonObject];
-    expect([block['type'], block[unread]?.get('text'), result['isError']]).toEqual(['text', 'string', false]);
+    expect([block['type'], block[unread]?.get('text')?.kind, result['isError']]).toEqual(['text', 'string', false]);
     expect((other['resource'] as JsonObject)['uri']).toBe('a:b');
-    expect((result['structuredContent'] as MayBeUnread)[unread]?.get('a')).toBe('object');
+    expect((result['structuredContent'] as MayBeUnread)[unread]?.get('a')?.kind).toBe('object');
     for (const look of [
       () => block['text'],
       () => ({ ...block }),
@@ -93,7 +93,7 @@ describe('the outline of a large result', () => {
   function outlineKept(value: unknown): unknown {
     if (typeof value !== 'object' || value === null) return value;
     const kinds = (value as MayBeUnread)[unread];
-    return Object.keys(value).map((name) => [name, kinds?.get(name) ?? outlineKept((value as JsonObject)[name])]);
+    return Object.keys(value).map((name) => [name, kinds?.get(name)?.kind ?? outlineKept((value as JsonObject)[name])]);
   }
 
   it.each<[string, (outline: { -readonly [name in keyof Outline]: unknown }) => void]>([

@@ -50,9 +50,9 @@ export function outlineOf(result: JsonObject): { readonly outline: Outline; read
 /** A copy without large values. @param places gets their places. */
 function smallOf(value: unknown, place: readonly (string | number)[], places: (string | number)[][]): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  const kinds = (value as MayBeUnread)[unread];
+  const members = (value as MayBeUnread)[unread];
   const item = (name: string | number): unknown => {
-    const kind = kinds?.get(String(name));
+    const kind = members?.get(String(name))?.kind;
     const at = [...place, name];
     if (kind === undefined) return smallOf((value as Record<string | number, unknown>)[name], at, places);
     places.push(at);
@@ -108,8 +108,11 @@ function isDefined(result: JsonObject, place: unknown): boolean {
   const last = steps.at(-1);
   const value = valueAt(holder, last);
   if (value !== '' && !isObject(value)) return false;
-  defineUnread(holder as MayBeUnread, last as string | number, value === '' ? 'string' : 'object', () => {
-    throw new AwayError();
+  defineUnread(holder as MayBeUnread, last as string | number, {
+    kind: value === '' ? 'string' : 'object',
+    read: () => {
+      throw new AwayError();
+    },
   });
   return true;
 }

@@ -24,7 +24,7 @@ describe('a large answer', () => {
     expect([result['isError'], Object.keys(result), 'task' in result]).toEqual([false, ['content', 'isError'], false]);
     const [block] = result['content'] as [JsonObject];
     expect(block['type']).toBe('text');
-    expect((block as MayBeUnread)[unread]?.get('text')).toBe('string');
+    expect((block as MayBeUnread)[unread]?.get('text')?.kind).toBe('string');
     expect(bytesOf(result)).toBe(plain(', "isError" : false'));
     expect(block['text']).toBe(long);
     expect(bytesOf(result)).toBeUndefined();

@@ -185,10 +185,11 @@ class Reader {
   #setUnread(holder: MayBeUnread, name: string | number, { kind, written }: Unread): void {
     const [reading, chunks] = [this.#reading, this.#chunks];
     let value: unknown;
-    defineUnread(holder, name, kind, () => {
+    const read = (): unknown => {
       reading.isRead = true;
       return (value ??= chunks.valueAt(written));
-    });
+    };
+    defineUnread(holder, name, { kind, read });
   }
 
   /** The name of a member that begins at a position; undefined for one that is written with escapes, or that objects treat differently. */

@@ -11,10 +11,10 @@ import {
   wire,
   type JsonBytes,
   type KeptBytes,
-  type Kind,
   type MayBeUnread,
   type ResultBytes,
   type Span,
+  type UnreadMember,
 } from './marks.ts';
 
 /** What is known of the whole result. */
@@ -86,7 +86,10 @@ export class Wire implements ResultBytes {
     for (const name of new Set([...Object.keys(first), ...own.keys(), ...Object.keys(last)])) {
       const member = own.get(name);
       if (member !== undefined && !Object.hasOwn(last, name)) {
-        Object.defineProperty(made, name, Object.getOwnPropertyDescriptor(result, name) as PropertyDescriptor);
+        const later = (result as MayBeUnread)[unread]?.get(name);
+        if (later === undefined)
+          Object.defineProperty(made, name, Object.getOwnPropertyDescriptor(result, name) as PropertyDescriptor);
+        else defineUnread(made, name, later);
         members.push(member);
       } else {
         made[name] = Object.hasOwn(last, name) ? last[name] : first[name];
@@ -106,10 +109,28 @@ export function withWire(result: object, bytes: Wire): JsonObject {
   return Object.defineProperty(result, wire, { value: bytes }) as JsonObject;
 }
 
-/** Adds a member of a known type, or replaces it. @param read called when code asks for it. */
-export function defineUnread(holder: MayBeUnread, name: string | number, kind: Kind, read: () => unknown): void {
-  const kinds = holder[unread] ?? new Map<string, Kind>();
-  if (kinds.size === 0) Object.defineProperty(holder, unread, { value: kinds });
-  (kinds as Map<string, Kind>).set(String(name), kind);
-  Object.defineProperty(holder, name, { enumerable: true, configurable: true, get: read });
+/** Getters by the name of their member, and how many names are kept: names come from servers. */
+const getters = new Map<string, (this: MayBeUnread) => unknown>();
+const maxGetters = 1_000;
+
+/**
+ * The getter of a member. Objects share it, so that they share their shape: V8 keeps shapes in the old generation, and a shape holds its getters. If a getter knew its
+ * object, each object with its bytes would live until the next collection of the whole heap (decision 95).
+ */
+function getterOf(name: string): (this: MayBeUnread) => unknown {
+  const known = getters.get(name);
+  if (known !== undefined) return known;
+  const getter = function get(this: MayBeUnread): unknown {
+    return this[unread]?.get(name)?.read();
+  };
+  if (getters.size < maxGetters) getters.set(name, getter);
+  return getter;
+}
+
+/** Adds a member that is read when code asks for it, or replaces one by it. */
+export function defineUnread(holder: MayBeUnread, name: string | number, member: UnreadMember): void {
+  const members = holder[unread] ?? new Map<string, UnreadMember>();
+  if (members.size === 0) Object.defineProperty(holder, unread, { value: members });
+  (members as Map<string, UnreadMember>).set(String(name), member);
+  Object.defineProperty(holder, name, { enumerable: true, configurable: true, get: getterOf(String(name)) });
 }

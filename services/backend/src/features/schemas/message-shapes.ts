@@ -71,7 +71,7 @@ function toolProblem({ content, isError, structuredContent, resultType }: JsonOb
     if (
       isObject(block) &&
       block['type'] === 'text' &&
-      ((block as MayBeUnread)[unread]?.get('text') ?? typeof block['text']) === 'string'
+      ((block as MayBeUnread)[unread]?.get('text')?.kind ?? typeof block['text']) === 'string'
     )
       continue;
     const problem = blockProblem(block, `content[${index}]`);
@@ -99,7 +99,7 @@ const textProblem = (value: unknown, name: string, member = ''): string | undefi
 
 /** A large text is not read for that. */
 const isText = (holder: JsonObject, member: string): boolean =>
-  ((holder as MayBeUnread)[unread]?.get(member) ?? typeof holder[member]) === 'string';
+  ((holder as MayBeUnread)[unread]?.get(member)?.kind ?? typeof holder[member]) === 'string';
 
 const memberProblem = (holder: JsonObject, member: string, name: string): string | undefined =>
   isText(holder, member) ? undefined : `${name}.${member} must be a string`;
