@@ -14,7 +14,7 @@ import { runInteractive as runProgram } from './interactive.mjs';
 import { changedSince, long, longOf } from './lanes.mjs';
 import { repeatedly } from './flaky.mjs';
 import { installed, installedBrowser, provide } from './programs.mjs';
-import { writeTimes } from './where.mjs';
+import { timesOf, tookLine, whereFile, writeTimes } from './where.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const bin = join(root, 'node_modules', '.bin');
@@ -92,6 +92,7 @@ const tasks = {
   },
   /** The gate: every test but those of the long lane. With names of files or areas, these alone. */
   async test() {
+    if (rest[0] === '--where' && isFile(rest[1])) return writeTimesOf(rest[1]);
     if (option('--where')) env.OMNIBUS_WHERE = join(root, 'node_modules', '.where');
     if (rest[0] === 'quick') {
       install();
@@ -382,11 +383,30 @@ async function test(files) {
   if (!existsSync(reportFile)) return console.error('omnibus: the test runner ended without results');
   const { passed, failed, skipped } = countsOf(JSON.parse(readFileSync(reportFile, 'utf8')), status);
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
-  if (status !== 0 || env.OMNIBUS_WHERE === undefined || env.OMNIBUS_LANE !== 'gate') return;
-  const file = join(root, 'CONTRIBUTING.md');
   // `performance.now` counts from the start of this process.
-  writeTimes({ file, starts: env.OMNIBUS_WHERE, wholeMs: performance.now(), testsMs, cores: availableParallelism() });
+  const wholeMs = performance.now();
+  console.log(tookLine(wholeMs));
+  if (status !== 0 || env.OMNIBUS_WHERE === undefined || env.OMNIBUS_LANE !== 'gate') return;
+  writeHere({ tables: readFileSync(whereFile(env.OMNIBUS_WHERE), 'utf8'), wholeMs, testsMs });
+}
+
+/** Writes the times of a run of this machine, whose log is a file, without a second run. */
+function writeTimesOf(log) {
+  try {
+    writeHere(timesOf(readFileSync(log, 'utf8')));
+  } catch (error) {
+    console.error(`omnibus: ${log}: ${error.message}`);
+    process.exitCode = 65;
+  }
+}
+
+function writeHere(times) {
+  writeTimes({ file: join(root, 'CONTRIBUTING.md'), cores: availableParallelism(), ...times });
   console.log('omnibus: these times are in CONTRIBUTING.md now');
+}
+
+function isFile(path) {
+  return path !== undefined && statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** Programs beside Node that tests use. Tests of the last three are left out without them. */

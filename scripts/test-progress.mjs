@@ -4,15 +4,12 @@
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import { causes } from './lanes.mjs';
-import { processorFile, whereFile } from './where.mjs';
+import { minutes, processorFile, seconds, slowest, table, tableOfFiles, tablesOf, whereFile } from './where.mjs';
 
 /** File into which processes of tests write what they start (`test/support/processes.ts`); undefined unless the causes are wanted. */
 const starts = process.env.OMNIBUS_WHERE;
-/** Number of the slowest files that are printed at the end. */
-const slowest = starts === undefined ? 10 : 40;
-/** Number of those in CONTRIBUTING.md. */
-const shortList = 15;
+/** Number of the slowest files, and with the causes of tests, that are printed at the end. */
+const printed = starts === undefined ? 10 : 40;
 
 export default class TestProgress {
   #total = 0;
@@ -59,7 +56,7 @@ export default class TestProgress {
   onTestRunEnd() {
     const took = minutes(Date.now() - this.#startedAt);
     if (starts === undefined) {
-      const longest = first(this.#durations).map(([file, duration]) => `${file} ${minutes(duration)}`);
+      const longest = slowest(this.#durations, printed).map(([file, duration]) => `${file} ${minutes(duration)}`);
       console.log(
         `omnibus: ${this.#durations.size} of ${this.#total} files in ${took}; the longest: ${longest.join(', ')}`,
       );
@@ -73,51 +70,17 @@ export default class TestProgress {
   /** Tables in Markdown: the causes of the time with the slowest files, as CONTRIBUTING.md has them (`scripts/where.mjs`), and more of the slowest. */
   #where() {
     const processor = processorTimes();
-    const sums = new Map(causes.map(([cause]) => [cause, { duration: 0, processor: 0, count: 0 }]));
-    for (const [file, duration] of this.#durations) {
-      const sum = sums.get(causes.find(([, pattern]) => pattern.test(file))[0]);
-      sum.duration += duration;
-      sum.processor += processor.get(file) ?? 0;
-      sum.count += 1;
-    }
-    const lone = sumOf([...this.#alone].map((file) => this.#durations.get(file)));
     const started = existsSync(starts) ? readFileSync(starts, 'utf8').trim().split('\n').map(Number) : [];
-    const all = sumOf([...this.#durations.values()]);
-    const tableOfCauses = table(
-      ['cause', 'files', 'seconds', 'of the processor'],
-      [
-        ...[...sums]
-          .filter(([, { count }]) => count > 0)
-          .toSorted(([, one], [, other]) => other.duration - one.duration)
-          .map(([cause, sum]) => [cause, sum.count, seconds(sum.duration), seconds(sum.processor)]),
-        ['**all**', this.#durations.size, seconds(all), seconds(sumOf([...processor.values()]))],
-        ['of this: files that run alone, one after the other', this.#alone.size, seconds(lone), ''],
-        [
-          `of this: from the start of a process to the first line that its test waits for (${started.length} processes)`,
-          '',
-          seconds(sumOf(started)),
-          '',
-        ],
-      ],
-    );
-    const files = first(this.#durations).map(([file, duration]) => [
-      file,
+    const tables = tablesOf({ durations: this.#durations, processor, alone: [...this.#alone], started });
+    const tests = slowest(this.#tests, printed).map(([test, duration]) => [
+      test.replaceAll('|', '\\|'),
       seconds(duration),
-      seconds(processor.get(file) ?? 0),
     ]);
-    const heads = ['slowest files', 'seconds', 'of the processor'];
-    const tests = first(this.#tests).map(([test, duration]) => [test.replaceAll('|', '\\|'), seconds(duration)]);
-    writeFileSync(whereFile(starts), `${tableOfCauses}\n${table(heads, files.slice(0, shortList))}`);
+    writeFileSync(whereFile(starts), tables);
     console.log(
-      `\nWhere the time goes. Files run beside each other, so their sum is more than the run takes.\n\n${tableOfCauses}\n${table(heads, files)}\n${table(['slowest tests', 'seconds'], tests)}`,
+      `\nWhere the time goes. Files run beside each other, so their sum is more than the run takes.\n\n${tables}\n${tableOfFiles(this.#durations, processor, printed)}\n${table(['slowest tests', 'seconds'], tests)}`,
     );
   }
-}
-
-/** A table in Markdown. @param {readonly string[]} head @param {readonly (readonly (string | number)[])[]} rows of numbers, after the first column */
-function table(head, rows) {
-  const line = (cells) => `| ${cells.join(' | ')} |\n`;
-  return [head, head.map((_, index) => (index === 0 ? '---' : '---:')), ...rows].map(line).join('');
 }
 
 /** Milliseconds of the processor by file; empty on systems that do not count those of ended children. */
@@ -132,16 +95,4 @@ function processorTimes() {
   );
 }
 
-const sumOf = (numbers) => numbers.reduce((sum, each) => sum + each, 0);
-
-const first = (durations) => [...durations].toSorted(([, one], [, other]) => other - one).slice(0, slowest);
-
 const nameOf = (module) => relative(process.cwd(), module.moduleId);
-
-const seconds = (milliseconds) => (milliseconds / 1_000).toFixed(1);
-
-/** @param {number} milliseconds */
-function minutes(milliseconds) {
-  const whole = Math.round(milliseconds / 1_000);
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`;
-}

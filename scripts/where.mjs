@@ -1,5 +1,10 @@
 /** The times of the gate in CONTRIBUTING.md, which `npm test -- --where` writes there: no other page names them. */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
+import { causes } from './lanes.mjs';
+
+/** Number of the slowest files in CONTRIBUTING.md. */
+const shortList = 15;
 
 const begin = '<!-- written by npm test -- --where -->\n';
 const end = '<!-- end of what npm test -- --where has written -->\n';
@@ -26,17 +31,111 @@ export function withTimes(page, times) {
  * Writes what a whole run took.
  * @param {object} run
  * @param {string} run.file the path of the page
- * @param {string} run.starts the file with the starts of processes
+ * @param {string} run.tables the tables, as Markdown
  * @param {number} run.wholeMs milliseconds of the command
  * @param {number} run.testsMs milliseconds of its tests
  * @param {number} run.cores number of cores of the machine
  */
-export function writeTimes({ file, starts, wholeMs, testsMs, cores }) {
+export function writeTimes({ file, tables, wholeMs, testsMs, cores }) {
   const words = `On ${cores} cores \`npm test\` takes ${minutes(wholeMs)} minutes, of which its tests take ${minutes(testsMs)}. Files run beside each other, so their sum is more.`;
-  writeFileSync(file, withTimes(readFileSync(file, 'utf8'), `${words}\n\n${readFileSync(whereFile(starts), 'utf8')}`));
+  writeFileSync(file, withTimes(readFileSync(file, 'utf8'), `${words}\n\n${tables}`));
 }
 
-function minutes(milliseconds) {
+/** The last line of a run. @param {number} wholeMs milliseconds of the command */
+export const tookLine = (wholeMs) => `omnibus: all of it took ${minutes(wholeMs)}`;
+
+/**
+ * What a run took, from its log.
+ * @param {string} log what `npm test` has printed, colours included. How long the command took, `tookLine` says, or `time` of the shell.
+ * @returns {{ tables: string, wholeMs: number, testsMs: number }} as `writeTimes` takes them
+ * @throws {Error} where the log has no end of a run in which all files passed
+ */
+export function timesOf(log) {
+  const text = stripVTControlCharacters(log);
+  const end = /^omnibus: (\d+) of \1 files in (\d+):(\d\d)/m.exec(text);
+  if (end === null || /^ *Test Files .*failed/m.test(text))
+    throw new Error('this is no log of `npm test` in which all files have passed');
+  const [, minute, second] =
+    /^omnibus: all of it took (\d+):(\d\d)$/m.exec(text) ?? /^real\s+(\d+)m([\d.]+)s$/m.exec(text) ?? [];
+  if (minute === undefined) throw new Error('this log does not say how long the command took');
+  const files = text.matchAll(/^ ✓ +\w+ +(\S+) \(\d+ tests?[^)]*\) *(\d+)ms$/gm);
+  const milliseconds = (ofMinutes, ofSeconds) => (Number(ofMinutes) * 60 + Number(ofSeconds)) * 1_000;
+  return {
+    tables: tablesOf({ durations: new Map([...files].map(([, file, took]) => [file, Number(took)])) }),
+    wholeMs: milliseconds(minute, second),
+    testsMs: milliseconds(end[2], end[3]),
+  };
+}
+
+/**
+ * The tables in CONTRIBUTING.md: the causes of the time, and the slowest files.
+ * @param {object} run
+ * @param {ReadonlyMap<string, number>} run.durations milliseconds by file
+ * @param {ReadonlyMap<string, number>} [run.processor] milliseconds of the processor by file, where they are known
+ * @param {readonly string[]} [run.alone] files that run alone
+ * @param {readonly number[]} [run.started] milliseconds from the start of each process to its first line, where they are known
+ * @returns {string} Markdown
+ */
+export function tablesOf({ durations, processor, alone = [], started }) {
+  const sums = new Map(causes.map(([cause]) => [cause, { duration: 0, processor: 0, count: 0 }]));
+  for (const [file, duration] of durations) {
+    const sum = sums.get(causes.find(([, pattern]) => pattern.test(file))[0]);
+    sum.duration += duration;
+    sum.processor += processor?.get(file) ?? 0;
+    sum.count += 1;
+  }
+  /** A row, with the seconds of the processor where they are known. */
+  const row = (cells, ofProcessor) => (processor === undefined ? cells : [...cells, ofProcessor]);
+  const rows = [
+    ...[...sums]
+      .filter(([, { count }]) => count > 0)
+      .toSorted(([, one], [, other]) => other.duration - one.duration)
+      .map(([cause, sum]) => row([cause, sum.count, seconds(sum.duration)], seconds(sum.processor))),
+    row(
+      ['**all**', durations.size, seconds(sumOf([...durations.values()]))],
+      seconds(sumOf([...(processor?.values() ?? [])])),
+    ),
+  ];
+  if (alone.length > 0) {
+    const took = seconds(sumOf(alone.map((file) => durations.get(file))));
+    rows.push(row(['of this: files that run alone, one after the other', alone.length, took], ''));
+  }
+  if (started !== undefined) {
+    const what = `of this: from the start of a process to the first line that its test waits for (${started.length} processes)`;
+    rows.push(row([what, '', seconds(sumOf(started))], ''));
+  }
+  const heads = row(['cause', 'files', 'seconds'], 'of the processor');
+  return `${table(heads, rows)}\n${tableOfFiles(durations, processor, shortList)}`;
+}
+
+/** The slowest files. @param {ReadonlyMap<string, number>} durations @param {ReadonlyMap<string, number> | undefined} processor as above @param {number} count */
+export function tableOfFiles(durations, processor, count) {
+  const known = processor !== undefined;
+  const rows = slowest(durations, count).map(([file, duration]) => [
+    file,
+    seconds(duration),
+    ...(known ? [seconds(processor.get(file) ?? 0)] : []),
+  ]);
+  return table(['slowest files', 'seconds', ...(known ? ['of the processor'] : [])], rows);
+}
+
+/** A table in Markdown. @param {readonly string[]} head @param {readonly (readonly (string | number)[])[]} rows of numbers, after the first column */
+export function table(head, rows) {
+  const line = (cells) => `| ${cells.join(' | ')} |\n`;
+  return [head, head.map((_, index) => (index === 0 ? '---' : '---:')), ...rows].map(line).join('');
+}
+
+/** The entries that took longest, first. @param {ReadonlyMap<string, number>} durations milliseconds @param {number} count */
+export const slowest = (durations, count) =>
+  [...durations].toSorted(([, one], [, other]) => other - one).slice(0, count);
+
+/** @param {number} milliseconds */
+export const seconds = (milliseconds) => (milliseconds / 1_000).toFixed(1);
+
+const sumOf = (numbers) => numbers.reduce((sum, each) => sum + each, 0);
+
+/** @param {number} milliseconds */
+export function minutes(milliseconds) {
   const whole = Math.round(milliseconds / 1_000);
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`;
 }

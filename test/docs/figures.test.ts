@@ -5,7 +5,9 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { root } from '../support/processes.ts';
 
-const { withTimes } = (await import(pathToFileURL(join(root, 'scripts/where.mjs')).href)) as {
+const { timesOf, tookLine, withTimes } = (await import(pathToFileURL(join(root, 'scripts/where.mjs')).href)) as {
+  readonly timesOf: (log: string) => { readonly tables: string; readonly wholeMs: number; readonly testsMs: number };
+  readonly tookLine: (wholeMs: number) => string;
   readonly withTimes: (page: string, times: string) => string;
 };
 const text = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -46,6 +48,27 @@ it('the time of the gate is written by the command that measures it, and named n
     expect(other.match(/\d+:\d\d minutes|gate takes|npm test`? takes/)).toBeNull();
   expect(withTimes(page, written.trim())).toBe(page);
   expect(() => withTimes(before, '')).toThrow('the page lacks');
+});
+
+it('the time of the gate is in the log of its run, which is whole and has no failure', () => {
+  const file = (name: string, took: number): string =>
+    ` \u001B[32m✓\u001B[39m \u001B[30m\u001B[43m system \u001B[49m\u001B[39m ${name} \u001B[2m(\u001B[22m\u001B[2m14 tests\u001B[22m\u001B[2m | \u001B[22m\u001B[33m4 skipped\u001B[39m\u001B[2m)\u001B[22m\u001B[33m ${took}\u001B[2mms\u001B[22m\u001B[39m`;
+  const lines = [
+    file('test/e2e/calls.test.ts', 1_500),
+    '   \u001B[33m✓\u001B[39m a test of it 900\u001B[2mms\u001B[22m',
+    file('test/console/console.test.ts', 20_000),
+    '\u001B[2m Test Files \u001B[22m \u001B[1m\u001B[32m2 passed\u001B[39m',
+    'omnibus: 2 of 2 files in 9:29; the longest: test/console/console.test.ts 0:20',
+  ];
+  const { tables, ...times } = timesOf([...lines, 'real\t10m32.679s'].join('\n'));
+  expect(times).toEqual({ wholeMs: 632_679, testsMs: 569_000 });
+  expect(tables).toContain('| browsers | 1 | 20.0 |');
+  expect(tables).toContain('| **all** | 2 | 21.5 |');
+  expect(tables).toContain('| test/e2e/calls.test.ts | 1.5 |');
+  expect(timesOf([...lines, tookLine(601_000)].join('\n')).wholeMs).toBe(601_000);
+  expect(() => timesOf(lines.join('\n'))).toThrow('how long the command took');
+  expect(() => timesOf(`${lines.join('\n').replace('2 of 2', '1 of 2')}\nreal 1m1s`)).toThrow('no log');
+  expect(() => timesOf(`${lines.join('\n').replace('2 passed', '1 failed')}\nreal 1m1s`)).toThrow('no log');
 });
 
 it('docs/how-to/install.md names the number of packages that `npm start` installs, within a tenth', () => {
