@@ -19,12 +19,16 @@ export function commandNotes(
   if (command !== undefined) {
     if (!shells.test(command)) argumentNotes(args, at);
     if (containers.test(command)) containerNotes(args, at);
+    const mistake = programMistake(command, args);
+    if (mistake !== undefined) at(['command'], mistake);
     if (/^(.*\/)?(sudo|doas)$/.test(command))
       at(
         ['command'],
         `asks for a password, and the gateway has no terminal for it: write command: ${programOf(args)}, and start the gateway as the user that the server needs`,
       );
   }
+  if (/(^|[:;])\$\{?PATH\}?([:;]|$)/.test(env['PATH'] ?? ''))
+    at(['env', 'PATH'], '"$PATH" is passed on as it is: write ${PATH} for the path of the gateway');
   for (const variable of Object.keys(env))
     if (!/^[\w.-]+$/.test(variable))
       at(
@@ -46,6 +50,22 @@ export function commandNotes(
       ['url'],
       'is the page of a repository, which people read: write the address of the server itself, or its program under "command", as the page says',
     );
+}
+
+/** A program that cannot be started, by its name alone. Values of variables are not repeated. */
+function programMistake(command: string, args: readonly string[]): string | undefined {
+  if (/^(https?|wss?):\/\//.test(command)) return 'is an address, and no program: write url in place of command';
+  if (/^[A-Z_][A-Z0-9_]*=/.test(command)) {
+    const [name = ''] = command.split('=', 1);
+    return `begins with a variable, which a shell would set: write env: { ${name}: "…" }, and the program under command`;
+  }
+  if (/^(cd|export|source|set|alias|exec|eval)$/.test(command))
+    return command === 'cd'
+      ? `is a command of the shell alone: write cwd: ${JSON.stringify(args[0] ?? 'FOLDER')}, and the program under command`
+      : 'is a command of the shell alone: write command: sh and args: ["-c", "…"] with the whole line';
+  if (command.startsWith('~/') || /^\$[A-Z_]+\//.test(command))
+    return `no shell reads this: write ${JSON.stringify(command.replace(/^(~|\$HOME)/, '${HOME}').replace(/^\$([A-Z_]+)/, '${$1}'))}`;
+  return undefined;
 }
 
 /** The program among the arguments of `sudo` or `doas`; the word PROGRAM where that is unclear, since another word could be a secret. */

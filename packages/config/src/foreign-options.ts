@@ -38,6 +38,16 @@ const underServer: Readonly<Record<string, string>> = {
   ...same(['name', 'alias', 'id'], 'a server has the name above its options: write it there'),
   prefix:
     'names of tools begin with the name of their server: write another name above its options, or prefix: never at the top of the file',
+  enabled: 'write disabled: true for a server that is not used, or leave it out',
+  ...same(['npx', 'npm', 'package', 'npmPackage', 'packageName'], 'write command: npx and args: [-y, PACKAGE]'),
+  ...same(['uvx', 'pypi', 'pipPackage'], 'write command: uvx and args: [PACKAGE]'),
+  ...same(['script', 'file', 'entrypoint', 'entryPoint', 'module'], 'write command: node and args: [FILE]'),
+  ...same(
+    ['shell', 'stdin', 'stdout'],
+    'leave it out: a program is started without a shell, and speaks on stdin and stdout',
+  ),
+  ...same(['replicas', 'instances'], 'leave it out: the gateway starts the programs that `isolation` asks for'),
+  ...same(['urls', 'servers', 'endpoints'], 'write a server for each address, each with a url'),
   image: 'write command: docker and args: [run, --rm, -i, IMAGE]',
   volumes: 'write command: docker and args: [run, --rm, -i, -v, "FOLDER:FOLDER", IMAGE]',
   rateLimit: 'write limits: { rules: [{ what: [SERVER], rate: 10/s }] } at the top of the file',
@@ -54,6 +64,20 @@ const underServer: Readonly<Record<string, string>> = {
     ['token', 'bearerToken', 'bearer', 'apiKey', 'api_key', 'accessToken', 'auth', 'authorization'],
     'write headers: { Authorization: "Bearer ${NAME}" }, and set the variable',
   ),
+};
+
+/** Options of a profile by other names. */
+const underProfile: Readonly<Record<string, string>> = {
+  ...same(['include', 'includeTools', 'allow', 'allowedTools'], 'write tools: ["SERVER/TOOL"], or servers: [SERVER]'),
+  ...same(
+    ['exclude', 'excludeTools', 'deny', 'disabledTools'],
+    'write tools: ["*", "!SERVER/TOOL"]; "!" takes the matches out',
+  ),
+  ...same(['maxTools', 'toolLimit'], 'write listing: { budget: { tools: 40 } }'),
+  ...same(['budget', 'maxTokens', 'tokens'], 'write listing: { budget: { tokens: 2000 } }'),
+  ...same(['pinned', 'show', 'always'], 'write listing: { mode: search, show: ["SERVER/TOOL"] }'),
+  ...same(['auth', 'users', 'groups', 'who'], 'write access: { rules: [...] } at the top of the file, or tenants here'),
+  ...same(['path', 'url', 'endpoint', 'name'], 'leave it out: the endpoint of a profile is /mcp/PROFILE'),
 };
 
 /** Options of other programs at the top of a file, and what to write there instead. */
@@ -88,6 +112,15 @@ const atTop: Readonly<Record<string, string>> = {
     ['include', 'includes', 'import', 'imports', 'extends'],
     'a configuration is one file; `omnibus import FILE` takes the servers of another one over',
   ),
+  endpoints: 'write profiles',
+  ...same(
+    ['approvals', 'approval', 'confirm'],
+    'write access: { rules: [{ who: everyone, ask: ["SERVER/TOOL"], by: approvers }] }',
+  ),
+  agents: 'write auth: { server: { agents: { file: agents.yaml } } }',
+  ...same(['definitions', 'pin', 'pinning'], 'write definitions: pin under each server'),
+  ...same(['kubernetes', 'k8s'], 'write discovery: { kubernetes: { enabled: true } }'),
+  ...same(['telemetry', 'otel', 'opentelemetry', 'otlp'], 'write tracing: { endpoint: "http://HOST:4318" }'),
   metrics: 'leave it out: metrics are at /metrics of the address under `admin`',
   ...same(['rateLimit', 'rateLimits', 'rate_limit', 'rateLimiting'], 'write limits: { rules: [{ rate: 100/min }] }'),
   mcpProxy: 'write listen, and auth: { keys: { file: keys.yaml } } for who may call',
@@ -117,6 +150,56 @@ const elsewhere: Readonly<Record<string, string>> = {
   'access.rules.tools': 'write the targets under allow, deny or ask, as "server/tool"',
   'auth.apiKeys': 'write keys: { file: keys.yaml }',
   ...same(['auth.jwt', 'auth.oidc', 'auth.oauth', 'auth.issuer'], 'write issuers: [{ issuer: https://... }]'),
+  'auth.type': 'leave it out: the option that is set says it, such as `keys` or `issuers`',
+  ...same(
+    ['auth.basic', 'auth.users', 'auth.password', 'auth.local'],
+    'write server: { users: { file: users.yaml } }, and make users with "omnibus users add"',
+  ),
+  ...same(
+    ['auth.github', 'auth.google', 'auth.entra', 'auth.okta', 'auth.auth0', 'auth.keycloak'],
+    'write issuers: [{ issuer: https://... }], or server: { signIn: { issuer, clientId, … } } for a provider that issues no tokens for this gateway (docs/how-to/sign-in.md)',
+  ),
+  ...same(
+    ['auth.header', 'auth.headers', 'auth.userHeader'],
+    'write proxy: { addresses: [ADDRESS], userHeader: NAME }',
+  ),
+  'auth.issuers.url': 'write issuer',
+  ...same(
+    ['auth.issuers.clientId', 'auth.issuers.client_id', 'auth.issuers.clientSecret'],
+    'leave it out: clients bring their tokens; auth: { audience: [...] } says for whom these must be',
+  ),
+  ...same(
+    ['nats.url', 'nats.address', 'nats.host', 'nats.servers'],
+    'write bus: "nats://HOST:4222" at the top of the file',
+  ),
+  ...same(
+    ['limits.rules.limit', 'limits.rules.max', 'limits.rules.requests', 'limits.rules.calls'],
+    'write rate: 100/min',
+  ),
+  ...same(['limits.rules.window', 'limits.rules.period', 'limits.rules.per_second'], 'write it in the rate: 100/min'),
+  ...same(['timeouts.connect', 'timeouts.connection'], 'write connectTimeout under a server'),
+  ...same(['results.max', 'results.limit', 'results.maxSize'], 'write maxTokens: 2000'),
+  'audit.sinks.type': 'write kind',
+  ...same(['audit.sinks.path', 'audit.sinks.file'], 'write folder'),
+  ...same(['log.file', 'log.path'], 'leave it out: the log goes to stderr, `omnibus serve 2>> FILE`'),
+  'security.cors': 'write allowedOrigins: ["https://app.example.com"]',
+  ...same(['secrets.file', 'secrets.env'], 'leave it out: write "${file:PATH}" or "${NAME}" where a secret belongs'),
+  ...same(
+    ['console.password', 'console.user', 'console.users'],
+    'write auth: { admin: { roles: { admin: ["key:NAME"] } } }',
+  ),
+  'composites.*.calls': 'write steps: [{ id: NAME, call: SERVER/TOOL }]',
+  'composites.*.steps.tool': 'write call',
+  ...same(['composites.*.steps.args', 'composites.*.steps.params'], 'write arguments'),
+  ...same(
+    ['mcpServers.*.tls.insecure', 'mcpServers.*.tls.verify', 'mcpServers.*.tls.rejectUnauthorized'],
+    'leave it out: a certificate is always checked; caFile names the authority of the server',
+  ),
+  ...same(['mcpServers.*.tls.caCert', 'mcpServers.*.tls.caPath'], 'write caFile'),
+  ...same(['mcpServers.*.credentials.client_id', 'mcpServers.*.credentials.id'], 'write clientId'),
+  ...same(['mcpServers.*.credentials.client_secret', 'mcpServers.*.credentials.secret'], 'write clientSecret'),
+  ...same(['mcpServers.*.sandbox.net', 'mcpServers.*.sandbox.allowNetwork'], 'write network: true'),
+  ...same(['mcpServers.*.sandbox.files', 'mcpServers.*.sandbox.paths'], 'write read: [PATH], or write: [PATH]'),
   'auth.mtls': 'write clientCertificates: { caFile: ca.pem }',
   'auth.roles': 'write admin: { roles: ... }',
   'auth.tenants':
@@ -129,8 +212,12 @@ const elsewhere: Readonly<Record<string, string>> = {
 /** What to write in the place of an option of another program; undefined for others. */
 export function foreign(key: string, path: Path): string | undefined {
   const place = [...path.filter((part) => typeof part === 'string'), key].join('.');
-  if (Object.hasOwn(elsewhere, place)) return `; ${elsewhere[place] as string}`;
+  // The second step is the name of a server or of a composite tool, which `*` stands for.
+  for (const found of [place, place.replace(/^(mcpServers|composites)\.[^.]+\./, '$1.*.')])
+    if (Object.hasOwn(elsewhere, found)) return `; ${elsewhere[found] as string}`;
   if (path.length === 1 && path[0] === 'tls' && (key === 'cert' || key === 'key')) return `; write ${key}File`;
-  const rows = path.length === 0 ? atTop : path.length === 2 && path[0] === 'mcpServers' ? underServer : {};
+  const named = path.length === 2 ? path[0] : undefined;
+  const rows =
+    path.length === 0 ? atTop : named === 'mcpServers' ? underServer : named === 'profiles' ? underProfile : {};
   return Object.hasOwn(rows, key) ? `; ${rows[key] as string}` : undefined;
 }

@@ -98,6 +98,16 @@ function hostPort(got: string, port: number): string | undefined {
   return /^[A-Za-z][\w.-]*$|^\d+(\.\d+){3}$/.test(got) ? `write "${got}:${port}"` : undefined;
 }
 
+/** A text, or a star for all. */
+const wordOf = (given: unknown): string => (typeof given === 'string' ? given : '*');
+
+/** A host and a port as a map. */
+function address(got: unknown): string | undefined {
+  if (!isMap(got)) return undefined;
+  const { host = '127.0.0.1', address: other = host, port = 7300 } = got;
+  return `write "${String(other)}:${String(port)}"`;
+}
+
 /** The only entry of a list, written without the list. */
 function oneOfList(got: unknown): string | undefined {
   return isMap(got)
@@ -152,6 +162,70 @@ const forms: readonly (readonly [place: string, form: Form])[] = [
     'mcpServers.*.openapi',
     flag('write the file or address of the document: openapi: "https://HOST/openapi.json", and leave `url` out'),
   ],
+  ['mcpServers.*.url', list((got) => `write a server for each address: url: ${JSON.stringify(shown(String(got[0])))}`)],
+  [
+    'mcpServers.*.url',
+    text((got) => {
+      const [program = '', ...rest] = shownWords(got.trim().split(/\s+/));
+      if (/^(npx|uvx|node|python3?|docker|bunx|deno)$/.test(program))
+        return `a program is no address: write command: ${program} and args: ${JSON.stringify(rest)}`;
+      return got.startsWith('file:')
+        ? 'a file is no server: write command, or openapi for the document of an API'
+        : undefined;
+    }),
+  ],
+  [
+    'mcpServers.*.args.*',
+    list((got) => `write its words in the list itself: ${JSON.stringify(shownWords(textsIn(got)))}`),
+  ],
+  ['mcpServers.*.isolation', text((got) => (/user|caller|client/i.test(got) ? 'write "principal"' : undefined))],
+  ['mcpServers.*.proxy', flag('write "http://PROXY:3128", or leave it out: the usual variables hold')],
+  [
+    'mcpServers.*.credentials.kind',
+    text((got) =>
+      /bearer|basic|token|key|header/i.test(got)
+        ? 'a token that all callers share stands under `headers`: headers: { Authorization: "Bearer ${NAME}" }'
+        : undefined,
+    ),
+  ],
+  ['access', text((got) => (got === 'allow' || got === 'deny' ? `write { default: ${got} }` : undefined))],
+  [
+    'access.default',
+    text((got) =>
+      /read/i.test(got) ? 'write "deny", and a rule { who: everyone, allow: ["*"], only: readOnly }' : undefined,
+    ),
+  ],
+  ['access.rules.*.ask', flag('write the tools in place of it: ["SERVER/TOOL"], and leave them out of allow and deny')],
+  ['listen', address],
+  ['admin', address],
+  ['listing', flag('write "search" for few tools, or "full"')],
+  ['profiles.*.listing', flag('write "search" for few tools, or "full"')],
+  ['profiles.*', (got) => (got === null ? 'write {} for all servers' : undefined)],
+  [
+    'profiles.*.tools.*',
+    (got) => (isMap(got) ? `write ${JSON.stringify(`${wordOf(got['server'])}/${wordOf(got['tool'])}`)}` : undefined),
+  ],
+  [
+    'log.level',
+    text((got) =>
+      /verbose|all|fine/i.test(got) ? 'write "debug"' : /none|off|quiet/i.test(got) ? 'write "silent"' : undefined,
+    ),
+  ],
+  [
+    'limits.*',
+    text((got) =>
+      /unlimited|infinit|none|off/i.test(got) ? 'leave it out for the default, or write a large number' : undefined,
+    ),
+  ],
+  ['auth.issuers.*', text((got) => `write { issuer: ${JSON.stringify(got)} }`)],
+  ['auth.keys', list(() => 'write { file: keys.yaml }, and make keys with "omnibus keys create"')],
+  [
+    'audit.sinks.*',
+    text((got) => (/file|std|console|log/i.test(got) ? 'write { kind: file, folder: audit }' : undefined)),
+  ],
+  ['discovery.kubernetes', flag('write { enabled: true }')],
+  ['secrets.vault', text((got) => `write { address: ${JSON.stringify(shown(got))} }`)],
+  ['searchModel', flag('write { folder: PATH } after "omnibus search-model add", or leave it out')],
   ['access', list(() => 'write { rules: [...] }')],
   ['limits', text((got) => rate(got, (found) => `{ rules: [{ rate: ${found} }] }`))],
   ['listen', text((got) => hostPort(got, 7300))],

@@ -24,7 +24,7 @@ const rows: readonly Row[] = [
       },
       far: { url: 'https://far.test/mcp', excludeTools: ['wipe'], disabled: true },
     },
-    remarks: ['tools.prompts', 'write tls: { ca: /ca.pem }'],
+    remarks: ['tools.prompts', 'write tls: { caFile: /ca.pem }'],
   },
   {
     title: "OpenClaw's file is not VS Code's",

@@ -90,11 +90,11 @@ export const agents: readonly Client[] = [
       connect_timeout: seconds('connectTimeout'),
       tools: selection,
       ssl_verify: ({ value, lose, note }) => {
-        if (typeof value === 'string') note(`authorities of its own: write tls: { ca: ${value} }`);
+        if (typeof value === 'string') note(`authorities of its own: write tls: { caFile: ${value} }`);
         else if (value === false)
-          lose('a certificate is always checked here: write tls: { ca: FILE } for its authority');
+          lose('a certificate is always checked here: write tls: { caFile: FILE } for its authority');
       },
-      client_cert: ({ note }) => note('a certificate for the server: write tls: { cert: FILE, key: FILE }'),
+      client_cert: ({ note }) => note('a certificate for the server: write tls: { certFile: FILE, keyFile: FILE }'),
       client_key: () => undefined,
     },
   },

@@ -1,4 +1,5 @@
 import { misplaced, type Mistake } from './misplaced.ts';
+import { fromElsewhere } from './from-elsewhere.ts';
 import { guesses } from './guesses.ts';
 import { newcomers } from './newcomers.ts';
 
@@ -264,5 +265,6 @@ export const mistakes: readonly Mistake[] = [
   ...misplaced,
   ...newcomers,
   ...guesses,
+  ...fromElsewhere,
   ['a mark in front', '\uFEFFmcpServers: { a: { command: x } }\n', []],
 ];
