@@ -4,7 +4,7 @@
  */
 import { shortApproval, type ApprovalRecord, type ApprovalState, type WorkerId } from '@omnibus/protocol';
 import type { Bus, KeyValue, KeyValueEntry, Watch } from './bus.ts';
-import { BusError } from './errors.ts';
+import { isConflict } from './errors.ts';
 import { approvalsBucket } from './subjects.ts';
 
 /** The decision about a waiting call. */
@@ -126,7 +126,7 @@ export class ApprovalBoard {
         await this.#bucket.update(id, next, entry.revision);
         return next;
       } catch (error) {
-        if (!(error instanceof BusError) || error.kind !== 'revision-conflict' || tries >= maxTries) throw error;
+        if (!isConflict(error) || tries >= maxTries) throw error;
       }
     }
   }

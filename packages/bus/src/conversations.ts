@@ -4,7 +4,7 @@
  */
 import type { ConversationLabel, ConversationRecord } from '@omnibus/protocol';
 import type { Bus, KeyValue } from './bus.ts';
-import { BusError } from './errors.ts';
+import { isConflict } from './errors.ts';
 import { deleteUnchanged } from './room.ts';
 import { conversationsBucket } from './subjects.ts';
 
@@ -70,7 +70,7 @@ export class ConversationBoard {
         else await this.#bucket.update(of.id, next, entry.revision);
         return { record: next, added };
       } catch (error) {
-        if (!(error instanceof BusError) || error.kind !== 'revision-conflict' || tries >= maxTries) throw error;
+        if (!isConflict(error) || tries >= maxTries) throw error;
       }
     }
   }
@@ -113,7 +113,7 @@ export class ConversationBoard {
         );
         return { record, cleared };
       } catch (error) {
-        if (!(error instanceof BusError) || error.kind !== 'revision-conflict' || tries >= maxTries) throw error;
+        if (!isConflict(error) || tries >= maxTries) throw error;
       }
     }
   }

@@ -33,6 +33,11 @@ export class BusError extends Error {
   }
 }
 
+/** Whether a value was not written because another process has changed it. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof BusError && error.kind === 'revision-conflict';
+}
+
 /** Advice when a bucket or stream cannot be opened: the usual cause is a NATS user with the permissions of an older version. */
 export function openingAdvice(error: unknown): string {
   return error instanceof BusError && error.kind === 'overloaded'

@@ -4,7 +4,7 @@
  */
 import type { BlockRecord, GrantRecord } from '@omnibus/protocol';
 import type { Bus, KeyValue, Watch } from './bus.ts';
-import { BusError } from './errors.ts';
+import { isConflict } from './errors.ts';
 import { deleteUnchanged, Room } from './room.ts';
 import { grantsBucket } from './subjects.ts';
 
@@ -102,7 +102,7 @@ export class Grants {
         this.#put(next);
         return next;
       } catch (error) {
-        if (!(error instanceof BusError) || error.kind !== 'revision-conflict' || tries >= maxTries) throw error;
+        if (!isConflict(error) || tries >= maxTries) throw error;
       }
     }
   }

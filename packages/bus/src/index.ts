@@ -13,7 +13,7 @@ export type {
   Subscription,
   Watch,
 } from './bus.ts';
-export { BusError, gatewayFaultOf, newIncident, openingAdvice } from './errors.ts';
+export { BusError, gatewayFaultOf, isConflict, newIncident, openingAdvice } from './errors.ts';
 export type { Subject } from './subject.ts';
 export { subjectTable } from './subject-table.ts';
 export type { BusRole } from './families.ts';

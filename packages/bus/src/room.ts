@@ -1,6 +1,6 @@
 /** Room in a bucket that records which are over may fill. */
 import type { KeyValue } from './bus.ts';
-import { BusError } from './errors.ts';
+import { BusError, isConflict } from './errors.ts';
 
 /** Least time between two removals in the background. */
 const tidyMs = 60_000;
@@ -61,6 +61,6 @@ export async function deleteUnchanged(
   try {
     await bucket.delete(key, revision);
   } catch (error) {
-    if (!(error instanceof BusError && error.kind === 'revision-conflict')) throw error;
+    if (!isConflict(error)) throw error;
   }
 }

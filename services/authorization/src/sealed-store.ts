@@ -1,6 +1,6 @@
 /** A bucket with encrypted values, under keys that reveal nothing. */
 import { hash } from 'node:crypto';
-import { BusError, type KeyValue } from '@omnibus/bus';
+import { BusError, isConflict, type KeyValue } from '@omnibus/bus';
 import type { JsonObject } from '@omnibus/protocol';
 import type { Secrets } from './secrets.ts';
 
@@ -82,7 +82,7 @@ async function won(write: () => Promise<number>): Promise<boolean> {
     await write();
     return true;
   } catch (error) {
-    if (error instanceof BusError && error.kind === 'revision-conflict') return false;
+    if (isConflict(error)) return false;
     throw error;
   }
 }

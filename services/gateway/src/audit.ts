@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type * as Audit from '@omnibus/audit';
 import type { AuditTrail, Checkpoint, CheckpointKey, FileSinkOptions, LedgerSinkOptions, Sink } from '@omnibus/audit';
-import { auditLedgerOf, BusError, type Bus } from '@omnibus/bus';
+import { auditLedgerOf, isConflict, type Bus } from '@omnibus/bus';
 import type { Config, Role } from '@omnibus/config';
 import { newWorkerId, version } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -176,7 +176,7 @@ async function openSink(
         name,
         writer,
         append: (place, text) => ledger.append(place, text),
-        isForeign: (error) => error instanceof BusError && error.kind === 'revision-conflict',
+        isForeign: isConflict,
         broken,
       });
     }

@@ -1,22 +1,19 @@
 /** Redaction of messages of servers, over every path to a client: a session worker on a bus in memory. */
-import type { Audit, AuditEvent } from '@omnibus/audit';
+import type { AuditEvent } from '@omnibus/audit';
 import {
   latestLegacyRevision,
   latestModernRevision,
   newWorkerId,
-  noLists,
   parseServerName,
-  tasksExtension,
-  type ExchangeEvent,
   type JsonObject,
   type Revision,
   type TaskPlace,
 } from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { answersWith, auditIn, serverOf, takingTasks, textOf } from './answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['crm', 'other'];
-const schema = { type: 'object' as const };
 const rules = [
   { id: 'all', who: 'everyone', allow: ['*'] },
   { id: 'no-mail', who: 'group:interns', redact: ['crm', 'resource:crm/*'], patterns: ['email'] },
@@ -32,33 +29,8 @@ let noted: AuditEvent[];
 
 async function start(given: object = settings): Promise<void> {
   noted = [];
-  const audit: Audit = {
-    isStrict: false,
-    wantsResults: true,
-    wants: () => true,
-    record: (event) => void noted.push(event),
-    confirm: () => Promise.resolve(true),
-  };
-  worker = await WorkerUnderTest.start(servers, given, audit);
-  for (const server of servers) {
-    await worker.put(server, {
-      revision: latestLegacyRevision,
-      capabilities: {
-        tools: {},
-        prompts: {},
-        resources: {},
-        completions: {},
-        logging: {},
-        tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
-      },
-      lists: {
-        ...noLists,
-        tools: ['find', 'tell'].map((name) => ({ name, inputSchema: schema, execution: { taskSupport: 'optional' } })),
-        prompts: [{ name: 'ask' }],
-        resources: [{ uri: `${server}://one`, name: 'one' }],
-      },
-    });
-  }
+  worker = await WorkerUnderTest.start(servers, given, auditIn(noted, true));
+  for (const server of servers) await worker.put(server, serverOf(server));
 }
 
 beforeEach(() => start());
@@ -68,54 +40,10 @@ afterEach(async () => {
   await worker.stop();
 });
 
-const text = (said: string): ExchangeEvent => ({ kind: 'result', result: { content: [{ type: 'text', text: said }] } });
-
 describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (revision: Revision) => {
-  const open = (by = intern): Promise<ClientUnderTest> =>
-    worker.open(
-      revision,
-      revision === latestModernRevision ? { extensions: { [tasksExtension]: {} } } : { tasks: {} },
-      by,
-    );
+  const open = (by = intern): Promise<ClientUnderTest> => worker.open(revision, takingTasks(revision), by);
 
-  it.each<readonly [string, JsonObject, ExchangeEvent]>([
-    ['tools/call', { name: 'crm__tell', arguments: {} }, text(`write to ${mail}`)],
-    [
-      'tools/call',
-      { name: 'crm__tell', arguments: {} },
-      { kind: 'result', result: { content: [{ type: 'text', text: mail }], isError: true } },
-    ],
-    [
-      'tools/call',
-      { name: 'crm__tell', arguments: {} },
-      { kind: 'error', error: { code: -32_000, message: `no such: ${mail}`, data: { mail } } },
-    ],
-    [
-      'tools/call',
-      { name: 'crm__tell', arguments: {} },
-      { kind: 'fault', fault: { reason: 'upstream.refused', message: `answered: ${mail}` } },
-    ],
-    [
-      'prompts/get',
-      { name: 'crm__ask' },
-      { kind: 'result', result: { messages: [{ role: 'user', content: { type: 'text', text: mail } }] } },
-    ],
-    [
-      'resources/read',
-      { uri: 'crm://one' },
-      { kind: 'result', result: { contents: [{ uri: 'crm://one', text: mail }] } },
-    ],
-    [
-      'resources/read',
-      { uri: 'crm://on-no-list' },
-      { kind: 'result', result: { contents: [{ uri: 'crm://on-no-list', text: mail }] } },
-    ],
-    [
-      'completion/complete',
-      { ref: { type: 'ref/prompt', name: 'crm__ask' }, argument: { name: 'a', value: '' } },
-      { kind: 'result', result: { completion: { values: [mail] } } },
-    ],
-  ])(
+  it.each(answersWith(mail))(
     '%s %j: what a pattern finds is not in the answer for whom the rule is about, and for others it is',
     async (method, params, outcome) => {
       worker.outcome = outcome;
@@ -161,12 +89,12 @@ describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (r
     expect(state.result?.['taskId']).toBe(taskId);
     if (revision === latestModernRevision) {
       worker.takes = (reply) => {
-        worker.outcome = text(mail);
+        worker.outcome = textOf(mail);
         reply({ kind: 'result', result: task('completed') });
       };
       expect(JSON.stringify(await client.ask('tasks/get', { taskId }))).toMatch(/"text":"\[redacted\]"/);
     } else {
-      worker.outcome = text(mail);
+      worker.outcome = textOf(mail);
       expect(JSON.stringify(await client.ask('tasks/result', { taskId }))).toMatch(/"text":"\[redacted\]"/);
       worker.outcome = { kind: 'result', place, result: { tasks: [task('working')] }, tools: ['tell'] };
       const list = await client.ask('tasks/list');
@@ -198,7 +126,7 @@ describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (r
   it('where rules are only recorded, nothing is taken out, and it is counted', async () => {
     await worker.stop();
     await start({ ...settings, access: { mode: 'record', rules } });
-    worker.outcome = text(mail);
+    worker.outcome = textOf(mail);
     expect(JSON.stringify(await (await open()).ask('tools/call', { name: 'crm__tell', arguments: {} }))).toContain(
       mail,
     );

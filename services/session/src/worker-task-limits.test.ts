@@ -5,13 +5,13 @@ import {
   newWorkerId,
   noLists,
   parseServerName,
-  tasksExtension,
   type ExchangeEvent,
   type JsonObject,
   type Revision,
   type TaskPlace,
 } from '@omnibus/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
+import { takingTasks } from './answers-under-test.ts';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['bank', 'other'];
@@ -48,12 +48,7 @@ afterEach(async () => {
   await worker.stop();
 });
 
-const open = (revision: Revision): Promise<ClientUnderTest> =>
-  worker.open(
-    revision,
-    revision === latestModernRevision ? { extensions: { [tasksExtension]: {} } } : { tasks: {} },
-    ann,
-  );
+const open = (revision: Revision): Promise<ClientUnderTest> => worker.open(revision, takingTasks(revision), ann);
 const reasonOf = ({
   error,
   result,

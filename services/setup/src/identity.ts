@@ -1,7 +1,7 @@
 /** Opens the authentication of callers as configured in `auth`. */
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { authorizationBuckets, BusError, type Bus } from '@omnibus/bus';
+import { authorizationBuckets, isConflict, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import {
   Authenticator,
@@ -101,7 +101,7 @@ export function possessionOver(
         await (await opening).create(id.slice(0, digestCharacters), '1');
         return true;
       } catch (error) {
-        if (error instanceof BusError && error.kind === 'revision-conflict') return false;
+        if (isConflict(error)) return false;
         opening = undefined;
         throw error;
       }

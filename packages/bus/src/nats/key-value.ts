@@ -8,7 +8,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { randomBytes } from 'node:crypto';
 import { formatProblem, isObject, isRead, isToken, ownFormats } from '@omnibus/protocol';
 import { decode, encode, maxMessageBytes } from '../codec.ts';
-import { BusError } from '../errors.ts';
+import { BusError, isConflict } from '../errors.ts';
 import type { Shape } from '../shapes/shape.ts';
 import { minPayloadBytes } from './blobs.ts';
 import type { Streams } from './jetstream.ts';
@@ -163,8 +163,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     try {
       return await this.restore(key, value);
     } catch (error) {
-      const present =
-        error instanceof BusError && error.kind === 'revision-conflict' ? await this.#values.get(key) : undefined;
+      const present = isConflict(error) ? await this.#values.get(key) : undefined;
       if (present === undefined) throw error;
       // The mark of a deleted key is no value, and neither is one that no version can read; one that a newer version can read stays.
       if (!present.isDeleted && (await this.#load(present)) !== undefined) throw error;
@@ -218,7 +217,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
       try {
         await this.restore(key, value);
       } catch (error) {
-        if (error instanceof BusError && error.kind === 'revision-conflict') continue;
+        if (isConflict(error)) continue;
         this.#onFault({ kind: 'store', what: `${this.#name} was lost, and could not be written again`, error });
       }
     }

@@ -3,7 +3,7 @@
  * streams end, and the consents that it gave at the gateway's own authorization server are revoked.
  */
 import { hash, randomBytes } from 'node:crypto';
-import { BusError, type Blocks, type Directory, type StoredGroup, type StoredUser } from '@omnibus/bus';
+import { isConflict, type Blocks, type Directory, type StoredGroup, type StoredUser } from '@omnibus/bus';
 import type { BlockRecord, DirectoryEntry, DirectoryGroup, DirectoryUser, JsonObject } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { groupOf, keptOf, maxMembers, userOf, type UserAttributes } from './attributes.ts';
@@ -353,7 +353,6 @@ export class Desk {
 }
 
 export const tagOf = (revision: number): string => `W/"${revision}"`;
-export const isConflict = (error: unknown): boolean => error instanceof BusError && error.kind === 'revision-conflict';
 
 /** Repeats an act from the beginning while other requests change its entry. */
 async function repeatedly<Result>(act: () => Promise<Result>): Promise<Result> {

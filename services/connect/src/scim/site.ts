@@ -19,7 +19,8 @@ import {
   type JsonObject,
 } from '@omnibus/protocol';
 import { readMethods, readSmallBody, Routes, type Logger, type Metrics } from '@omnibus/telemetry';
-import { Desk, isConflict, tagOf, type DeskOptions } from './desk.ts';
+import { isConflict } from '@omnibus/bus';
+import { Desk, tagOf, type DeskOptions } from './desk.ts';
 import { documentAt, errorSchema, schemaOf } from './documents.ts';
 import { filterIn, isGroup, isUser, listed, pageOf, selected, shownBy, type Resource } from './lists.ts';
 import type { Of } from './of.ts';

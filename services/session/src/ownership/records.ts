@@ -6,7 +6,7 @@
  * A missing record alone proves nothing. A deleted one was deleted by the worker that held the session at that time; one that has
  * expired, because it reached the bucket's age or the store was lost, is written again.
  */
-import { BusError, type KeyValue } from '@omnibus/bus';
+import { isConflict, type KeyValue } from '@omnibus/bus';
 import { backoffMs, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
 import type { SessionKey, SessionRecord, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
@@ -296,8 +296,4 @@ export class SessionRecords {
       );
     }
   }
-}
-
-function isConflict(error: unknown): boolean {
-  return error instanceof BusError && error.kind === 'revision-conflict';
 }

@@ -5,7 +5,7 @@
  *  G1  With `pin`, nothing is published that was not approved, or seen when the server, or that list of it, was seen first.
  *  G2  While the approved definitions are unknown, nothing counts as approved.
  */
-import { BusError } from '@omnibus/bus';
+import { isConflict } from '@omnibus/bus';
 import {
   approve,
   atFirstSight,
@@ -171,10 +171,10 @@ export class Definitions implements RecordFilter {
     try {
       this.#revision = await store.write(server, next, this.#revision);
     } catch (error) {
-      const isConflict = error instanceof BusError && error.kind === 'revision-conflict';
-      if (isConflict) await this.open();
+      const hasChanged = isConflict(error);
+      if (hasChanged) await this.open();
       throw new Error(
-        isConflict
+        hasChanged
           ? 'somebody else has approved something meanwhile: look at the difference again'
           : `it cannot be written: ${(error as Error).message}`,
         { cause: error },
@@ -204,7 +204,7 @@ export class Definitions implements RecordFilter {
           this.#revision = revision;
         },
         async (error: unknown) => {
-          if (error instanceof BusError && error.kind === 'revision-conflict') {
+          if (isConflict(error)) {
             await this.open();
             this.changed();
             return;

@@ -1,5 +1,5 @@
 /** The board of calls that wait for approvers, as one session worker uses it: opened with the first of them, and followed while there are some. */
-import { ApprovalBoard, BusError, openingAdvice, type Bus, type Watch } from '@omnibus/bus';
+import { ApprovalBoard, isConflict, openingAdvice, type Bus, type Watch } from '@omnibus/bus';
 import { shortApproval, type ApprovalRecord, type WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Webhook } from './webhook.ts';
@@ -56,7 +56,7 @@ export class Board {
       await board.post(record);
     } catch (error) {
       this.#waiting.delete(record.id);
-      if (error instanceof BusError && error.kind === 'revision-conflict') return false;
+      if (isConflict(error)) return false;
       this.#options.log.error(
         { err: error },
         `a call that waits for approvers cannot be shown to them: ${openingAdvice(error)}`,

@@ -4,7 +4,7 @@
  * is lost until the next day or month.
  */
 import { hash } from 'node:crypto';
-import { BusError, type KeyValue } from '@omnibus/bus';
+import { BusError, isConflict, type KeyValue } from '@omnibus/bus';
 import type { QuotaRecord } from '@omnibus/protocol';
 
 export type Window = 'day' | 'month';
@@ -232,7 +232,7 @@ async function isWritten(write: Promise<number>): Promise<boolean> {
     await write;
     return true;
   } catch (error) {
-    if (error instanceof BusError && error.kind === 'revision-conflict') return false;
+    if (isConflict(error)) return false;
     throw error;
   }
 }

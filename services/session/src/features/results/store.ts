@@ -3,7 +3,7 @@
  * worker at a time, so the bounds of an owner hold over all workers; the bucket bounds the bytes of all owners.
  */
 import { randomBytes } from 'node:crypto';
-import { BusError, openingAdvice, resultBuckets, type Bus, type KeyValue } from '@omnibus/bus';
+import { isConflict, openingAdvice, resultBuckets, type Bus, type KeyValue } from '@omnibus/bus';
 import type { ResultBounds } from '@omnibus/catalog';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { OwnedResults, StoredResult } from '@omnibus/protocol';
@@ -149,7 +149,7 @@ export class ResultStore {
         return present.flatMap(({ id }) => (results.some((each) => each.id === id) ? [] : [id]));
       } catch (error) {
         // Another call of the same owner was first.
-        if (!(error instanceof BusError && error.kind === 'revision-conflict') || attempt === maxAttempts) throw error;
+        if (!isConflict(error) || attempt === maxAttempts) throw error;
       }
     }
   }
