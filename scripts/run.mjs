@@ -171,7 +171,8 @@ const tasks = {
       return;
     }
     provide('nats-server', 'nats-server');
-    if (['faults', 'sizes'].includes(rest[0])) run('node', [`test/dist/bench/${rest[0]}.js`, ...rest.slice(1)]);
+    if (['faults', 'scripts', 'sizes'].includes(rest[0]))
+      run('node', [`test/dist/bench/${rest[0]}.js`, ...rest.slice(1)]);
     else run('node', ['test/dist/bench/main.js', ...rest]);
   },
   /** Runs after an installation by npm, so that `npx omnibus` works from then on. */

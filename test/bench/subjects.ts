@@ -39,8 +39,9 @@ export async function startThinProxy(upstream: string): Promise<Measured> {
   return { name: 'thin proxy', url, pids: [running.pid], [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }
 
-export async function startOmnibus(shape: Shape, mcpServers: object): Promise<Measured> {
-  const gateway = await startGateway(shape, { mcpServers, log: { level: 'info', format: 'json' } });
+/** @param more of the configuration. */
+export async function startOmnibus(shape: Shape, mcpServers: object, more: object = {}): Promise<Measured> {
+  const gateway = await startGateway(shape, { mcpServers, ...more, log: { level: 'info', format: 'json' } });
   return {
     name: shape === 'embedded' ? 'omnibus, one process' : 'omnibus, three processes over NATS',
     url: gateway.url,

@@ -21,7 +21,9 @@ const after = '\n})()';
 
 export class Sandbox {
   readonly #script: Script;
-  readonly #post: (message: FromScript) => void;
+  readonly #post: (messages: readonly FromScript[]) => void;
+  /** Messages of this turn of the engine. They leave together, since each costs both threads as much as its contents. */
+  #out: FromScript[] = [];
   readonly #runtime: QuickJSRuntime;
   readonly #context: QuickJSContext;
   #settle: QuickJSHandle | undefined;
@@ -34,7 +36,7 @@ export class Sandbox {
   #since = 0;
   #isOver = false;
 
-  private constructor(script: Script, runtime: QuickJSRuntime, post: (message: FromScript) => void) {
+  private constructor(script: Script, runtime: QuickJSRuntime, post: (messages: readonly FromScript[]) => void) {
     this.#script = script;
     this.#post = post;
     this.#runtime = runtime;
@@ -45,10 +47,10 @@ export class Sandbox {
   }
 
   /** Runs a script until it waits for its first calls, or ends. */
-  static async run(script: Script, post: (message: FromScript) => void): Promise<Sandbox> {
+  static async run(script: Script, post: (messages: readonly FromScript[]) => void): Promise<Sandbox> {
     const engine = await newQuickJSWASMModuleFromVariant(singleFile);
     const sandbox = new Sandbox(script, engine.newRuntime(), post);
-    post({ kind: 'begun' });
+    post([{ kind: 'begun' }]);
     sandbox.#during(() => sandbox.#begin());
     return sandbox;
   }
@@ -83,9 +85,17 @@ export class Sandbox {
       );
     }
     this.#spentMs += performance.now() - this.#since;
-    if (this.#isOver) return;
-    if (this.#open.size === 0) this.#end(false, 'the script waits for a promise that is never settled');
-    else this.#post({ kind: 'idle' });
+    if (!this.#isOver) {
+      if (this.#open.size === 0) this.#end(false, 'the script waits for a promise that is never settled');
+      else this.#out.push({ kind: 'idle' });
+    }
+    this.#flush();
+  }
+
+  #flush(): void {
+    if (this.#out.length === 0) return;
+    this.#post(this.#out);
+    this.#out = [];
   }
 
   #begin(): void {
@@ -136,6 +146,8 @@ export class Sandbox {
     while (!this.#isOver && this.#runtime.hasPendingJob()) {
       const done = this.#runtime.executePendingJobs(jobsAtOnce);
       done.error?.dispose();
+      // Calls do not wait for jobs that go on and on.
+      if (this.#runtime.hasPendingJob()) this.#flush();
       if (this.#isLate) this.#end(false, this.#late);
     }
     if (this.#isLate && !this.#isOver) this.#end(false, this.#late);
@@ -165,7 +177,13 @@ export class Sandbox {
     this.#calls += 1;
     this.#open.set(this.#calls, text.length);
     this.#openLength += text.length;
-    this.#post({ kind: 'call', id: this.#calls, server: this.#textOf(server), tool: this.#textOf(tool), args: text });
+    this.#out.push({
+      kind: 'call',
+      id: this.#calls,
+      server: this.#textOf(server),
+      tool: this.#textOf(tool),
+      args: text,
+    });
     return this.#context.newNumber(this.#calls);
   }
 
@@ -207,7 +225,7 @@ export class Sandbox {
     this.#isOver = true;
     const { outputLength } = this.#script.limits;
     const left = text.length - outputLength;
-    this.#post({
+    this.#out.push({
       kind: 'end',
       isOk,
       text:

@@ -25,6 +25,8 @@ export class ScriptHost {
   readonly #thread: Worker;
   #watchdog: NodeJS.Timeout | undefined;
   #isOver = false;
+  /** Outcomes that the script gets at the end of this turn. */
+  #settled: SettledCall[] = [];
 
   constructor(script: Script, listener: ScriptListener) {
     this.#script = script;
@@ -38,7 +40,9 @@ export class ScriptHost {
       resourceLimits,
     });
     this.#thread.unref();
-    this.#thread.on('message', (message: FromScript) => this.#hear(message));
+    this.#thread.on('message', (messages: readonly FromScript[]) => {
+      for (const message of messages) this.#hear(message);
+    });
     this.#thread.on('error', (error: Error) =>
       this.#end(failed(`the script needs too much memory (${error.message})`)),
     );
@@ -46,8 +50,16 @@ export class ScriptHost {
     this.#watch(startMs);
   }
 
-  /** Gives the script outcomes of its calls. */
+  /** Gives the script outcomes of its calls, those of one turn of the event loop together. */
   settle(settled: readonly SettledCall[]): void {
+    if (this.#isOver) return;
+    if (this.#settled.length === 0) setImmediate(() => this.#give());
+    this.#settled.push(...settled);
+  }
+
+  #give(): void {
+    const settled = this.#settled;
+    this.#settled = [];
     if (this.#isOver) return;
     this.#watch(stepMs);
     this.#thread.postMessage({ settled });

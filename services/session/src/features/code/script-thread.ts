@@ -17,6 +17,6 @@ function forgetZone(): void {
 const port = parentPort;
 if (port !== null) {
   forgetZone();
-  const sandbox = Sandbox.run(workerData as Script, (message: FromScript) => port.postMessage(message));
+  const sandbox = Sandbox.run(workerData as Script, (messages: readonly FromScript[]) => port.postMessage(messages));
   port.on('message', ({ settled }: ToScript) => void sandbox.then((running) => running.settle(settled)));
 }

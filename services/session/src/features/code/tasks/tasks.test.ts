@@ -106,7 +106,10 @@ it('a client of the extension gets a task for a script that takes long, and the 
   const worker = await started();
   const client = await worker.open(latestModernRevision, extension);
   worker.outcome = textOf('quick');
-  expect(textIn((await begin(client, slow)).result ?? {})).toBe('quick');
+  const { result: first = {} } = await begin(client, slow);
+  // On a machine that stalls, no script takes less than a second.
+  const quick = first['resultType'] === 'task' ? (await stateAfter(client, first))['result'] : first;
+  expect(textIn(quick as JsonObject)).toBe('quick');
   const server = held(worker);
   const answered = begin(client, slow);
   await worker.asked.until(2);
