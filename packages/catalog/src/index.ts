@@ -5,7 +5,7 @@ export type { EndpointDefinition, OfferedTools } from './profile.ts';
 export { pageScheme, pageUris } from './pages.ts';
 export { mayBeAlias } from './uris.ts';
 export { differences, isOfferKnown, offerKeyOf } from './offers.ts';
-export { signInRoute, type SignInRoute } from './sign-in-route.ts';
+export { signInRoute, unlistedSignIn, type SignInRoute } from './sign-in-route.ts';
 export { View } from './view.ts';
 export type { Capability, ViewProblem } from './view.ts';
 export type { OfferedTool } from './shown-tool.ts';

@@ -26,3 +26,15 @@ export function signInRoute(view: View, kind: ListKind, publicName?: string): Si
   }
   return undefined;
 }
+
+/**
+ * The sign-in tool of a server that left it out of the lists of a user who had signed in: the server may want another sign-in, or the code of one, before the
+ * user's lists are read again.
+ * @param publicName of a tool that no list has.
+ */
+export function unlistedSignIn(view: View, publicName: string): Route | undefined {
+  const server = ownerByName(view.definition, 'tools', publicName);
+  if (server === undefined || view.record(server)?.wantsSignIn !== true) return undefined;
+  const isMeant = publicName === `${server}${separator}${signInName}` || publicName === signInName;
+  return isMeant && view.hidden('tool', publicName) === undefined ? { server, original: signInName } : undefined;
+}

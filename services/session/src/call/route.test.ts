@@ -18,7 +18,7 @@ import type { TaskMode } from '../dialect/dialect.ts';
 import type { Plan } from './plan.ts';
 import { route } from './route.ts';
 
-const [one, two] = ['one', 'two'].map(parseServerName) as [ServerName, ServerName];
+const [one, two, personal] = ['one', 'two', 'personal'].map(parseServerName) as [ServerName, ServerName, ServerName];
 
 const record = (server: ServerName, more: Partial<CatalogRecord>): CatalogRecord => ({
   server,
@@ -62,7 +62,7 @@ function planOf(
   params: JsonObject,
   {
     taskMode = 'none' as TaskMode,
-    servers = [one, two],
+    servers = [one, two] as readonly ServerName[],
     linked = {} as Readonly<Record<string, readonly ServerName[]>>,
   } = {},
 ): Plan {
@@ -89,6 +89,28 @@ function planOf(
     },
   });
 }
+
+/** A server that shows a user's tools after the sign-in, and no sign-in then. */
+records.push(
+  record(personal, { wantsSignIn: true, owners: {}, lists: { ...noLists, tools: [tool('mine'), tool('yours')] } }),
+);
+
+it.each([
+  ['personal__connect', [one, two, personal]],
+  ['connect', [personal]],
+] as const)(
+  'a user who must sign in again reaches the tool %s of the server, which no list has yet',
+  (name, servers) => {
+    expect(planOf('tools/call', { name, arguments: { code: 'AB' } }, { servers })).toMatchObject({
+      kind: 'send',
+      server: personal,
+      params: { name: 'connect', arguments: { code: 'AB' } },
+    });
+    expect(planOf('tools/call', { name: 'one__connect' }, { servers: [one, two, personal] })).toEqual(
+      refused('tool.unknown'),
+    );
+  },
+);
 
 const refused = (reason: string): object => ({ kind: 'refuse', fault: expect.objectContaining({ reason }) });
 

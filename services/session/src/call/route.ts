@@ -2,7 +2,7 @@
  * Decides which servers a request goes to, and in which form. Pure: from the request and the view of its endpoint it makes a plan, as data,
  * which `forward.ts` executes.
  */
-import { signInRoute, type Route, type View } from '@omnibus/catalog';
+import { signInRoute, unlistedSignIn, type Route, type View } from '@omnibus/catalog';
 import {
   fault,
   insteadOfKey,
@@ -125,7 +125,7 @@ function toolPlan(view: View, params: JsonObject, client: RoutedClient): Plan {
     return others.length === 0
       ? routedPlan(view, params, client, page, page.publicName)
       : refuse(severalPages(name, [page, ...others]));
-  const unlisted = view.unlisted('tools', name);
+  const unlisted = view.unlisted('tools', name) ?? unlistedSignIn(view, name);
   return unlisted === undefined
     ? refuse(unknownEntry(view, 'tools', name))
     : routedPlan(view, params, client, unlisted, name);
