@@ -38,7 +38,7 @@ describe.each(shapesOfLane)('metrics, %s', (shape) => {
     expect((await slow).last.error?.data).toMatchObject({ reason: 'upstream.timeout' });
     await waiting;
     using modern = new ModernClient(gateway.url);
-    required(await modern.call('era__form'));
+    const { requests, requestState } = required(await modern.call('era__form'));
     const values = await allOf(gateway);
     expect(
       Object.fromEntries(
@@ -65,6 +65,10 @@ describe.each(shapesOfLane)('metrics, %s', (shape) => {
     });
     expect(values.get('omnibus_client_request_duration_seconds_count{method="tools/call"}')).toBe(3);
     expect(values.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
+    // The end of each role would wait for the call whose question is open.
+    const [key = ''] = Object.keys(requests);
+    const inputResponses = { [key]: { action: 'accept', content: { answer: 'yes' } } };
+    expect((await modern.call('era__form', { requestState, inputResponses })).last.result).toBeDefined();
   });
 
   it('have no labels that a client can choose, and at most 500 tools of a server', async () => {
