@@ -4,7 +4,7 @@ import { Heard } from '@omnibus/bus/testing';
 import type { Principal, StreamFrame } from '@omnibus/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EraServer } from '../matrix/era-server.ts';
-import { shapesOfLane, startGateway, type GatewayUnderTest, type Shape } from '../support/gateway.ts';
+import { endNow, shapesOfLane, startGateway, type GatewayUnderTest, type Shape } from '../support/gateway.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -34,7 +34,7 @@ async function open(shape: Shape): Promise<Parts> {
 
 async function close({ server, gateway, client }: Parts): Promise<void> {
   client[Symbol.dispose]();
-  await gateway[Symbol.asyncDispose]();
+  await endNow(gateway);
   await server[Symbol.asyncDispose]();
 }
 

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { EraServer } from '../matrix/era-server.ts';
 import { EventReader } from '../support/event-reader.ts';
-import { shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { endNow, shapesOfLane, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { untilThere } from '../support/paced.ts';
@@ -70,7 +70,7 @@ describe('consent, when the worker that holds the session is replaced', () => {
   });
 
   afterAll(async () => {
-    await gateway[Symbol.asyncDispose]();
+    await endNow(gateway);
     await era[Symbol.asyncDispose]();
   });
 

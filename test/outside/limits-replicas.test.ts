@@ -1,7 +1,7 @@
 /** Limits over three session workers that are all called at the same time, counted at the server: what docs/how-to/limits.md says of their errors. */
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { endNow, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { end, type RunningProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
@@ -77,7 +77,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const caller of callers) caller[Symbol.dispose]();
-  await gateway[Symbol.asyncDispose]();
+  await endNow(gateway);
   await up[Symbol.asyncDispose]();
 });
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonRpcId } from '@omnibus/protocol';
 import { EraServer } from '../matrix/era-server.ts';
-import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { endNow, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { end, type RunningProcess } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
@@ -28,7 +28,7 @@ describe('questions to clients, with session workers that come and go', () => {
   });
 
   afterAll(async () => {
-    await gateway[Symbol.asyncDispose]();
+    await endNow(gateway);
     await era[Symbol.asyncDispose]();
   });
 

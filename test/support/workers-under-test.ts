@@ -1,6 +1,6 @@
 /** A gateway over NATS with session workers that tests start and end. */
 import type { BusRole } from '@omnibus/bus';
-import { startGateway, type GatewayUnderTest } from './gateway.ts';
+import { endNow, startGateway, type GatewayUnderTest } from './gateway.ts';
 import { end, type RunningProcess } from './processes.ts';
 import { RawClient } from './raw-client.ts';
 import { text, tool, Upstream } from './upstream.ts';
@@ -71,7 +71,7 @@ export class WorkersUnderTest implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#gateway?.[Symbol.asyncDispose]();
+    if (this.#gateway !== undefined) await endNow(this.#gateway);
     await this.upstream[Symbol.asyncDispose]();
   }
 }
