@@ -56,11 +56,11 @@ const on = (folder: string): object => ({
 });
 
 describe.each([
-  { what: 'a plain call', config: () => off, bounds: { '2025-11-25': [80, 244], '2026-07-28': [80, 258] } },
+  { what: 'a plain call', config: () => off, bounds: { '2025-11-25': [80, 240], '2026-07-28': [80, 250] } },
   {
     what: 'a call with rules, audit, limits and a guardrail',
     config: on,
-    bounds: { '2025-11-25': [112, 320], '2026-07-28': [112, 334] },
+    bounds: { '2025-11-25': [111, 316], '2026-07-28': [111, 328] },
   },
 ] as const)('$what', ({ config, bounds }) => {
   let upstream: Measured;

@@ -107,15 +107,14 @@ export function readModernContext({ params }: JsonRpcRequest): ModernContext | {
 
 /** Parameters without the metadata that concern one hop only; the next hop has its own. Trace context and keys of vendors stay. */
 export function withoutHopMeta(params: JsonObject): JsonObject {
-  return withoutMeta(params, hopKeys);
+  return withoutModernMeta(params, hopKeys);
 }
 
-/** Removes what a request of 2026-07-28 says of itself in `_meta`. The progress token stays, which concerns the call that the request begins. */
-export function withoutModernMeta(params: JsonObject): JsonObject {
-  return withoutMeta(params, modernKeys);
-}
-
-function withoutMeta(params: JsonObject, keys: ReadonlySet<string>): JsonObject {
+/**
+ * Removes what a request of 2026-07-28 says of itself in `_meta`. The progress token stays, which concerns the call that the request begins.
+ * @param keys what is removed, if it is more than that.
+ */
+export function withoutModernMeta(params: JsonObject, keys = modernKeys): JsonObject {
   const meta = params['_meta'];
   if (!isObject(meta)) return params;
   const kept: (readonly [string, unknown])[] = [];

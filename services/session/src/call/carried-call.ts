@@ -163,7 +163,8 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
 
   #stop(reason: string, outcome: ExchangeOutcome | 'cancelled'): void {
     this.#isOver = true;
-    this.#told(outcome, undefined);
+    for (const watched of this.#watched) watched.ended?.(outcome, undefined);
+    this.#failed(outcome);
     this.#exchange.cancel(reason);
     if (this.#hasAsked) this.#parts.port.askerEnded(this.#questioner, reason);
     for (const follower of this.#call.followers ?? []) follower.cancelled();
@@ -284,14 +285,14 @@ export class CarriedCall<Stream extends CallStream> extends OpenRequest implemen
     if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') host.metrics.upstream.timedOut(server);
     for (const watched of this.#watched) watched.answering?.(outcome);
     this.#ending.settled(outcome);
-    this.#told(outcome, messages.lastLength);
+    for (const watched of this.#watched) watched.ended?.(outcome, messages.lastLength);
+    if (outcome.kind !== 'result' || outcome.result['isError'] === true) this.#failed(outcome);
     open.lookIdle();
   }
 
-  /** Tells watchers how it has ended. */
-  #told(outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void {
-    for (const watched of this.#watched) watched.ended?.(outcome, characters);
-    if (outcome === 'cancelled' || (outcome.kind === 'result' && outcome.result['isError'] !== true)) return;
+  /** Tells watchers of failures how it has ended. A client that cancels its call has seen no failure. */
+  #failed(outcome: ExchangeOutcome | 'cancelled'): void {
+    if (outcome === 'cancelled') return;
     const ended: EndedCall = { client: this.#parts.port, call: this.#call, to: this.#to, since: this.#since };
     for (const watcher of this.#parts.host.watchers.all) watcher.failed?.(ended, outcome, this.#tag);
   }

@@ -137,13 +137,13 @@ export class Carrier<Stream extends CallStream> implements CarrierParts<Stream> 
     wantsProgress: boolean,
     task: TaskAddress | undefined,
   ): Omit<ExchangeContext, 'maxTimeMs'> {
-    const { caller, asking, key, dialect } = this.port;
+    const { caller, asking, key, dialect, capabilities, logLevel } = this.port;
     return {
       ...dialect.contextOf(caller, key),
       // Only a known caller has credentials of its own.
       ...(asking.principal === anonymous ? undefined : this.host.whoFor(server, asking)),
-      capabilities: this.port.capabilities(),
-      logLevel: this.port.logLevel(),
+      capabilities,
+      logLevel,
       wantsProgress,
       ...(task === undefined ? {} : inContext(task)),
     };

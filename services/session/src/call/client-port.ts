@@ -73,9 +73,9 @@ export interface ClientPort<Stream extends CallStream> {
   /** Name and version that the client gives itself. */
   readonly info: ClientInfo | undefined;
   /** Capabilities of the client, also for questions of servers. */
-  capabilities(): JsonObject;
+  readonly capabilities: JsonObject;
   /** The least severe log level that it wants; undefined for no log messages. */
-  logLevel(): LogLevel | undefined;
+  readonly logLevel: LogLevel | undefined;
   taskMode(): TaskMode;
   /** Its view, by its latest request; undefined if the endpoint was removed from the configuration. */
   view(): View | undefined;

@@ -84,16 +84,16 @@ export class InnerClient<Stream extends CallStream> implements ClientPort<CallSt
     return this.#port.info;
   }
 
-  capabilities(): JsonObject {
-    const capabilities = this.#port.capabilities();
+  get capabilities(): JsonObject {
+    const { capabilities } = this.#port;
     const { extensions } = capabilities;
     if (!isObject(extensions) || !(tasksExtension in extensions)) return capabilities;
     const { [tasksExtension]: _tasks, ...others } = extensions;
     return { ...capabilities, extensions: others };
   }
 
-  logLevel(): LogLevel | undefined {
-    return this.#port.logLevel();
+  get logLevel(): LogLevel | undefined {
+    return this.#port.logLevel;
   }
 
   taskMode(): TaskMode {

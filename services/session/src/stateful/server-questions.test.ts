@@ -65,7 +65,7 @@ function session({
       asking: { principal: anonymous, endpoint: rootEndpoint },
       session: key,
       dialect: legacyDialect(revision),
-      capabilities: () => capabilities,
+      capabilities,
     },
     messages: {
       question: (_server, params) => ({ ...params, public: true }),

@@ -32,7 +32,10 @@ import type { SessionHost } from './session-host.ts';
 export interface ServerQuestionsOptions {
   readonly key: SessionKey;
   readonly host: Pick<SessionHost, 'bus' | 'metrics' | 'nextQuestionId' | 'passOn' | 'watchers'>;
-  readonly client: Requester & { readonly dialect: Pick<LegacyDialect, 'questionOf'>; capabilities(): JsonObject };
+  readonly client: Requester & {
+    readonly dialect: Pick<LegacyDialect, 'questionOf'>;
+    readonly capabilities: JsonObject;
+  };
   /** Translates ids in questions for the client, and in its answers for the server. */
   readonly messages: Pick<PublicMessages<CallStream>, 'question' | 'original'>;
   /** Looks at answers to questions outside calls, before they are passed on to `waits`. */
@@ -134,7 +137,7 @@ export class ServerQuestions {
       this.#requests.ask(question, method, params); // No revision defines the method, but the client may know it.
       return;
     }
-    if (!(inputCapabilities[method] in this.#options.client.capabilities())) {
+    if (!(inputCapabilities[method] in this.#options.client.capabilities)) {
       refuse(-32_601, `the client declared no capability for ${method}`);
       return;
     }

@@ -47,6 +47,8 @@ export class SessionClient implements ClientPort<PostStream> {
   /** The part of its capabilities on which the servers' offers may depend. */
   declared: Declared;
   declaredBytes = 0;
+  /** Its capabilities, also for questions of servers. */
+  capabilities: JsonObject = {};
   /** Name and version that the client gives itself. */
   info: ClientInfo | undefined;
   readonly level: ClientLogLevel;
@@ -55,7 +57,6 @@ export class SessionClient implements ClientPort<PostStream> {
   /** Capabilities that it was offered. Changes of lists that it was not offered are not announced to it. */
   offered: ReadonlySet<string> = new Set();
   readonly #options: SessionClientOptions;
-  #capabilities: JsonObject = {};
   #linkedResources: LinkedResources | undefined;
 
   constructor(options: SessionClientOptions) {
@@ -73,8 +74,8 @@ export class SessionClient implements ClientPort<PostStream> {
     this.dialect = legacyDialect(revision);
     this.info = info;
     this.declaredBytes = JSON.stringify(capabilities).length;
-    this.#capabilities = offeredCapabilities(capabilities, [tasksExtension]);
-    this.declared = declaredBy(this.#capabilities, true, this.caller.principal);
+    this.capabilities = offeredCapabilities(capabilities, [tasksExtension]);
+    this.declared = declaredBy(this.capabilities, true, this.caller.principal);
   }
 
   get linkedResources(): LinkedResources {
@@ -82,12 +83,7 @@ export class SessionClient implements ClientPort<PostStream> {
     return this.#linkedResources;
   }
 
-  /** Its capabilities, also for questions of servers. */
-  capabilities(): JsonObject {
-    return this.#capabilities;
-  }
-
-  logLevel(): LogLevel | undefined {
+  get logLevel(): LogLevel | undefined {
     return this.level.current;
   }
 

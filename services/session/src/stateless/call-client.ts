@@ -54,8 +54,11 @@ export class CallClient implements ClientPort<CallStream> {
   readonly dialect = modernDialect;
   readonly key: SessionKey;
   readonly caller: Caller;
-  /** The latest request; its capabilities, log level and progress token count. */
+  /** The latest request; only `goesOn` writes it and the next three. */
   latest: PendingReply;
+  asking: Caller;
+  capabilities: JsonObject;
+  logLevel: LogLevel | undefined;
   readonly #of: CallClientHost;
   readonly #call: AskedCall;
   /** Made when its server first asks something, or reports progress: most never do. */
@@ -67,6 +70,9 @@ export class CallClient implements ClientPort<CallStream> {
     this.key = first.command.key;
     this.caller = first.command.caller;
     this.latest = first;
+    this.asking = first.command.caller;
+    this.capabilities = offeredCapabilities(first.command.context.capabilities);
+    this.logLevel = first.command.context.logLevel;
     this.#of = of;
     this.#call = call;
   }
@@ -100,19 +106,16 @@ export class CallClient implements ClientPort<CallStream> {
   }
 
   get facts(): Facts | undefined {
-    return this.#of.host.factsOf(this.latest.command.caller);
+    return this.#of.host.factsOf(this.asking);
   }
 
-  get asking(): Caller {
-    return this.latest.command.caller;
-  }
-
-  capabilities(): JsonObject {
-    return offeredCapabilities(this.latest.command.context.capabilities);
-  }
-
-  logLevel(): LogLevel | undefined {
-    return this.latest.command.context.logLevel;
+  /** The call goes on with this request: its sender, capabilities, log level and progress token count from now on. */
+  goesOn(latest: PendingReply): void {
+    const { caller, context } = latest.command;
+    this.latest = latest;
+    this.asking = caller;
+    this.capabilities = offeredCapabilities(context.capabilities);
+    this.logLevel = context.logLevel;
   }
 
   taskMode(): TaskMode {
@@ -131,7 +134,7 @@ export class CallClient implements ClientPort<CallStream> {
   }
 
   wantsLog({ level }: JsonObject): boolean {
-    const wanted = this.logLevel();
+    const wanted = this.logLevel;
     return wanted !== undefined && (!isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(wanted));
   }
 
@@ -143,7 +146,7 @@ export class CallClient implements ClientPort<CallStream> {
   ): void {
     if (movedFrom !== undefined && this.questions.has(input)) return;
     // What no revision knows has no place among `inputRequests` (2026-07-28 basic/patterns, Multi Round-Trip Requests).
-    if (!isInputMethod(method) || !canBeAsked(this.capabilities(), method, params)) {
+    if (!isInputMethod(method) || !canBeAsked(this.capabilities, method, params)) {
       asker.answerInput(input, {
         error: { code: methodNotFound, message: `the client declared no capability for ${method}` },
       });

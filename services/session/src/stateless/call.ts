@@ -104,6 +104,8 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
   readonly key: SessionKey;
   readonly caller: Caller;
   isAmongRunning = true;
+  /** The W3C `traceparent` of its latest request. */
+  trace: string | undefined;
   readonly #table: CallTable;
   readonly #begun: BegunCall;
   readonly #forwarding: Forwarding<CallStream>;
@@ -135,10 +137,11 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     this.#wantedAt = table.host.bus.reconnects;
     this.#back = back?.waiter;
     this.#waiters = [this.#back ?? first];
+    this.trace = (this.#back ?? first).command.trace;
     this.#client = new CallClient(table, first, this);
     if (back !== undefined) {
       this.#round = back.round;
-      this.#client.latest = back.waiter;
+      this.#client.goesOn(back.waiter);
     }
     this.#forwarding = new Forwarding(table.host, this.#client, this);
   }
@@ -164,10 +167,6 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
     const { begun } = first.command;
     // The age is that of the latest request. The backend worker that had the call may be gone for longer.
     return begun !== undefined && back?.isAtServer === true ? { ...begun, ageMs: anyAgeMs, areAll: false } : begun;
-  }
-
-  get trace(): string | undefined {
-    return this.#client.latest.command.trace;
   }
 
   get tap(): string | undefined {
@@ -353,7 +352,8 @@ export class StatelessCall extends KeyedLink implements CallStream, PlacedCall, 
       refuse(waiter, refusal); // The client can send the same answers again.
       return;
     }
-    this.#client.latest = waiter;
+    this.#client.goesOn(waiter);
+    this.trace = waiter.command.trace;
     // The request that brings the answers is watched under a tag of its own.
     if (this.#tag !== undefined)
       this.#tell(waiter.command.tap, 'joined', { call: shownTag(this.#tag), round: this.#round });

@@ -20,6 +20,8 @@ export type PostCommand = Extract<SessionCommand, { kind: 'post' | 'batch' }>;
 
 /** The answer to one POST. It is closed by the answer to the last request of the POST. */
 export class PostStream implements Asked {
+  /** The W3C `traceparent` of the request. */
+  readonly trace: string | undefined;
   readonly #stream: ResumableStream;
   readonly #table: StreamTable;
   readonly #command: PostCommand;
@@ -30,6 +32,7 @@ export class PostStream implements Asked {
   /** @param requests number of requests in the POST that are to be answered. */
   constructor(command: PostCommand, reply: Reply, requests: number, table: StreamTable, edge: WorkerId | undefined) {
     this.#command = command;
+    this.trace = command.kind === 'post' ? command.trace : undefined;
     this.#stream = new ResumableStream(command.stream, reply, table.home, command.sentUpTo, edge);
     this.#table = table;
     this.#openRequests = requests;
@@ -49,11 +52,6 @@ export class PostStream implements Asked {
 
   get begun(): Begun | undefined {
     return this.#command.begun;
-  }
-
-  /** The W3C `traceparent` of the request. */
-  get trace(): string | undefined {
-    return this.#command.kind === 'post' ? this.#command.trace : undefined;
   }
 
   /** The tag under which it is watched. */

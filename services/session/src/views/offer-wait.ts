@@ -19,7 +19,7 @@ interface WaitingClient {
   /** The proven facts of the caller. */
   readonly facts: Facts | undefined;
   readonly dialect: { contextOf(caller: Caller, key: SessionKey): Omit<OfferCaller, 'who' | 'capabilities'> };
-  capabilities(): JsonObject;
+  readonly capabilities: JsonObject;
 }
 
 export interface OfferWaitOptions {
@@ -56,7 +56,7 @@ export class OfferWait {
         caller: {
           ...client.dialect.contextOf(client.caller, key),
           ...whoOf(facts),
-          capabilities: client.capabilities(),
+          capabilities: client.capabilities,
         },
       },
       told,

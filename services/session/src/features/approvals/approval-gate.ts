@@ -111,7 +111,7 @@ function ask<Stream extends CallStream>(
     terms: within(given, timeLimits(server, to.tool).humanMs),
     ...identityOf(call),
     show:
-      takesForms(port.capabilities()) && isRound(call.method)
+      takesForms(port.capabilities) && isRound(call.method)
         ? (asker, form) =>
             port.ask(asker, call, server, { kind: 'input', input, method: 'elicitation/create', params: form })
         : undefined,

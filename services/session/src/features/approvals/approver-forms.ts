@@ -49,8 +49,7 @@ export class ApproverForms implements ApproversClient, SessionGuest {
 
   look(): void {
     const { desk, client, streams } = this.#options;
-    if (this.#isClosed || desk.waiting.size === 0 || streams.standing === 0 || !takesForms(client.capabilities()))
-      return;
+    if (this.#isClosed || desk.waiting.size === 0 || streams.standing === 0 || !takesForms(client.capabilities)) return;
     const { facts } = client;
     if (facts === undefined) return;
     for (const record of desk.waiting.values()) {

@@ -66,7 +66,7 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
 
   override ask(asker: Questioner, call: ForwardedCall<CallStream>, server: ServerName, event: InputEvent): void {
     const { input, method, params } = event;
-    if (!isInputMethod(method) || !canBeAsked(this.capabilities(), method, params)) {
+    if (!isInputMethod(method) || !canBeAsked(this.capabilities, method, params)) {
       asker.answerInput(input, {
         error: { code: -32_601, message: `the client declared no capability for ${method}` },
       });
