@@ -7,6 +7,7 @@ import type { GatewayUnderTest } from '../support/gateway.ts';
 import { isLongLane } from '../support/lane.ts';
 import type { RunningProcess } from '../support/processes.ts';
 import { Heard } from '@omnibus/bus/testing';
+import { tasksExtension, type JsonObject } from '@omnibus/protocol';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { repeatedly } from '../support/paced.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
@@ -297,6 +298,27 @@ describe('with session workers that come and go', () => {
     expect(answers.every(({ last }) => JSON.stringify(last.result) === JSON.stringify(text('echoed')))).toBe(true);
     for (const client of clients) client[Symbol.dispose]();
   });
+});
+
+it('a script that runs as a task has failed once its worker is gone, and is not run again', async () => {
+  await using workers = await WorkersUnderTest.start({}, { profiles: { code: { listing: 'code' } } });
+  const { upstream, gateway } = workers;
+  const url = `${gateway.url}/code`;
+  using client = await RawClient.open(url);
+  using modern = new ModernClient(url, { extensions: { [tasksExtension]: {} } });
+  const script = { name: 'run_code', arguments: { code: 'return await servers.up.slow({});' } };
+  const asked = await client.request('tools/call', { ...script, task: {} });
+  const taken = await modern.call(script.name, script);
+  const ids = [(asked.last.result?.['task'] as JsonObject)['taskId'], taken.last.result?.['taskId']];
+  await upstream.calls.until(ids.length);
+  await workers.replace('SIGKILL');
+  const [ofSession, alone] = [
+    await client.request('tasks/get', { taskId: ids[0] }),
+    await modern.request('tasks/get', { taskId: ids[1] }),
+  ];
+  expect(ofSession.last.result).toMatchObject({ taskId: ids[0], status: 'failed' });
+  expect(alone.last.result).toMatchObject({ status: 'failed', error: { data: { reason: 'code.lost' } } });
+  expect(upstream.calls.values.length).toBe(ids.length);
 });
 
 it('SIGTERM: calls that are longer than `timeouts.drain` continue at the next worker, as after a kill', async () => {
