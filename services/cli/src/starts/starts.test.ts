@@ -134,6 +134,14 @@ describe('what a configuration starts', () => {
     ]);
   });
 
+  it('is shown as its program reads it where the file escapes a reference', async () => {
+    const [start] = await startsIn('mcpServers:\n  a: { command: sh, args: [-c, "echo $${PORT:-1}"] }\n');
+    expect([start?.line, start?.risks]).toEqual([
+      'sh -c "echo ${PORT:-1}"',
+      [expect.stringContaining('echo ${PORT:-1}') as string],
+    ]);
+  });
+
   it('is shown without secrets that stand in it, and with everything else that an option with such a name is given', async () => {
     const words = [
       '--token',

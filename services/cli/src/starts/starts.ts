@@ -50,7 +50,8 @@ export function startsOf({ config, given }: Written): readonly Start[] {
       variables: Object.keys(variables).toSorted(),
       code: Object.fromEntries(Object.entries(variables).filter(([name]) => codeVariables.test(name))),
     };
-    const [program = '', ...words] = withoutSecrets(line);
+    // `$${` in the file is a plain `${` for the program.
+    const [program = '', ...words] = withoutSecrets(line).map((word) => word.replaceAll('$${', '${'));
     return [
       {
         server,
