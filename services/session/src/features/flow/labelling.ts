@@ -48,7 +48,12 @@ export function labelling({ labels, guarded, refusal, put }: LabelledCall): Call
     const turn: Promise<void> = (last ?? Promise.resolve()).then(async () => {
       const isRecorded = all.length === 0 || (await put(all));
       if (last === turn) last = undefined;
-      (isRecorded ? act : fail)();
+      try {
+        (isRecorded ? act : fail)();
+      } catch (error) {
+        // A message that cannot be passed on is a fault of its own: those after it have their turns.
+        void Promise.reject(error as Error);
+      }
     });
     last = turn;
   };
