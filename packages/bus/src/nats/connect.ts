@@ -66,6 +66,8 @@ export async function connectNats({
         pingInterval: pingMs,
         maxPingOut: 2,
         ignoreClusterUpdates: false,
+        // Else each request of the client's own, as for the bytes of a large result, makes two errors with their stacks before it is sent.
+        noAsyncTraces: true,
       });
     } catch (error) {
       const problem = problemOf(addresses.shown, error, options.tls !== undefined);
