@@ -97,6 +97,16 @@ const longest = [
   'tutorials/ten-servers',
   'tutorials/kubernetes',
   'conformance/auth',
+  'outside/transports-stdio',
+  'e2e/stored-results',
+  'outside/rights-for-a-time',
+  'e2e/server-requests',
+  'cost/rules-with-claims',
+  'cost/functions',
+  'cost/session-heap',
+  'outside/adapters-sharing',
+  'outside/adapters-replicas',
+  'conformance/programs',
 ];
 
 /** Without results of an earlier run, files would run in the order of their sizes. */
