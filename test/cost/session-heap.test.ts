@@ -11,7 +11,7 @@ const sessions = 200;
 /** Sessions that come before the counted ones: tables have their size then, and code that they run has been compiled. */
 const before = 50;
 /** Most KiB of a session at each process. */
-const bounds = { embedded: { one: 21.5 }, nats: { backend: 1, session: 13, edge: 12.5 } };
+const bounds = { embedded: { one: 18.7 }, nats: { backend: 1, session: 11.7, edge: 11.2 } };
 
 /** Opens sessions, each with a stream. */
 async function open(url: string, count: number): Promise<Socket[]> {

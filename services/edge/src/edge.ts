@@ -191,7 +191,7 @@ export class Edge {
       tls.clients === undefined ? undefined : new TlsClients(this.#server as SecureServer, String(readTls(tls).ca));
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
+      socket.on('close', () => this.#sockets.delete(socket));
     });
     this.#endTls = await followTls(tls, {
       changed: (options) => {

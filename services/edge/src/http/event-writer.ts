@@ -57,7 +57,7 @@ export class EventWriter {
     else response.flushHeaders();
     this.#keepAlive = this.#scheduleKeepAlive();
     options.open.add(this);
-    response.once('close', () => {
+    response.on('close', () => {
       this.#keepAlive.cancel();
       options.open.delete(this);
     });

@@ -40,7 +40,11 @@ export class GetEndpoint {
       return;
     }
     const { response, sender } = arrival;
-    const { delivery, writing } = this.#options;
+    const {
+      delivery,
+      writing,
+      gate: { metrics },
+    } = this.#options;
     const stream = this.#nextPushId();
     const reading = new StreamReading(arrival, this.#options.gate, {
       writing,
@@ -50,9 +54,12 @@ export class GetEndpoint {
     arrival.run(() => {
       pending = delivery.sessions.request(session, { kind: 'attach', caller: sender.caller, stream, after }, reading);
     });
-    response.once('close', () => {
+    // Not `once`, which keeps two more objects for each stream.
+    response.on('close', () => {
       pending?.close();
-      if (reading.hasBegun && !reading.isComplete)
+      if (!reading.hasBegun) return;
+      metrics.streams.dec();
+      if (!reading.isComplete)
         delivery.sessions.tell(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
     });
   }
@@ -157,7 +164,6 @@ class StreamReading implements ReplyObserver<StreamFrame> {
     this.#writer = new EventWriter(this.#arrival, { id, isPrimed }, writing);
     metrics.streams.inc();
     this.#arrival.whenUnproven(() => response.end());
-    response.once('close', () => metrics.streams.dec());
   }
 
   #fail(gatewayFault: GatewayFault): void {

@@ -59,9 +59,11 @@ export function createClientServer(options: ClientServerOptions): Server {
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => receive(request, response, true));
   answerOthers(server, options, responses);
   boundShares(server, limits.maxConnectionsPerAddress, addresses, metrics);
+  const disconnected = (): void => metrics.connections.dec();
   server.on('connection', (socket: Socket) => {
     metrics.connections.inc();
-    socket.once('close', () => metrics.connections.dec());
+    // Not `once`, which keeps two more objects for each connection.
+    socket.on('close', disconnected);
   });
   return server;
 }
@@ -141,7 +143,7 @@ function closeUnused(socket: Socket): void {
   const timer = setTimeout(() => {
     if (socket.bytesRead === 0) socket.destroy();
   }, keepAliveMs).unref();
-  socket.once('close', () => clearTimeout(timer));
+  socket.on('close', () => clearTimeout(timer));
 }
 
 /** Ignores errors of a broken connection; its `close` event follows. */
@@ -163,7 +165,7 @@ function boundShares(server: Server, maxShare: number, addresses: ClientAddresse
       return;
     }
     counts.set(address, count + 1);
-    socket.once('close', () => {
+    socket.on('close', () => {
       const left = (counts.get(address) as number) - 1;
       if (left > 0) counts.set(address, left);
       else counts.delete(address);

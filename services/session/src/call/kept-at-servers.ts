@@ -15,8 +15,8 @@ export class KeptAtServers {
   #holders: SubscriptionHolders | undefined;
   /** By server, the worker that the last request was sent to. */
   readonly chosen = new Map<ServerName, WorkerId>();
-  /** By server, the worker of the adapter that keeps state. */
-  readonly affinities = new Map<ServerName, WorkerId>();
+  /** By server, the worker of the adapter that keeps state; undefined if none does. */
+  affinities: Map<ServerName, WorkerId> | undefined;
   readonly #changed: () => void;
   /** Tells all adapters of the server that the client has unsubscribed: the one that got the request may not be the one with the subscription. */
   readonly endSubscription: (server: ServerName, uri: string) => void;
@@ -40,8 +40,8 @@ export class KeptAtServers {
 
   /** @param worker undefined when its adapter is gone. */
   noteAffinity(server: ServerName, worker: WorkerId | undefined): void {
-    if (worker === undefined) this.affinities.delete(server);
-    else this.affinities.set(server, worker);
+    if (worker === undefined) this.affinities?.delete(server);
+    else (this.affinities ??= new Map()).set(server, worker);
     this.#changed();
   }
 
@@ -53,7 +53,7 @@ export class KeptAtServers {
   ): void {
     this.subscriptions = subscriptions;
     for (const server of contacted) this.contacted.add(server);
-    for (const [server, worker] of affinities) this.affinities.set(server, worker);
+    if (affinities.length > 0) this.affinities = new Map(affinities);
   }
 
   /** @param holder the worker of the adapter that answered, if known. */

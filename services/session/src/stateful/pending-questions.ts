@@ -40,7 +40,8 @@ const maxOpen = 256;
 const maxStanding = 32;
 
 export class PendingQuestions {
-  readonly #open = new Map<QuestionId, PendingQuestion>();
+  /** Undefined before the first question: most clients get none. */
+  #open: Map<QuestionId, PendingQuestion> | undefined;
   readonly #nextId: () => QuestionId;
   readonly #originalMention: (result: JsonObject) => JsonObject;
 
@@ -54,6 +55,7 @@ export class PendingQuestions {
   }
 
   ask(question: PendingQuestion, method: QuestionMethod, params: JsonObject): void {
+    this.#open ??= new Map();
     if (this.#open.size >= maxOpen) {
       question.asker.answerInput(question.input, {
         error: toErrorObject(fault('session.busy', `the client has ${maxOpen} questions to answer`)),
@@ -69,12 +71,13 @@ export class PendingQuestions {
 
   /** Restores a question that another worker has asked and the client may still answer. */
   restore(id: QuestionId, question: PendingQuestion): void {
+    this.#open ??= new Map();
     this.#open.set(id, question);
   }
 
   /** Questions that belong to no call. */
   get standing(): readonly StandingQuestion[] {
-    if (this.#open.size === 0) return [];
+    if (this.#open === undefined) return [];
     return [...this.#open]
       .flatMap(([id, { standing, input }]) => (standing === undefined ? [] : [[id, standing, input] as const]))
       .slice(-maxStanding);
@@ -85,9 +88,9 @@ export class PendingQuestions {
    * @returns false when it is not open.
    */
   move(from: ExchangeId, moved: PendingQuestion): boolean {
-    for (const [id, question] of this.#open) {
+    for (const [id, question] of this.#open ?? []) {
       if (question.asker.id !== from || question.input !== moved.input) continue;
-      this.#open.set(id, moved);
+      this.#open?.set(id, moved);
       return true;
     }
     return false;
@@ -95,9 +98,9 @@ export class PendingQuestions {
 
   /** Passes on an answer of the client. @returns false when no such question is open. */
   answer({ id, result, error }: JsonRpcResponse): boolean {
-    const question = this.#open.get(id as QuestionId);
+    const question = this.#open?.get(id as QuestionId);
     if (question === undefined) return false;
-    this.#open.delete(id as QuestionId); // R2
+    this.#open?.delete(id as QuestionId); // R2
     if (result !== undefined) question.asker.answerInput(question.input, { result: this.#originalMention(result) });
     else if (error !== undefined) question.asker.answerInput(question.input, { error });
     return true;
@@ -106,7 +109,7 @@ export class PendingQuestions {
   /** Passes on progress of the client on a question. @returns false when no such question is open. */
   progress(params: JsonObject | undefined): boolean {
     const token = params?.['progressToken'];
-    const question = this.#open.get(token as QuestionId);
+    const question = this.#open?.get(token as QuestionId);
     if (question === undefined || params === undefined) return false;
     question.asker.passInputProgress(question.input, params);
     return true;
@@ -117,13 +120,13 @@ export class PendingQuestions {
   }
 
   withdrawAll(asker: Questioner, reason: string): void {
-    if (this.#open.size > 0) this.#takeBack((question) => question.asker === asker, reason);
+    if (this.#open !== undefined) this.#takeBack((question) => question.asker === asker, reason);
   }
 
   #takeBack(concerns: (question: PendingQuestion) => boolean, reason: string): void {
-    for (const [requestId, question] of this.#open) {
+    for (const [requestId, question] of this.#open ?? []) {
       if (!concerns(question)) continue;
-      this.#open.delete(requestId);
+      this.#open?.delete(requestId);
       question.stream.send(notificationText('notifications/cancelled', { requestId, reason })); // R4
     }
   }

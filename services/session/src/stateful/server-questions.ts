@@ -55,9 +55,10 @@ type Remark = Exclude<PostedMessage, { kind: 'request' }>;
 export class ServerQuestions {
   readonly #options: ServerQuestionsOptions;
   readonly #requests: PendingQuestions;
-  readonly #questioners = new Map<ServerName, Questioner>();
-  /** What watches questions that belong to no call, by server. */
-  readonly #watched = new Map<ServerName, readonly WatchedQuestions[]>();
+  /** Of servers with questions that belong to no call; undefined before the first. */
+  #questioners: Map<ServerName, Questioner> | undefined;
+  /** What watches these questions, by server. */
+  #watched: Map<ServerName, readonly WatchedQuestions[]> | undefined;
   /** Whether the session's record contains questions that belong to no call. */
   #wasStanding = false;
   /** The worker that held the session before this one. */
@@ -118,7 +119,7 @@ export class ServerQuestions {
 
   withdrawOutsideCalls({ server, input, reason }: NamedNotice<'question-withdrawn'>): void {
     this.#requests.withdraw(this.#questioner(server), input, reason);
-    for (const watched of this.#watched.get(server) ?? []) watched.withdrawn?.(input);
+    for (const watched of this.#watched?.get(server) ?? []) watched.withdrawn?.(input);
     this.#options.changed();
   }
 
@@ -152,14 +153,15 @@ export class ServerQuestions {
 
   #watchedOf(server: ServerName): readonly WatchedQuestions[] {
     const { host, client } = this.#options;
-    const watched = this.#watched.get(server) ?? host.watchers.questions(client, server);
+    const watched = this.#watched?.get(server) ?? host.watchers.questions(client, server);
+    this.#watched ??= new Map();
     this.#watched.set(server, watched);
     return watched;
   }
 
   /** The session as the party that waits for an answer to a question outside calls. */
   #questioner(server: ServerName): Questioner {
-    const known = this.#questioners.get(server);
+    const known = this.#questioners?.get(server);
     if (known !== undefined) return known;
     const {
       key,
@@ -171,7 +173,7 @@ export class ServerQuestions {
       id: key,
       answerInput: (input, answer) => {
         tell({ kind: 'answer', asker: key, input, answer });
-        for (const watched of this.#watched.get(server) ?? []) watched.answered?.(input, answer);
+        for (const watched of this.#watched?.get(server) ?? []) watched.answered?.(input, answer);
       },
       passInputProgress: (input, params) => tell({ kind: 'input-progress', asker: key, input, params }),
     };
@@ -179,6 +181,7 @@ export class ServerQuestions {
       ...told,
       answerInput: (input, answer) => asker(server, told).answerInput(input, answer),
     };
+    this.#questioners ??= new Map();
     this.#questioners.set(server, questioner);
     return questioner;
   }

@@ -55,7 +55,7 @@ export function keptOf({
     caller: client.caller,
     touched: [...kept.contacted],
     subscriptions: kept.subscriptions,
-    bound: [...kept.affinities],
+    bound: [...(kept.affinities ?? [])],
     offered: [...client.offered],
     ...(client.level.current === undefined ? {} : { logLevel: client.level.current }),
     ...(client.info === undefined ? {} : { client: client.info }),

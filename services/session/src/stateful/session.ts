@@ -216,7 +216,7 @@ export class Session {
     const revision = negotiateRevision(String(protocolVersion));
     const capabilities = isObject(given) ? given : {};
     this.#declare(revision, capabilities, clientInfoOf(clientInfo));
-    this.#parts.client.offered = new Set(offeredBy(view));
+    this.#parts.client.offered = offeredBy(view);
     void this.#parts.offerWait.begin(); // Its first list is not far.
     this.#actor.send({ type: 'client.initialize' });
     return resultText(

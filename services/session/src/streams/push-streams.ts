@@ -34,7 +34,7 @@ export class PushStreams {
   readonly #streams = new Map<StreamId, ResumableStream>();
   #gone: ResumableStream[] = [];
   /** Kinds of lists that changed without a stream to the client. Each kind is announced once, however often it changed. */
-  readonly #changed = new Set<ChangeKind>();
+  #changed: Set<ChangeKind> | undefined;
   readonly #waiting: string[] = [];
   #waitingBytes = 0;
   #isClientReady = false;
@@ -112,6 +112,7 @@ export class PushStreams {
   }
 
   listsChanged(kinds: readonly ChangeKind[]): void {
+    this.#changed ??= new Set();
     for (const kind of kinds) this.#changed.add(kind);
     this.flush();
   }
@@ -156,11 +157,12 @@ export class PushStreams {
 
   /** Sends the waiting messages if there is a stream to send them on. */
   flush(): void {
-    if (this.#changed.size === 0 && this.#waiting.length === 0) return;
+    const changed = this.#changed;
+    if (changed === undefined && this.#waiting.length === 0) return;
     const stream = this.#choose();
     if (stream === undefined) return;
-    for (const kind of this.#changed) stream.send(notificationText(changeNotifications[kind]), false, false);
-    this.#changed.clear();
+    for (const kind of changed ?? []) stream.send(notificationText(changeNotifications[kind]), false, false);
+    this.#changed = undefined;
     for (const text of this.#takeWaiting()) stream.send(text, false, false);
   }
 

@@ -35,8 +35,8 @@ export interface ReturningOptions {
 
 export class Returning {
   readonly #options: ReturningOptions;
-  /** Streams of another worker that are being read from the journal. */
-  readonly #reviving = new Map<StreamId, Promise<void>>();
+  /** Streams of another worker that are being read from the journal; undefined before the first. */
+  #reviving: Map<StreamId, Promise<void>> | undefined;
 
   constructor(options: ReturningOptions) {
     this.#options = options;
@@ -50,7 +50,7 @@ export class Returning {
       host: { streams, log },
       key,
     } = this.#options;
-    const running = this.#reviving.get(after.stream);
+    const running = this.#reviving?.get(after.stream);
     if (running !== undefined) {
       // While the stream is being read, further readers wait, so that they take over in the order in which they came (T2).
       void running.then(() => this.resume(after, reader, reply, edge));
@@ -60,14 +60,15 @@ export class Returning {
     posts.left();
     const post = posts.find(after.stream);
     if (post === undefined && streams !== undefined) {
-      this.#reviving.set(
+      const reviving = (this.#reviving ??= new Map());
+      reviving.set(
         after.stream,
         this.#revive(after, reader, reply, edge, streams)
           .catch((error: unknown) => {
             log.error({ err: error, session: key }, 'what was sent on a stream could not be read');
             reply({ kind: 'refused', fault: fault('gateway.unavailable') });
           })
-          .finally(() => this.#reviving.delete(after.stream)),
+          .finally(() => reviving.delete(after.stream)),
       );
     } else if (post?.resume(after.sequence, reader, reply, edge) !== true) {
       reply({ kind: 'refused', fault: fault('stream.unknown') });

@@ -17,8 +17,8 @@ export class StreamTable {
   #wasLeft = false;
   /** The edge of the streams. */
   #edge: WorkerId | undefined;
-  /** Streams by the id of a later POST of the same request, which continues there. */
-  readonly #joined = new Map<StreamId, ResumableStream>();
+  /** Streams by the id of a later POST of the same request, which continues there; undefined if none does. */
+  #joined: Map<StreamId, ResumableStream> | undefined;
   /** Streams of POSTs that came again, since the edge did not know whether the first copy had come; undefined if none did. */
   again: Set<StreamId> | undefined;
 
@@ -53,6 +53,7 @@ export class StreamTable {
   /** A client that has repeated a request reads an earlier stream from now on. @param later the stream of the repetition. */
   join(later: ResumableStream, earlier: ResumableStream): void {
     this.#open.remove(later);
+    this.#joined ??= new Map();
     this.#joined.set(later.id, earlier);
     if (this.#joined.size > maxEnded) this.#joined.delete(this.#joined.keys().next().value as StreamId);
   }
@@ -96,7 +97,7 @@ export class StreamTable {
 
   /** Undefined also for a stream with dropped frames: the journal may still have them. */
   find(id: StreamId): ResumableStream | undefined {
-    const joined = this.#joined.get(id);
+    const joined = this.#joined?.get(id);
     if (joined !== undefined) return this.#open.has(joined) || !joined.isLetGo ? joined : undefined;
     return this.#open.find((stream) => stream.id === id) ?? this.#findEnded(id);
   }
@@ -105,7 +106,7 @@ export class StreamTable {
   forgetAll(): void {
     for (const stream of [...this.#open.toArray(), ...this.#ended]) stream.forget();
     this.#ended = [];
-    this.#joined.clear();
+    this.#joined = undefined;
   }
 
   #findEnded(id: StreamId): ResumableStream | undefined {

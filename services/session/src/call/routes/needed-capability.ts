@@ -59,10 +59,17 @@ function ownerOfNamed(method: string, { name, ref }: JsonObject, view: View): Mi
   return neverReached(view).find((each) => each.server === owner?.server);
 }
 
+/** Sessions with the same offer share its set. There are few: one for each choice of capabilities. */
+const offers = new Map<string, ReadonlySet<string>>();
+
 /** The capabilities and extensions that a view offers, in the form that a session stores. */
-export function offeredBy(view: View): readonly string[] {
-  return [
+export function offeredBy(view: View): ReadonlySet<string> {
+  const offered = [
     ...capabilities.filter((capability) => view.offers(capability)),
     ...(Object.hasOwn(view.extensions, skillsExtension) ? [skillsExtension] : []),
   ];
+  const key = offered.join(' ');
+  const known = offers.get(key) ?? new Set(offered);
+  offers.set(key, known);
+  return known;
 }
