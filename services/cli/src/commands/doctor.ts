@@ -76,7 +76,7 @@ async function examineRunning(options: DoctorOptions, found: (finding: Finding) 
 
 async function examineFile(options: DoctorOptions, found: (finding: Finding) => void): Promise<void> {
   // The option names a gateway that runs, and no address for one to listen at.
-  const { admin: asked, ...others } = options;
+  const { admin: _asked, ...others } = options;
   const { config, file, baseFolder, faults, notes } = await needSettings(options.config, others, { connects: true });
   found({
     about: 'configuration',
@@ -88,12 +88,7 @@ async function examineFile(options: DoctorOptions, found: (finding: Finding) => 
   // bin/omnibus.js refuses a Node that is too old before this runs.
   found({ about: 'Node', state: 'good', text: process.versions.node });
   const { role = 'all' } = options;
-  const addresses = await addressFindings(config, role);
-  for (const finding of addresses) found(finding);
-  const isInUse = addresses.some(({ about, state }) => about === 'admin' && state === 'warning');
-  if (asked !== undefined || isInUse)
-    for (const finding of await tellingGatewayFindings({ ...options, admin: asked ?? askedAt(config, baseFolder) }))
-      found(finding);
+  for (const finding of await runningFindings(config, baseFolder, options)) found(finding);
   for (const finding of [
     ...exposureFindings(config),
     ...(await tlsFindings(config, baseFolder)),
@@ -156,6 +151,28 @@ async function tlsFindings(config: Config, baseFolder: string): Promise<Finding[
       text,
       advice: 'Replace the certificate and its key: a running gateway uses the new ones without a restart.',
     },
+  ];
+}
+
+/** The addresses of the configuration, and the gateway that runs at them or at the one that the user names. */
+async function runningFindings(
+  config: Config,
+  baseFolder: string,
+  options: DoctorOptions,
+): Promise<readonly Finding[]> {
+  const addresses = await addressFindings(config, options.role ?? 'all');
+  const isInUse = addresses.some(({ about, state }) => about === 'admin' && state === 'warning');
+  const own = askedAt(config, baseFolder);
+  const admin = options.admin ?? own;
+  const running = options.admin !== undefined || isInUse ? await tellingGatewayFindings({ ...options, admin }) : [];
+  // A gateway that answers at the address of this configuration uses its addresses.
+  const isOurs = admin === own && running.some(({ about, state }) => about === 'gateway' && state === 'good');
+  return [
+    ...addresses.map((finding): Finding => {
+      if (!isOurs || finding.state !== 'warning') return finding;
+      return { about: finding.about, state: 'good', text: `${finding.text} by the gateway that runs` };
+    }),
+    ...running,
   ];
 }
 
