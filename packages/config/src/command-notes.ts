@@ -1,6 +1,6 @@
 /** Finds texts that a shell, Docker or another client reads in another way than the gateway: programs, arguments, headers, addresses, names of tools. */
 import type { Path } from './problem.ts';
-import { shownWords } from './right-forms.ts';
+import { shown, shownWords } from './right-forms.ts';
 import type { ServerConfig } from './schema.ts';
 
 type Note = (path: Path, message: string) => void;
@@ -52,20 +52,26 @@ export function commandNotes(
     );
 }
 
-/** A program that cannot be started, by its name alone. Values of variables are not repeated. */
+/** A program that cannot be started, by its name alone. References in it are replaced by now, so each text is repeated without secrets. */
 function programMistake(command: string, args: readonly string[]): string | undefined {
   if (/^(https?|wss?):\/\//.test(command)) return 'is an address, and no program: write url in place of command';
   if (/^[A-Z_][A-Z0-9_]*=/.test(command)) {
     const [name = ''] = command.split('=', 1);
     return `begins with a variable, which a shell would set: write env: { ${name}: "…" }, and the program under command`;
   }
-  if (/^(cd|export|source|set|alias|exec|eval)$/.test(command))
-    return command === 'cd'
-      ? `is a command of the shell alone: write cwd: ${JSON.stringify(args[0] ?? 'FOLDER')}, and the program under command`
-      : 'is a command of the shell alone: write command: sh and args: ["-c", "…"] with the whole line';
-  if (command.startsWith('~/') || /^\$[A-Z_]+\//.test(command))
-    return `no shell reads this: write ${JSON.stringify(command.replace(/^(~|\$HOME)/, '${HOME}').replace(/^\$([A-Z_]+)/, '${$1}'))}`;
-  return undefined;
+  if (command === 'cd') {
+    const [folder = 'FOLDER'] = args;
+    // With blanks in it, it is a line for a shell, and not a folder.
+    return `is a command of the shell alone: write cwd: ${JSON.stringify(/\s/.test(folder) ? 'FOLDER' : shown(folder))}, and the program under command`;
+  }
+  if (/^(export|source|set|alias|exec|eval)$/.test(command))
+    return 'is a command of the shell alone: write command: sh and args: ["-c", "…"] with the whole line';
+  if (!command.startsWith('~/') && !/^\$[A-Z_]+\//.test(command)) return undefined;
+  const [program = '', ...rest] = shownWords(command.trim().split(/\s+/));
+  const right = JSON.stringify(program.replace(/^(~|\$HOME)/, '${HOME}').replace(/^\$([A-Z_]+)/, '${$1}'));
+  return rest.length === 0
+    ? `no shell reads this: write ${right}`
+    : `no shell reads this: write command: ${right} and args: ${JSON.stringify([...rest, ...shownWords(args)])}`;
 }
 
 /** The program among the arguments of `sudo` or `doas`; the word PROGRAM where that is unclear, since another word could be a secret. */
@@ -91,7 +97,7 @@ function argumentNotes(args: readonly string[], at: Note): void {
     if (/^'[^']*'$/.test(text))
       at(
         path,
-        `keeps its quotes, which no shell removes here: write ${JSON.stringify(shownWords([text.slice(1, -1)])[0])}`,
+        `keeps its quotes, which no shell removes here: write ${JSON.stringify(shownWords([...args.slice(0, index), text.slice(1, -1)]).at(-1))}`,
       );
     const words = text.trim().split(/\s+/);
     if (/^--?[A-Za-z][\w-]*\s/.test(text) && !args[index - 1]?.startsWith('-') && !text.includes('\n'))

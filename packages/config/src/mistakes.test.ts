@@ -28,6 +28,25 @@ it.each(mistakes)('%s: says what, where and how to mend it', (_what, text, lines
   expect(load('f.yaml', text).lines).toEqual(lines);
 });
 
+it('the value of a reference is in no line about a program', () => {
+  const { lines } = load(
+    'f.yaml',
+    `
+mcpServers:
+  a: { command: "~/bin/x --token \${TOKEN}", args: [--key, "\${TOKEN}"] }
+  b: { command: cd, args: ["/srv && x --key \${TOKEN}"] }
+  c: { command: x, args: [--token, "'\${TOKEN}'"] }
+`,
+    { TOKEN: 'hunter2' },
+  );
+  expect(lines.map((line) => line.replace(/^f\.yaml:\d+:\d+: mcpServers\./, ''))).toEqual([
+    'a.command: no shell reads this: write command: "${HOME}/bin/x" and args: ["--token","...","--key","..."]',
+    'b.command: is a command of the shell alone: write cwd: "FOLDER", and the program under command',
+    'c.args[1]: keeps its quotes, which no shell removes here: write "..."',
+  ]);
+  expect(lines.join()).not.toContain('hunter2');
+});
+
 it('an unset variable and a missing file take down the servers they are in, and no other', () => {
   const { config, lines } = load(
     'omnibus.yaml',
