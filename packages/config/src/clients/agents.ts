@@ -2,7 +2,7 @@
 import { has, isMap, mapsIn, textsIn, type Values } from '../values.ts';
 import { besideTheia } from './beside.ts';
 import { nowhere, type Client, type Found, type Special } from './client.ts';
-import { header, merged } from './translate.ts';
+import { bearer, header, merged } from './translate.ts';
 
 const own = (given: Special): void =>
   given.note(`an option of ${given.client.name} for its own use, which has no effect here`);
@@ -163,7 +163,9 @@ export const agents: readonly Client[] = [
       serverAuthToken: (given) => {
         const { serverAuthTokenHeader: name = 'Authorization' } = given.entry;
         // In a header of another name the token stands alone.
-        header(given, String(name), name === 'Authorization' ? `Bearer ${String(given.value)}` : String(given.value));
+        if (typeof name === 'string' && name !== 'Authorization' && typeof given.value === 'string')
+          header(given, name, given.value);
+        else bearer(given);
       },
       serverAuthTokenHeader: () => undefined,
       registryMetadata: () => undefined,

@@ -9,7 +9,7 @@ import { agents } from './agents.ts';
 import { assistants } from './assistants.ts';
 import { gateways } from './gateways.ts';
 import type { Client, Found, Machine } from './client.ts';
-import { header, merged } from './translate.ts';
+import { bearer, merged } from './translate.ts';
 
 /** Whether a map has servers under `servers`, as VS Code writes them. */
 const serversAt = (value: Values): boolean =>
@@ -70,7 +70,7 @@ const copilotOptions: NonNullable<Client['options']> = {
 
 /** Continue's key is a bearer token, and its hub keeps entries that a file only names. */
 const continueOptions: NonNullable<Client['options']> = {
-  apiKey: (given) => header(given, 'Authorization', `Bearer ${String(given.value)}`),
+  apiKey: (given) => bearer(given),
   uses: ({ value, lose }) =>
     lose(
       `an entry of Continue's hub, which alone knows it: write the server itself, with \`command\` or \`url\`, in place of "${String(value)}"`,

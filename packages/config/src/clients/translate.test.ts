@@ -54,3 +54,15 @@ it('a server of VS Code with a variable of its editor is left out, and the other
     expect.stringContaining('left out'),
   ]);
 });
+
+it('a word for a kind of authentication and a map are no tokens', () => {
+  for (const option of [
+    ...['none', 'bearer', 'Basic', 'apiKey', 'api-key', 'oauth2'].map((auth) => ({ auth })),
+    { auth_token: {} },
+    { bearerToken: ['t'] },
+  ]) {
+    const { servers, remarks } = read('some.json', { mcpServers: { a: { url: 'https://a.test/mcp', ...option } } });
+    expect(servers).toEqual({ a: { url: 'https://a.test/mcp' } });
+    expect(remarks.map(({ text }) => text)).toEqual([expect.stringContaining('under `headers`')]);
+  }
+});

@@ -188,11 +188,16 @@ export const merged = (server: Record<string, unknown>, option: string, more: ob
 export const header = ({ server, set }: Special, name: string, text: string): void =>
   set('headers', merged(server, 'headers', { [name]: text }));
 
-/** A token, as every program writes it into the header. */
+/** A token, as every program writes it into the header. What is no text is no token. */
 export const bearer = (given: Special): void => {
-  const token = String(given.value).replace(/^bearer\s+/i, '');
+  if (typeof given.value !== 'string')
+    return given.lose('expected a token as a text: write what the server expects under `headers`');
+  const token = given.value.replace(/^bearer\s+/i, '');
   if (token !== '') header(given, 'Authorization', `Bearer ${token}`);
 };
+
+/** Words for a kind of authentication, which are no tokens themselves. */
+const kindOfAuth = /^(none|bearer|basic|api_?-?key|token|header|oauth2?)$/i;
 
 /** Options with a value that needs translation, not only their name. */
 const specials: Readonly<Record<string, (given: Special) => void>> = {
@@ -315,7 +320,7 @@ const specials: Readonly<Record<string, (given: Special) => void>> = {
     const { value, lose } = given;
     const token = isMap(value) && value['type'] === 'bearer' ? value['token'] : value;
     if (value === 'oauth' || (isMap(value) && typeof token !== 'string')) signIn(given, isMap(value) ? value : {});
-    else if (typeof token === 'string') bearer({ ...given, value: token });
+    else if (typeof token === 'string' && !kindOfAuth.test(token)) bearer({ ...given, value: token });
     else if (value !== false) lose('the option has no counterpart here: write what the server expects under `headers`');
   },
   scopes: ({ value, server, set }) => set('credentials', { kind: 'oauth', ...credentialsIn(server), scopes: value }),
