@@ -18,12 +18,12 @@ const seconds =
   ({ value, set }: Special): void =>
     set(option, typeof value === 'number' ? `${value}s` : value);
 
-/** `include` and `exclude` of a server's tools; a text stands for a list of one. `include` wins. */
+/** `include` and `exclude` of a server's tools; a text stands for a list of one. With both, a tool is offered that `include` names and `exclude` does not. */
 function selection({ value, set, note }: Special): void {
   const { include, exclude, ...others } = isMap(value) ? value : { include: value };
   const listOf = (given: unknown): readonly string[] => (typeof given === 'string' ? [given] : textsIn(given));
   if (listOf(include).length > 0) set('includeTools', listOf(include));
-  else if (listOf(exclude).length > 0) set('excludeTools', listOf(exclude));
+  if (listOf(exclude).length > 0) set('excludeTools', listOf(exclude));
   for (const [option, each] of Object.entries(others))
     if (each === false) note(`tools.${option}: whether ${option} are offered is said by a profile here`);
 }
