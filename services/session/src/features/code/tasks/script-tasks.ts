@@ -19,7 +19,7 @@ import type { OuterCall } from '../../../call/outer-call.ts';
 import type { OwnTaskAnswer, OwnTaskRequest, OwnTasks } from '../../../call/own-tasks.ts';
 import { ScriptTask, timesOf, type TaskOutcome } from './script-task.ts';
 
-/** Tasks that have ended and are kept, of one caller and in all; beyond that the oldest are forgotten. */
+/** Tasks that have ended and are kept, of one caller and in all; beyond that those that ended first are forgotten. */
 const maxPerCaller = 16;
 const maxKept = 256;
 /** Milliseconds that a task is kept at least after its end. */
@@ -29,7 +29,7 @@ const directMs = 1_000;
 
 export class ScriptTasks implements OwnTasks {
   readonly #worker: WorkerId;
-  /** By id, oldest first. */
+  /** By id; those that have ended are in the order of their ends. */
   readonly #tasks = new Map<string, ScriptTask>();
 
   constructor(worker: WorkerId) {
@@ -90,13 +90,15 @@ export class ScriptTasks implements OwnTasks {
     task.answered();
     answerResult(outer, { task: task.task });
     void task.ended.then(() => {
+      if (!this.#tasks.delete(id)) return;
+      this.#tasks.set(id, task as unknown as ScriptTask);
       this.#bound((each) => each.share === share, maxPerCaller);
       this.#bound(() => true, maxKept);
       wheel.schedule(Math.max(keepMs, createdAt + ttl - Date.now()), () => this.#tasks.delete(id));
     });
   }
 
-  /** Forgets the oldest of some tasks that have ended. */
+  /** Forgets those of some tasks that ended first. */
   #bound(isOne: (task: ScriptTask) => boolean, max: number): void {
     const ended = [...this.#tasks.values()].filter((task) => task.outcome !== undefined && isOne(task));
     for (const { id } of ended.slice(0, Math.max(0, ended.length - max))) this.#tasks.delete(id);
@@ -120,7 +122,10 @@ export class ScriptTasks implements OwnTasks {
   }
 
   list(session: SessionKey): readonly JsonObject[] {
-    return [...this.#tasks.values()].filter((each) => each.session === session).map(({ task }) => task);
+    return [...this.#tasks.values()]
+      .filter((each) => each.session === session)
+      .toSorted((one, other) => one.createdAt - other.createdAt)
+      .map(({ task }) => task);
   }
 
   barred(barrier: Barrier): void {

@@ -259,7 +259,13 @@ it('keeps the last tasks of a caller, and those that run', async () => {
   }
   const { result } = await client.ask('tasks/list');
   expect((result?.['tasks'] as JsonObject[]).map(({ taskId }) => taskId)).toEqual([first['taskId'], ...ids.slice(-16)]);
+  const awaited = client.ask('tasks/result', { taskId: first['taskId'] });
   server.answer();
+  // It began first, and ends last.
+  expect(textIn((await awaited).result ?? {})).toBe('done');
+  expect((await client.ask('tasks/get', { taskId: ids.at(-16) })).error?.data).toMatchObject({
+    reason: 'task.unknown',
+  });
 });
 
 describe('a task of another worker', () => {
