@@ -246,7 +246,7 @@ describe.runIf(chromiumPath !== undefined).each(shapesOfLane)('in a browser, %s'
       await page.evaluate('location.hash = "#/approvals"');
       await page
         .getByRole('alert')
-        .getByText(/this is for operator or auditor or approver or admin/)
+        .getByText(/this needs operator, auditor, approver or admin/)
         .waitFor();
       await seen.close();
       await open('fin', 'approvals');

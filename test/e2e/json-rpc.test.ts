@@ -55,7 +55,13 @@ describe('the JSON-RPC envelope', () => {
       -32_602,
       6,
     ],
-    ['an empty cursor', '{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":""}}', 200, -32_602, 7],
+    [
+      'a cursor that is no text',
+      '{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":7}}',
+      200,
+      -32_602,
+      7,
+    ],
     [
       'an unknown level',
       '{"jsonrpc":"2.0","id":8,"method":"logging/setLevel","params":{"level":"loud"}}',
