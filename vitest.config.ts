@@ -39,7 +39,7 @@ const shared = {
  * Files that run at once, on two cores. All projects of the gate have the same number and one group: system tests begin while the last unit tests run. Two groups
  * would leave a core idle until the slowest unit test has ended.
  */
-const maxWorkers = 6;
+const maxWorkers = 5;
 
 /** System tests that take long: they begin first, so that the run does not end with one of them alone on the machine. */
 const longest = [
