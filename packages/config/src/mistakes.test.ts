@@ -1,7 +1,9 @@
 /** What people and clients write, and what they are told: each row a file, and every line that is said about it. */
 import { expect, it } from 'vitest';
+import { parse, parseDocument } from 'yaml';
 import { loadConfig, type LoadedConfig } from './load.ts';
 import { formatProblem } from './problem.ts';
+import { fromElsewhere } from './testing/from-elsewhere.ts';
 import { mistakes } from './testing/mistakes.ts';
 
 interface Said {
@@ -26,6 +28,24 @@ function load(file: string, text: string, env: Record<string, string> = {}, file
 
 it.each(mistakes)('%s: says what, where and how to mend it', (_what, text, lines) => {
   expect(load('f.yaml', text).lines).toEqual(lines);
+});
+
+/** Lines whose corrected value is complete: no placeholder in capital letters, and nothing left out. */
+const corrected = fromElsewhere.flatMap(([what, text, lines]) =>
+  lines.flatMap((line) => {
+    const [, path = '', right = ''] =
+      /^f\.yaml:\d+:\d+: (\S+): expected [^;]*: write ("[^"…]*"|\{[^…]*\}|-?\d+)(?:, got .*)?$/.exec(line) ?? [];
+    return right === '' || /\b[A-Z]{4,}\b|\.\.\./.test(right) ? [] : [[what, text, path, right] as const];
+  }),
+);
+
+it.each(corrected)('%s: the corrected line is right', (_what, text, path, right) => {
+  const document = parseDocument(text);
+  document.setIn(
+    path.split(/[.[\]]+/).flatMap((step) => (step === '' ? [] : [/^\d+$/.test(step) ? Number(step) : step])),
+    parse(right),
+  );
+  expect(load('f.yaml', document.toString()).lines.filter((line) => line.includes(` ${path}: `))).toEqual([]);
 });
 
 it('the value of a reference is in no line about a program', () => {

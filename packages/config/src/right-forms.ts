@@ -1,4 +1,5 @@
 /** The smallest right form of what people write in another one, by its place in the file. Values of variables and headers are not repeated. */
+import { isIPv6 } from 'node:net';
 import { withoutSecrets } from '@omnibus/protocol';
 import { parseDurationMs } from './duration.ts';
 import type { Path } from './problem.ts';
@@ -16,10 +17,11 @@ const list =
   (form: (got: readonly unknown[]) => string | undefined): Form =>
   (got) =>
     Array.isArray(got) ? form(got) : undefined;
+/** A switch in place of an option. @param off what `false` means. */
 const flag =
-  (form: string): Form =>
+  (on: string, off = 'leave it out'): Form =>
   (got) =>
-    typeof got === 'boolean' ? form : undefined;
+    typeof got === 'boolean' ? (got ? on : off) : undefined;
 
 /** Options that stand under a server, of which people forget the blank behind the colon. */
 const option = /^(command|url|type|args|env|headers|cwd|timeout):(?!\/\/)(\S.*)$/;
@@ -98,15 +100,26 @@ function hostPort(got: string, port: number): string | undefined {
   return /^[A-Za-z][\w.-]*$|^\d+(\.\d+){3}$/.test(got) ? `write "${got}:${port}"` : undefined;
 }
 
-/** A text, or a star for all. */
-const wordOf = (given: unknown): string => (typeof given === 'string' ? given : '*');
-
-/** A host and a port as a map. */
-function address(got: unknown): string | undefined {
+/** A tool of a server, as a map. A star for all stands in the place of one of the two alone. */
+function toolGlob(got: unknown): string | undefined {
   if (!isMap(got)) return undefined;
-  const { host = '127.0.0.1', address: other = host, port = 7300 } = got;
-  return `write "${String(other)}:${String(port)}"`;
+  const { server, tool } = got;
+  const word = (given: unknown): string => (typeof given === 'string' ? given : '*');
+  return typeof server === 'string' || typeof tool === 'string'
+    ? `write ${JSON.stringify(`${word(server)}/${word(tool)}`)}`
+    : undefined;
 }
+
+/** A host and a port as a map. @param usual the port where the map has none. */
+const address =
+  (usual: number): Form =>
+  (got) => {
+    if (!isMap(got)) return undefined;
+    const { host = '127.0.0.1', address: name = host, port = usual } = got;
+    if (typeof name !== 'string' || !/^\d+$/.test(String(port))) return undefined;
+    const bare = name.replace(/^\[(.*)\]$/, '$1');
+    return isIPv6(bare) ? `write "[${bare}]:${Number(port)}"` : hostPort(name, Number(port));
+  };
 
 /** The only entry of a list, written without the list. */
 function oneOfList(got: unknown): string | undefined {
@@ -179,7 +192,7 @@ const forms: readonly (readonly [place: string, form: Form])[] = [
     list((got) => `write its words in the list itself: ${JSON.stringify(shownWords(textsIn(got)))}`),
   ],
   ['mcpServers.*.isolation', text((got) => (/user|caller|client/i.test(got) ? 'write "principal"' : undefined))],
-  ['mcpServers.*.proxy', flag('write "http://PROXY:3128", or leave it out: the usual variables hold')],
+  ['mcpServers.*.proxy', flag('write "http://PROXY:3128", or leave it out: the usual variables hold', 'write "none"')],
   [
     'mcpServers.*.credentials.kind',
     text((got) =>
@@ -196,15 +209,12 @@ const forms: readonly (readonly [place: string, form: Form])[] = [
     ),
   ],
   ['access.rules.*.ask', flag('write the tools in place of it: ["SERVER/TOOL"], and leave them out of allow and deny')],
-  ['listen', address],
-  ['admin', address],
-  ['listing', flag('write "search" for few tools, or "full"')],
-  ['profiles.*.listing', flag('write "search" for few tools, or "full"')],
+  ['listen', address(7300)],
+  ['admin', address(7301)],
+  ['listing', flag('write "search" for few tools, or "full"', 'write "full"')],
+  ['profiles.*.listing', flag('write "search" for few tools, or "full"', 'write "full"')],
   ['profiles.*', (got) => (got === null ? 'write {} for all servers' : undefined)],
-  [
-    'profiles.*.tools.*',
-    (got) => (isMap(got) ? `write ${JSON.stringify(`${wordOf(got['server'])}/${wordOf(got['tool'])}`)}` : undefined),
-  ],
+  ['profiles.*.tools.*', toolGlob],
   [
     'log.level',
     text((got) =>

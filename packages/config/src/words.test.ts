@@ -45,6 +45,16 @@ it.each<readonly [string, string]>([
   ['log: debug', 'log: expected a map: write { level: debug }'],
   ['rules: []', 'rules: unknown option; write access: { rules: [...] }'],
   ['access: { rules: [{ allow: ["a/*"] }] }', 'access.rules[0].who: expected a text, and it is missing'],
+  ['admin: { host: 0.0.0.0 }', 'write "0.0.0.0:7301"'],
+  ['listen: { host: "::1" }', 'write "[::1]:7300"'],
+  ['listen: { host: localhost, port: "8080" }', 'write "localhost:8080"'],
+  ['discovery: { kubernetes: false }', 'discovery.kubernetes: expected a map: leave it out, got false'],
+  ['mcpServers: { a: { url: "https://h/mcp", proxy: false } }', 'expected "none": write "none"'],
+  [
+    'access: { rules: [{ who: everyone, allow: [a/x], ask: false }] }',
+    'access.rules[0].ask: expected a text: leave it out, got false',
+  ],
+  ['listing: false', ': write "full", got false'],
   ['tls: true', 'tls: expected a map: write { certFile: cert.pem, keyFile: key.pem }'],
   [
     'audit: { sinks: { kind: file, folder: a } }',
@@ -123,4 +133,14 @@ it('references and ordinary texts are no secrets', () => {
       ),
     ).filter((each) => each.includes('has a')),
   ).toEqual([]);
+});
+
+it.each([
+  'mcpServers: { a: { command: x } }\nprofiles: { p: { tools: [{ name: read_file }] } }',
+  'listen: { address: "0.0.0.0:8080" }',
+  'listen: { host: h, port: { a: 1 } }',
+])('%s has no corrected line, since that would be a guess', (text) => {
+  const [line = ''] = said(text);
+  expect(line).toContain('expected');
+  expect(line).not.toContain('write');
 });
