@@ -156,17 +156,23 @@ function put(map: Record<string, unknown>, name: string, value: unknown): void {
   Object.defineProperty(map, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
-function serversIn({ keys }: Client, value: unknown): readonly Found[] | undefined {
+function serversIn({ keys, instead }: Client, value: unknown): readonly Found[] | undefined {
+  // Names of files in place of entries are no servers, and `instead` says what to do with such a file.
+  const usable = (found: readonly Found[]): boolean =>
+    instead === undefined || found.length === 0 || found.some(({ entry }) => isMap(entry));
   const all: readonly (readonly string[])[] = [...keys, ['mcpServers'], ['servers']];
   for (const key of all) {
     const servers = key.reduce<unknown>((at, step) => (isMap(at) ? at[step] : undefined), value);
-    if (Array.isArray(servers))
-      return servers.map((entry: unknown, index) => ({
-        name: isMap(entry) && typeof entry['name'] === 'string' ? entry['name'] : `server-${index + 1}`,
-        path: [...key, index],
-        entry,
-      }));
-    if (isMap(servers)) return Object.entries(servers).map(([name, entry]) => ({ name, path: [...key, name], entry }));
+    const found: readonly Found[] | undefined = Array.isArray(servers)
+      ? servers.map((entry: unknown, index) => ({
+          name: isMap(entry) && typeof entry['name'] === 'string' ? entry['name'] : `server-${index + 1}`,
+          path: [...key, index],
+          entry,
+        }))
+      : isMap(servers)
+        ? Object.entries(servers).map(([name, entry]) => ({ name, path: [...key, name], entry }))
+        : undefined;
+    if (found !== undefined && usable(found)) return found;
   }
   return undefined;
 }

@@ -294,6 +294,13 @@ const rows: readonly Row[] = [
     remarks: ['write "${A_TOKEN}" for the environment variable', "an entry of Continue's hub", 'neither'],
   },
   {
+    title: 'fastmcp.json may hold servers of any client',
+    file: 'fastmcp.json',
+    content: { mcpServers: { far: { url: 'https://far.test/mcp' } } },
+    client: 'client',
+    servers: { far: { url: 'https://far.test/mcp' } },
+  },
+  {
     title: 'programs of a project start in its folder, whatever the folder of settings is called',
     file: 'proj/.junie/mcp/mcp.json',
     content: { mcpServers: { a: { command: './a' } } },
@@ -306,6 +313,7 @@ it.each(rows)('$title', expectImport);
 
 it.each<readonly [string, string | object, string]>([
   ['.claude-plugin/plugin.json', { name: 'x', mcpServers: './.mcp.json' }, 'its servers stand in another file'],
+  ['.claude-plugin/plugin.json', { name: 'x', mcpServers: ['./a.json'] }, 'its servers stand in another file'],
   ['server.yaml', 'name: a\nimage: mcp/a\nmeta: {}\nabout: {}\n', "a file of Docker's MCP registry"],
   [
     'fastmcp.json',

@@ -118,7 +118,7 @@ export const gateways: readonly Client[] = [
     id: 'fastmcp-project',
     name: 'FastMCP',
     keys: [],
-    known: /(^|\/)fastmcp\.json$/,
+    known: /^$/,
     marks: (value) => schemaOf(value).includes('gofastmcp.com') && isMap(value['source']),
     instead: 'it describes a server of its own: add it as a program, omnibus add NAME -- fastmcp run FILE',
   },
