@@ -34,7 +34,10 @@ export function adopt(client: Client, file: string, value: unknown, options: Ado
   const found = client.find !== undefined && isMap(value) ? client.find(value) : serversIn(client, value);
   const names = (found ?? []).map(({ name }) => name);
   const beside: Beside = isMap(value) ? (client.beside?.(value, names) ?? {}) : {};
-  const adoption = new Adoption(client, file, options, beside, inputsOf(value));
+  const adoption = new Adoption(client, file, options, beside, {
+    inputs: inputsOf(value),
+    isOfPlugin: isPlugin(client, found ?? []),
+  });
   for (const each of found ?? []) adoption.take(each);
   const { servers, notes, losses, unusable } = adoption;
   return {
@@ -62,15 +65,21 @@ class Adoption {
   readonly #file: string;
   readonly #options: AdoptOptions;
   readonly #beside: Beside;
-  readonly #inputs: Place['inputs'];
+  readonly #facts: Pick<Place, 'inputs' | 'isOfPlugin'>;
   readonly #isOfUser: boolean;
 
-  constructor(client: Client, file: string, options: AdoptOptions, beside: Beside, inputs: Place['inputs']) {
+  constructor(
+    client: Client,
+    file: string,
+    options: AdoptOptions,
+    beside: Beside,
+    facts: Pick<Place, 'inputs' | 'isOfPlugin'>,
+  ) {
     this.#client = client;
     this.#file = file;
     this.#options = options;
     this.#beside = beside;
-    this.#inputs = inputs;
+    this.#facts = facts;
     this.#isOfUser = isUserFile(client, file);
     this.notes = [...(beside.notes ?? [])];
   }
@@ -137,7 +146,7 @@ class Adoption {
       file: this.#file,
       isOfUser: this.#isOfUser,
       own: isMap(server['env']) ? server['env'] : {},
-      inputs: this.#inputs,
+      ...this.#facts,
     };
     return Object.fromEntries(
       Object.entries(server).flatMap(([option, each]) => {
@@ -186,6 +195,10 @@ function inputsOf(value: unknown): Readonly<Record<string, string>> {
     ),
   );
 }
+
+/** Whether the servers are those of a plugin: their file is a plugin's, or one of them names the plugin's folder. */
+const isPlugin = ({ id }: Client, found: readonly Found[]): boolean =>
+  id === 'plugin' || found.some(({ entry }) => /\$\{CLAUDE_PLUGIN_(ROOT|DATA)\}/.test(JSON.stringify(entry) ?? ''));
 
 /** Whether the file is one of a user, with servers for every project. */
 function isUserFile(client: Client, file: string): boolean {

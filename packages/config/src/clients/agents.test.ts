@@ -164,14 +164,16 @@ const rows: readonly Row[] = [
     title: "a plugin's .mcp.json has its servers at the top",
     file: 'plug/.mcp.json',
     content: {
-      a: { command: '${CLAUDE_PLUGIN_ROOT}/a', args: ['${CLAUDE_PROJECT_DIR:-.}'] },
+      a: { command: '${CLAUDE_PLUGIN_ROOT}/a' },
+      b: { command: '${CLAUDE_PLUGIN_ROOT}/b', args: ['${CLAUDE_PROJECT_DIR:-.}'] },
       far: { type: 'http', url: 'https://far.test/mcp' },
     },
     client: 'claude-code',
     servers: {
-      a: { command: here('plug/a'), args: [here('plug')], cwd: here('plug') },
+      a: { command: here('plug/a'), cwd: here('plug') },
       far: { type: 'http', url: 'https://far.test/mcp' },
     },
+    remarks: ['${CLAUDE_PROJECT_DIR:-.} is the folder that is open in Claude Code', 'left out'],
   },
   {
     title: 'an extension of Gemini CLI starts in its folder, and its questions are named',

@@ -13,6 +13,8 @@ export interface Place {
   readonly file: string;
   /** Whether it is a file of the user, which belongs to no project. */
   readonly isOfUser: boolean;
+  /** Whether it is a file of a plugin, which is not in the folder of its user's project. */
+  readonly isOfPlugin: boolean;
   /** The option of the server that the text belongs to. */
   readonly option: string;
   /** Variables that the entry gives its program: the program itself replaces them in its arguments, as a shell does. */
@@ -170,10 +172,15 @@ class Placeholders {
 
   /** Placeholders of plugins of Claude Code and of extensions of Gemini CLI. @returns undefined for another one. */
   #ofPlugin(whole: string, inner: string): string | undefined {
-    const { client, file } = this.#place;
+    const { client, file, isOfPlugin } = this.#place;
     if (inner === 'CLAUDE_PLUGIN_ROOT' || (inner === 'extensionPath' && client.id === 'plugin'))
       return plainText(projectFolder(file));
-    if (/^CLAUDE_PROJECT_DIR(:-.*)?$/.test(inner)) return this.#workspace(whole, 'workspaceFolder');
+    if (/^CLAUDE_PROJECT_DIR(:-.*)?$/.test(inner))
+      return isOfPlugin
+        ? this.#lose(
+            `${whole} is the folder that is open in Claude Code, and the gateway has none: write the path itself`,
+          )
+        : this.#workspace(whole, 'workspaceFolder');
     if (inner !== 'CLAUDE_PLUGIN_DATA' && !inner.startsWith('user_config.')) return undefined;
     return this.#lose(
       `${client.name} puts ${inner === 'CLAUDE_PLUGIN_DATA' ? 'a folder of its own' : 'an answer of its user'} in the place of ${whole}: write the value, or "\${NAME}" for an environment variable`,
