@@ -130,6 +130,23 @@ const rows: readonly Row[] = [
     },
   },
   {
+    title: 'Spring AI replaces variables everywhere, and may name another file with servers',
+    file: 'application.yaml',
+    content:
+      "spring:\n  ai:\n    mcp:\n      client:\n        stdio:\n          servers-configuration: classpath:servers.json\n          connections:\n            a: { command: a, args: [--key, '${API_KEY}', '${HOST:localhost}'] }\n            b: { command: b, args: ['${app.name}'] }\n",
+    client: 'spring',
+    servers: { a: { type: 'stdio', command: 'a', args: ['--key', '${API_KEY}', '${HOST:-localhost}'] } },
+    remarks: ['${app.name} is a property of the application', 'import that file too', 'left out'],
+  },
+  {
+    title: 'a value that a recipe of Goose asks for is named',
+    file: 'recipe.yaml',
+    content: "title: t\ninstructions: i\nextensions:\n  - { type: stdio, name: a, cmd: a, args: ['{{ dir }}'] }\n",
+    client: 'goose-recipe',
+    servers: {},
+    remarks: ['"{{ dir }}" is a placeholder that nothing here replaces', 'left out'],
+  },
+  {
     title: 'a recipe of Goose has a list of extensions',
     file: 'recipe.yaml',
     content:

@@ -1,6 +1,6 @@
 /** Agent programs and frameworks whose files hold servers among other settings: where the servers stand, and the meaning of their options. */
 import { has, isMap, mapsIn, textsIn, type Values } from '../values.ts';
-import { besideTheia } from './beside.ts';
+import { besideSpring, besideTheia } from './beside.ts';
 import { nowhere, type Client, type Found, type Special } from './client.ts';
 import { bearer, header, merged } from './translate.ts';
 
@@ -195,7 +195,9 @@ export const agents: readonly Client[] = [
     keys: [['spring', 'ai', 'mcp', 'client']],
     known: /^$/,
     marks: (value, format) => format === 'yaml' && serversOfSpring(value) !== undefined,
+    replaces: ['braces'],
     find: serversOfSpring,
+    beside: besideSpring,
   },
   {
     ...nowhere,

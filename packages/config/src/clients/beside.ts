@@ -279,6 +279,10 @@ export const besideTheia = said({
   'ai-features.mcp.toolConfirmation':
     'Theia asks its user before a call; here, a rule with `ask` under `access` does that (docs/how-to/policy.md)',
 });
+export const besideSpring = said({
+  'spring/ai/mcp/client/stdio/servers-configuration':
+    'it names a file with further servers, which are not taken over: import that file too',
+});
 export const besideLibrechat = said({
   'mcpSettings/allowedDomains': 'addresses that servers may have; the gateway connects to those of the file alone',
 });

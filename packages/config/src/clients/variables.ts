@@ -82,7 +82,9 @@ class Placeholders {
     const all = text
       .replaceAll(/\$\{\{\s*([^}]*?)\s*\}\}/g, (whole, inner: string) => this.#expression(whole, inner))
       .replaceAll(/(?<!\$)\{\{\s*([A-Za-z_][\w.]*)\s*\}\}/g, (whole, inner: string) =>
-        this.#isValue || client.id === 'librechat' ? this.#lose(templateWords(whole, inner, client)) : whole,
+        this.#isValue || client.id === 'librechat' || client.id === 'goose-recipe'
+          ? this.#lose(templateWords(whole, inner, client))
+          : whole,
       )
       .replaceAll(/\$\([^)]*\)/g, (whole) =>
         this.#isValue || client.id === 'crush'
@@ -150,6 +152,7 @@ class Placeholders {
   /** `${…}`. */
   #braced(whole: string, inner: string): string {
     const { client } = this.#place;
+    if (client.id === 'spring') return this.#ofSpring(whole, inner);
     if (inner.startsWith('input:')) return this.#input(inner.slice('input:'.length));
     // MCPHost writes `${env://NAME}` and `${env://NAME:-default}`.
     if (inner.startsWith('env://')) return `\${env:${inner.slice('env://'.length)}}`;
@@ -185,6 +188,16 @@ class Placeholders {
     return this.#lose(
       `${client.name} puts ${inner === 'CLAUDE_PLUGIN_DATA' ? 'a folder of its own' : 'an answer of its user'} in the place of ${whole}: write the value, or "\${NAME}" for an environment variable`,
     );
+  }
+
+  /** `${NAME}` and `${NAME:default}`, which Spring replaces in every text of its file; others are properties of the application. */
+  #ofSpring(whole: string, inner: string): string {
+    const [, variableName, fallback] = /^([A-Za-z_]\w*)(?::([^{}$]*))?$/.exec(inner) ?? [];
+    if (variableName === undefined)
+      return this.#lose(
+        `${whole} is a property of the application, and nothing here has its value: write "\${NAME}" for an environment variable, or the value itself`,
+      );
+    return `\${${variableName}${fallback === undefined ? '' : `:-${fallback}`}}`;
   }
 
   /** Questions of the client to its user. */
