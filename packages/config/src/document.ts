@@ -169,8 +169,8 @@ export function looksLikeJson(text: string): boolean {
 
 /** The same text with blanks where comments and tabs were, so that everything else stays where it is. */
 export function blankComments(text: string): string {
-  return text.replaceAll(/"(?:\\[^\n]|[^"\\\n])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\/|\t/g, (found) =>
-    found.startsWith('"') ? found : found.replaceAll(/[^\r\n]/g, ' '),
+  return text.replaceAll(/"(?:\\[^\n]|[^"\\\n])*"|'(?:\\[^\n]|[^'\\\n])*'|\/\/[^\n]*|\/\*[\s\S]*?\*\/|\t/g, (found) =>
+    /^["']/.test(found) ? found : found.replaceAll(/[^\r\n]/g, ' '),
   );
 }
 

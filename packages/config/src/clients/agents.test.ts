@@ -269,6 +269,29 @@ const rows: readonly Row[] = [
     remarks: ['for its own use'],
   },
   {
+    title: 'a longer time is read as milliseconds, and named',
+    content: {
+      mcpServers: { a: { type: 'streamable-http', url: 'https://a.test/mcp', alwaysAllow: [], timeout: 7200 } },
+    },
+    client: 'roo',
+    servers: { a: { type: 'http', url: 'https://a.test/mcp', timeout: '7200ms' } },
+    remarks: ['for its own use', 'if seconds are meant, write "7200s"'],
+  },
+  {
+    title: "the path of OpenClaw's own file decides, in JSON5 too",
+    file: '.openclaw/openclaw.json5',
+    content: "{ mcp: { servers: { far: { url: 'https://far.test/mcp', timeout: 20 } } } }",
+    client: 'openclaw',
+    servers: { far: { url: 'https://far.test/mcp', timeout: '20s' } },
+  },
+  {
+    title: "the path of Hermes' own file decides",
+    file: '.hermes/config.yaml',
+    content: "mcp_servers: { far: { url: 'https://far.test/mcp' } }\n",
+    client: 'hermes',
+    servers: { far: { url: 'https://far.test/mcp' } },
+  },
+  {
     title: 'TBXark counts in nanoseconds',
     content: { mcpProxy: {}, mcpServers: { a: { url: 'https://a.test/mcp', timeout: 5_000_000_000 } } },
     client: 'tbxark',

@@ -77,6 +77,7 @@ export const agents: readonly Client[] = [
     keys: [['mcp_servers']],
     timeoutUnit: 's',
     known: /(^|\/)\.?hermes\/config\.ya?ml$/,
+    hasOwnPath: true,
     marks: (value, format) =>
       format === 'yaml' &&
       !has(value, 'model_list', 'litellm_settings', 'general_settings') &&
@@ -104,6 +105,7 @@ export const agents: readonly Client[] = [
     name: 'OpenClaw',
     keys: [['mcp', 'servers']],
     known: /(^|\/)\.?openclaw(\/[^/]+)?\.json5?$/,
+    hasOwnPath: true,
     marks: (value, format) =>
       format === 'json' &&
       isMap(value['mcp']) &&
@@ -129,6 +131,7 @@ export const agents: readonly Client[] = [
     name: 'nanobot',
     keys: [['tools', 'mcpServers'], ['mcpServers']],
     known: /(^|\/)\.nanobot\/config\.json$/,
+    hasOwnPath: true,
     marks: (value) =>
       (isMap(value['tools']) && isMap(value['tools']['mcpServers'])) ||
       (isMap(value['mcpServers']) && mapsIn(value['agents']).some(([, agent]) => has(agent, 'mcpServers', 'model'))),

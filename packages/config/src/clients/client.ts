@@ -37,6 +37,8 @@ export interface Client {
   readonly timeoutUnit?: 's' | 'ms';
   /** Ends of the paths of its files, with `/` between folders. */
   readonly known: RegExp;
+  /** Whether only this program has files at these paths, so that the path decides before the options of any other program. */
+  readonly hasOwnPath?: true;
   /** Whether a file is this program's by options that no other program has; it decides before the path. */
   readonly marks?: (value: Values, format: 'yaml' | 'json' | 'toml') => boolean;
   /** Whether an entry has an option that only this client writes; it decides after the path. */

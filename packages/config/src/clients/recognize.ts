@@ -17,13 +17,14 @@ export function recognize(
   // JSON in a file of YAML belongs to no program.
   const format = /\.ya?ml$/.test(path) ? 'yaml' : written;
   // A source without such an ending is not a client's file, but an object of Kubernetes or a configuration that a program has put together.
-  if (/(^|\/)omnibus[^/]*\.(ya?ml|json)$/.test(path) || !/\.(ya?ml|jsonc?|toml)$/.test(path)) return undefined;
+  if (/(^|\/)omnibus[^/]*\.(ya?ml|json)$/.test(path) || !/\.(ya?ml|json[c5]?|toml)$/.test(path)) return undefined;
   if (!isMap(value)) return undefined;
   const own = Object.keys(value).filter((option) => option !== 'mcpServers' && option !== '$schema' && isOwn(option));
   const marked = programs.filter(({ marks }) => marks?.(value, format) === true);
   const found =
     // Programs with files of one form are told apart by their paths.
     marked.find(({ known }) => known.test(path)) ??
+    programs.find(({ known, hasOwnPath }) => hasOwnPath === true && known.test(path)) ??
     marked[0] ??
     programs.find(({ known }) => known.test(path)) ??
     (format === 'json' ? byEntries(value) : undefined);

@@ -202,15 +202,14 @@ const kindOfAuth = /^(none|bearer|basic|api_?-?key|token|header|oauth2?)$/i;
 /** Options with a value that needs translation, not only their name. */
 const specials: Readonly<Record<string, (given: Special) => void>> = {
   // A number above 3600 is not meant as seconds: clients that count them take an hour at most. It was written for a client that counts milliseconds, or for Omnibus.
-  timeout: ({ client, value, set }) =>
-    set(
-      'timeout',
-      typeof value !== 'number' || client.timeoutUnit === undefined
-        ? value
-        : client.timeoutUnit === 's' && value <= 3_600
-          ? `${value}s`
-          : `${value}ms`,
-    ),
+  timeout: ({ client, value, set, note }) => {
+    if (typeof value !== 'number' || client.timeoutUnit === undefined) return set('timeout', value);
+    const isOfSeconds = client.timeoutUnit === 's';
+    if (isOfSeconds && value <= 3_600) return set('timeout', `${value}s`);
+    set('timeout', `${value}ms`);
+    if (isOfSeconds)
+      note(`more than an hour in seconds is read as milliseconds; if seconds are meant, write "${value}s"`);
+  },
   tool_timeout_sec: (given) => seconds(given, 'timeout'),
   startup_timeout_sec: (given) => seconds(given, 'connectTimeout'),
   startup_timeout_ms: ({ value, set }) => set('connectTimeout', typeof value === 'number' ? `${value}ms` : value),
