@@ -1,6 +1,7 @@
 /**
- * A call that a script makes (`run_code`) costs the gateway less work than a call of a client: it starts where calls of clients start, after the edge. Counted,
- * so nothing depends on the load of the machine. `npm run bench -- scripts` measures the time of both.
+ * A call that a script makes (`run_code`) costs the gateway less work than a call of a client: it starts where calls of clients start, after the edge. Counted
+ * on the main thread, so nothing depends on the load of the machine; `services/session/src/features/code/sandbox.test.ts` counts the messages of the script's thread.
+ * `npm run bench -- scripts` measures the time of both.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startUpstream, type Measured } from '../bench/subjects.ts';
@@ -34,7 +35,7 @@ async function stepsOf(act: () => Promise<void>): Promise<number> {
   return (await countedOf(gateway.edge)).reduce((sum, { steps }) => sum + steps, 0);
 }
 
-it('an inner call runs at most 1.2 times the blocks of an outer one', async () => {
+it('an inner call runs less than 0.95 times the blocks of an outer one', async () => {
   using outer = await RawClient.open(`${gateway.url}/all`);
   await outer.untilTools((names) => names.includes('tool-0'));
   using inner = await RawClient.open(gateway.url);
@@ -58,5 +59,5 @@ it('an inner call runs at most 1.2 times the blocks of an outer one', async () =
   ];
   process.stdout.write(`\nan inner call ${made.toFixed(0)} blocks, an outer call ${wanted.toFixed(0)}\n`);
   expect(made).toBeGreaterThan(100);
-  expect(made).toBeLessThan(1.2 * wanted);
+  expect(made).toBeLessThan(0.95 * wanted);
 });

@@ -23,6 +23,15 @@ export interface Ran extends ScriptEnd {
   readonly calls: readonly string[];
 }
 
+/** A script as its thread gets it. */
+export const scriptOf = (code: string, more: Partial<Script['limits']> = {}): Script => ({
+  code,
+  names: JSON.stringify({ files: { read: 1 } }),
+  now: Date.UTC(2030, 0, 1),
+  seed: 1,
+  limits: { ...limits, ...more },
+});
+
 /** @param answer of each call. */
 export function ran(
   code: string,
@@ -33,23 +42,14 @@ export function ran(
 ): Promise<Ran> {
   const calls: string[] = [];
   return new Promise((resolve) => {
-    const host: ScriptHost = new ScriptHost(
-      {
-        code,
-        names: JSON.stringify({ files: { read: 1 } }),
-        now: Date.UTC(2030, 0, 1),
-        seed: 1,
-        limits: { ...limits, ...more },
+    const host: ScriptHost = new ScriptHost(scriptOf(code, more), {
+      begun: () => undefined,
+      called: ({ id, args }) => {
+        calls.push(args);
+        host.settle([{ id, ...answer(args) }]);
       },
-      {
-        begun: () => undefined,
-        called: ({ id, args }) => {
-          calls.push(args);
-          host.settle([{ id, ...answer(args) }]);
-        },
-        ended: (end) => resolve({ ...end, calls }),
-      },
-    );
+      ended: (end) => resolve({ ...end, calls }),
+    });
     hosts.push(host);
   });
 }
