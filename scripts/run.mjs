@@ -2,7 +2,7 @@
  * The tasks behind `npm start`, `npm test`, `npm run check` and others. Plain JavaScript for Node 20 and later without dependencies: it installs the
  * dependencies, among them Node 24, and runs everything else with that. `npm start` takes Node 24 only where the Node of the machine is too old.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -14,7 +14,7 @@ import { runInteractive as runProgram } from './interactive.mjs';
 import { changedSince, long, longOf } from './lanes.mjs';
 import { repeatedly } from './flaky.mjs';
 import { installed, installedBrowser, provide } from './programs.mjs';
-import { timesOf, tookLine, whereFile, writeTimes } from './where.mjs';
+import { logOf, timesOf, tookLine, whereFile, writeTimes } from './where.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const bin = join(root, 'node_modules', '.bin');
@@ -92,7 +92,8 @@ const tasks = {
   },
   /** The gate: every test but those of the long lane. With names of files or areas, these alone. */
   async test() {
-    if (rest[0] === '--where' && isFile(rest[1])) return writeTimesOf(rest[1]);
+    const log = namedLog();
+    if (log !== undefined) return writeTimesOf(log);
     if (option('--where')) env.OMNIBUS_WHERE = join(root, 'node_modules', '.where');
     if (rest[0] === 'quick') {
       install();
@@ -102,7 +103,8 @@ const tasks = {
     }
     if (Object.hasOwn(areas, rest[0] ?? '')) rest.splice(0, 1, ...areas[rest[0]]);
     if (namesNothing()) env.OMNIBUS_LANE = 'gate';
-    await whole(rest);
+    const testsMs = await whole(rest);
+    if (rest.length === 0 && process.exitCode === 0) sayTimes(testsMs);
   },
   /** Everything that takes long, in full; or what is named, in full. */
   async long() {
@@ -320,10 +322,10 @@ function buildToRun() {
 async function check(beside = []) {
   build();
   run('oxfmt', ['--check', ...sources]);
-  const linted = statusOf('oxlint', ['--type-aware', '--deny-warnings', ...sources], collectingLess);
+  const linted = runInteractive('oxlint', ['--type-aware', '--deny-warnings', ...sources], collectingLess);
   const rest = [['knip', ['--no-progress']], ['node', ['scripts/check-rules.mjs']], ...beside];
   const others = rest.reduce(
-    async (ended, [command, args]) => (await ended) || statusOf(command, args),
+    async (ended, [command, args]) => (await ended) || runInteractive(command, args),
     Promise.resolve(0),
   );
   const failed = (await Promise.all([linted, others])).find((status) => status !== 0);
@@ -347,27 +349,28 @@ function useBundles() {
   env.OMNIBUS_FIXTURES = join(root, 'dist/fixtures');
 }
 
-/** Checks, and runs tests. */
+/** Checks, and runs tests. @returns milliseconds of the tests */
 async function whole(files) {
   install();
   provideTestPrograms();
   await checkAndBundle();
-  await tested(files);
+  return tested(files);
 }
 
-/** Runs tests with everything that they can use: programs of the system, and in CI a Docker engine. */
+/** Runs tests with everything that they can use: programs of the system, and in CI a Docker engine. @returns milliseconds of the tests */
 async function tested(files) {
   // Developers start their own engine. In CI the long lane starts one where possible.
   const engine =
     process.env.CI !== undefined && env.OMNIBUS_LANE === 'long' ? await startDockerEngine(installed) : undefined;
   Object.assign(env, engine?.env);
   try {
-    await test(files);
+    return await test(files);
   } finally {
     await engine?.stop();
   }
 }
 
+/** Runs tests, with the exit status of this process. @returns milliseconds that they took */
 async function test(files) {
   const testsBegan = performance.now();
   rmSync(reportFile, { force: true });
@@ -381,14 +384,33 @@ async function test(files) {
   ]);
   const testsMs = performance.now() - testsBegan;
   process.exitCode = status;
-  if (!existsSync(reportFile)) return console.error('omnibus: the test runner ended without results');
+  if (!existsSync(reportFile)) {
+    process.exitCode ||= 1;
+    console.error('omnibus: the test runner ended without results');
+    return testsMs;
+  }
   const { passed, failed, skipped } = countsOf(JSON.parse(readFileSync(reportFile, 'utf8')), status);
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+  return testsMs;
+}
+
+/** Says what a whole gate took that has passed, and writes it where that is wanted. @param {number} testsMs milliseconds of its tests */
+function sayTimes(testsMs) {
   // `performance.now` counts from the start of this process.
-  const wholeMs = performance.now();
-  console.log(tookLine(wholeMs));
-  if (status !== 0 || env.OMNIBUS_WHERE === undefined || env.OMNIBUS_LANE !== 'gate') return;
-  writeHere({ tables: readFileSync(whereFile(env.OMNIBUS_WHERE), 'utf8'), wholeMs, testsMs });
+  const [wholeMs, cores] = [performance.now(), availableParallelism()];
+  console.log(tookLine(wholeMs, cores));
+  if (env.OMNIBUS_WHERE === undefined) return;
+  writeHere({ tables: readFileSync(whereFile(env.OMNIBUS_WHERE), 'utf8'), wholeMs, testsMs, cores });
+}
+
+/** The log that `npm test -- --where LOG` names; ends this process where that is no file. */
+function namedLog() {
+  try {
+    return logOf(rest);
+  } catch (error) {
+    console.error(`omnibus: ${error.message}`);
+    process.exit(66);
+  }
 }
 
 /** Writes the times of a run of this machine, whose log is a file, without a second run. */
@@ -402,12 +424,8 @@ function writeTimesOf(log) {
 }
 
 function writeHere(times) {
-  writeTimes({ file: join(root, 'CONTRIBUTING.md'), cores: availableParallelism(), ...times });
+  writeTimes({ file: join(root, 'CONTRIBUTING.md'), ...times });
   console.log('omnibus: these times are in CONTRIBUTING.md now');
-}
-
-function isFile(path) {
-  return path !== undefined && statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** Programs beside Node that tests use. Tests of the last three are left out without them. */
@@ -431,18 +449,7 @@ function run(command, args, more = {}) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-/** Runs a program beside others. @returns its exit status; 1 if it cannot run, or if a signal has ended it */
-function statusOf(command, args, more = {}) {
-  return new Promise((resolve) => {
-    spawn(command, args, { cwd: root, env: { ...env, ...more }, stdio: 'inherit' })
-      .on('exit', (status) => resolve(status ?? 1))
-      .on('error', (error) => {
-        console.error(`omnibus: cannot run ${command}: ${error.message}`);
-        resolve(1);
-      });
-  });
-}
-
-function runInteractive(command, args) {
-  return runProgram(command, args, { cwd: root, env });
+/** Runs a program, beside others where several are started. @returns its exit status; 1 if it cannot run, or if a signal has ended it */
+function runInteractive(command, args, more = {}) {
+  return runProgram(command, args, { cwd: root, env: { ...env, ...more } });
 }

@@ -1,5 +1,5 @@
 /** The times of the gate in CONTRIBUTING.md, which `npm test -- --where` writes there: no other page names them. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { causes } from './lanes.mjs';
 
@@ -41,29 +41,47 @@ export function writeTimes({ file, tables, wholeMs, testsMs, cores }) {
   writeFileSync(file, withTimes(readFileSync(file, 'utf8'), `${words}\n\n${tables}`));
 }
 
-/** The last line of a run. @param {number} wholeMs milliseconds of the command */
-export const tookLine = (wholeMs) => `omnibus: all of it took ${minutes(wholeMs)}`;
+/** The last line of a whole gate that has passed. @param {number} wholeMs milliseconds of the command @param {number} cores number of cores of the machine */
+export const tookLine = (wholeMs, cores) => `omnibus: the whole gate took ${minutes(wholeMs)} on ${cores} cores`;
+
+/**
+ * The log that `--where` names.
+ * @param {readonly string[]} words those of the command
+ * @returns {string | undefined} its path; undefined where tests are to run
+ * @throws {Error} where the word after `--where` is neither a file nor a test
+ */
+export function logOf([option, path]) {
+  if (option !== '--where' || path === undefined || path.startsWith('-') || path.endsWith('.test.ts')) return undefined;
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === true) return path;
+  throw new Error(`${path} is no file. \`--where LOG\` reads the log of a run; names of tests come before \`--where\``);
+}
+
+/** What CI writes before each line of a log that is downloaded: the job and the step with tabs, or neither, and the time. */
+const stamp = /^\uFEFF?(?:[^\n]*\t\uFEFF?)?\d{4}-\d\d-\d\dT[\d:.]+Z ?/gm;
 
 /**
  * What a run took, from its log.
- * @param {string} log what `npm test` has printed, colours included. How long the command took, `tookLine` says, or `time` of the shell.
- * @returns {{ tables: string, wholeMs: number, testsMs: number }} as `writeTimes` takes them
- * @throws {Error} where the log has no end of a run in which all files passed
+ * @param {string} log what `npm test` has printed, with or without colours, and times before its lines
+ * @returns {{ tables: string, wholeMs: number, testsMs: number, cores: number }} as `writeTimes` takes them
+ * @throws {Error} where the log is not that of one whole gate that has passed, or lacks files
  */
 export function timesOf(log) {
-  const text = stripVTControlCharacters(log);
+  const text = stripVTControlCharacters(log).replaceAll('\r', '').replace(stamp, '');
   const end = /^omnibus: (\d+) of \1 files in (\d+):(\d\d)/m.exec(text);
-  if (end === null || /^ *Test Files .*failed/m.test(text))
-    throw new Error('this is no log of `npm test` in which all files have passed');
-  const [, minute, second] =
-    /^omnibus: all of it took (\d+):(\d\d)$/m.exec(text) ?? /^real\s+(\d+)m([\d.]+)s$/m.exec(text) ?? [];
-  if (minute === undefined) throw new Error('this log does not say how long the command took');
-  const files = text.matchAll(/^ ✓ +\w+ +(\S+) \(\d+ tests?[^)]*\) *(\d+)ms$/gm);
+  const took = /^omnibus: the whole gate took (\d+):(\d\d) on (\d+) cores$/m.exec(text);
+  if (end === null || took === null || /^ *(Test Files .*failed|Errors +\d)/m.test(text))
+    throw new Error('this is no log of a whole `npm test` that has passed');
+  // Without colours, the name of the project is between bars.
+  const files = text.matchAll(/^ ✓ +\|?\w+\|? +(\S+) \(\d+ tests?[^)]*\) *(\d+)ms$/gm);
+  const durations = new Map([...files].map(([, file, ms]) => [file, Number(ms)]));
+  if (durations.size !== Number(end[1]))
+    throw new Error(`this log has the times of ${durations.size} files, and ${end[1]} have run`);
   const milliseconds = (ofMinutes, ofSeconds) => (Number(ofMinutes) * 60 + Number(ofSeconds)) * 1_000;
   return {
-    tables: tablesOf({ durations: new Map([...files].map(([, file, took]) => [file, Number(took)])) }),
-    wholeMs: milliseconds(minute, second),
+    tables: tablesOf({ durations }),
+    wholeMs: milliseconds(took[1], took[2]),
     testsMs: milliseconds(end[2], end[3]),
+    cores: Number(took[3]),
   };
 }
 

@@ -2,12 +2,19 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { root } from '../support/processes.ts';
 
-const { timesOf, tookLine, withTimes } = (await import(pathToFileURL(join(root, 'scripts/where.mjs')).href)) as {
-  readonly timesOf: (log: string) => { readonly tables: string; readonly wholeMs: number; readonly testsMs: number };
-  readonly tookLine: (wholeMs: number) => string;
+const { logOf, timesOf, tookLine, withTimes } = (await import(pathToFileURL(join(root, 'scripts/where.mjs')).href)) as {
+  readonly logOf: (words: readonly string[]) => string | undefined;
+  readonly timesOf: (log: string) => {
+    readonly tables: string;
+    readonly wholeMs: number;
+    readonly testsMs: number;
+    readonly cores: number;
+  };
+  readonly tookLine: (wholeMs: number, cores: number) => string;
   readonly withTimes: (page: string, times: string) => string;
 };
 const text = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -59,16 +66,42 @@ it('the time of the gate is in the log of its run, which is whole and has no fai
     file('test/console/console.test.ts', 20_000),
     '\u001B[2m Test Files \u001B[22m \u001B[1m\u001B[32m2 passed\u001B[39m',
     'omnibus: 2 of 2 files in 9:29; the longest: test/console/console.test.ts 0:20',
+    tookLine(632_679, 2),
   ];
-  const { tables, ...times } = timesOf([...lines, 'real\t10m32.679s'].join('\n'));
-  expect(times).toEqual({ wholeMs: 632_679, testsMs: 569_000 });
+  const log = lines.join('\n');
+  const { tables, ...times } = timesOf(log);
+  expect(times).toEqual({ wholeMs: 633_000, testsMs: 569_000, cores: 2 });
   expect(tables).toContain('| browsers | 1 | 20.0 |');
   expect(tables).toContain('| **all** | 2 | 21.5 |');
   expect(tables).toContain('| test/e2e/calls.test.ts | 1.5 |');
-  expect(timesOf([...lines, tookLine(601_000)].join('\n')).wholeMs).toBe(601_000);
-  expect(() => timesOf(lines.join('\n'))).toThrow('how long the command took');
-  expect(() => timesOf(`${lines.join('\n').replace('2 of 2', '1 of 2')}\nreal 1m1s`)).toThrow('no log');
-  expect(() => timesOf(`${lines.join('\n').replace('2 passed', '1 failed')}\nreal 1m1s`)).toThrow('no log');
+  const plain = stripVTControlCharacters(log).replaceAll(/✓ {2}(\w+) {2}/g, '✓ |$1| ');
+  expect(plain).toContain(' ✓ |system| test/e2e/calls.test.ts (14 tests | 4 skipped) 1500ms\n');
+  const downloaded = lines.map((line) => `2026-11-28T22:00:00.1234567Z ${line}\r`);
+  for (const same of [
+    plain,
+    `\uFEFF${downloaded.join('\n')}`,
+    `gate\tRun tests\t${downloaded.join('\ngate\tRun tests\t')}`,
+  ])
+    expect(timesOf(same)).toEqual({ tables, ...times });
+  for (const other of [
+    // A run of the long lane, of some files, or one that failed has no last line.
+    lines.slice(0, -1).join('\n'),
+    `${lines.slice(0, -1).join('\n')}\nreal\t10m32.679s`,
+    log.replace('2 of 2', '1 of 2'),
+    log.replace('2 passed', '1 failed'),
+    `${log}\n     Errors  1 error`,
+  ])
+    expect(() => timesOf(other)).toThrow('no log');
+  expect(() => timesOf(log.replace('2 of 2', '3 of 3'))).toThrow('the times of 2 files, and 3 have run');
+});
+
+it('the word after --where is a log; a test is run, and a name that is no file is an error', () => {
+  expect(logOf(['--where', join(root, 'package.json')])).toBe(join(root, 'package.json'));
+  for (const words of [[], ['--where'], ['--where', '--maxWorkers=2'], ['test/cost', '--where'], ['package.json']])
+    expect(logOf(words)).toBeUndefined();
+  expect(logOf(['--where', join(root, 'test/docs/figures.test.ts')])).toBeUndefined();
+  expect(() => logOf(['--where', join(root, 'package.jsom')])).toThrow('is no file');
+  expect(() => logOf(['--where', root])).toThrow('is no file');
 });
 
 it('docs/how-to/install.md names the number of packages that `npm start` installs, within a tenth', () => {

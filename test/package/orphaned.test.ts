@@ -45,6 +45,21 @@ it('SIGTERM at the wrapper of `npm start` ends the program, and the wrapper with
   expect(() => process.kill(Number(said.split(' ')[1]), 0)).toThrow('ESRCH');
 });
 
+it('a program that cannot run ends with 1, says so, and leaves no handler of signals behind', async () => {
+  const script = `import { runInteractive } from ${JSON.stringify(join(root, 'scripts/interactive.mjs'))};
+    const ended = await runInteractive('no-such-program', [], {});
+    console.log(ended, await runInteractive(process.execPath, ['-e', ''], {}), process.listenerCount('SIGTERM'));`;
+  const wrapper = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const said = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const)
+    wrapper[stream].on('data', (chunk: Buffer) => void (said[stream] += chunk.toString()));
+  await once(wrapper, 'close');
+  expect(said).toEqual({
+    stdout: '1 0 0\n',
+    stderr: 'omnibus: cannot run no-such-program: spawn no-such-program ENOENT\n',
+  });
+});
+
 it('the wrapper of `npm start` ends the program when npm and its shell have ended', async () => {
   const shell = spawn('sh', ['-c', '"$NODE" --input-type=module -e "$SCRIPT"; true'], {
     env: { ...process.env, NODE: process.execPath, SCRIPT: wrapped(), npm_lifecycle_event: 'start' },
