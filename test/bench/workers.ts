@@ -1,9 +1,9 @@
 /**
  * `npm run bench -- workers`: two workers on one machine beside one, by processor time. A process uses one processor at most, so the process that takes the most time
  * for a call bounds the calls a second: capacity is the inverse of that time. All processes of a gateway share one processor, and the load generator and the server
- * share another, so neither is counted. So a worker nearly always has more to do, as at its capacity: a process that waits between two calls wakes for each, and
- * takes up to half as much again. Each worker gets the same number of calls in flight. Other load only adds time, so a figure is that of the quickest quarter of
- * many short rounds.
+ * share another, so neither is counted. So a worker nearly always has more to do, as at its capacity. A process that waits between two calls wakes for each,
+ * which is a likely cause of the differences between earlier runs. Two workers have twice the calls in flight of one, and sessions over any connection are all of one
+ * worker. Other load only adds time, so a figure is that of the quickest quarter of many short rounds.
  */
 import { execFileSync } from 'node:child_process';
 import { workersOf, startWorkers } from '../support/worker-processes.ts';

@@ -5,8 +5,11 @@ import { startUpstream } from '../bench/subjects.ts';
 import { Load } from '../bench/load.ts';
 import { startWorkers } from '../support/worker-processes.ts';
 
-/** Most bytes of a call, which are signs of life. While any worker served a call and opened a session, they were nearly 1,000 for both. */
-const most = 150;
+/**
+ * Most bytes of a call. Those that remain are signs of life, whose number depends on time: they were 4 to 7 bytes of a call when this was written, and a machine that is
+ * fifty times slower stays below the bound. While any worker served a call and opened a session, a call passed the supervisor, with nearly 1,000 bytes on any machine.
+ */
+const most = 500;
 const atLeast = 600;
 
 /** Bytes that a process has read so far. */
