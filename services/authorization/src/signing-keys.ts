@@ -93,7 +93,7 @@ export class SigningKeys {
   /**
    * Makes another key.
    * @param isAtOnce whether it signs now, and the others are removed, which ends all tokens. Else it signs when it was published long enough.
-   * @throws {Error} in words for the operator if another edge has made the next key already, or this process cannot change the keys.
+   * @throws {Error} in words for the operator: of the kind `conflict` if another edge has made the next key already; of none if this process cannot change the keys.
    */
   async rotate(isAtOnce: boolean): Promise<void> {
     const now = this.#now();
@@ -102,7 +102,9 @@ export class SigningKeys {
       if (isAtOnce) return [key];
       const [newest] = byAge(ring);
       if (newest !== undefined && newest !== signingOf(byAge(ring), now))
-        throw new Error(`the next key is published already, and signs from ${signsFrom(newest)} on`);
+        throw Object.assign(new Error(`the next key is published already, and signs from ${signsFrom(newest)} on`), {
+          kind: 'conflict',
+        });
       return [key, ...ring];
     });
     if (!isChanged)

@@ -76,8 +76,12 @@ it('a rotation that takes longer than an answer about state is waited for, and o
   expect(noted).toEqual(['signing_keys.rotate']);
 });
 
-it('a rotation that fails says why, and is not on record as done', async () => {
-  rotateKeys = () => Promise.reject(new Error('encrypted with another key; restart it'));
-  await expect(rotate()).rejects.toMatchObject({ message: 'encrypted with another key; restart it' });
+it.each([
+  [{}, 'encrypted with another key; restart it', 'failed'],
+  [{ kind: 'timeout' }, 'NATS does not answer', 'failed'],
+  [{ kind: 'conflict' }, 'the next key is published already', 'conflict'],
+])('a rotation that fails with %o says why, and is not on record as done', async (kind, message, reason) => {
+  rotateKeys = () => Promise.reject(Object.assign(new Error(message), kind));
+  await expect(rotate()).rejects.toMatchObject({ message, reason });
   expect(noted).toEqual([]);
 });

@@ -10,7 +10,10 @@ import type { Question } from './process-desk.ts';
 import type { Handlers } from './site.ts';
 
 /** The answer of the process that should make a key. */
-const rotated = z.union([signingKeysSeen, z.object({ problem: z.string() })]);
+const rotated = z.union([
+  signingKeysSeen,
+  z.object({ problem: z.string(), reason: z.enum(['conflict', 'failed']).default('failed') }),
+]);
 
 /** @returns the question to all processes; only the process that the question names makes another key. */
 export function signingKeyQuestions({
@@ -27,7 +30,8 @@ export function signingKeyQuestions({
         await own?.rotateKeys(atOnce === true);
         return own?.signingKeys();
       } catch (error) {
-        return { problem: (error as Error).message };
+        const { kind, message } = error as Error & { readonly kind?: string };
+        return { problem: message, reason: kind === 'conflict' ? 'conflict' : 'failed' };
       }
     },
   };
@@ -57,7 +61,7 @@ export function signingKeyHandlers(
       const made = said[0]?.body;
       if (made === undefined)
         throw new ApiProblem('failed', 'the process that should make the key did not answer; look at the keys again');
-      if ('problem' in made) throw new ApiProblem('conflict', made.problem);
+      if ('problem' in made) throw new ApiProblem(made.reason, made.problem);
       note(request, 'signing_keys.rotate', { at_once: atOnce });
       return made;
     },
