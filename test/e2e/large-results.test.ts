@@ -55,9 +55,18 @@ const servers = ['old-json', 'new-json', 'old-http', 'old-stdio'] as const;
 const clients = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28', 'batch'] as const;
 const ways = servers.flatMap((server) => clients.map((client) => [client, server] as const));
 
-/** In the gate, each pair comes to a client of one era. */
+/** Rows with a meaning of their own in one of the eras. */
+const byEra: readonly string[] = ['complete', 'scope', 'structured'];
+/** In the gate, each row alone and each pair with one of these comes to clients of both eras, and each other pair to a client of one. */
 const pairsOf = (client: string): typeof pairs =>
-  isLongLane ? pairs : pairs.filter((_, index) => (index % 2 === 0) === (client === '2025-11-25'));
+  isLongLane
+    ? pairs
+    : pairs.filter(
+        ([one, other], index) =>
+          one === other ||
+          [one, other].some((name) => byEra.includes(name)) ||
+          (index % 2 === 0) === (client === '2025-11-25'),
+      );
 
 /** In one process the bytes pass the edge, too. */
 const chosen = isLongLane ? shapes : (['embedded'] as const);
