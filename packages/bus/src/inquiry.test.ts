@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { newWorkerId } from '@omnibus/protocol';
 import { askWorker } from './ask-workers.ts';
+import { BusError } from './errors.ts';
 import { Inquiry } from './inquiry.ts';
 import { MemoryBus } from './memory/bus.ts';
 import { subject } from './subject.ts';
@@ -104,4 +105,65 @@ it('one worker is asked again, and its answer to the first question counts', asy
   answers[0]?.({ items: ['first'] });
   await vi.advanceTimersByTimeAsync(0);
   expect(found).toEqual([{ items: ['first'] }]);
+});
+
+it('an answer is judged by the time of its own question, though the question was sent again', async () => {
+  const times: number[] = [];
+  const inquiry = new Inquiry<string, Items>({
+    bus,
+    clock,
+    workers,
+    payload: (items) => ({ items }),
+    heldOf: ({ items }, _asked, askedAt) => {
+      times.push(askedAt);
+      return new Set(items);
+    },
+    attemptOf: () => 1,
+    held: () => undefined,
+    lost: () => undefined,
+  });
+  const startedAt = performance.now();
+  inquiry.ask(
+    ['one'],
+    () => holds,
+    () => [worker],
+  );
+  await asked(2);
+  answers[0]?.({ items: ['one'] });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(times).toEqual([startedAt]);
+});
+
+it('a question that is over is not sent again', async () => {
+  const requests = vi.spyOn(bus, 'request');
+  const [one, two] = [newWorkerId('session'), newWorkerId('session')];
+  const said: string[] = [];
+  const inquiry = new Inquiry<string, Items>({
+    bus,
+    clock,
+    workers,
+    payload: (items) => ({ items }),
+    heldOf: ({ items }) => new Set(items),
+    attemptOf: () => 1,
+    held: (item, at) => said.push(`${item} at ${at}`),
+    lost: () => expect.fail('a worker holds it'),
+  });
+  inquiry.ask(
+    ['item'],
+    () => holds,
+    () => [one, two],
+  );
+  await asked(2);
+  const [first] = requests.mock.calls;
+  // The first sending gets no listener, as for a worker that is not back at NATS yet, and then a late answer of it comes.
+  first?.[2].failed(new BusError('no-responders', 'no process listens'));
+  answers[0]?.({ items: [] });
+  await vi.advanceTimersByTimeAsync(0);
+  const before = requests.mock.calls.length;
+  await vi.advanceTimersByTimeAsync(110);
+  // Only the other worker is asked again.
+  expect(requests.mock.calls.length - before).toBe(1);
+  answers[1]?.({ items: ['item'] });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(said).toEqual([`item at ${two}`]);
 });

@@ -17,8 +17,8 @@ export interface InquiryOptions<Item, Payload> {
   readonly workers: Pick<PresenceWatch<Sign>, 'state'>;
   /** The question to one worker about these items. */
   readonly payload: (items: readonly Item[]) => Payload;
-  /** Those of the items that the worker says it holds. */
-  readonly heldOf: (answer: Payload, items: readonly Item[]) => ReadonlySet<Item>;
+  /** Those of the items that the worker says it holds. @param askedAt when it was asked that question, on the clock of `performance.now()`. */
+  readonly heldOf: (answer: Payload, items: readonly Item[], askedAt: number) => ReadonlySet<Item>;
   /** How often an item was sent, or undefined when it has ended. An answer concerns only sendings before the question. */
   readonly attemptOf: (item: Item) => number | undefined;
   readonly held: (item: Item, worker: WorkerId) => void;
@@ -107,6 +107,7 @@ export class Inquiry<Item, Payload> {
   }
 
   #send(question: Question<Item, Payload>): void {
+    if (question.isOver) return;
     const { bus, payload, heldOf } = this.#options;
     const items = this.#left(question).map(({ item }) => item);
     if (items.length === 0) {
@@ -114,10 +115,11 @@ export class Inquiry<Item, Payload> {
       return;
     }
     question.reconnects = bus.reconnects;
+    const askedAt = performance.now();
     try {
       const pending = bus.request(question.to, payload(items), {
         reply: (answer) => {
-          const held = heldOf(answer, items);
+          const held = heldOf(answer, items, askedAt);
           this.#end(question, ({ item }) => held.has(item));
         },
         failed: (error) => this.#unheard(question, error),
@@ -214,6 +216,7 @@ export class Inquiry<Item, Payload> {
 
   #over(question: Question<Item, Payload>): void {
     question.isOver = true;
+    question.next?.cancel();
     for (const pending of question.pending.splice(0)) pending.close();
   }
 

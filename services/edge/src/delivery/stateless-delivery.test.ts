@@ -200,6 +200,26 @@ it('a call that waits for a person is as young as the last word of its worker th
   expect(next?.begun[0]?.ageMs).toBeLessThan(20_000);
 });
 
+it('an answer to an earlier question makes a call no younger than that question', async () => {
+  await started();
+  await started();
+  const { key, at } = await request('tools/call');
+  await pass(2_000);
+  const requests = vi.spyOn(test.bus, 'request');
+  at.isPaused = true;
+  delivery.lookAfter();
+  const [question] = requests.mock.calls;
+  await pass(1_500);
+  expect(requests.mock.calls.length).toBeGreaterThan(1);
+  // It may have begun since the first question.
+  question?.[2].reply({ keys: [key], notBegun: [key] });
+  await vi.advanceTimersByTimeAsync(0);
+  test.kill(at);
+  await pass(6_000);
+  const next = test.workers.find((each) => each !== at && each.requests.has(key));
+  expect(next?.begun[0]?.ageMs).toBeGreaterThan(1_500);
+});
+
 it('a request whose answer is lost on its way is sent once more, with what the edge knows of it', async () => {
   const [one, other] = [await started(), await started()];
   const requests = vi.spyOn(test.bus, 'request');

@@ -52,8 +52,6 @@ class InFlightRequest extends Tracked {
   /** Workers that did not accept it, because they have left or are about to; most requests have none. */
   without: ReadonlySet<WorkerId> = noWorkers;
   attempts = 0;
-  /** When its worker was last asked for it, on the clock of `performance.now()`. */
-  askedAt = 0;
   /** The key with which its client can repeat it: every edge sends it to the same worker. */
   readonly repeatKey: string | undefined;
 
@@ -111,15 +109,11 @@ export class StatelessDelivery {
       bus,
       clock: wheel,
       workers,
-      payload: (those) => {
-        const now = performance.now();
-        for (const inFlight of those) inFlight.askedAt = now;
-        return { keys: those.map(({ command }) => command.key) };
-      },
-      heldOf: (answer, asked) => {
+      payload: (those) => ({ keys: those.map(({ command }) => command.key) }),
+      heldOf: (answer, asked, askedAt) => {
         const keys = new Set(answer.keys);
         const notBegun = new Set(answer.notBegun);
-        for (const inFlight of asked) if (notBegun.has(inFlight.command.key)) inFlight.hadNotBegun(inFlight.askedAt);
+        for (const inFlight of asked) if (notBegun.has(inFlight.command.key)) inFlight.hadNotBegun(askedAt);
         return new Set(asked.filter(({ command }) => keys.has(command.key)));
       },
       attemptOf: (inFlight) =>
