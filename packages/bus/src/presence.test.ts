@@ -222,6 +222,26 @@ it('a process that is connected again knows the workers that started meanwhile, 
   heart.stop();
 });
 
+it('a worker answers no other one before its first sign, nor after its last one', async () => {
+  const heard: boolean[] = [];
+  await bus.subscribe(signs, ({ isLeaving }) => void heard.push(isLeaving));
+  const heart = new Heartbeat<object>({
+    bus,
+    clock,
+    subject: signs,
+    sign: (isLeaving) => ({ worker: two, isLeaving, reconnects: 0 }),
+  });
+  heart.answer();
+  await vi.advanceTimersByTimeAsync(2 * presenceMs);
+  const before = heard.length;
+  await heart.start();
+  await vi.advanceTimersByTimeAsync(0);
+  heart.stop();
+  heart.answer();
+  await vi.advanceTimersByTimeAsync(2 * presenceMs);
+  expect([before, heard]).toEqual([0, [false, true]]);
+});
+
 it('a worker answers many that return together with few signs, the last one after all of them', async () => {
   let count = 0;
   await bus.subscribe(signs, () => void (count += 1));

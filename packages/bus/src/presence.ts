@@ -357,6 +357,7 @@ export class Heartbeat<More extends object> {
   #reconnect: Watch | undefined;
   #heardAt = 0;
   #beatAt = -Infinity;
+  #isGiven = false;
   #reconnects = 0;
 
   constructor(options: HeartbeatOptions<More>) {
@@ -388,12 +389,14 @@ export class Heartbeat<More extends object> {
     });
     // The others learn at once that messages may be lost.
     this.#reconnect = bus.afterReconnect(() => this.beat());
+    this.#isGiven = true;
     this.beat();
   }
 
   /** Gives the last sign. */
   stop(): void {
     const { bus, subject, sign } = this.#options;
+    this.#isGiven = false;
     this.#next?.cancel();
     this.#reconnect?.close();
     this.#subscription?.close();
@@ -408,8 +411,12 @@ export class Heartbeat<More extends object> {
     this.#beatIn(presenceMs);
   }
 
-  /** Gives a sign for a worker that has started or is back, so that it knows this one at once. Many that come together get one sign. */
+  /**
+   * Gives a sign for a worker that has started or is back, so that it knows this one at once. Many that come together get one sign. A worker that has given no first
+   * sign is not ready: others answer that sign, and it must hear their answers. One that has given its last sign gives no more.
+   */
   answer(): void {
+    if (!this.#isGiven) return;
     const waitMs = this.#beatAt + betweenAnswersMs - performance.now();
     if (waitMs <= 0) this.beat();
     else this.#beatIn(waitMs);

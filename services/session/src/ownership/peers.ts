@@ -19,15 +19,16 @@ export class Peers {
   constructor(options: PeersOptions) {
     const { bus, wheel, worker, answer } = options;
     this.#options = options;
+    const say = (other: WorkerId | undefined): void => {
+      if (other !== undefined && other !== worker) answer();
+    };
     this.#watch = new PresenceWatch({
       bus,
       clock: wheel,
       subject: subjects.presence,
-      joined: answer,
+      joined: (sign) => say(sign.worker),
       gone: () => undefined,
-      disturbed: (other) => {
-        if (other !== undefined && other !== worker) answer();
-      },
+      disturbed: say,
     });
   }
 

@@ -1,0 +1,74 @@
+/** When a session worker gives a sign of life for another one, on a bus in memory that stands for NATS. */
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { MemoryBus, subjects } from '@omnibus/bus';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { newWorkerId, ownFormats, type WorkerId } from '@omnibus/protocol';
+import { WorkerUnderTest } from '../worker-under-test.ts';
+import { Peers } from './peers.ts';
+
+class SharedBus extends MemoryBus {
+  override readonly isShared = true;
+}
+
+const [here, there] = [newWorkerId('session'), newWorkerId('session')];
+let bus: SharedBus;
+let peers: Peers;
+let answers: number;
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  answers = 0;
+  bus = new SharedBus(({ what }) => expect.fail(what));
+  const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
+  peers = new Peers({ bus, wheel, worker: here, answer: () => void (answers += 1) });
+  await peers.start();
+});
+
+afterEach(() => {
+  peers.stop();
+  vi.useRealTimers();
+});
+
+async function sign(worker: WorkerId, reconnects = 0, on = bus): Promise<void> {
+  on.publish(subjects.presence, { worker, formats: ownFormats, isLeaving: false, reconnects });
+  await vi.advanceTimersByTimeAsync(0);
+}
+
+it('another worker that starts or is connected to NATS again gets an answer, and its next sign gets none', async () => {
+  const counts: number[] = [];
+  for (const reconnects of [0, 0, 1, 1]) {
+    await sign(there, reconnects);
+    counts.push(answers);
+  }
+  expect(counts).toEqual([1, 1, 2, 2]);
+});
+
+it('a worker does not answer its own signs', async () => {
+  await sign(here, 0);
+  await sign(here, 1);
+  expect(answers).toBe(0);
+});
+
+it('a worker that starts gives no sign of life for another one before it takes sessions', async () => {
+  vi.useRealTimers();
+  const order: string[] = [];
+  const worker = await WorkerUnderTest.start(['bank'], {}, undefined, (onFault) => {
+    const shared = new SharedBus(onFault);
+    const [subscribe, publish] = [shared.subscribe.bind(shared), shared.publish.bind(shared)];
+    vi.spyOn(shared, 'publish').mockImplementation((to, payload) => {
+      if (to.name === subjects.presence.name && (payload as { worker: WorkerId }).worker !== there) order.push('sign');
+      publish(to, payload);
+    });
+    vi.spyOn(shared, 'subscribe').mockImplementation(async (to, handler, options) => {
+      // Another session worker gives a sign of life as soon as this one can hear it.
+      const subscribed = await subscribe(to, handler, options);
+      if (to.name === subjects.presence.name)
+        shared.publish(subjects.presence, { worker: there, formats: ownFormats, isLeaving: false, reconnects: 0 });
+      if (to.name === subjects.backendPresence.name) order.push('watch');
+      return subscribed;
+    });
+    return shared;
+  });
+  await worker.stop();
+  expect(order.slice(0, 2)).toEqual(['watch', 'sign']);
+});
