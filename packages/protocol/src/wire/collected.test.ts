@@ -10,6 +10,7 @@ import { readAnswer } from './read-answer.ts';
 
 setFlagsFromString('--expose-gc');
 const collectYoung = runInNewContext('() => gc({ type: "minor" })') as () => void;
+const collect = runInNewContext('gc') as () => void;
 
 // Else so many buffers make V8 collect its whole heap.
 countBuffersToHeap();
@@ -26,6 +27,30 @@ function answer(): JsonObject & MayHaveBytes {
   bytes.write(text);
   return readAnswer([bytes], defaultLimits)?.['result'] as JsonObject & MayHaveBytes;
 }
+
+/** The function that reads the last member of a large result, whose name the server has made up. */
+function getterOf(name: string): unknown {
+  const own = { content: [{ type: 'text', text: 'x'.repeat(size) }], [name]: 'y'.repeat(1_000) };
+  const read = readAnswer([Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 5, result: own }))], defaultLimits);
+  const member = Object.getOwnPropertyDescriptor(read?.['result'], name);
+  return (member as { readonly get: unknown } | undefined)?.get;
+}
+
+it('nothing is kept of the names that servers make up, and however many there were, results share their getters', () => {
+  const used = (): number => {
+    // V8 keeps unused shapes, with their names, for some collections.
+    for (let count = 0; count < 5; count += 1) collect();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  getterOf('n'.repeat(1_000_000));
+  const before = used();
+  for (let count = 0; count < 50; count += 1) getterOf(`${count}${'n'.repeat(1_000_000)}`);
+  expect(used() - before).toBeLessThan(5_000_000);
+  for (let count = 0; count < 1_000; count += 1) getterOf(`junk-${count}`);
+  expect(getterOf('late')).toBeTypeOf('function');
+  expect(getterOf('late')).toBe(getterOf('late'));
+});
 
 it.each<[string, () => unknown]>([
   ['as it came', answer],

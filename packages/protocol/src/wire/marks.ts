@@ -83,7 +83,7 @@ export class AwayBytes extends JsonBytes {
   }
 }
 
-/** One for all frames: see `getterOf` in `wire.ts`. */
+/** One for all frames: see `getters` in `wire.ts`. */
 function textOf(this: MayBeBytes): string | undefined {
   return this[wire]?.toString();
 }
@@ -111,7 +111,7 @@ export interface UnreadMember {
   readonly read: () => unknown;
 }
 
-/** An object with members that are read when code asks for them, by name. */
+/** An object with members that are read when code asks for them, by name, in the order in which it got them. */
 export interface MayBeUnread {
   readonly [unread]?: ReadonlyMap<string, UnreadMember>;
 }

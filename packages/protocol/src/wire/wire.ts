@@ -109,28 +109,33 @@ export function withWire(result: object, bytes: Wire): JsonObject {
   return Object.defineProperty(result, wire, { value: bytes }) as JsonObject;
 }
 
-/** Getters by the name of their member, and how many names are kept: names come from servers. */
-const getters = new Map<string, (this: MayBeUnread) => unknown>();
-const maxGetters = 1_000;
+/** What reads a member: it finds in its object how. */
+type Getter = (this: MayBeUnread) => unknown;
 
-/**
- * The getter of a member. Objects share it, so that they share their shape: V8 keeps shapes in the old generation, and a shape holds its getters. If a getter knew its
- * object, each object with its bytes would live until the next collection of the whole heap (decision 95).
- */
-function getterOf(name: string): (this: MayBeUnread) => unknown {
-  const known = getters.get(name);
-  if (known !== undefined) return known;
-  const getter = function get(this: MayBeUnread): unknown {
-    return this[unread]?.get(name)?.read();
+/** @returns the getter of the member that an object has got after `index` others which are read later. */
+function getterAt(index: number): Getter {
+  return function get(this: MayBeUnread): unknown {
+    let others = index;
+    for (const member of this[unread]?.values() ?? []) {
+      if (others === 0) return member.read();
+      others -= 1;
+    }
+    return undefined;
   };
-  if (getters.size < maxGetters) getters.set(name, getter);
-  return getter;
 }
 
-/** Adds a member that is read when code asks for it, or replaces one by it. */
+/**
+ * The getters of all objects. Objects share them, so that they share their shape: V8 keeps shapes in the old generation, and a shape holds its getters. If a getter knew its
+ * object, each object with its bytes would live until the next collection of the whole heap (decision 95). They count members and know no name, since names come from
+ * servers. An object with more members is rare, and has getters of its own for these.
+ */
+const getters: readonly Getter[] = Array.from({ length: 64 }, (_none, index) => getterAt(index));
+
+/** Adds a member that is read when code asks for it, or replaces one by it that is not. */
 export function defineUnread(holder: MayBeUnread, name: string | number, member: UnreadMember): void {
   const members = holder[unread] ?? new Map<string, UnreadMember>();
-  if (members.size === 0) Object.defineProperty(holder, unread, { value: members });
+  const { size } = members;
+  if (size === 0) Object.defineProperty(holder, unread, { value: members });
   (members as Map<string, UnreadMember>).set(String(name), member);
-  Object.defineProperty(holder, name, { enumerable: true, configurable: true, get: getterOf(String(name)) });
+  Object.defineProperty(holder, name, { enumerable: true, configurable: true, get: getters[size] ?? getterAt(size) });
 }
