@@ -35,6 +35,10 @@ export interface OwnTasks {
   serve(request: OwnTaskRequest): OwnTaskAnswer;
   /** The tasks of a session, oldest first. */
   list(session: SessionKey): readonly JsonObject[];
+  /** How its tasks use a session: one runs, or all have ended and are kept; undefined if it has none. */
+  useOf(session: SessionKey): 'running' | 'kept' | undefined;
+  /** Another worker holds the session from now on, and answers that its tasks have failed. */
+  sessionLeft(session: SessionKey): void;
   /** Ends calls that callers may not make any more. */
   barred(barrier: Barrier): void;
 }

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { assert, array, double, infiniteStream, nat, property } from 'fast-check';
 import { MemoryBus, subjects } from '@omnibus/bus';
+import { coderNames } from '@omnibus/catalog';
 import { firstReply } from '@omnibus/bus/testing';
 import {
   anonymous,
@@ -80,6 +81,7 @@ describe('the share of a worker', () => {
 describe('a worker that has just started', () => {
   const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
   const sessionCount = 20;
+  const configuration = JSON.stringify({ listing: 'code', mcpServers: { up: { url: 'http://127.0.0.1:1/mcp' } } });
 
   class SharedBus extends MemoryBus {
     override readonly isShared = true;
@@ -90,7 +92,7 @@ describe('a worker that has just started', () => {
   let streams = 0;
 
   const started = async (): Promise<void> => {
-    workers.push(await startedWorker(bus, JSON.stringify({ mcpServers: { up: { url: 'http://127.0.0.1:1/mcp' } } })));
+    workers.push(await startedWorker(bus, configuration));
   };
 
   beforeEach(async () => {
@@ -174,5 +176,23 @@ describe('a worker that has just started', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     const counts = Map.groupBy((await holders(keys)).values(), (each) => each);
     expect([...counts.values()].map(({ length }) => length)).toEqual([10, 10]);
+  });
+
+  it('gets no session with a task of a script, which no other worker can continue', async () => {
+    const opened = await open();
+    const { key, at } = opened;
+    const run = { name: coderNames.run, arguments: { code: 'await new Promise(() => undefined);' }, task: {} };
+    const begun = firstReply(bus, subjects.session(at), {
+      key,
+      command: post({ kind: 'request', message: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: run } }),
+    });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await begun).toMatchObject({ kind: 'message', text: expect.stringContaining('"taskId"') as string });
+    // It would be the first to go, as the one without a request for longest.
+    const others = await Promise.all(Array.from({ length: sessionCount - 1 }, open));
+    await started();
+    await vi.advanceTimersByTimeAsync(12_000);
+    const held = await holders([key, ...others.map((other) => other.key)]);
+    expect([held.get(key), [...held.values()].filter((each) => each !== at).length]).toEqual([at, 5]);
   });
 });

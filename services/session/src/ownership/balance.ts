@@ -20,7 +20,7 @@ export interface BalanceOptions {
   readonly others: () => readonly Share[];
   readonly sessions: {
     readonly held: { readonly size: number };
-    /** Up to this number of sessions without an open request, the one that is idle for longest first. */
+    /** Up to this number of sessions without an open request or a task of a script, the one that is idle for longest first. */
     quiet(most: number): readonly SessionKey[];
     /** Hands a session to another worker. @returns false if it stays here. */
     moveTo(key: SessionKey, worker: WorkerId): Promise<boolean>;

@@ -196,15 +196,17 @@ export class Session {
     return this.#parts.forwarding.size;
   }
 
-  /** Milliseconds since the last activity; 0 while a request or stream is open. */
+  /** Milliseconds since the last activity; 0 while a request or stream is open, or a task runs here. */
   idleMs(now: number): number {
-    const { forwarding, streams } = this.#parts;
-    return forwarding.size > 0 || streams.standing > 0 ? 0 : now - this.#lastActivityAt;
+    const { forwarding, streams, host } = this.#parts;
+    const isUsed = forwarding.size > 0 || streams.standing > 0 || host.ownTasks?.useOf(this.key) === 'running';
+    return isUsed ? 0 : now - this.#lastActivityAt;
   }
 
-  /** Milliseconds since its last request; 0 while a request is open. */
+  /** Milliseconds since its last request; 0 while a request is open, or this worker has a task of it, which no other one can have. */
   quietMs(now: number): number {
-    return this.size > 0 ? 0 : now - this.#lastActivityAt;
+    const isUsed = this.size > 0 || this.#parts.host.ownTasks?.useOf(this.key) !== undefined;
+    return isUsed ? 0 : now - this.#lastActivityAt;
   }
 
   // --- its beginning, here or at another worker -------------------------------------------------------------------------------
@@ -363,6 +365,8 @@ export class Session {
 
   /** Waits for running requests up to the limit, and then moves its streams to the next worker, which continues the requests that still run. */
   async handOver(limitMs: number): Promise<void> {
+    // The next worker gets its requests from now on. One that awaits the result of a task is answered here.
+    this.#parts.host.ownTasks?.sessionLeft(this.key);
     await this.#idle(limitMs);
     const { forwarding, guests, streams } = this.#parts;
     for (const guest of guests) guest.close();
@@ -380,9 +384,11 @@ export class Session {
 
   /** Ends the session here because another worker holds it by now, or because it could not be opened. */
   abandon(): void {
-    for (const guest of this.#parts.guests) guest.close();
-    this.#parts.forwarding.failAll(interrupted);
-    this.#parts.streams.move();
+    const { guests, host, forwarding, streams } = this.#parts;
+    for (const guest of guests) guest.close();
+    host.ownTasks?.sessionLeft(this.key);
+    forwarding.failAll(interrupted);
+    streams.move();
     this.#actor.send({ type: 'left' });
   }
 

@@ -10,6 +10,7 @@
 import { randomUUID } from 'node:crypto';
 import { coderNames } from '@omnibus/catalog';
 import {
+  fault,
   isObject,
   notificationText,
   ownServer,
@@ -131,6 +132,11 @@ export class ScriptTask<Stream extends CallStream = CallStream> implements CallS
 
   cancel(reason: string): void {
     this.#forwarding.cancelAll(reason);
+  }
+
+  /** It ends, since its worker stops or its session is at another one. */
+  lose(): void {
+    this.#forwarding.failAll(fault('code.lost'));
   }
 
   barred(barrier: Barrier): void {

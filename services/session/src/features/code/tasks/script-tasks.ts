@@ -31,6 +31,8 @@ export class ScriptTasks implements OwnTasks {
   readonly #worker: WorkerId;
   /** By id; those that have ended are in the order of their ends. */
   readonly #tasks = new Map<string, ScriptTask>();
+  /** The same by session, in the order in which they began. */
+  readonly #ofSessions = new Map<SessionKey, Set<ScriptTask>>();
 
   constructor(worker: WorkerId) {
     this.#worker = worker;
@@ -83,25 +85,44 @@ export class ScriptTasks implements OwnTasks {
     });
   }
 
-  #answerWith<Stream extends CallStream>(task: ScriptTask<Stream>, outer: OuterCall<Stream>): void {
+  #answerWith<Stream extends CallStream>(begun: ScriptTask<Stream>, outer: OuterCall<Stream>): void {
     const { wheel } = outer.carrier.host;
+    // Its stream is only used by itself.
+    const task = begun as unknown as ScriptTask;
     const { id, share, createdAt, ttl } = task;
-    this.#tasks.set(id, task as unknown as ScriptTask);
+    this.#add(task);
     task.answered();
     answerResult(outer, { task: task.task });
     void task.ended.then(() => {
       if (!this.#tasks.delete(id)) return;
-      this.#tasks.set(id, task as unknown as ScriptTask);
+      this.#tasks.set(id, task);
       this.#bound((each) => each.share === share, maxPerCaller);
       this.#bound(() => true, maxKept);
-      wheel.schedule(Math.max(keepMs, createdAt + ttl - Date.now()), () => this.#tasks.delete(id));
+      wheel.schedule(Math.max(keepMs, createdAt + ttl - Date.now()), () => this.#forget(task));
     });
   }
 
   /** Forgets those of some tasks that ended first. */
   #bound(isOne: (task: ScriptTask) => boolean, max: number): void {
     const ended = [...this.#tasks.values()].filter((task) => task.outcome !== undefined && isOne(task));
-    for (const { id } of ended.slice(0, Math.max(0, ended.length - max))) this.#tasks.delete(id);
+    for (const task of ended.slice(0, Math.max(0, ended.length - max))) this.#forget(task);
+  }
+
+  #add(task: ScriptTask): void {
+    const { id, session } = task;
+    this.#tasks.set(id, task);
+    if (session === undefined) return;
+    const own = this.#ofSessions.get(session) ?? new Set();
+    this.#ofSessions.set(session, own.add(task));
+  }
+
+  #forget(task: ScriptTask): void {
+    const { id, session } = task;
+    this.#tasks.delete(id);
+    if (session === undefined) return;
+    const own = this.#ofSessions.get(session);
+    own?.delete(task);
+    if (own?.size === 0) this.#ofSessions.delete(session);
   }
 
   // --- requests about tasks ----------------------------------------------------------------------------------------------------
@@ -122,10 +143,20 @@ export class ScriptTasks implements OwnTasks {
   }
 
   list(session: SessionKey): readonly JsonObject[] {
-    return [...this.#tasks.values()]
-      .filter((each) => each.session === session)
-      .toSorted((one, other) => one.createdAt - other.createdAt)
-      .map(({ task }) => task);
+    return [...(this.#ofSessions.get(session) ?? [])].map(({ task }) => task);
+  }
+
+  useOf(session: SessionKey): 'running' | 'kept' | undefined {
+    let use: 'running' | 'kept' | undefined;
+    for (const task of this.#ofSessions.get(session) ?? []) {
+      if (task.outcome === undefined) return 'running';
+      use = 'kept';
+    }
+    return use;
+  }
+
+  sessionLeft(session: SessionKey): void {
+    for (const task of this.#ofSessions.get(session) ?? []) task.lose();
   }
 
   barred(barrier: Barrier): void {
@@ -134,16 +165,17 @@ export class ScriptTasks implements OwnTasks {
 
   /** Its tasks end with a session. */
   sessionEnded(session: SessionKey): void {
-    for (const task of this.#tasks.values())
-      if (task.session === session) {
-        task.cancel('its session has ended');
-        this.#tasks.delete(task.id);
-      }
+    for (const task of this.#ofSessions.get(session) ?? []) {
+      task.cancel('its session has ended');
+      this.#forget(task);
+    }
   }
 
   stop(): void {
-    for (const task of this.#tasks.values()) task.cancel('its worker stops');
-    this.#tasks.clear();
+    for (const task of this.#tasks.values()) {
+      task.lose();
+      this.#forget(task);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 /** Scripts that run as tasks: for clients of 2025-11-25, which ask for a task, and for clients of the extension, which take one. */
 import type { AuditEvent } from '@omnibus/audit';
+import { MemoryBus, sessionsBucket, subjects } from '@omnibus/bus';
 import { coderNames } from '@omnibus/catalog';
 import {
   latestLegacyRevision,
@@ -11,6 +12,7 @@ import {
   type ExchangeEvent,
   type JsonObject,
   type SessionKey,
+  type SessionRecord,
 } from '@omnibus/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { auditIn, textIn, textOf } from '../../../answers-under-test.ts';
@@ -26,9 +28,16 @@ const events: AuditEvent[] = [];
 const extension = { extensions: { [tasksExtension]: {} } };
 const slow = `return await servers.crm.plain();`;
 
-async function started(settings: object = {}): Promise<WorkerUnderTest> {
+class SharedBus extends MemoryBus {
+  override readonly isShared = true;
+}
+
+async function started(
+  settings: object = {},
+  makeBus?: Parameters<typeof WorkerUnderTest.start>[3],
+): Promise<WorkerUnderTest> {
   events.length = 0;
-  up = await WorkerUnderTest.start(['crm'], { listing: 'code', ...settings }, auditIn(events));
+  up = await WorkerUnderTest.start(['crm'], { listing: 'code', ...settings }, auditIn(events), makeBus);
   await up.put('crm', { lists: { ...noLists, tools: [{ name: 'plain', inputSchema: { type: 'object' } }] } });
   return up;
 }
@@ -199,6 +208,42 @@ it('is for its own session alone, and ends with that', async () => {
   expect(await other.ask('tasks/list')).toMatchObject({ result: { tasks: [] } });
   client.end();
   await worker.controls.untilSome(({ kind }) => kind === 'cancel');
+});
+
+it('fails when another worker has taken its session over', async () => {
+  const worker = await started();
+  const client = await worker.open(latestLegacyRevision);
+  held(worker);
+  await begun(worker, client);
+  const records = await worker.bus.keyValue(sessionsBucket);
+  const key = client.key as SessionKey;
+  await expect.poll(() => records.get(key)).toBeDefined();
+  const { value, revision } = (await records.get(key)) as { value: SessionRecord; revision: number };
+  await records.update(key, { ...value, worker: newWorkerId('session') }, revision);
+  worker.bus.publish(subjects.sessionTaken(value.worker), { key });
+  await worker.controls.untilSome(({ kind }) => kind === 'cancel');
+  expect(await client.pushed.untilSome(({ method }) => method === 'notifications/tasks/status')).toMatchObject({
+    params: { status: 'failed', statusMessage: expect.stringContaining('gateway') as string },
+  });
+});
+
+it('fails before its worker waits for other requests, when that stops; the request that awaits it is answered', async () => {
+  const worker = await started({}, (onFault) => new SharedBus(onFault));
+  const client = await worker.open(latestLegacyRevision);
+  held(worker);
+  const { taskId } = await begun(worker, client);
+  const server = held(worker);
+  const plain = begin(client, slow);
+  await worker.asked.until(2);
+  const awaited = client.ask('tasks/result', { taskId });
+  await client.ask('tasks/get', { taskId });
+  const stopped = worker.stop();
+  up = undefined;
+  await worker.controls.untilSome(({ kind }) => kind === 'cancel');
+  expect((await awaited).error?.data).toMatchObject({ reason: 'code.lost' });
+  server.answer();
+  expect(textIn((await plain).result ?? {})).toBe('done');
+  await worker.turning(stopped);
 });
 
 it('is for its own caller alone', async () => {
