@@ -49,8 +49,8 @@ export class CallQuestions {
     return JSON.stringify([...this.#open.values()].map(({ entry }) => entry)).length;
   }
 
-  has(input: InputKey): boolean {
-    return [...this.#open.values()].some((question) => question.input === input);
+  has(asker: Questioner, input: InputKey): boolean {
+    return [...this.#open.values()].some((question) => question.asker === asker && question.input === input);
   }
 
   add(asker: Questioner, input: InputKey, method: InputMethod, params: JsonObject): void {
@@ -59,8 +59,10 @@ export class CallQuestions {
     this.#open.set(key, { asker, input, method, entry: inputRequest(method, params) });
   }
 
-  withdraw(input: InputKey): void {
-    for (const [key, question] of this.#open) if (question.input === input) this.#open.delete(key);
+  /** Each of several calls may have a question of the gateway, and all of these have the same number. */
+  withdraw(asker: Questioner, input: InputKey): void {
+    for (const [key, question] of this.#open)
+      if (question.asker === asker && question.input === input) this.#open.delete(key);
   }
 
   withdrawAll(asker: Questioner): void {

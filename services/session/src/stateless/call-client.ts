@@ -144,7 +144,7 @@ export class CallClient implements ClientPort<CallStream> {
     _server: ServerName,
     { input, method, params, movedFrom }: Extract<ExchangeEvent, { kind: 'input' }>,
   ): void {
-    if (movedFrom !== undefined && this.questions.has(input)) return;
+    if (movedFrom !== undefined && this.questions.has(asker, input)) return;
     // What no revision knows has no place among `inputRequests` (2026-07-28 basic/patterns, Multi Round-Trip Requests).
     if (!isInputMethod(method) || !canBeAsked(this.capabilities, method, params)) {
       asker.answerInput(input, {
@@ -156,8 +156,8 @@ export class CallClient implements ClientPort<CallStream> {
     this.#call.questionAsked();
   }
 
-  inputWithdrawn(_asker: Questioner, input: InputKey): void {
-    this.questions.withdraw(input);
+  inputWithdrawn(asker: Questioner, input: InputKey): void {
+    this.questions.withdraw(asker, input);
   }
 
   askerEnded(asker: Questioner): void {

@@ -31,6 +31,13 @@ export interface HeardTask {
   asked(): void;
 }
 
+/** A question that no client was sent yet. */
+interface Unsent<Stream extends CallStream> {
+  readonly waits: Questioner;
+  readonly input: InputKey;
+  readonly send: (stream: Stream) => void;
+}
+
 export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
   /** Its result is for a model. */
   override readonly isInner = false;
@@ -38,8 +45,8 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
   readonly #outer: OuterCall<Stream>;
   readonly #task: HeardTask;
   readonly #waits = new Map<Questioner, Questioner>();
-  /** Sends the questions that no client was sent yet, by key. */
-  readonly #unsent = new Map<InputKey, (stream: Stream) => void>();
+  /** Oldest first. */
+  readonly #unsent = new Set<Unsent<Stream>>();
   /** The stream of the request that awaits the result. */
   #stream: Stream | undefined;
 
@@ -53,7 +60,7 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
   awaitedOn(stream: CallStream): void {
     // Streams of one session have one type.
     this.#stream = stream as Stream;
-    for (const [input, send] of this.#unsent) if (this.questions.has(input)) send(this.#stream);
+    for (const { waits, input, send } of this.#unsent) if (this.questions.has(waits, input)) send(this.#stream);
     this.#unsent.clear();
   }
 
@@ -79,7 +86,7 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
         ...event,
         params: relatedTo(this.#task.publicId, params),
       });
-    if (this.#stream === undefined) this.#unsent.set(input, send);
+    if (this.#stream === undefined) this.#unsent.add({ waits, input, send });
     else send(this.#stream);
     this.#task.asked();
   }
@@ -88,7 +95,7 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
     const waits: Questioner = {
       id: asker.id,
       answerInput: (input, answer) => {
-        this.#forget(input);
+        this.#forget(waits, input);
         asker.answerInput(input, answer);
       },
       passInputProgress: (input, params) => asker.passInputProgress(input, params),
@@ -97,16 +104,18 @@ export class TaskClient<Stream extends CallStream> extends InnerClient<Stream> {
     return waits;
   }
 
-  #forget(input: InputKey): void {
-    this.questions.withdraw(input);
-    this.#unsent.delete(input);
+  #forget(waits: Questioner, input: InputKey): void {
+    this.questions.withdraw(waits, input);
+    for (const unsent of this.#unsent)
+      if (unsent.waits === waits && unsent.input === input) this.#unsent.delete(unsent);
     this.#task.asked();
   }
 
   override inputWithdrawn(asker: Questioner, input: InputKey, reason: string): void {
-    this.#forget(input);
-    if (this.#stream !== undefined)
-      this.#outer.carrier.port.inputWithdrawn(this.#waits.get(asker) ?? asker, input, reason);
+    const waits = this.#waits.get(asker);
+    if (waits === undefined) return;
+    this.#forget(waits, input);
+    if (this.#stream !== undefined) this.#outer.carrier.port.inputWithdrawn(waits, input, reason);
   }
 
   override askerEnded(asker: Questioner, reason: string): void {

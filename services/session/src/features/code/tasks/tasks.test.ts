@@ -198,6 +198,74 @@ it('a client of the extension finds questions in the state, and answers them wit
   expect(await stateAfter(client, { taskId, status: 'working' })).toMatchObject({ status: 'completed' });
 });
 
+describe('two calls of one script that need an approval', () => {
+  const rules = [
+    { id: 'soon', who: 'everyone', ask: ['crm/plain'], args: { of: { in: ['soon'] } }, expires: '1m' },
+    { id: 'late', who: 'everyone', ask: ['crm/plain'] },
+  ];
+  const settings = { auth: 'none', access: { rules } };
+  const both = `const got = await Promise.allSettled(['soon', 'late'].map((of) => servers.crm.plain({ of })));
+    return got.map(({ status }) => status).join(' ');`;
+  const forms = { elicitation: { form: {} } };
+  const approved = { action: 'accept', content: { approve: true } };
+
+  /** Both wait for their user. */
+  async function bothWait(): Promise<void> {
+    while (events.filter(({ name }) => name === 'approval.asked').length < 2)
+      await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** The keys of the questions, by the argument that they show. */
+  function keysOf(inputRequests: unknown): readonly string[] {
+    const entries = Object.entries(inputRequests as JsonObject);
+    return ['soon', 'late'].flatMap((of) =>
+      entries.filter(([, asked]) => JSON.stringify(asked).includes(of)).map(([key]) => key),
+    );
+  }
+
+  it('are answered one after the other with tasks/update', async () => {
+    const worker = await started(settings);
+    const client = await worker.open(latestModernRevision, { ...extension, ...forms });
+    const answered = begin(client, both);
+    await bothWait();
+    const { result: { taskId } = {} } = await worker.turning(answered);
+    const { result } = await client.ask('tasks/get', { taskId });
+    const [soon = '', late = ''] = keysOf(result?.['inputRequests']);
+    await client.ask('tasks/update', { taskId, inputResponses: { [soon]: approved } });
+    await worker.asked.until(1);
+    const left = await client.ask('tasks/get', { taskId });
+    expect(left).toMatchObject({ result: { status: 'input_required' } });
+    expect(keysOf(left.result?.['inputRequests'])).toEqual([late]);
+    await client.ask('tasks/update', { taskId, inputResponses: { [late]: approved } });
+    await worker.asked.until(2);
+    const ended = await stateAfter(client, { taskId, status: 'working' });
+    expect(textIn(ended['result'] as JsonObject)).toBe('fulfilled fulfilled');
+  });
+
+  it('are both asked on the stream of tasks/result', async () => {
+    const worker = await started(settings);
+    const client = await worker.open(latestLegacyRevision, forms);
+    const { result: { task } = {} } = await begin(client, both, { task: {} });
+    await bothWait();
+    const awaited = client.ask('tasks/result', { taskId: (task as JsonObject)['taskId'] });
+    for (const { id } of await client.asked.until(2))
+      client.say({ kind: 'response', message: { jsonrpc: '2.0', id: id as number, result: approved } });
+    expect(textIn((await awaited).result ?? {})).toBe('fulfilled fulfilled');
+  });
+
+  it('lose only the question that has expired, without a task too', async () => {
+    const worker = await started(settings);
+    const client = await worker.open(latestModernRevision, forms);
+    const { result = {} } = await begin(client, both);
+    await bothWait();
+    worker.turn(61_000);
+    const [late = ''] = keysOf(result['inputRequests']).slice(-1);
+    const { requestState } = result;
+    const { result: done = {} } = await begin(client, both, { requestState, inputResponses: { [late]: approved } });
+    expect(textIn(done)).toBe('rejected fulfilled');
+  });
+});
+
 it('is for its own session alone, and ends with that', async () => {
   const worker = await started();
   const [client, other] = [await worker.open(latestLegacyRevision), await worker.open(latestLegacyRevision)];
