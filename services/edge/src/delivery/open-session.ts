@@ -25,6 +25,10 @@ export function openSession(
   answer: (reply: OpenReply) => void,
 ): void {
   const asked = new Set<WorkerId>();
+  /** Whether another worker may open it: this one is leaving, or is full and not the last one. */
+  const mayAnother = (reason: string, worker: WorkerId | undefined): boolean =>
+    reason === 'gateway.draining' ||
+    (reason === 'session.limit' && worker !== undefined && workers.alive.some((other) => !asked.has(other)));
   // After a worker that does not listen yet, NATS chooses: it knows the workers that do.
   const ask = (attempt: number, byNats = false): void => {
     const worker = byNats ? undefined : nearestWorker(workers, asked);
@@ -38,8 +42,7 @@ export function openSession(
         reply: (reply) => {
           limit.cancel();
           pending.close();
-          // One that is leaving; another one takes it.
-          if (reply.kind === 'refused' && reply.fault.reason === 'gateway.draining' && attempt < maxOpens)
+          if (reply.kind === 'refused' && attempt < maxOpens && mayAnother(reply.fault.reason, worker))
             ask(attempt + 1);
           else answer(reply);
         },
