@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { newWorkerId, ownFormats, presenceMs, type WorkerId } from '@omnibus/protocol';
 import { MemoryBus } from './memory/bus.ts';
-import type { Watch } from './bus.ts';
+import type { Bus, Watch } from './bus.ts';
 import { Heartbeat, PresenceWatch, type Sign } from './presence.ts';
 import { subject } from './subject.ts';
 
 const signs = subject<Sign>('signs');
+const own = newWorkerId('session');
 /** A bus that tests cut off. */
 class BreakingBus extends MemoryBus {
   override readonly isShared = true;
@@ -42,6 +43,7 @@ beforeEach(async () => {
     bus,
     clock,
     subject: signs,
+    self: own,
     joined: ({ worker }) => said.push(`joined ${worker}`),
     gone: (gone, how) => said.push(...gone.map(({ worker }) => `${how} ${worker}`)),
     disturbed: () => said.push('disturbed'),
@@ -204,22 +206,58 @@ it.each([
   },
 );
 
-it('a process that is connected again knows the workers that started meanwhile, once they had time to answer its sign', async () => {
-  const heart = new Heartbeat<object>({
-    bus,
-    clock,
-    subject: signs,
-    sign: (isLeaving) => ({ worker: two, isLeaving, reconnects: 0 }),
-  });
-  await heart.start();
-  expect(watch.isBack).toBe(true);
-  bus.reconnect();
+it('a process is back once it hears its own sign over the connection that it has now', async () => {
+  const say = async (worker: WorkerId, reconnects: number): Promise<void> => {
+    bus.publish(signs, { worker, formats: ownFormats, isLeaving: false, reconnects });
+    await vi.advanceTimersByTimeAsync(0);
+  };
   const before = watch.isBack;
-  heart.answer();
-  for (let passedMs = 0; !watch.isBack && passedMs < presenceMs / 2; passedMs += 1)
-    await vi.advanceTimersByTimeAsync(1);
-  expect([before, watch.isBack, watch.alive]).toEqual([false, true, [two]]);
-  heart.stop();
+  bus.reconnect();
+  const is = [watch.isBack];
+  for (const [worker, reconnects] of [
+    [two, 1],
+    [own, 0],
+    [own, 1],
+  ] as const) {
+    await say(worker, reconnects);
+    is.push(watch.isBack);
+  }
+  expect([before, is]).toEqual([true, [false, false, false, true]]);
+});
+
+it('a process that is connected again knows a worker that started meanwhile as soon as that answers its sign', async () => {
+  watch.stop();
+  const elsewhere = {
+    isShared: true,
+    connected: true,
+    reconnects: 0,
+    afterReconnect: () => ({ close: () => undefined }),
+    subscribe: bus.subscribe.bind(bus),
+    publish: bus.publish.bind(bus),
+  } as unknown as Bus;
+  const heartOf = (worker: WorkerId, at: Bus): Heartbeat<object> =>
+    new Heartbeat<object>({
+      bus: at,
+      clock,
+      subject: signs,
+      sign: (isLeaving) => ({ worker, isLeaving, reconnects: at.reconnects }),
+    });
+  const [mine, other] = [heartOf(own, bus), heartOf(two, elsewhere)];
+  await mine.start();
+  await vi.advanceTimersByTimeAsync(presenceMs / 5);
+  await other.start();
+  await vi.advanceTimersByTimeAsync(presenceMs / 5);
+  // It was cut off, and has heard no sign of the other one.
+  await watch.start();
+  await bus.subscribe(signs, ({ worker, reconnects }) => {
+    if (worker === own && reconnects === 1) other.answer();
+  });
+  bus.reconnect();
+  const before = watch.alive;
+  await vi.advanceTimersByTimeAsync(presenceMs / 5);
+  expect([before, watch.isBack, [...watch.alive].sort()]).toEqual([[], true, [own, two].sort()]);
+  mine.stop();
+  other.stop();
 });
 
 it('a worker answers no other one before its first sign, nor after its last one', async () => {

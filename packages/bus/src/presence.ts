@@ -52,6 +52,8 @@ const answerMs = 100;
 const betweenAnswersMs = 20;
 
 export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S> {
+  /** The worker of this process that gives such signs, too. */
+  readonly self?: WorkerId;
   readonly joined: (sign: S) => void;
   /** Called for each sign, with the one before it. */
   readonly heard?: (sign: S, before: S | undefined) => void;
@@ -89,8 +91,8 @@ export class PresenceWatch<S extends Sign> {
   #reconnects = 0;
   /** Time of the last sign that came while this process was not cut off from the bus. */
   #heardThenAt = -Infinity;
-  /** When this process noticed that it is connected to the bus again. */
-  #returnedAt = -Infinity;
+  /** Whether a sign of `self` came back over the present connection, if there was one before. */
+  #isHeard = true;
   /** Milliseconds for which it had watched before it was cut off from the bus last. */
   #watchedMs = 0;
   /** Callers that wait until the workers they need are heard of. */
@@ -244,11 +246,11 @@ export class PresenceWatch<S extends Sign> {
   }
 
   /**
-   * Whether every worker had time to answer the first sign of this process since it was cut off from the bus last: some may have started meanwhile. For workers
-   * of which each answers such signs (`Heartbeat.answer`).
+   * Whether this process has heard a sign of `self` since it was cut off from the bus last: others have got it, and what they say arrives. Workers that started
+   * meanwhile may be unknown until they answer that sign (`Heartbeat.answer`), and those of version 0.3.0, which do not, until their next one.
    */
   get isBack(): boolean {
-    return !this.isBehind && performance.now() - this.#returnedAt > answerMs;
+    return this.#isHeard && !this.isBehind;
   }
 
   #hears(now: number): boolean {
@@ -281,7 +283,7 @@ export class PresenceWatch<S extends Sign> {
     if (this.#isDeaf(now))
       for (const heard of [...this.#workers.values(), ...this.#missing.values()]) heard.heardAt = now;
     this.#lastHeardAt = now;
-    if (!this.isBehind) this.#heardThenAt = now;
+    if (!this.isBehind) this.#hearConnected(sign, now);
     if (!canTalk(sign.formats)) {
       if (sign.isLeaving) this.#foreign.delete(sign.worker);
       else this.#foreign.set(sign.worker, now);
@@ -300,6 +302,11 @@ export class PresenceWatch<S extends Sign> {
       this.#options.disturbed(sign.worker);
   }
 
+  #hearConnected({ worker, reconnects }: S, now: number): void {
+    this.#heardThenAt = now;
+    if (worker === this.#options.self && reconnects === this.#reconnects) this.#isHeard = true;
+  }
+
   #setAlive(): void {
     this.#alive = [...this.#workers.keys()];
     this.#near = undefined;
@@ -309,7 +316,7 @@ export class PresenceWatch<S extends Sign> {
   #catchUp(): void {
     if (!this.isBehind) return;
     this.#reconnects = this.#options.bus.reconnects;
-    this.#returnedAt = performance.now();
+    this.#isHeard = false;
     this.#watchedMs = this.#heardThenAt - (this.#startedAt ?? Infinity);
     this.#options.disturbed();
   }

@@ -20,8 +20,6 @@ export interface AdoptionOptions {
   readonly hasRoom: () => boolean;
 }
 
-/** Milliseconds that workers without a sign of life so far, right after the start, have to answer that they hold a session. */
-const unheardMs = 300;
 /** Milliseconds that the store has to answer before the other workers are asked, too: it may be electing a leader. */
 const readMs = 100;
 
@@ -94,8 +92,8 @@ export class Adoption {
     if (!bus.isShared) return { outcome: 'unknown' };
     // Right after the start, some workers are still unknown: they have a moment to answer, and no more. Their silence proves nothing,
     // but a POST that waits for a second has begun its stream, and cannot get a 404, by which a client knows that it must initialize again.
-    const unheard = peers.isComplete ? undefined : await this.#findAnywhere(key);
-    if (unheard !== undefined) return { outcome: 'held', worker: unheard };
+    const unheard = peers.isComplete ? undefined : await peers.find(key);
+    if (unheard !== undefined && unheard !== 'silence') return { outcome: 'held', worker: unheard };
     const others = peers.others.filter((worker) => worker !== lost);
     const held = await peers.askAll(others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
     if (held === 'silence') return { outcome: 'busy' };
@@ -110,23 +108,5 @@ export class Adoption {
   async #mayComeBack(key: SessionKey, lost: WorkerId | undefined): Promise<boolean> {
     const { peers, records } = this.#options;
     return peers.vanished.some((worker) => lost === undefined || worker === lost) && !(await records.hasEnded(key));
-  }
-
-  /** @returns the worker that answers in time that it holds the session. */
-  #findAnywhere(key: SessionKey): Promise<WorkerId | undefined> {
-    const { bus, wheel } = this.#options;
-    return new Promise((resolve) => {
-      const finish = (holder: WorkerId | undefined): void => {
-        limit.cancel();
-        pending.close();
-        resolve(holder);
-      };
-      const limit = wheel.schedule(unheardMs, () => finish(undefined));
-      const pending = bus.request(
-        subjects.sessionFind,
-        { key },
-        { reply: ({ worker }) => finish(worker), failed: () => finish(undefined) },
-      );
-    });
   }
 }

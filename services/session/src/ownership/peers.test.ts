@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { MemoryBus, subjects } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newWorkerId, ownFormats, type WorkerId } from '@omnibus/protocol';
+import { newRequestKey, newWorkerId, ownFormats, type WorkerId } from '@omnibus/protocol';
 import { WorkerUnderTest } from '../worker-under-test.ts';
 import { Peers } from './peers.ts';
 
@@ -47,6 +47,24 @@ it('a worker does not answer its own signs', async () => {
   await sign(here, 0);
   await sign(here, 1);
   expect(answers).toBe(0);
+});
+
+it('a worker that gave no sign so far is found by a question to all, which lasts for 300 ms and leaves out the asker', async () => {
+  const [key, elsewhere] = [newRequestKey(), newRequestKey()];
+  // This worker holds both, and the other one a session that it took over.
+  await bus.subscribe(subjects.sessionFind, (_question, reply) => reply({ worker: here }));
+  await bus.subscribe(subjects.sessionFind, (asked, reply) => {
+    if (asked.key === elsewhere) reply({ worker: there });
+  });
+  const found: unknown[] = [];
+  void peers.find(elsewhere).then((worker) => found.push(worker));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(found).toEqual([there]);
+  void peers.find(key).then((worker) => found.push(worker));
+  await vi.advanceTimersByTimeAsync(250);
+  expect(found).toEqual([there]);
+  await vi.advanceTimersByTimeAsync(150);
+  expect(found).toEqual([there, undefined]);
 });
 
 it('a worker that starts gives no sign of life for another one before it takes sessions', async () => {

@@ -1,8 +1,11 @@
 /** The other session workers: which ones may be there, and questions to them that last until each has answered or is known to be gone. */
 import { askWorker, askWorkers, PresenceWatch, subjects, type Bus, type Subject } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Presence, WorkerId } from '@omnibus/protocol';
+import type { Presence, SessionKey, WorkerId } from '@omnibus/protocol';
 import type { Share } from './balance.ts';
+
+/** Milliseconds that workers without a sign of life so far have to answer that they hold a session. */
+const unheardMs = 300;
 
 export interface PeersOptions {
   readonly bus: Bus;
@@ -26,6 +29,7 @@ export class Peers {
       bus,
       clock: wheel,
       subject: subjects.presence,
+      self: worker,
       joined: (sign) => say(sign.worker),
       gone: () => undefined,
       disturbed: say,
@@ -74,7 +78,7 @@ export class Peers {
     return this.#watch.knewAll;
   }
 
-  /** Whether workers that began while this process was cut off from NATS are in `others`, too. */
+  /** Whether this worker reaches the others again, and they reach it. One that began during the cut may not be in `others` yet. */
   get isBack(): boolean {
     return this.#watch.isBack;
   }
@@ -96,6 +100,33 @@ export class Peers {
     isIt: (reply: Reply) => boolean,
   ): Promise<WorkerId | 'silence' | undefined> {
     return askWorkers(this.#asking, workers, to, request, isIt);
+  }
+
+  /**
+   * Asks every worker that listens, whether or not this one has heard of it. An old version gives no answer to signs of life, but one to this question.
+   * @returns the other worker that says in time that it holds a session; `silence` if the question has failed.
+   */
+  find(key: SessionKey): Promise<WorkerId | 'silence' | undefined> {
+    const { bus, wheel, worker: self } = this.#options;
+    return new Promise<WorkerId | 'silence' | undefined>((resolve) => {
+      const finish = (found: WorkerId | 'silence' | undefined): void => {
+        limit.cancel();
+        pending.close();
+        resolve(found);
+      };
+      const pending = bus.request(
+        subjects.sessionFind,
+        { key },
+        {
+          reply: ({ worker }) => {
+            if (worker !== self) finish(worker);
+          },
+          failed: () => finish('silence'),
+        },
+      );
+      // If this process is late, an answer may have come that it has not read.
+      const limit = wheel.schedule(unheardMs, () => void setImmediate(() => finish(undefined)));
+    }).catch(() => 'silence'); // The bus is closing.
   }
 
   get #asking(): Parameters<typeof askWorker>[0] {

@@ -17,6 +17,7 @@ let peers: {
   vanished: readonly WorkerId[];
   others: readonly WorkerId[];
   askAll: () => unknown;
+  find: () => unknown;
 };
 
 beforeEach(() => {
@@ -29,6 +30,7 @@ beforeEach(() => {
     vanished: [],
     others: [other],
     askAll: () => Promise.resolve(other),
+    find: () => Promise.resolve(undefined),
   };
   const records = {
     isDoubtful: () => isDoubtful,
@@ -110,6 +112,28 @@ it.each([
   ['another worker does not answer', { askAll: () => Promise.resolve('silence') }],
   ['another worker has vanished', { vanished: [other], askAll: () => Promise.resolve(undefined) }],
   ['workers may have come meanwhile', { isBack: false, askAll: () => Promise.resolve(undefined) }],
+  [
+    'another worker gives its first sign while the others answer',
+    {
+      askAll: () => {
+        peers.others = [...peers.others, newWorkerId('session')];
+        return Promise.resolve(undefined);
+      },
+    },
+  ],
+  [
+    'the connection to NATS breaks while the others answer',
+    {
+      askAll: () => {
+        peers.isBack = false;
+        return Promise.resolve(undefined);
+      },
+    },
+  ],
+  [
+    'a worker without a sign so far says that it holds the session',
+    { askAll: () => Promise.resolve(undefined), find: () => Promise.resolve(newWorkerId('session')) },
+  ],
   ['not all workers are known', { isComplete: false, askAll: () => Promise.resolve(undefined) }],
 ] as const)('a request waits for the store if %s', async (_why, which) => {
   Object.assign(peers, which);

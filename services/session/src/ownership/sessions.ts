@@ -244,14 +244,26 @@ export class Sessions {
 
   /**
    * Whether every other worker says that it does not hold a session. One that takes it over later says so to this worker, which is connected again. So requests
-   * need not wait for a store that elects a leader.
+   * need not wait for a store that elects a leader. A worker that started while this one was cut off may not be known yet: the question goes to all, too.
    * @returns undefined while that cannot be known.
    */
   async #isWithoutOther(key: SessionKey): Promise<boolean | undefined> {
     const { peers } = this.#options;
-    if (!peers.isBack || !(peers.isComplete || peers.knewAll) || peers.vanished.length > 0) return undefined;
-    const other = await peers.askAll(peers.others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
-    return other === 'silence' ? undefined : other === undefined && this.held.byKey.get(key) !== undefined;
+    if (!this.#knowsOthers) return undefined;
+    const asked = new Set(peers.others);
+    const answers = await Promise.all([
+      peers.askAll([...asked], subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld),
+      peers.find(key),
+    ]);
+    if (answers.some((answer) => answer !== undefined && answer !== 'silence')) return false;
+    const isEachAsked = this.#knowsOthers && peers.others.every((worker) => asked.has(worker));
+    return answers.includes('silence') || !isEachAsked ? undefined : this.held.byKey.get(key) !== undefined;
+  }
+
+  /** Whether the other workers can be asked now: none is missing, except those that started while this one was cut off. */
+  get #knowsOthers(): boolean {
+    const { peers } = this.#options;
+    return peers.isBack && (peers.isComplete || peers.knewAll) && peers.vanished.length === 0;
   }
 
   /** A store that elects a leader says nothing for some seconds. Until it is known who holds the session, a request that no server has can wait. */
