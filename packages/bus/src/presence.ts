@@ -47,8 +47,9 @@ const silenceMs = presenceMs * missedSigns;
 const lostMs = 2 * silenceMs;
 /** How long a worker that is gone is remembered. */
 const missingMs = 60_000;
-/** Milliseconds in which workers answer the first sign of a process that has started or is back, and between two such answers of one worker. */
-const answerMs = 100;
+/** Milliseconds by which a sign of a worker that has time comes late. */
+const lateMs = 100;
+/** Milliseconds between two signs with which a worker answers those of others. */
 const betweenAnswersMs = 20;
 
 export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S> {
@@ -211,11 +212,11 @@ export class PresenceWatch<S extends Sign> {
   }
 
   /**
-   * Each worker that another source knows of has given a sign, and workers answer the first sign of this process, which it has just given: so it need not wait
-   * for the time of two signs to know them all.
+   * Each worker that another source knows of has given a sign. One that starts at the same time may be unknown to that source: its first sign may have come before
+   * this process listened, and it did not listen yet to the first sign of this one. It gives the next one within the usual time.
    */
   hasHeardAll(): void {
-    this.#completeAt = Math.min(this.#completeAt, performance.now() + answerMs);
+    this.#completeAt = Math.min(this.#completeAt, (this.#startedAt ?? Infinity) + presenceMs + lateMs);
   }
 
   /**

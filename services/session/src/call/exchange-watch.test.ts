@@ -197,6 +197,20 @@ it.each([
   },
 );
 
+it('a worker that starts counts a backend worker without a record that it may have missed, until each has given one more sign', async () => {
+  const [recorded, missed] = [new Backend(), new Backend()];
+  await Promise.all([recorded.start(), missed.start()]);
+  // The first sign of the other one came before this worker listened.
+  recorded.beat();
+  await watch.heardOf(new Set([recorded.worker]));
+  await vi.advanceTimersByTimeAsync(presenceMs - 100);
+  const before = watch.since(1);
+  missed.beat();
+  recorded.beat();
+  await vi.advanceTimersByTimeAsync(presenceMs / 2);
+  expect([before, watch.since(1)?.toSorted()]).toEqual([undefined, [recorded.worker, missed.worker].toSorted()]);
+});
+
 it('a session worker that starts waits for a sign of each backend worker with a record, for the time of one sign at most', async () => {
   const backend = new Backend();
   const said: string[] = [];
