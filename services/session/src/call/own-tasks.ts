@@ -3,6 +3,7 @@ import type {
   ExtensionTaskMethod,
   GatewayFault,
   JsonObject,
+  ServerNotice,
   SessionKey,
   SessionTaskMethod,
   WorkerId,
@@ -10,6 +11,9 @@ import type {
 import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { Barrier } from './barrier.ts';
 import type { CallStream } from './client-port.ts';
+
+/** Progress of a task of a server, after its call was answered. */
+export type TaskProgress = Extract<ServerNotice, { kind: 'task-progress' }>;
 
 export interface OwnTaskRequest {
   readonly method: Exclude<SessionTaskMethod | ExtensionTaskMethod, 'tasks/list'>;
@@ -39,6 +43,8 @@ export interface OwnTasks {
   useOf(session: SessionKey): 'running' | 'kept' | undefined;
   /** Another worker holds the session from now on, and answers that its tasks have failed. */
   sessionLeft(session: SessionKey): void;
+  /** Passes on progress of a task of a server that a task of this session awaits. */
+  taskProgressed(session: SessionKey, notice: TaskProgress): void;
   /** Ends calls that callers may not make any more. */
   barred(barrier: Barrier): void;
 }

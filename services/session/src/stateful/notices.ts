@@ -28,7 +28,7 @@ function mayBeOfWiderKey(said: SessionNotice): boolean {
 }
 
 function deliver(
-  { client, sight: { view }, streams, forwarding, questions }: SessionParts,
+  { host, client, sight: { view }, streams, forwarding, questions }: SessionParts,
   notice: SessionNotice,
 ): void {
   // The endpoint may have been removed meanwhile.
@@ -47,7 +47,9 @@ function deliver(
         streams.push(notificationText('notifications/tasks/status', messages.task(notice)));
       return;
     case 'task-progress':
-      if (view.mayHaveTask(notice.server, notice.tool)) forwarding.taskProgressed(notice);
+      if (!view.mayHaveTask(notice.server, notice.tool)) return;
+      forwarding.taskProgressed(notice);
+      host.ownTasks?.taskProgressed(client.key, notice);
       return;
     case 'resource-updated':
       if (view.mayHave(notice.server, notice.uri))

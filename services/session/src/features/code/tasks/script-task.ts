@@ -27,6 +27,7 @@ import { shareOf } from '../../../call/client-of.ts';
 import type { CallStream } from '../../../call/client-port.ts';
 import { Forwarding } from '../../../call/forward.ts';
 import type { ServerAnswer } from '../../../call/inner-stream.ts';
+import type { TaskProgress } from '../../../call/own-tasks.ts';
 import type { OuterCall } from '../../../call/outer-call.ts';
 import { TaskIds } from '../../../public-ids/task-ids.ts';
 import { TaskClient, type HeardTask } from './task-client.ts';
@@ -116,6 +117,11 @@ export class ScriptTask<Stream extends CallStream = CallStream> implements CallS
     return this.#outcome;
   }
 
+  /** Whether the request with which it began is not answered yet, with the task or with its outcome. */
+  get isAwaited(): boolean {
+    return this.#isAwaited;
+  }
+
   get isHeard(): boolean {
     return this.#isAwaited || this.session !== undefined;
   }
@@ -137,6 +143,11 @@ export class ScriptTask<Stream extends CallStream = CallStream> implements CallS
   /** It ends, since its worker stops or its session is at another one. */
   lose(): void {
     this.#forwarding.failAll(fault('code.lost'));
+  }
+
+  /** A task of a server that the script awaits has progressed. */
+  taskProgressed(notice: TaskProgress): void {
+    this.#forwarding.taskProgressed(notice);
   }
 
   barred(barrier: Barrier): void {

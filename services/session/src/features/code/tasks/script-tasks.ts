@@ -12,11 +12,12 @@ import {
   type SessionKey,
   type WorkerId,
 } from '@omnibus/protocol';
+import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Barrier } from '../../../call/barrier.ts';
 import type { CallStream } from '../../../call/client-port.ts';
 import { WaitingRequest } from '../../../call/open-requests.ts';
 import type { OuterCall } from '../../../call/outer-call.ts';
-import type { OwnTaskAnswer, OwnTaskRequest, OwnTasks } from '../../../call/own-tasks.ts';
+import type { OwnTaskAnswer, OwnTaskRequest, OwnTasks, TaskProgress } from '../../../call/own-tasks.ts';
 import { ScriptTask, timesOf, type TaskOutcome } from './script-task.ts';
 
 /** Tasks that have ended and are kept, of one caller and in all; beyond that those that ended first are forgotten. */
@@ -46,17 +47,24 @@ export class ScriptTasks implements OwnTasks {
 
   /** @param begin begins the script, which answers the call that it gets. */
   begin<Stream extends CallStream>(outer: OuterCall<Stream>, begin: (inner: OuterCall<CallStream>) => void): void {
-    const task = new ScriptTask(outer, this.#worker);
-    begin(task.outer);
+    const begun = new ScriptTask(outer, this.#worker);
+    begin(begun.outer);
     const { stream, id, carrier } = outer;
     // Nothing is kept of a script that was refused before it began.
-    if (task.outcome?.kind === 'fault') stream.refuse(id, task.outcome.fault);
-    else if (carrier.port.taskMode() === 'requested') this.#answerWith(task, outer);
+    if (begun.outcome?.kind === 'fault') {
+      stream.refuse(id, begun.outcome.fault);
+      return;
+    }
+    // Its stream is only used by itself.
+    const task = begun as unknown as ScriptTask;
+    this.#add(task);
+    void task.ended.then(() => this.#ended(task, carrier.host.wheel));
+    if (carrier.port.taskMode() === 'requested') answerWith(task, outer);
     else this.#answerSoon(task, outer);
   }
 
   /** Answers with the outcome if it comes at once, else with the task. */
-  #answerSoon<Stream extends CallStream>(task: ScriptTask<Stream>, outer: OuterCall<Stream>): void {
+  #answerSoon<Stream extends CallStream>(task: ScriptTask, outer: OuterCall<Stream>): void {
     const { stream, id, carrier } = outer;
     const waiting = new WaitingRequest(
       outer,
@@ -73,7 +81,7 @@ export class ScriptTasks implements OwnTasks {
     const settle = (): void => {
       if (!carrier.open.remove(waiting)) return;
       const { outcome } = task;
-      if (outcome === undefined) this.#answerWith(task, outer);
+      if (outcome === undefined) answerWith(task, outer);
       else if (outcome.kind === 'result') answerResult(outer, outcome.result);
       else stream.refuse(id, faultOf(outcome));
       carrier.open.lookIdle();
@@ -85,21 +93,18 @@ export class ScriptTasks implements OwnTasks {
     });
   }
 
-  #answerWith<Stream extends CallStream>(begun: ScriptTask<Stream>, outer: OuterCall<Stream>): void {
-    const { wheel } = outer.carrier.host;
-    // Its stream is only used by itself.
-    const task = begun as unknown as ScriptTask;
+  #ended(task: ScriptTask, wheel: DeadlineWheel): void {
     const { id, share, createdAt, ttl } = task;
-    this.#add(task);
-    task.answered();
-    answerResult(outer, { task: task.task });
-    void task.ended.then(() => {
-      if (!this.#tasks.delete(id)) return;
-      this.#tasks.set(id, task);
-      this.#bound((each) => each.share === share, maxPerCaller);
-      this.#bound(() => true, maxKept);
-      wheel.schedule(Math.max(keepMs, createdAt + ttl - Date.now()), () => this.#forget(task));
-    });
+    if (!this.#tasks.delete(id)) return;
+    this.#tasks.set(id, task);
+    // Its client gets the outcome instead of the task.
+    if (task.isAwaited) {
+      this.#forget(task);
+      return;
+    }
+    this.#bound((each) => each.share === share, maxPerCaller);
+    this.#bound(() => true, maxKept);
+    wheel.schedule(Math.max(keepMs, createdAt + ttl - Date.now()), () => this.#forget(task));
   }
 
   /** Forgets those of some tasks that ended first. */
@@ -159,6 +164,10 @@ export class ScriptTasks implements OwnTasks {
     for (const task of this.#ofSessions.get(session) ?? []) task.lose();
   }
 
+  taskProgressed(session: SessionKey, notice: TaskProgress): void {
+    for (const task of this.#ofSessions.get(session) ?? []) task.taskProgressed(notice);
+  }
+
   barred(barrier: Barrier): void {
     for (const task of this.#tasks.values()) task.barred(barrier);
   }
@@ -177,6 +186,11 @@ export class ScriptTasks implements OwnTasks {
       this.#forget(task);
     }
   }
+}
+
+function answerWith<Stream extends CallStream>(task: ScriptTask, outer: OuterCall<Stream>): void {
+  task.answered();
+  answerResult(outer, { task: task.task });
 }
 
 function answerResult<Stream extends CallStream>({ carrier, stream, id }: OuterCall<Stream>, result: JsonObject): void {

@@ -1,6 +1,6 @@
 /** Scripts that run as tasks: for clients of 2025-11-25, which ask for a task, and for clients of the extension, which take one. */
 import type { AuditEvent } from '@omnibus/audit';
-import { MemoryBus, sessionsBucket, subjects } from '@omnibus/bus';
+import { Blocks, MemoryBus, sessionsBucket, subjects } from '@omnibus/bus';
 import { coderNames } from '@omnibus/catalog';
 import {
   latestLegacyRevision,
@@ -8,6 +8,7 @@ import {
   newWorkerId,
   noLists,
   ownServer,
+  parseServerName,
   tasksExtension,
   type ExchangeEvent,
   type JsonObject,
@@ -328,6 +329,57 @@ it('is for its own caller alone', async () => {
     });
   server.answer();
   expect(await stateAfter(ann, task)).toMatchObject({ status: 'completed' });
+});
+
+it.each([
+  ['before it is answered with the task', false],
+  ['after that', true],
+])('ends its calls that its caller may not make any more, %s', async (_when, isAnswered) => {
+  const worker = await started();
+  const client = await worker.open(latestModernRevision, extension);
+  const blocks = await Blocks.open(worker.bus);
+  held(worker);
+  const answered = begin(client, `try { ${slow} } catch (error) { return error.reason; }`);
+  await worker.asked.until(1);
+  if (isAnswered) await worker.turning(answered);
+  await blocks.add({ kind: 'server', name: parseServerName('crm'), by: 'test', at: 0 });
+  await worker.controls.untilSome(({ kind }) => kind === 'cancel');
+  const { result = {} } = await worker.turning(answered);
+  const ended = result['resultType'] === 'task' ? (await stateAfter(client, result))['result'] : result;
+  expect(textIn(ended as JsonObject)).toBe('call.blocked');
+  blocks.close();
+});
+
+it('hears the progress of a tool that runs as a task at its server', async () => {
+  const worker = await started();
+  await worker.put('crm', {
+    revision: latestLegacyRevision,
+    capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } },
+    lists: {
+      ...noLists,
+      tools: [{ name: 'plain', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } }],
+    },
+  });
+  const client = await worker.open(latestLegacyRevision);
+  const server = held(worker);
+  const { taskId } = await begun(worker, client, { _meta: { progressToken: 'p' } });
+  const ofServer = { taskId: 't1', status: 'working', createdAt: '2026-01-01T00:00:00Z', ttl: null };
+  const result = held(worker);
+  server.answer({ kind: 'result', result: { task: ofServer } });
+  await worker.asked.until(2);
+  worker.notice({
+    kind: 'task-progress',
+    server: parseServerName('crm'),
+    taskId: 't1',
+    tool: 'plain',
+    progress: { kind: 'progress', progress: 1, message: 'half' },
+    sessions: [client.key as SessionKey],
+  });
+  expect(await client.pushed.untilSome(({ method }) => method === 'notifications/progress')).toMatchObject({
+    params: { progressToken: 'p', message: 'half' },
+  });
+  result.answer();
+  expect(textIn((await client.ask('tasks/result', { taskId })).result ?? {})).toBe('done');
 });
 
 it('is refused without a task while as many scripts run as its caller may have', async () => {
