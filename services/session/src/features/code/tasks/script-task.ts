@@ -22,6 +22,7 @@ import {
   type SessionKey,
   type WorkerId,
 } from '@omnibus/protocol';
+import type { Deadline } from '@omnibus/lifecycle';
 import type { Barrier } from '../../../call/barrier.ts';
 import { shareOf } from '../../../call/client-of.ts';
 import type { CallStream } from '../../../call/client-port.ts';
@@ -75,6 +76,8 @@ export class ScriptTask<Stream extends CallStream = CallStream> implements CallS
   /** The call that the script answers. */
   readonly outer: OuterCall<CallStream>;
   readonly ended: Promise<void>;
+  /** When it is forgotten; set by its keeper at its end. */
+  expiry: Deadline | undefined;
   readonly #client: TaskClient<Stream>;
   readonly #forwarding: Forwarding<CallStream>;
   readonly #begunBy: OuterCall<Stream>;

@@ -102,9 +102,9 @@ export class ScriptTasks implements OwnTasks {
       this.#forget(task);
       return;
     }
+    task.expiry = wheel.schedule(Math.max(keepMs, createdAt + ttl - Date.now()), () => this.#forget(task));
     this.#bound((each) => each.share === share, maxPerCaller);
     this.#bound(() => true, maxKept);
-    wheel.schedule(Math.max(keepMs, createdAt + ttl - Date.now()), () => this.#forget(task));
   }
 
   /** Forgets those of some tasks that ended first. */
@@ -122,7 +122,8 @@ export class ScriptTasks implements OwnTasks {
   }
 
   #forget(task: ScriptTask): void {
-    const { id, session } = task;
+    const { id, session, expiry } = task;
+    expiry?.cancel();
     this.#tasks.delete(id);
     if (session === undefined) return;
     const own = this.#ofSessions.get(session);

@@ -2,6 +2,7 @@
 import type { AuditEvent } from '@omnibus/audit';
 import { Blocks, MemoryBus, sessionsBucket, subjects } from '@omnibus/bus';
 import { coderNames } from '@omnibus/catalog';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
   latestLegacyRevision,
   latestModernRevision,
@@ -27,6 +28,7 @@ afterEach(() => up?.stop());
 
 const events: AuditEvent[] = [];
 const extension = { extensions: { [tasksExtension]: {} } };
+const day = 24 * 60 * 60_000;
 const slow = `return await servers.crm.plain();`;
 
 class SharedBus extends MemoryBus {
@@ -61,6 +63,26 @@ async function begun(worker: WorkerUnderTest, client: ClientUnderTest, more: Jso
   await worker.asked.until(1);
   const { result = {} } = await worker.turning(answered);
   return client.key === undefined ? result : (result['task'] as JsonObject);
+}
+
+/** The deadlines of a wheel that are at least half a day away. */
+function longDeadlines(wheel: DeadlineWheel): ReadonlySet<Deadline> {
+  const open = new Set<Deadline>();
+  const schedule = wheel.schedule.bind(wheel);
+  wheel.schedule = (delayMs, callback) => {
+    const made = schedule(delayMs, callback);
+    if (delayMs < day / 2) return made;
+    const counted: Deadline = {
+      extend: (more) => made.extend(more),
+      cancel: () => {
+        open.delete(counted);
+        made.cancel();
+      },
+    };
+    open.add(counted);
+    return counted;
+  };
+  return open;
 }
 
 /** The state of a task once it is another than before. */
@@ -410,14 +432,15 @@ it('has failed for a client of 2025-11-25 if its script has, and is completed in
   expect(await stateAfter(newer, taken)).toMatchObject({ status: 'completed', result: { isError: true } });
 });
 
-it('keeps the last tasks of a caller, and those that run', async () => {
+it('keeps the last tasks of a caller, and those that run, and no deadlines of others', async () => {
   const worker = await started();
   const client = await worker.open(latestLegacyRevision);
+  const deadlines = longDeadlines(worker.wheel);
   const server = held(worker);
   const first = await begun(worker, client);
   const ids: unknown[] = [];
   for (let count = 0; count < 18; count += 1) {
-    const { result } = await begin(client, `return ${count};`, { task: {} });
+    const { result } = await begin(client, `return ${count};`, { task: { ttl: day } });
     const { taskId } = result?.['task'] as JsonObject;
     ids.push(taskId);
     await client.ask('tasks/result', { taskId });
@@ -431,6 +454,10 @@ it('keeps the last tasks of a caller, and those that run', async () => {
   expect((await client.ask('tasks/get', { taskId: ids.at(-16) })).error?.data).toMatchObject({
     reason: 'task.unknown',
   });
+  // The first one has a short time to live.
+  expect(deadlines.size).toBe(15);
+  client.end();
+  await expect.poll(() => deadlines.size).toBe(0);
 });
 
 describe('a task of another worker', () => {
